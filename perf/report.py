@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cdp.base.statistics.distributions import stdtrit
+from cdp.base.statistics import stdtrit
 from cdp.base.workspace import REPOSITORY, read_json_or_none, write_json
 from perf.machine import Machine
 from perf.timing import Row

@@ -8,13 +8,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cdp.base.markup import shown
-from cdp.base.numbers import signed
+from cdp.base.text import escaped, signed
 from cdp.base.workspace import write_bytes
 from cdp.principle import differences, line
 from cdp.principle.claims import claims as published_claims
 from cdp.principle.claims import limits as published_limits
-from cdp.principle.published import notes
+from cdp.principle.tables import notes
 from cdp.services import studies
 from cdp.services.studies import StudyReport
 from cdp.studies.gains import PARAPHRASE, SCALING, TITLES, WEIGHTING
@@ -95,7 +94,7 @@ def _stages(runs: Runs, chosen: Sequence[Stage]) -> list[str]:
     for run, stage in zip(runs.studies, chosen, strict=True):
         report, done = run.report, ["–", "–", "–"]
         if report is None:
-            why = f"has no report: {shown(run.problem)}" if run.problem else "was not run"
+            why = f"has no report: {escaped(run.problem)}" if run.problem else "was not run"
             failures.append(f"{run.plan} {why}; no claim that needs it is judged.")
         else:
             spent = sum(row.seconds * row.n_seeds for row in report.rows)
@@ -104,11 +103,11 @@ def _stages(runs: Runs, chosen: Sequence[Stage]) -> list[str]:
                 failures.append(
                     f"{run.plan}: {report.planned - report.finished} of {report.planned} trainings missing."
                 )
-            failures += [f"{run.plan}: {shown(name)} failed. {shown(reason)}" for name, reason in report.failures]
+            failures += [f"{run.plan}: {escaped(name)} failed. {escaped(reason)}" for name, reason in report.failures]
             if report.config != studies.read_plan(run.plan, {**stage.changes, "name": run.plan}):
                 failures.append(f"{run.plan} was run with another plan than the one in `data/plans`.")
             for text in report.limits:
-                limits[shown(text)].append(run.plan)
+                limits[escaped(text)].append(run.plan)
         rows.append([run.plan, run.state, *done, str(stage.minutes), stage.arithmetic])
     head = [
         "Study",
@@ -194,9 +193,9 @@ def _claim(judged: claims.Judged) -> list[str]:
     """A claim: verdict, what it rests on, the criteria in their own words, and what would settle it."""
     finding, claim = judged.finding, judged.claim
     lines = [f"### {claim.name}", "", f"**{judged.verdict[0].upper()}{judged.verdict[1:]}.** {finding.why}", ""]
-    lines += [f"- {shown(number)}" for number in finding.numbers]
+    lines += [f"- {escaped(number)}" for number in finding.numbers]
     lines += [f"- Spread over seeds: {judged.spread}"] if judged.spread else []
-    lines += [f"- Criterion ({plan}): “{shown(text)}”" for plan, text in judged.criteria]
+    lines += [f"- Criterion ({plan}): “{escaped(text)}”" for plan, text in judged.criteria]
     lines += [f"- Read as: {claim.reading}"] if claim.reading else []
     return [*lines, f"- What would settle it: {claim.settles}", ""]
 
@@ -229,7 +228,7 @@ def _spread(reports: Mapping[str, StudyReport]) -> list[str]:
 def _covariates(models: Sequence[tuple[str, Sequence[Pooled]]]) -> list[str]:
     """The slopes on CW alone and beside what comes with it."""
     rows = [
-        [whose, shown(model.title), term.name, signed(term.value), span(term.low, term.high), p_text(term.p)]
+        [whose, escaped(model.title), term.name, signed(term.value), span(term.low, term.high), p_text(term.p)]
         for whose, own in models
         for model in own
         if ": " in model.title
@@ -259,8 +258,9 @@ def _predicted(reports: Mapping[str, StudyReport]) -> list[str]:
             within = "yes" if low <= most.points <= high else "no"
             beyond = b.language not in ("", "en") or not min(known) <= b.cw <= max(known)
             rows.append(
-                [plan, shown(b.name), f"{b.cw:.2f}", str(most.per_doc), signed(most.points), span(most.low, most.high),
-                 signed(value), span(low, high), f"{within}, beyond its data" if beyond else within]
+                [plan, escaped(b.name), f"{b.cw:.2f}", str(most.per_doc), signed(most.points),
+                 span(most.low, most.high), signed(value), span(low, high),
+                 f"{within}, beyond its data" if beyond else within]
             )  # fmt: skip
     head = ["Study", "Judged set", "CW", "Q/Doc", "Measured", "95%", "Predicted", "95% for a new set", "Within"]
     if not rows:
@@ -280,10 +280,10 @@ def _predicted(reports: Mapping[str, StudyReport]) -> list[str]:
 def _published() -> list[str]:
     """The paper's own figures computed anew, with the conflicts between them."""
     lines = ["## The published numbers, computed anew", ""]
-    rows = [[c.name, shown(c.claim), shown(c.recomputed), c.verdict] for c in published_claims()]
+    rows = [[c.name, escaped(c.claim), escaped(c.recomputed), c.verdict] for c in published_claims()]
     lines += [table(["Claim", "What it says", "Computed from the printed tables", "Verdict"], rows), "", "Limits:", ""]
-    lines += [f"- {shown(limit.stated)} {shown(limit.recomputed)}" for limit in published_limits()]
+    lines += [f"- {escaped(limit.stated)} {escaped(limit.recomputed)}" for limit in published_limits()]
     lines += ["", "Conflicts between printed numbers:", ""]
-    rows = [[str(n.id), n.kind, shown(n.note), shown(n.printed), shown(n.computed)] for n in notes()]
+    rows = [[str(n.id), n.kind, escaped(n.note), escaped(n.printed), escaped(n.computed)] for n in notes()]
     lines += [table(["", "Kind", "What", "Printed", "Computed"], rows), "", "## The studies' reports", ""]
     return lines

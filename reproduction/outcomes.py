@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cdp.base.numbers import signed
 from cdp.base.statistics import Coefficient
+from cdp.base.text import signed
 from cdp.studies.gains import Gain
 from cdp.studies.pooling import MEAN, Pooled
 from cdp.studies.tables import p_text, span

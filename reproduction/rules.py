@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from statistics import fmean
 
-from cdp.base.numbers import signed
-from cdp.principle.weighting import trained_languages
+from cdp.base.text import signed
+from cdp.principle.recommend import trained_languages
 from cdp.studies.gains import PARAPHRASE, SCALING, TITLES, WEIGHTING, Gain
 from cdp.studies.plan import PARAPHRASED, method_of
 from cdp.studies.tables import span

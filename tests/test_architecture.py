@@ -74,7 +74,7 @@ OWNERS: dict[str, set[str]] = {
 """Files of nouns and results, and the rooms that have files of that name: nobody else writes or reads one."""
 
 OUTSIDE: dict[tuple[str, str], str] = {
-    ("catalog/sources.py", "manifest.json"): "keeps the manifests of every room as they are, and none may be above it",
+    ("catalog/ingest.py", "manifest.json"): "keeps the manifests of every room as they are, and none may be above it",
     ("synthesis/generators/recorded.py", "corpus.jsonl"): "the demo collection that is shipped, in data/demo",
     ("corpus/readers/members.py", "corpus.jsonl"): "a user's BEIR folder on its way in",
     ("query_sets/exports/beir.py", "corpus.jsonl"): "a BEIR folder on its way out",

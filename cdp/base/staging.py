@@ -12,17 +12,20 @@ the dead: whoever stages next removes what a killed process left behind.
 
 from __future__ import annotations
 
+import atexit
 import os
 import secrets
 import shutil
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from cdp.base.errors import WorkspaceError
+from cdp.base.errors import CdpError, WorkspaceError
 from cdp.base.locks import try_lock
+from cdp.base.workspace import Workspace
 
 PREFIX = ".incoming-"
 
@@ -99,3 +102,26 @@ def keep_upload(target: Path, data: BinaryIO) -> None:
         raise WorkspaceError(
             f"The uploaded file could not be kept: {error.strerror or error}.", hint="Is the disk full?"
         ) from error
+
+
+_folders: dict[tuple[int, Path], Path] = {}
+_lock = threading.Lock()
+
+
+def scratch() -> Path | None:
+    """The folder, for ``dir=`` of ``tempfile``; None (the system's own) without a workspace that can be written."""
+    root = Workspace.default().root
+    key = (os.getpid(), root)
+    with _lock:
+        folder = _folders.get(key)
+        if folder is not None and folder.is_dir():
+            return folder
+        if not root.is_dir():
+            return None
+        stack = ExitStack()
+        try:
+            _folders[key] = stack.enter_context(staging(root / "tmp"))
+        except (CdpError, OSError):
+            return None
+        atexit.register(stack.close)
+        return _folders[key]

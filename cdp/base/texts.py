@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import BinaryIO, overload
 
-from cdp.base.scratch import scratch
+from cdp.base.staging import scratch
 
 HELD_CHARACTERS = 64 * 2**20
 """Characters that are held in memory; with more, all texts go to the file."""

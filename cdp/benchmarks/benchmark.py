@@ -14,15 +14,36 @@ import hashlib
 import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from cdp.base.errors import InputError
-from cdp.base.paths import typed_path
+from cdp.base.text import typed_path
 from cdp.base.texts import Texts
 from cdp.benchmarks import manifests
 from cdp.benchmarks.beir_files import Judgments, QueryLine, digest_of, iter_corpus, read_qrels, read_queries
-from cdp.benchmarks.languages import DEFAULT, benchmark_language
 from cdp.benchmarks.manifests import Manifest
+from cdp.corpus import guess_language
+
+UNKNOWN = "unknown"
+
+TEXTS, CHARACTERS = 300, 500
+"""A language is guessed from the beginnings of so many texts."""
+
+DEFAULT = "en"
+"""Taken where neither queries nor documents tell."""
+
+
+def benchmark_language(stated: str, queries: Iterable[str], documents: Iterable[str]) -> str:
+    """The code that was ``said``, else the guess from the queries, else from the documents; empty where none tells."""
+    if stated:
+        return stated
+    for texts in (queries, documents):
+        guessed = guess_language("\n".join(text[:CHARACTERS] for text in islice(texts, TEXTS)))
+        if guessed != UNKNOWN:
+            return guessed
+    return ""
+
 
 _LAYOUT = "A benchmark is a folder with corpus.jsonl, queries.jsonl and qrels/<split>.tsv."
 _QRELS_ENDINGS = (".tsv", ".txt", ".tsv.gz", ".txt.gz")

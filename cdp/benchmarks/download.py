@@ -22,7 +22,7 @@ from typing import Any
 
 from cdp.base.errors import ConfigError, InputError, WorkspaceError
 from cdp.base.locks import locked
-from cdp.base.paths import typed_path
+from cdp.base.text import typed_path
 from cdp.base.workspace import (
     Workspace,
     checked_name,
@@ -34,9 +34,8 @@ from cdp.base.workspace import (
 )
 from cdp.benchmarks import hub, library, manifests
 from cdp.benchmarks.convert import Counts, Progress, StoppedError, write_layout
-from cdp.benchmarks.entry import Entry
 from cdp.benchmarks.library import BenchmarkInfo
-from cdp.benchmarks.schemas import SCHEMAS, Part, Schema, schema_of
+from cdp.benchmarks.schemas import SCHEMAS, Entry, Part, Schema, schema_of
 
 # Files of a local folder that are looked at; a benchmark has a handful.
 LARGEST_WALK = 200_000

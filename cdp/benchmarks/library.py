@@ -18,14 +18,16 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from cdp.base.errors import InputError, NotFoundError, WorkspaceError
-from cdp.base.paths import typed_folder, typed_path
 from cdp.base.staging import staging
+from cdp.base.text import typed_folder, typed_path
 from cdp.base.workspace import Workspace, checked_name, folder_size, read_json_or_none, slug, write_json
 from cdp.benchmarks import manifests, registry
 from cdp.benchmarks.beir_files import iter_corpus, read_qrels, read_queries
 from cdp.benchmarks.benchmark import (
     NOTES,
+    TEXTS,
     ContentHash,
+    benchmark_language,
     exclusions,
     judged_split,
     licence_note,
@@ -35,7 +37,6 @@ from cdp.benchmarks.benchmark import (
     qrels_files,
     subset_note,
 )
-from cdp.benchmarks.languages import TEXTS, benchmark_language
 from cdp.corpus.sources import DAMAGED, Budget, Source, existing, shown_name
 
 _SCHEMA = 3

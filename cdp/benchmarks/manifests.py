@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.workspace import read_json_or_none, write_json
-from cdp.benchmarks.entry import Entry
+from cdp.benchmarks.schemas import Entry
 
 NAME = "manifest.json"
 SCHEMA = 1

@@ -14,8 +14,7 @@ from functools import cache
 
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.workspace import SHIPPED_DATA
-from cdp.benchmarks.entry import Entry
-from cdp.benchmarks.schemas import SCHEMAS
+from cdp.benchmarks.schemas import SCHEMAS, Entry
 
 FILE = SHIPPED_DATA / "benchmarks" / "registry.csv"
 PAPER = SHIPPED_DATA / "published" / "datasets.csv"

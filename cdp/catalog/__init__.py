@@ -6,7 +6,7 @@ missing, damaged or of an older schema is made anew without asking.
 
 from __future__ import annotations
 
-from cdp.catalog.ingest import IngestReport, ingest, rebuild
+from cdp.catalog.ingest import STUDY, STUDY_START, IngestReport, ingest, rebuild
 from cdp.catalog.read import (
     QueryResult,
     evaluations,
@@ -19,7 +19,6 @@ from cdp.catalog.read import (
     runs,
     trainings,
 )
-from cdp.catalog.sources import STUDY, STUDY_START
 
 __all__ = [
     "STUDY",

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import hashlib
 import os
 import shutil
 import tempfile
@@ -28,10 +29,66 @@ from typing import TYPE_CHECKING, Any
 from cdp.base.errors import ConfigError, WorkspaceError
 from cdp.base.locks import locked
 from cdp.base.workspace import Workspace, disk_fault, now
-from cdp.catalog import schema
 
 if TYPE_CHECKING:
     import duckdb
+
+
+STATEMENTS = (
+    "CREATE TABLE files (path VARCHAR, stamp VARCHAR, hash VARCHAR, problem VARCHAR)",
+    "CREATE TABLE notes (time VARCHAR, note VARCHAR)",
+    """CREATE TABLE corpora (source VARCHAR, id VARCHAR, name VARCHAR, created VARCHAR, hash VARCHAR,
+           n_documents BIGINT, manifest VARCHAR)""",
+    """CREATE TABLE query_sets (source VARCHAR, id VARCHAR, name VARCHAR, created VARCHAR, corpus VARCHAR,
+           method VARCHAR, generator VARCHAR, per_doc BIGINT, n_documents BIGINT, n_queries BIGINT,
+           manifest VARCHAR)""",
+    """CREATE TABLE jobs (source VARCHAR, id VARCHAR, kind VARCHAR, name VARCHAR, created VARCHAR,
+           module VARCHAR, launcher VARCHAR, config VARCHAR, inputs VARCHAR)""",
+    """CREATE TABLE trainings (source VARCHAR, id VARCHAR, job_id VARCHAR, name VARCHAR, retriever VARCHAR,
+           query_set VARCHAR, weighting VARCHAR, pairs BIGINT, steps BIGINT, seconds DOUBLE,
+           loss_first DOUBLE, loss_last DOUBLE, model_hash VARCHAR, created VARCHAR, result VARCHAR)""",
+    """CREATE TABLE evaluations (source VARCHAR, id VARCHAR, job_id VARCHAR, retriever_id VARCHAR,
+           retriever_name VARCHAR, retriever_kind VARCHAR, retriever_hash VARCHAR, benchmark VARCHAR,
+           folder VARCHAR, split VARCHAR, benchmark_hash VARCHAR, protocol VARCHAR, "ndcg@10" DOUBLE,
+           measures MAP(VARCHAR, DOUBLE), n_queries BIGINT, n_documents BIGINT, seconds DOUBLE,
+           created VARCHAR, settings VARCHAR, counts VARCHAR, hash VARCHAR)""",
+    "CREATE TABLE scores (evaluation_id VARCHAR, query_id VARCHAR, measure VARCHAR, value DOUBLE)",
+    """CREATE TABLE metrics (source VARCHAR, job_id VARCHAR, query_set VARCHAR, measure VARCHAR, value DOUBLE,
+           low DOUBLE, high DOUBLE, n_documents BIGINT, details VARCHAR, created VARCHAR)""",
+    # One row per retriever that was trained here or evaluated. Models of studies are not kept: they are no retrievers.
+    """CREATE VIEW retrievers AS
+       WITH known AS (
+           SELECT id, name, 'job' AS kind, model_hash AS hash, created FROM trainings
+           UNION ALL
+           SELECT retriever_id, retriever_name, retriever_kind, retriever_hash, created FROM evaluations
+           WHERE NOT starts_with(retriever_kind, 'study'))
+       SELECT id, arg_max(name, created) AS name, arg_max(kind, created) AS kind,
+              arg_max(hash, created) AS hash, min(created) AS first_seen,
+              (SELECT count(*) FROM evaluations e
+               WHERE e.retriever_id = known.id AND NOT starts_with(retriever_kind, 'study')) AS n_evaluations
+       FROM known GROUP BY id""",
+)
+VERSION = hashlib.sha256("\n".join(STATEMENTS).encode()).hexdigest()[:16]
+
+
+def create(connection: Any) -> None:
+    """Create all tables in an empty file, in one transaction."""
+    connection.execute("BEGIN")
+    for statement in (*STATEMENTS, "CREATE TABLE version (hash VARCHAR)"):
+        connection.execute(statement)
+    connection.execute("INSERT INTO version VALUES (?)", [VERSION])
+    connection.execute("COMMIT")
+
+
+def is_current(connection: Any) -> bool:
+    """Return True if the catalogue has the tables that this version of CDP Studio creates."""
+    import duckdb
+
+    try:
+        return connection.execute("SELECT hash FROM version").fetchall() == [(VERSION,)]
+    except (duckdb.CatalogException, duckdb.BinderException):
+        return False
+
 
 WAIT_VARIABLE = "CDP_CATALOG_WAIT_S"
 WAIT_S = 30.0
@@ -134,7 +191,7 @@ def reading(workspace: Workspace, *, foreign_sql: bool = False) -> Iterator[duck
         connection = _open(workspace.catalog, read_only=True, foreign_sql=foreign_sql)
         try:
             with _damage_reported():
-                if not schema.is_current(connection):
+                if not is_current(connection):
                     raise OutdatedError
             yield connection
         finally:
@@ -185,8 +242,8 @@ def _prepared(workspace: Workspace) -> duckdb.DuckDBPyConnection:
         try:
             with _damage_reported():
                 if not existed:
-                    schema.create(connection)
-                elif not schema.is_current(connection):
+                    create(connection)
+                elif not is_current(connection):
                     raise DamagedError("another version of CDP Studio wrote it")
         except BaseException:
             connection.close()
@@ -205,7 +262,7 @@ def _replace(workspace: Workspace, reason: str) -> duckdb.DuckDBPyConnection:
     except OSError as error:
         raise WorkspaceError(f"{path} could not be replaced: {error.strerror or error}.") from error
     connection = _open(path, read_only=False)
-    schema.create(connection)
+    create(connection)
     connection.execute("INSERT INTO notes VALUES (?, ?)", [now(), f"The catalogue was rebuilt: {reason}."])
     return connection
 

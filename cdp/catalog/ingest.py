@@ -6,17 +6,344 @@ ingest at once do the same work twice and no harm: each file's rows are replaced
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cdp.base.errors import WorkspaceError
+from cdp.base.text import storable
 from cdp.base.workspace import Workspace
 from cdp.catalog import connection as db
-from cdp.catalog.sources import Content, read, scan
 
 if TYPE_CHECKING:
     import duckdb
+
+
+Fields = dict[str, Any]
+
+
+STUDIES = "study-"
+CONDITIONS = "conditions"
+"""The jobs whose trainings stand in files of their own, and the folder of these among their results."""
+
+STUDY, STUDY_START = "study", "study-start"
+"""What an evaluation in a study is of, as ``retriever_kind``: one of its trainings, or what these started from."""
+
+
+class UnusableError(Exception):
+    """A file is not what its place says it is; the message says why."""
+
+
+@dataclass(slots=True)
+class Content:
+    """What one file gives: rows per table, scores as columns, a content hash, or a problem."""
+
+    path: str
+    stamp: str
+    hash: str = ""
+    problem: str = ""
+    rows: dict[str, list[Fields]] = field(default_factory=dict)
+    scores: list[tuple[str, str, list[str], list[float]]] = field(default_factory=list)
+    """(evaluation id, measure, query ids, values)"""
+
+    @property
+    def n_scores(self) -> int:
+        return sum(len(values) for *_, values in self.scores)
+
+
+def scan(workspace: Workspace) -> dict[str, str]:
+    """Every source file, as path relative to the workspace → stamp (time of change, size, inode).
+
+    Files are replaced, never rewritten in place, so a new content always has a new inode: the stamp tells it even if
+    the clock was set back.
+    """
+    stamps: dict[str, str] = {}
+    above = len(os.path.join(workspace.root, ""))  # every candidate lies below: thousands of relpath take a while
+    for path in _candidates(workspace):
+        try:
+            stat = os.stat(path)
+        except OSError:
+            continue
+        stamps[path[above:]] = _stamp(stat)
+    return stamps
+
+
+def _stamp(stat: os.stat_result) -> str:
+    return f"{stat.st_mtime_ns}-{stat.st_size}-{stat.st_ino}"
+
+
+def _candidates(workspace: Workspace) -> Iterator[str]:
+    for parent in (workspace.corpora, workspace.queries):
+        for folder in _folders(parent):
+            yield os.path.join(folder, "manifest.json")
+    for folder in _folders(workspace.jobs):
+        yield os.path.join(folder, "spec.json")
+        for name in RESULTS:
+            yield os.path.join(folder, "results", f"{name}.json")
+        if os.path.basename(folder).startswith(STUDIES):
+            yield from _all_files(os.path.join(folder, "results", CONDITIONS))
+
+
+def _all_files(folder: str) -> Iterator[str]:
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if not entry.name.startswith(".") and entry.name.endswith(".json"):
+                    yield entry.path
+    except OSError:
+        return
+
+
+def _folders(parent: Path) -> Iterator[str]:
+    try:
+        with os.scandir(parent) as entries:
+            for entry in entries:
+                if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=True):
+                    yield entry.path
+    except OSError:
+        return
+
+
+def read(workspace: Workspace, path: str, stamp: str) -> Content:
+    """The rows of one source file; its stamp is that of what was read, which may be newer than the ``stamp`` seen."""
+    content = Content(path, stamp)
+    try:
+        with open(workspace.root / path, "rb") as file:
+            content.stamp = _stamp(os.fstat(file.fileno()))
+            data = file.read()
+        content.hash = hashlib.sha256(data).hexdigest()[:16]
+        value = json.loads(data)
+        if not isinstance(value, dict):
+            raise UnusableError("it does not hold a JSON object")
+        _reader(path)(value, content)
+        if b"\\u" in data and not storable(json.dumps(value, ensure_ascii=False)):
+            raise UnusableError("it holds half of a surrogate pair")
+    except UnusableError as error:
+        content.problem = str(error)
+    except OSError as error:
+        content.problem = f"it cannot be read: {error.strerror or error}"
+    except (ValueError, RecursionError) as error:
+        content.problem = f"it is not valid JSON: {error}"
+    except (KeyError, TypeError, AttributeError) as error:
+        content.problem = f"its fields are not as expected ({type(error).__name__}: {error})"
+    if content.problem:
+        content.rows, content.scores = {}, []
+    return content
+
+
+def _reader(path: str) -> Callable[[Fields, Content], None]:
+    parts = Path(path).parts
+    if parts[0] == "corpora":
+        return _corpus
+    if parts[0] == "queries":
+        return _query_set
+    if parts[-2] == CONDITIONS:
+        return _condition
+    return _job if parts[-1] == "spec.json" else RESULTS[Path(path).stem]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _whole(value: Any) -> int | None:
+    return int(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
+
+
+def _real(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _job_id(path: str) -> str:
+    return Path(path).parts[1]
+
+
+def _corpus(value: Fields, content: Content) -> None:
+    row = {
+        "id": _text(value["id"]),
+        "name": _text(value.get("name")),
+        "created": _text(value.get("created")),
+        "hash": _text(value.get("hash") or value.get("content_hash")),
+        "n_documents": _whole(value.get("n_documents")),
+        "manifest": _json(value),
+    }
+    content.rows["corpora"] = [row]
+
+
+def _query_set(value: Fields, content: Content) -> None:
+    row = {
+        "id": _text(value["id"]),
+        "name": _text(value.get("name")),
+        "created": _text(value.get("created")),
+        "corpus": _text(value.get("corpus_id") or value.get("corpus")),
+        "method": _text(value.get("method")),
+        "generator": _text(value.get("generator")),
+        "per_doc": _whole(value.get("per_doc")),
+        "n_documents": _whole(value.get("n_documents")),
+        "n_queries": _whole(value.get("n_queries")),
+        "manifest": _json(value),
+    }
+    content.rows["query_sets"] = [row]
+
+
+def _job(value: Fields, content: Content) -> None:
+    row = {
+        "id": _text(value["id"]),
+        "kind": _text(value["kind"]),
+        "name": _text(value.get("name")),
+        "created": _text(value.get("created")),
+        "module": _text(value.get("module")),
+        "launcher": _text(value.get("launcher")),
+        "config": _json(value.get("config", {})),
+        "inputs": _json(value.get("inputs", {})),
+    }
+    content.rows["jobs"] = [row]
+
+
+def _evaluation(value: Fields, content: Content) -> None:
+    retriever, benchmark = value["retriever"], value["benchmark"]
+    evaluation_id = _text(value.get("id") or _job_id(content.path))
+    measures = {}
+    for name, mean in value["measures"].items():
+        number = _real(mean)
+        if number is None:
+            raise UnusableError(f"its measure {name!r} is {mean!r}, not a number")
+        measures[str(name)] = number
+    row = {
+        "id": evaluation_id,
+        "job_id": _job_id(content.path),
+        "retriever_id": _text(retriever["id"]),
+        "retriever_name": _text(retriever.get("name") or retriever["id"]),
+        "retriever_kind": _text(retriever.get("kind")),
+        "retriever_hash": _text(retriever.get("hash")),
+        "benchmark": _text(benchmark["name"]),
+        "folder": _text(benchmark.get("folder")),
+        "split": _text(benchmark.get("split")),
+        "benchmark_hash": _text(benchmark.get("hash")),
+        "protocol": _text(value.get("protocol")),
+        "ndcg@10": measures.get("ndcg@10"),
+        "measures": list(measures.items()),
+        "n_queries": _whole(benchmark.get("n_queries")),
+        "n_documents": _whole(benchmark.get("n_documents")),
+        "seconds": _real(value.get("seconds")),
+        "created": _text(value.get("created")),
+        "settings": _json(value.get("settings", {})),
+        "counts": _json(value.get("counts", {})),
+        "hash": content.hash,
+    }
+    content.rows["evaluations"] = [row]
+    per_query = value.get("per_query") or {}
+    ids = [str(query_id) for query_id in per_query.get("query_ids", [])]
+    for name, values in per_query.items():
+        if name == "query_ids":
+            continue
+        if len(values) != len(ids):
+            raise UnusableError(f"it has {len(ids)} query ids but {len(values)} values of {name!r}")
+        content.scores.append((evaluation_id, str(name), ids, [float(number) for number in values]))
+
+
+def _condition(value: Fields, content: Content) -> None:
+    """The evaluations of one training of a study, or of what its trainings started from; of one that failed none."""
+    if value.get("failure"):
+        return
+    study, key, about = _job_id(content.path), _text(value["key"])[:8], value["condition"]
+    run = f"{study}.{key}"
+    rows = []
+    for place, evaluation in value["evaluations"].items():
+        judgments, split, protocol = [*_text(place).split("/", 2), "", ""][:3]
+        if not protocol:
+            raise UnusableError(f"{place!r} does not name judgments, split and protocol")
+        ids = [str(query_id) for query_id in evaluation["query_ids"]]
+        scores = [float(number) for number in evaluation["ndcg@10"]]
+        if len(scores) != len(ids):
+            raise UnusableError(f"it has {len(ids)} query ids but {len(scores)} scores")
+        evaluation_id = f"{run}.{hashlib.sha256(_text(place).encode()).hexdigest()[:6]}"
+        measures = {str(name): _real(mean) for name, mean in evaluation["measures"].items()}
+        settings = {**evaluation.get("settings", {}), "study": study, "condition": about, "key": _text(value["key"]),
+                    "training": value.get("training"), "settings": value.get("settings")}  # fmt: skip
+        row = {
+            "id": evaluation_id,
+            "job_id": study,
+            "retriever_id": run if about is not None else _text(value["retriever"]),
+            "retriever_name": _text(value["retriever"]) if about is None else f"{value['retriever']} in {study}",
+            "retriever_kind": STUDY if about is not None else STUDY_START,
+            "retriever_hash": "",
+            "benchmark": _text(evaluation["benchmark"]),
+            "folder": "",
+            "split": split,
+            "benchmark_hash": judgments,
+            "protocol": protocol,
+            "ndcg@10": measures["ndcg@10"],
+            "measures": list(measures.items()),
+            "n_queries": len(ids),
+            "n_documents": (_whole(evaluation.get("n_texts")) or len(ids)) - len(ids),
+            "seconds": _real(evaluation.get("seconds")),
+            "created": _text(value.get("created")),
+            "settings": _json(settings),
+            "counts": _json(evaluation.get("counts", {})),
+            "hash": content.hash,
+        }
+        rows.append(row)
+        content.scores.append((evaluation_id, "ndcg@10", ids, scores))
+    content.rows["evaluations"] = rows
+
+
+def _training(value: Fields, content: Content) -> None:
+    job_id = _job_id(content.path)
+    row = {
+        "id": _text(value.get("id") or job_id),
+        "job_id": job_id,
+        "name": _text(value.get("name") or value.get("id") or job_id),
+        "retriever": _text(value.get("retriever")),
+        "query_set": _text(value.get("query_set")),
+        "weighting": _text(value.get("weighting")),
+        "pairs": _whole(value.get("pairs")),
+        "steps": _whole(value.get("steps")),
+        "seconds": _real(value.get("seconds")),
+        "loss_first": _real(value.get("loss_first")),
+        "loss_last": _real(value.get("loss_last")),
+        "model_hash": _text(value.get("model_hash")),
+        "created": _text(value.get("created")),
+        "result": _json(value),
+    }
+    content.rows["trainings"] = [row]
+
+
+def _metrics(value: Fields, content: Content) -> None:
+    rows = []
+    for measure in value["measures"]:
+        low, high = [*(measure.get("interval") or ()), None, None][:2]
+        row = {
+            "job_id": _job_id(content.path),
+            "query_set": _text(value["query_set"]),
+            "measure": _text(measure["name"]),
+            "value": _real(measure.get("value")),
+            "low": _real(low),
+            "high": _real(high),
+            "n_documents": _whole(measure.get("n_documents")),
+            "details": _json(measure),
+            "created": _text(value.get("created")),
+        }
+        rows.append(row)
+    content.rows["metrics"] = rows
+
+
+RESULTS: dict[str, Callable[[Fields, Content], None]] = {
+    "evaluation": _evaluation,
+    "training": _training,
+    "metrics": _metrics,
+}
+"""Results that become rows, by the name of their file. What a synthesis made is described by its query set."""
+
 
 ROUNDS = 5
 """How often to look again when files change, or the catalogue turns out damaged, while it is brought up to date."""

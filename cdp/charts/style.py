@@ -10,7 +10,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from cdp.base.markup import spreadsheet_row
+from cdp.base.text import spreadsheet_row
 
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c7a00", "#5f6b7a")
 """Okabe and Ito's colours, the yellow darkened so that it shows on white."""

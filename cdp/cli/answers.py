@@ -51,7 +51,7 @@ class Run:
 
     def started(self, job_id: str, *also: str) -> int:
         """Say which jobs were started; with ``--wait`` follow them to their ends. The answer is about the first."""
-        from cdp.cli import display_jobs
+        from cdp.cli import display
         from cdp.services import jobs
 
         if not (self.wait or self.read_input):
@@ -64,31 +64,31 @@ class Run:
         failed = jobs.failed(self.workspace, job.id)
         # Studies and downloads have a "failed" of their own (trainings, benchmarks): theirs is the command's subject.
         value = {"id": job.id, "state": str(job.state), "failed": failed.summary, **outcome}
-        self.say(value, display_jobs.ended(job, outcome))
+        self.say(value, display.ended(job, outcome))
         warn(failed.warning)
         return max(DONE if job.state == "finished" else FAILED, self.followed(also))
 
     def followed(self, job_ids: Sequence[str]) -> int:
         """Follow jobs to their ends, say on stderr how each ended, and return 1 if one did not finish."""
-        from cdp.cli import display_jobs
+        from cdp.cli import display
         from cdp.services import jobs
 
         code = DONE
         for i, job_id in enumerate(job_ids):
             job = self._followed(job_ids[i:])
-            note(display_jobs.ended(job, jobs.outcome(self.workspace, job_id)))
+            note(display.ended(job, jobs.outcome(self.workspace, job_id)))
             warn(jobs.failed(self.workspace, job_id).warning)
             code = max(code, DONE if job.state == "finished" else FAILED)
         return code
 
     def _followed(self, job_ids: Sequence[str]) -> Any:
         """Follow the first of these jobs. Detached where Ctrl-C is pressed."""
-        from cdp.cli import display_jobs
+        from cdp.cli import display
         from cdp.services import jobs
 
         first = job_ids[0]
         try:
-            return jobs.wait(self.workspace, first, display_jobs.Progress(lambda: jobs.latest(self.workspace, first)))
+            return jobs.wait(self.workspace, first, display.Progress(lambda: jobs.latest(self.workspace, first)))
         except KeyboardInterrupt:
             if self.json:
                 job = jobs.show(self.workspace, first, with_size=False)
@@ -129,7 +129,7 @@ class Run:
 
     def written(self, target: str, text: str, about: Mapping[str, Any]) -> int:
         """Write a text to ``target``, or to standard output for ``-``, and say so."""
-        from cdp.base.paths import typed_path
+        from cdp.base.text import typed_path
         from cdp.base.workspace import write_bytes
 
         if target == STANDARD:

@@ -7,7 +7,7 @@ import sys
 from typing import Annotated
 
 from cdp.base.errors import ConfigError
-from cdp.cli import display, display_jobs
+from cdp.cli import display
 from cdp.cli.answers import Run
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Id, Set, command
 from cdp.jobs.place import EXAMPLE, HERE
@@ -36,7 +36,7 @@ def show(run: Run, id: Id) -> int:
     failed = jobs.failed(run.workspace, job.id)
     bill = synthesis.bill_of_job(run.workspace, job.id)
     cost = [line for line in (bill.told, bill.unanswered) if line] if bill else []
-    lines = [display_jobs.job(job), *cost, *display.failed(failed.summary, failed.files)]
+    lines = [display.job(job), *cost, *display.failed(failed.summary, failed.files)]
     return run.say({**job.to_dict(), "failed": failed.summary, "cost": bill}, "\n".join(lines))
 
 
@@ -65,7 +65,7 @@ def stop(run: Run, id: Id) -> int:
     from cdp.services import jobs
 
     job = jobs.stop(run.workspace, id)
-    return run.say(job.to_dict(), display_jobs.job(job))
+    return run.say(job.to_dict(), display.job(job))
 
 
 AllowOutside = Annotated[

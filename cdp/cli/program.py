@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from cdp.base.config import IndexConfig, ServingConfig
 from cdp.base.errors import ConfigError
-from cdp.base.paths import typed_folder
+from cdp.base.text import typed_folder
 from cdp.cli import display
 from cdp.cli.answers import Run, note
 from cdp.cli.declare import Text, command, completion_script

@@ -8,8 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from cdp.base.errors import ConfigError, InputError
-from cdp.base.paths import typed_path
-from cdp.base.text import shown
+from cdp.base.text import shown, typed_path
 from cdp.base.workspace import SHIPPED_DATA
 
 STANDARD = "standard"

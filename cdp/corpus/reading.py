@@ -14,7 +14,7 @@ from types import TracebackType
 
 from cdp.base.errors import InputError
 from cdp.base.failures import FILE, Failures, describe
-from cdp.base.scratch import scratch as own_scratch
+from cdp.base.staging import scratch as own_scratch
 from cdp.base.workspace import sha256_file, sha256_text
 from cdp.corpus.checks import (
     BROKEN_OFF,

@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from cdp.base.errors import InputError
-from cdp.base.scratch import scratch
+from cdp.base.staging import scratch
 from cdp.base.workspace import folder_size
 from cdp.corpus.options import MAX_LINE_CHARACTERS
 

@@ -20,8 +20,8 @@ from cdp.base.errors import NotFoundError, WorkspaceError
 from cdp.base.failures import FILE
 from cdp.base.file_cache import RECORDS
 from cdp.base.locks import locked
-from cdp.base.names import pick
 from cdp.base.records import Document, checked
+from cdp.base.text import pick
 from cdp.base.workspace import Workspace, now, read_json, slug, write_json
 from cdp.corpus.checks import Rejected
 from cdp.corpus.documents import SCHEMA, DocumentFile
@@ -210,7 +210,7 @@ def list_corpora(workspace: Workspace) -> list[CorpusManifest]:
 
 
 def resolve_corpus(workspace: Workspace, name_or_id: str) -> CorpusManifest:
-    """The corpus with this id, this name, or the only one whose id or name begins so; see ``cdp.base.names.pick``."""
+    """The corpus with this id, this name, or the only one whose id or name begins so; see ``cdp.base.text.pick``."""
     return pick("corpus", name_or_id, list_corpora(workspace), none_yet=NONE_YET)
 
 

@@ -25,9 +25,8 @@ from cdp.base.locks import wait_for_lock
 from cdp.base.workspace import Workspace, private_files, read_json_or_none
 from cdp.jobs import processes
 from cdp.jobs.devices import CPU, LIGHT, LIGHT_SLOTS, cpu_slots, list_gpus
-from cdp.jobs.failures import classify
 from cdp.jobs.launchers import End, command, environment, is_launched, starting_folder
-from cdp.jobs.logs import log_tail
+from cdp.jobs.logs import classify, log_tail
 from cdp.jobs.queue import Queue
 from cdp.jobs.records import SUBMITTED, JobSpec, Status, outcome_of, read_spec
 from cdp.jobs.state import JobFiles, State, derive

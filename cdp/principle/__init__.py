@@ -28,9 +28,8 @@ from cdp.principle.differences import (
     other_differences,
     weighting_differences,
 )
-from cdp.principle.kinds import KINDS, kinds_of_datasets
 from cdp.principle.recommend import AVOID_BELOW, RECOMMEND_ABOVE, Recommendation, level_of, recommend
-from cdp.principle.similar import most_similar, outlook
+from cdp.principle.scope import KINDS, kinds_of_datasets, most_similar, outlook
 
 __all__ = [
     "ALL",

@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cdp.base.numbers import counted, signed
+from cdp.base.text import counted, signed
 from cdp.principle.correlation import fit_of_means
 from cdp.principle.differences import SCALING, SPLIT, Difference, differences, split_costs, split_differences
-from cdp.principle.kinds import PRINTED_GROUP
-from cdp.principle.published import results
-from cdp.principle.scope import Scope
-from cdp.principle.similar import Similar, outlook
+from cdp.principle.scope import PRINTED_GROUP, Scope, Similar, outlook
+from cdp.principle.tables import results
 
 CLOSE_POINTS = 1.0
 """Of two choices that differ by less than a point, the one that asks for fewer queries per document is suggested."""

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from cdp.base.errors import NotFoundError
-from cdp.principle.published import datasets, results
+from cdp.principle.tables import datasets, results
 
 PARAPHRASE = "diverse_minus_paraphrase"
 SCALING = "qdoc_minus_one"

@@ -22,9 +22,9 @@ from typing import IO, Any
 from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError
 from cdp.base.failures import Failures
 from cdp.base.file_cache import RECORDS
-from cdp.base.names import pick
 from cdp.base.records import Query, checked
 from cdp.base.staging import staging
+from cdp.base.text import pick
 from cdp.base.workspace import Workspace, fitting, now, read_json, read_jsonl, write_json
 from cdp.corpus import CorpusManifest
 from cdp.corpus.origin import of_manifest, written_by

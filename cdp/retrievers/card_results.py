@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.locks import locked
-from cdp.base.paths import public
+from cdp.base.text import public
 from cdp.base.workspace import write_bytes
 from cdp.retrievers.trained import card_file, model_folder
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import ModelError, NotFoundError
-from cdp.base.paths import typed_folder
+from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.retrievers.embedded import minilm_folder
 from cdp.retrievers.preset import COSINE, GENERAL_DEFAULTS, Default, Retriever

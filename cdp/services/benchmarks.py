@@ -10,7 +10,7 @@ from typing import Any
 from cdp import catalog, jobs, projects
 from cdp.base.config import DownloadConfig, EvaluationConfig
 from cdp.base.errors import ConfigError, NotFoundError
-from cdp.base.paths import typed_folder
+from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.benchmarks import (
     BenchmarkInfo,
@@ -24,9 +24,9 @@ from cdp.benchmarks import (
     remove_benchmark,
     subsets,
 )
-from cdp.benchmarks.entry import Entry
 from cdp.benchmarks.manifests import Manifest
 from cdp.benchmarks.registry import Group, Mean
+from cdp.benchmarks.schemas import Entry
 from cdp.evaluation import bm25
 from cdp.services import evaluation
 from cdp.services.jobs import in_use

@@ -12,9 +12,9 @@ from typing import BinaryIO
 from cdp import projects, query_sets
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.failures import FILE, ItemsFailed, summary
-from cdp.base.names import checked_title
 from cdp.base.records import Document
 from cdp.base.staging import keep_upload, staging
+from cdp.base.text import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told, read_jsonl
 from cdp.corpus import (
     READERS,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cdp import jobs
 from cdp.base.errors import ConfigError, NotFoundError, offer
-from cdp.base.paths import typed_folder
+from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace, is_name
 from cdp.evaluation import bm25
 from cdp.jobs import JobView

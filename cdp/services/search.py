@@ -30,7 +30,7 @@ from cdp import __version__, jobs
 from cdp.base.config import IndexConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 from cdp.base.locks import is_held, try_lock
-from cdp.base.paths import typed_folder
+from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace, is_name
 from cdp.evaluation import bm25
 from cdp.jobs import JobView

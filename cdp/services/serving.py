@@ -6,8 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from cdp.base.config import ServingConfig
-from cdp.base.config.serving import TOKEN
+from cdp.base.config import TOKEN, ServingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
 from cdp.jobs.launchers import SPINS

@@ -8,13 +8,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from cdp.base.config.shared import AT_ONCE
+from cdp.base.config import AT_ONCE
 from cdp.base.errors import ConfigError, InputError, offer
 from cdp.base.file_cache import RECORDS
-from cdp.base.paths import typed_path
 from cdp.base.registry import Names, registry
 from cdp.base.settings import LARGEST_WHOLE, REQUIRED, Config, option
-from cdp.base.text import shown
+from cdp.base.text import shown, typed_path
 from cdp.base.workspace import SHIPPED_DATA
 
 PLANS = SHIPPED_DATA / "plans"

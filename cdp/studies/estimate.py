@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
-from cdp.base.numbers import counted
+from cdp.base.text import counted
 from cdp.retrievers.speeds import DEFAULT_SPEEDS, Speed
 from cdp.studies.config import StudyConfig
 from cdp.studies.plan import Condition, StudySource, conditions, evaluated_on

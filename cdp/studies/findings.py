@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from cdp.base.numbers import counted, signed
+from cdp.base.text import counted, signed
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
 from cdp.studies.estimate import CONFOUNDS
 from cdp.studies.gains import FILTER, TITLES, TRAINING, Gain

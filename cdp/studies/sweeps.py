@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cdp.base.errors import ConfigError
-from cdp.base.markup import shown
+from cdp.base.text import escaped
 from cdp.training.settings import rate
 
 RATES = (2e-7, 5e-7, 1e-6, 2e-6, 5e-6, 1e-5)
@@ -169,11 +169,12 @@ def to_markdown(report: SweepReport) -> str:
     header = ["Learning rate", *(f"step {step:,}" for step in steps), "best", "at step", "final loss", "state", "job"]
     rows = [_cells(run, steps, run is report.chosen and report.done) for run in report.runs]
     lines = [
-        f"# Learning rates: {shown(report.name)}",
+        f"# Learning rates: {escaped(report.name)}",
         "",
-        f"{shown(report.retriever)} on {shown(report.query_set)}; dev NDCG@10 in percent on {shown(report.benchmark)}.",
+        f"{escaped(report.retriever)} on {escaped(report.query_set)}; dev NDCG@10 in percent on "
+        f"{escaped(report.benchmark)}.",
         "",
-        *(f"- {shown(text)}" for text in report.findings),
+        *(f"- {escaped(text)}" for text in report.findings),
         "",
         *_table(header, rows),
     ]

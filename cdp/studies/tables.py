@@ -6,10 +6,9 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from cdp.base.markup import shown
-from cdp.base.numbers import signed
+from cdp.base.text import escaped, signed
 from cdp.principle import ALL, MULTI_HOP, PARAPHRASE, SCALING, Difference, differences
-from cdp.principle.published import read
+from cdp.principle.tables import read
 from cdp.studies.gains import Gain
 from cdp.studies.plan import method_of
 from cdp.studies.pooling import CONDITION, COVARIATES, QUERIES, Pooled
@@ -48,9 +47,9 @@ def difference_rows(gains: Sequence[Gain]) -> tuple[list[str], list[list[str]]]:
     head = ["Condition", "Q/Doc", "Benchmark", "CW", "Points", "95%", "p (Holm)", "SD over seeds", "Seeds", "Queries"]
     rows = [
         [
-            shown(g.condition),
+            escaped(g.condition),
             str(g.per_doc),
-            shown(g.benchmark),
+            escaped(g.benchmark),
             f"{g.cw:.2f}",
             f"{signed(g.points)}{mark(g)}",
             span(g.low, g.high),
@@ -82,7 +81,7 @@ def pooled_rows(models: Sequence[Pooled]) -> tuple[list[str], list[list[str]]]:
             per = "" if term.name not in TERMS else f"per {TERMS[term.name]}"
             rows.append(
                 [
-                    shown(model.title),
+                    escaped(model.title),
                     per or term.name,
                     signed(term.value),
                     span(term.low, term.high),
@@ -113,10 +112,10 @@ def benchmark_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:
         own = "all" if b.in_domain else ", ".join(b.in_domain_of)
         rows.append(
             [
-                shown(b.name), b.split, f"{b.n_queries:,}", f"{b.n_documents:,}", b.language or "–", f"{b.cw:.2f}",
+                escaped(b.name), b.split, f"{b.n_queries:,}", f"{b.n_documents:,}", b.language or "–", f"{b.cw:.2f}",
                 f"{b.cw_interval[0]:.2f} to {b.cw_interval[1]:.2f}",
                 *(f"{b.facts[name]:.2f}" if name in b.facts else "–" for name in facts),
-                shown(b.family or "–"), shown(own) or "–",
+                escaped(b.family or "–"), escaped(own) or "–",
             ]
         )  # fmt: skip
     return head, rows
@@ -134,7 +133,7 @@ def training_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:
         known = {name: "–" if v is None else f"{v:.2f}" for name, v in row.queries.items()}
         source = f"{row.source}, {row.held}" if row.held else row.source
         rows[source, str(row.per_doc)] = [
-            shown(source), str(row.per_doc), f"{row.documents:,}", f"{row.pairs:,}",
+            escaped(source), str(row.per_doc), f"{row.documents:,}", f"{row.pairs:,}",
             *(known.get(name, "–") for name in ("words", "cw", "overlap", "self_bleu")),
             papers_self_bleu(method_of(row.source), row.per_doc), known.get("round_trip", "–"),
         ]  # fmt: skip
@@ -161,8 +160,8 @@ def choice_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:
     head = ["Benchmark", "Chosen on", "Chosen", "NDCG@10", "Untrained", "Best there", "NDCG@10 of it"]
     return head, [
         [
-            shown(c.benchmark), shown(c.chosen_on), shown(c.chosen), f"{c.score:.2f}",
-            "–" if c.untrained is None else f"{c.untrained:.2f}", shown(c.best), f"{c.best_score:.2f}",
+            escaped(c.benchmark), escaped(c.chosen_on), escaped(c.chosen), f"{c.score:.2f}",
+            "–" if c.untrained is None else f"{c.untrained:.2f}", escaped(c.best), f"{c.best_score:.2f}",
         ]
         for c in report.choices
     ]  # fmt: skip
@@ -183,8 +182,8 @@ def paper_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:
         cells = [f"{d.retriever} {signed(d.points)}" for d in published if d.per_doc == nearest]
         rows.append(
             [
-                "more queries" if g.comparison == SCALING else "diverse minus paraphrase", shown(g.condition),
-                str(g.per_doc), shown(g.benchmark), f"{signed(g.points)}{mark(g)}", span(g.low, g.high),
+                "more queries" if g.comparison == SCALING else "diverse minus paraphrase", escaped(g.condition),
+                str(g.per_doc), escaped(g.benchmark), f"{signed(g.points)}{mark(g)}", span(g.low, g.high),
                 whole[g.benchmark], str(nearest), ", ".join(cells),
             ]
         )  # fmt: skip
@@ -230,7 +229,7 @@ def rank_one_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:
             "before: other", "Only Q/Doc 1 right", "after: same source", "after: other", "p"]  # fmt: skip
     return head, [
         [
-            shown(f"{r.retriever}, {r.source}"), str(r.per_doc), shown(r.benchmark), f"{r.n:,} × {r.seeds}",
+            escaped(f"{r.retriever}, {r.source}"), str(r.per_doc), escaped(r.benchmark), f"{r.n:,} × {r.seeds}",
             *map(str, (r.wins, r.wins_same, r.wins_other, r.losses, r.losses_same, r.losses_other)), p_text(r.p),
         ]
         for r in report.rank_one

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cdp.base.markup import shown
-from cdp.base.numbers import counted, signed
+from cdp.base.text import counted, escaped, signed
 from cdp.llm.prices import dollars
 from cdp.principle import level_of, threshold
 from cdp.studies.estimate import StudyPlan
@@ -109,10 +108,10 @@ def minutes(seconds: float) -> str:
 
 def to_markdown(report: StudyReport) -> str:
     """The whole report: findings, limits, then the tables behind them."""
-    lines = [f"# {shown(report.name)}", "", progress_text(report), "", "## What was found", ""]
-    lines += [f"- {shown(text)}" for text in report.findings] or ["- Nothing yet."]
+    lines = [f"# {escaped(report.name)}", "", progress_text(report), "", "## What was found", ""]
+    lines += [f"- {escaped(text)}" for text in report.findings] or ["- Nothing yet."]
     lines += ["", "## What this study cannot tell", ""]
-    lines += [f"- {shown(text)}" for text in report.limits] or ["- Nothing is missing from what was planned."]
+    lines += [f"- {escaped(text)}" for text in report.limits] or ["- Nothing is missing from what was planned."]
     if report.config.criteria:
         lines += [
             "",
@@ -120,7 +119,7 @@ def to_markdown(report: StudyReport) -> str:
             "",
             "Written before the run:",
             "",
-            shown(report.config.criteria),
+            escaped(report.config.criteria),
         ]
     lines += ["", "## Benchmarks", "", table(*benchmark_rows(report))]
     lines += ["", "## NDCG@10", "", main_table(report)]
@@ -169,14 +168,14 @@ def main_table(report: StudyReport) -> str:
         "Documents",
         "Pairs",
         "Steps",
-        *(f"{shown(b.name)} (CW {b.cw:.2f})" for b in report.benchmarks),
+        *(f"{escaped(b.name)} (CW {b.cw:.2f})" for b in report.benchmarks),
         "Mean",
         "Seeds",
     ]
     best = {name: max((row.scores.get(name, -1.0) for row in report.rows), default=0.0) for name in names}
     rows = [
         [
-            shown(row.name),
+            escaped(row.name),
             f"{row.documents:,}" if row.pairs else "–",
             f"{row.pairs:,}" if row.pairs else "–",
             f"{row.steps:,}" if row.steps else "–",
@@ -210,7 +209,7 @@ def relation_lines(report: StudyReport) -> list[str]:
     if report.correlations:
         rows = [
             [
-                shown(c.retriever),
+                escaped(c.retriever),
                 TITLES[c.comparison],
                 str(c.per_doc),
                 signed(c.r),
@@ -226,7 +225,7 @@ def relation_lines(report: StudyReport) -> list[str]:
         lines += [table(head, rows), ""]
     if report.rates:
         rows = [
-            [shown(r.dataset), f"{r.cw:.2f}", level_of(r.cw), f"{r.positive} of {r.conditions}"] for r in report.rates
+            [escaped(r.dataset), f"{r.cw:.2f}", level_of(r.cw), f"{r.positive} of {r.conditions}"] for r in report.rates
         ]
         lines += [table(["Benchmark", "CW", "Published advice", "Conditions with a gain"], rows), ""]
     if report.threshold is None:
@@ -264,7 +263,7 @@ def cost_table(report: StudyReport) -> str:
             gain = row.average - base if row.average is not None and base is not None else None
             rows.append(
                 [
-                    shown(row.name),
+                    escaped(row.name),
                     f"{row.documents:,}",
                     f"{row.pairs:,}",
                     f"{row.steps:,}" if row.steps else "–",
@@ -280,10 +279,10 @@ def cost_table(report: StudyReport) -> str:
 
 def settings_table(report: StudyReport) -> str:
     """The plan as it was run."""
-    rows = [[name, shown(value)] for name, value in report.config.recorded().items() if value not in (None, "")]
+    rows = [[name, escaped(value)] for name, value in report.config.recorded().items() if value not in (None, "")]
     for source in report.sources:
-        rows.append([f"query set of {shown(source.label)}", source.query_set])
-        rows.append([f"queries of {shown(source.label)} written by", source.written_by])
+        rows.append([f"query set of {escaped(source.label)}", source.query_set])
+        rows.append([f"queries of {escaped(source.label)} written by", source.written_by])
     return table(["Setting", "Value"], rows)
 
 

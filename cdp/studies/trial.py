@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cdp.base.config.shared import AT_ONCE
+from cdp.base.config import AT_ONCE
 from cdp.base.registry import Names
 from cdp.base.settings import REQUIRED, Config, option
 from cdp.retrievers.speeds import STARTING_S, WRITTEN_PER_S, Speed

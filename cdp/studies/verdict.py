@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cdp.base.numbers import signed
 from cdp.base.statistics import LineFit, fit_line, power_of_slope
+from cdp.base.text import signed
 from cdp.principle import AVOID_BELOW, RECOMMEND_ABOVE, Difference
 from cdp.principle.correlation import dataset_means
 

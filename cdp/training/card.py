@@ -8,7 +8,7 @@ from typing import Any
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
-from cdp.base.paths import public, typed_path
+from cdp.base.text import public, typed_path
 from cdp.base.workspace import Workspace, sha256_file
 from cdp.complexity import count_content_words, profile
 from cdp.query_sets import QuerySet

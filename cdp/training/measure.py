@@ -21,7 +21,7 @@ import numpy as np
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.failures import Failures, failure_of
-from cdp.base.scratch import scratch
+from cdp.base.staging import scratch
 from cdp.base.workspace import Workspace
 from cdp.retrievers import load
 from cdp.training.data import TrainingData, prepare

@@ -15,8 +15,8 @@ from cdp.base.worker import Job, run
 from cdp.base.workspace import read_json_or_none, write_json
 from cdp.benchmarks import download, library, manifests, registry
 from cdp.benchmarks.convert import StoppedError
-from cdp.benchmarks.entry import Entry
 from cdp.benchmarks.hub import DownloadError
+from cdp.benchmarks.schemas import Entry
 
 # The hub, or a large file's hash, may take this long without a heartbeat.
 WAIT_S = 300.0

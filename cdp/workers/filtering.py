@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cdp import query_sets
 from cdp.base import worker
-from cdp.base.config.filtering import FilterConfig
+from cdp.base.config import FilterConfig
 from cdp.base.errors import ConfigError
 from cdp.base.worker import Job
 from cdp.base.workspace import sha256_text

@@ -19,7 +19,7 @@ from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import MiningConfig
 from cdp.base.errors import ConfigError, InputError
-from cdp.base.paths import public
+from cdp.base.text import public
 from cdp.base.worker import Job
 from cdp.corpus import iter_documents
 from cdp.metrics.scorers import load_cross_encoder

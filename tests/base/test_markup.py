@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from cdp.base.markup import shown, spreadsheet
+from cdp.base.text import escaped, spreadsheet
 from cdp.base.workspace import Workspace
 from cdp.charts import style
 from cdp.charts.results import ndcg_bars
@@ -72,5 +72,5 @@ def test_a_studys_name_is_text_in_its_markdown_and_its_page() -> None:
 
 
 def test_what_markdown_reads_is_escaped_and_nothing_is_lost() -> None:
-    assert shown("a `b` *c* [d](e) ![f](g) <h> & \\") == r"a \`b\` \*c\* \[d\](e) \!\[f\](g) &lt;h&gt; &amp; \\"
-    assert shown("hotpotqa_sample | x-1") == "hotpotqa_sample | x-1"
+    assert escaped("a `b` *c* [d](e) ![f](g) <h> & \\") == r"a \`b\` \*c\* \[d\](e) \!\[f\](g) &lt;h&gt; &amp; \\"
+    assert escaped("hotpotqa_sample | x-1") == "hotpotqa_sample | x-1"

@@ -8,7 +8,7 @@ import pytest
 
 from cdp.base.config import PromptTuningConfig, SynthesisConfig
 from cdp.base.errors import ConfigError, NotFoundError, nearest, offer
-from cdp.base.names import pick
+from cdp.base.text import pick
 
 
 @dataclass(frozen=True)

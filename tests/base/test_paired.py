@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdp.base.errors import InputError
-from cdp.base.statistics.paired import effect_size, holm, paired_test, randomisation_test, seed_spread, t_test
+from cdp.base.statistics import effect_size, holm, paired_test, randomisation_test, seed_spread, t_test
 
 
 def test_the_t_test_is_scipys() -> None:

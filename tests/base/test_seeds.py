@@ -7,8 +7,7 @@ import pytest
 import scipy
 
 from cdp.base.errors import InputError
-from cdp.base.statistics import has_spread, two_level_test
-from cdp.base.statistics.paired import t_test
+from cdp.base.statistics import has_spread, t_test, two_level_test
 
 
 def test_without_a_spread_over_seeds_it_is_the_paired_t_test() -> None:

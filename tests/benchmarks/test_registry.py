@@ -9,9 +9,8 @@ import pytest
 from cdp.base.errors import NotFoundError
 from cdp.base.workspace import SHIPPED_DATA
 from cdp.benchmarks import registry
-from cdp.benchmarks.entry import Entry
 from cdp.benchmarks.registry import entries, find, find_group, group_mean, groups, leaves, mean_of_parts, parts
-from cdp.benchmarks.schemas import SCHEMAS, schema_of
+from cdp.benchmarks.schemas import SCHEMAS, Entry, schema_of
 
 
 def test_the_groups_have_their_members() -> None:

@@ -10,8 +10,7 @@ import pytest
 from cdp import jobs
 from cdp.base.failures import failure_of
 from cdp.base.workspace import Workspace
-from cdp.jobs.failures import classify, last_words
-from cdp.jobs.logs import log_tail
+from cdp.jobs.logs import classify, last_words, log_tail
 from cdp.jobs.processes import memory_kills
 from tests.jobs.support import start, status, until_state
 

@@ -10,10 +10,8 @@ import pytest
 import scipy
 
 from cdp.principle import differences
-from cdp.principle.checks import PER_DOCS, checks, held
-from cdp.principle.claims import claims, limits
-from cdp.principle.published import datasets, notes, results
-from cdp.principle.tables import table
+from cdp.principle.claims import PER_DOCS, checks, claims, held, limits
+from cdp.principle.tables import datasets, notes, results, table
 from cdp.services.advice.published import NOTES_ON, notes_on
 from cdp.studies import read_plan
 from tests.support import shared

@@ -9,8 +9,7 @@ import pytest
 from cdp.base.errors import NotFoundError
 from cdp.principle import differences
 from cdp.principle.differences import implied_scores
-from cdp.principle.published import Note, notes, read, results
-from cdp.principle.tables import TABLES, best_per_doc, resolve, table, wide
+from cdp.principle.tables import TABLES, Note, best_per_doc, notes, read, resolve, results, table, wide
 from tests.support import shared
 
 

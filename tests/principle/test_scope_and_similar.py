@@ -9,7 +9,7 @@ import pytest
 import scipy
 
 from cdp.principle import ALL, KINDS, differences, kinds_of_datasets, most_similar, outlook, recommend
-from cdp.principle.published import datasets, results
+from cdp.principle.tables import datasets, results
 
 
 @pytest.mark.parametrize(

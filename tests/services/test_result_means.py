@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.base.statistics.paired import holm
+from cdp.base.statistics import holm
 from cdp.base.workspace import Workspace
 from cdp.benchmarks.registry import leaves
 from cdp.services import results

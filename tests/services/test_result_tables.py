@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from cdp.base.errors import ConfigError
-from cdp.base.statistics import two_level_test
-from cdp.base.statistics.paired import holm, paired_test
+from cdp.base.statistics import holm, paired_test, two_level_test
 from cdp.base.workspace import Workspace, write_json
 from cdp.cli import display
 from cdp.services import results

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cdp.base.config.serving import TOKEN
+from cdp.base.config import TOKEN
 from cdp.base.workspace import Workspace
 from tests.documents.examples import commands, examples, reader, script
 from tests.serving.support import command_config, serving

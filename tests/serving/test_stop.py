@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from cdp.base.config.serving import TOKEN as VARIABLE
+from cdp.base.config import TOKEN as VARIABLE
 from cdp.base.workspace import Workspace
 from cdp.services.workspace import demo
 from tests.cli.support import refusal

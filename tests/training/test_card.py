@@ -9,7 +9,7 @@ import pytest
 from huggingface_hub import ModelCard
 from sentence_transformers import SentenceTransformer
 
-from cdp.base.paths import public
+from cdp.base.text import public
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import manifests
 from cdp.corpus import read_documents, store

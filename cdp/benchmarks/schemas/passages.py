@@ -24,8 +24,7 @@ from typing import Any, NamedTuple
 from cdp.base.errors import InputError
 from cdp.base.records import Document, Qrel
 from cdp.base.workspace import slug
-from cdp.benchmarks.entry import Entry
-from cdp.benchmarks.schemas import Contents, Files, Part, Schema, SourceQuery
+from cdp.benchmarks.schemas import Contents, Entry, Files, Part, Schema, SourceQuery
 from cdp.benchmarks.schemas.records import HINT, Row, list_of, rows, text_of
 from cdp.corpus.checks import excerpt
 

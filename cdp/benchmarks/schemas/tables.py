@@ -13,8 +13,7 @@ from cdp.base.errors import InputError
 from cdp.base.records import Document, Qrel
 from cdp.base.workspace import SHIPPED_DATA
 from cdp.benchmarks.beir_files import LARGEST_GRADE, read_qrels
-from cdp.benchmarks.entry import Entry
-from cdp.benchmarks.schemas import Contents, Files, Part, Schema, SourceQuery
+from cdp.benchmarks.schemas import Contents, Entry, Files, Part, Schema, SourceQuery
 from cdp.benchmarks.schemas.records import HINT, Row, columns, list_of, rows, text_of
 
 LAYOUTS: Mapping[str, Mapping[str, Any]] = tomllib.loads(

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from cdp.base.numbers import counted, signed
 from cdp.base.statistics import holm
+from cdp.base.text import counted, signed
 from cdp.evaluation import bm25
 from cdp.principle import PARAPHRASE, SCALING
 from cdp.services.studies import Gain, StudyReport

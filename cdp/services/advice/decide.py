@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from cdp.base.numbers import signed
+from cdp.base.text import signed
 from cdp.base.workspace import Workspace
 from cdp.corpus import resolve_corpus
 from cdp.principle import SCALING, Recommendation

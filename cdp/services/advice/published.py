@@ -12,13 +12,12 @@ from typing import Any
 
 from cdp import catalog, jobs, query_sets
 from cdp.base.errors import CdpError
-from cdp.base.markup import spreadsheet
+from cdp.base.text import spreadsheet
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import registry
 from cdp.benchmarks.subsets import SUBSET
 from cdp.principle import kinds_of_datasets
-from cdp.principle.published import Note, PublishedRow, notes, read
-from cdp.principle.tables import TABLES, PublishedTable, short_name, table
+from cdp.principle.tables import TABLES, Note, PublishedRow, PublishedTable, notes, read, short_name, table
 from cdp.services import studies
 from cdp.training.weightings import WEIGHTINGS
 

@@ -12,8 +12,7 @@ from dataclasses import replace
 
 from cdp import projects
 from cdp.base.errors import ConfigError, NotFoundError
-from cdp.base.names import checked_title, pick
-from cdp.base.text import storable
+from cdp.base.text import checked_title, pick, storable
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import library
 from cdp.corpus import list_corpora, resolve_corpus

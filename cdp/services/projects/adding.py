@@ -20,7 +20,7 @@ from typing import Any
 
 from cdp import projects, query_sets
 from cdp.base.errors import CdpError, InputError
-from cdp.base.names import checked_title
+from cdp.base.text import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told, slug
 from cdp.benchmarks import BenchmarkInfo, add_benchmark, describe, library, made
 from cdp.corpus import CorpusManifest, ReadOptions, iter_documents

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from cdp.base.errors import InputError
-from cdp.base.numbers import counted
 from cdp.base.staging import keep_upload, staging
+from cdp.base.text import counted
 from cdp.base.workspace import Workspace
 from cdp.corpus.looking import look
 from cdp.corpus.readers import row_suffixes

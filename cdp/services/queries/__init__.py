@@ -13,7 +13,7 @@ from cdp import jobs, query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import SHOWN_PROBLEMS, CdpError, ConfigError
 from cdp.base.failures import Failures
-from cdp.base.names import checked_title
+from cdp.base.text import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.complexity import count_content_words
 from cdp.corpus import load_manifest, resolve_corpus

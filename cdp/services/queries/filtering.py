@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 
 from cdp import jobs, query_sets
-from cdp.base.config import FilterConfig, MiningConfig, RoundTripConfig
-from cdp.base.config.filtering import BM25
+from cdp.base.config import BM25, FilterConfig, MiningConfig, RoundTripConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
 from cdp.evaluation import bm25

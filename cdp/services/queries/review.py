@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from cdp import query_sets
 from cdp.base.errors import CdpError, InputError, NotFoundError
 from cdp.base.file_cache import ANSWERS
-from cdp.base.names import checked_title
 from cdp.base.records import Document
 from cdp.base.settings import Config, option
+from cdp.base.text import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.evaluation.round_trip import DEPTH
 from cdp.metrics import query_table

@@ -12,8 +12,7 @@ import numpy as np
 
 from cdp import catalog
 from cdp.base.errors import ConfigError, NotFoundError
-from cdp.base.statistics import has_spread, two_level_test
-from cdp.base.statistics.paired import PairedTest, holm, paired_test
+from cdp.base.statistics import PairedTest, has_spread, holm, paired_test, two_level_test
 from cdp.base.workspace import Workspace
 from cdp.catalog import query
 from cdp.services.results import differing, evaluated, runs

@@ -15,7 +15,7 @@ from typing import Any
 from cdp import catalog
 from cdp.base.errors import CdpError, ConfigError, offer
 from cdp.base.file_cache import ANSWERS
-from cdp.base.statistics.paired import mean_interval
+from cdp.base.statistics import interval_of_summary
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import list_benchmarks
 from cdp.catalog import STUDY
@@ -307,7 +307,7 @@ def _rows(workspace: Workspace, evaluations: Sequence[dict[str, Any]]) -> list[B
         start = starts[row["id"]]
         n, mean, spread = differences.get(row["id"], (0, 0.0, 0.0))
         same = start is not None and n == row["n_queries"] == start["n_queries"]
-        low, high, p = mean_interval(n, 100 * mean, 100 * spread) if same else (None, None, None)
+        low, high, p = interval_of_summary(n, 100 * mean, 100 * spread) if same else (None, None, None)
         trained: Trained | None = row["trained"]
         about = row["annotation"]
         place = benchmark_label(row["benchmark"], row["split"], row["protocol"], labels[_place(row)])

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cdp.base.errors import ConfigError
-from cdp.base.markup import spreadsheet_row
+from cdp.base.text import spreadsheet_row
 
 Values = Mapping[tuple[str, str], float]
 """{(retriever, dataset): percent}; a pair that was not evaluated is left out."""

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from cdp.benchmarks import registry
-from cdp.benchmarks.entry import Entry
+from cdp.benchmarks.schemas import Entry
 from cdp.services.results import ComparedRow, Comparison, benchmark_label
 
 ALL = "All"

@@ -7,7 +7,7 @@ import io
 from dataclasses import asdict, fields
 from typing import Any
 
-from cdp.base.markup import spreadsheet
+from cdp.base.text import spreadsheet
 from cdp.base.workspace import Workspace
 from cdp.services.results import SIGNIFICANT, TESTS, ComparedRow, Comparison, evaluated
 from cdp.services.results.formats import Table, comparison_table

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cdp.base.errors import ConfigError, InputError
-from cdp.base.paths import typed_path
+from cdp.base.text import typed_path
 from cdp.base.workspace import SHIPPED_DATA, Workspace
 from cdp.services.sharing.modes import Action, NotAllowedError, may, require
 

@@ -26,9 +26,8 @@ from cdp.base.config import (
     TrainingConfig,
 )
 from cdp.base.errors import CdpError
-from cdp.base.paths import typed_path
 from cdp.base.settings import Config
-from cdp.base.text import shown
+from cdp.base.text import shown, typed_path
 from cdp.base.workspace import Workspace
 from cdp.evaluation import bm25
 from cdp.jobs import JobSpec

@@ -14,9 +14,9 @@ from typing import Any
 
 from cdp import query_sets
 from cdp.base.errors import ConfigError, InputError
-from cdp.base.numbers import counted
 from cdp.base.records import Document
 from cdp.base.staging import staging
+from cdp.base.text import counted
 from cdp.base.workspace import Workspace, disk_faults_told, now, slug
 from cdp.benchmarks import (
     BenchmarkInfo,

@@ -9,7 +9,7 @@ from typing import Any
 from cdp import jobs
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError, ConfigError
-from cdp.base.numbers import counted
+from cdp.base.text import counted
 from cdp.base.workspace import Workspace
 from cdp.complexity import LANGUAGES
 from cdp.corpus import CorpusManifest, resolve_corpus

@@ -10,7 +10,7 @@ from typing import Any
 from cdp import jobs
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
-from cdp.base.names import pick
+from cdp.base.text import pick
 from cdp.base.workspace import Workspace, new_id, read_jsonl
 from cdp.benchmarks import describe, resolve_benchmark
 from cdp.jobs import JobView
@@ -130,7 +130,7 @@ def list_sweeps(workspace: Workspace) -> list[Sweep]:
 
 
 def resolve_sweep(workspace: Workspace, name: str) -> Sweep:
-    """The sweep with this id, this name, or the only one whose id or name begins so; see ``cdp.base.names.pick``."""
+    """The sweep with this id, this name, or the only one whose id or name begins so; see ``cdp.base.text.pick``."""
     return pick("sweep", name, list_sweeps(workspace), none_yet="There is no sweep yet: start one (sweep QUERY_SET).")
 
 

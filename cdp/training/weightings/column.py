@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.errors import SHOWN_PROBLEMS, ConfigError, InputError
-from cdp.base.paths import typed_path
-from cdp.base.text import shown
+from cdp.base.text import shown, typed_path
 from cdp.corpus.sources import Budget, Source, numbered_lines, open_text
 from cdp.training.weightings.base import Weighting, equal
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from cdp.principle import Threshold, checks
+from cdp.principle import Threshold
 from cdp.principle import claims as paper
-from cdp.principle.checks import Prediction
-from cdp.principle.published import notes
+from cdp.principle.claims import Prediction
+from cdp.principle.tables import notes
 from cdp.ui.shell import forms, navigation, tables
 from cdp.ui.shell.text import md, points
 
@@ -26,9 +26,9 @@ def rests_on(fit: Threshold) -> None:
 def prediction_check() -> None:
     """Predictions for the published datasets that the line never saw."""
     st.subheader("Do predictions hold for new datasets?", anchor=False)
-    per_doc = forms.segments("Q/Doc", list(checks.PER_DOCS), default=5, key="evidence_check")
-    dataset_checks = checks.checks(per_doc)
-    held = checks.held(dataset_checks)
+    per_doc = forms.segments("Q/Doc", list(paper.PER_DOCS), default=5, key="evidence_check")
+    dataset_checks = paper.checks(per_doc)
+    held = paper.held(dataset_checks)
     tables.figures(*((name[0].upper() + name[1:], f"{value.held} of {value.n}") for name, value in held.items()))
     tables.show(
         {

@@ -1,8 +1,7 @@
 """How benchmarks are published, and the benchmarks that come that way. See cdp.benchmarks.schemas."""
 
 from cdp.base.records import Document, Qrel
-from cdp.benchmarks.entry import Entry
-from cdp.benchmarks.schemas import Contents, Part, Schema, SourceQuery
+from cdp.benchmarks.schemas import Contents, Entry, Part, Schema, SourceQuery
 from cdp.benchmarks.schemas.records import columns
 
 

@@ -1,0 +1,833 @@
+"""Settings of every kind of job, written once.
+
+The form on a page, the option on the command line and the reference in the docs are made from them. Each default has
+its reason beside it; an empty one says in its help what then holds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cdp.base.errors import ConfigError
+from cdp.base.registry import Names, registry
+from cdp.base.settings import REQUIRED, Config, option
+
+AT_ONCE = "It works at once, without an account, a key or a GPU."
+"""Why the template generator is the default, everywhere."""
+
+CONCURRENCY = option(
+    8,
+    "Requests under way at once, at each address of the endpoint.",
+    reason="Keeps an endpoint busy without running into the rate limits of a small account.",
+    unit="requests",
+    minimum=1,
+    maximum=256,
+    advanced=True,
+)
+
+PAIRS_AT_ONCE = option(
+    128,
+    "Pairs scored at once.",
+    reason="Pairs of queries are short: so many fit on any machine.",
+    unit="pairs",
+    minimum=1,
+    maximum=4096,
+    advanced=True,
+)
+
+GPU_IDS = option("", "These GPUs and no others: their UUIDs, separated by commas, as doctor names them.", advanced=True)
+
+
+def seed_of(what: str, *, advanced: bool = True) -> Any:
+    """The seed of what is drawn at random."""
+    reason = "Any number does; a fixed one makes the run repeatable."
+    return option(0, f"Seed of {what}.", reason=reason, minimum=0, advanced=advanced)
+
+
+class SynthesisConfig(Config):
+    """Writing queries for the documents of a corpus."""
+
+    corpus: str = option(REQUIRED, "The corpus whose documents get queries (its id).")
+    method: str = option(
+        "diverse",
+        "The synthesis method, by its name in the registry, or own for your own prompt.",
+        reason="The paper's own method, and the one whose queries differ most from each other.",
+    )
+    per_doc: int = option(
+        5,
+        "Queries per document (Q/Doc, M).",
+        reason="The middle of the values that the paper compares: 1, 2, 5, 10, 20.",
+        unit="queries",
+        minimum=1,
+        maximum=20,
+    )
+    generator: str = option(
+        "template",
+        "What writes the queries: template needs no LLM, recorded replays the demo collection's queries, "
+        "openai calls any endpoint that speaks the OpenAI chat protocol, transformers runs a local model.",
+        reason=AT_ONCE,
+        choices=Names("generator"),
+    )
+    model: str = option(
+        "",
+        "The model: its name at the endpoint (gpt-4o-mini if empty), or for generator transformers a name or folder "
+        "(mistralai/Mistral-7B-Instruct-v0.3 if empty).",
+        holds="model",
+    )
+    base_url: str = option(
+        "",
+        "The endpoint's address: http://localhost:8000/v1 for vLLM. Empty: CDP_BASE_URL, else OPENAI_BASE_URL, else "
+        "OpenAI itself.",
+        holds="endpoint",
+    )
+    prompt: str = option(
+        "", "For method own: your prompt, with {document} and {M} in it. Stored with the query set.", advanced=True
+    )
+    examples: str = option(
+        "",
+        "For the few-shot methods: your examples in place of the project's, one JSON object per line with document, "
+        "question and what else the method shows. Stored with the query set.",
+        advanced=True,
+    )
+    source: str = option("", "For method reasoning: the query set whose queries get their reasoning (its id).")
+    limit: int | None = option(None, "Only the first so many documents.", unit="documents", minimum=1)
+    draw: int | None = option(
+        None, "Draw the documents of 'limit' at random with this seed; empty: the first ones.", minimum=0, advanced=True
+    )
+    budget: float | None = option(
+        None, "Stop the run when it has cost this much, by the price table.", unit="US dollars", minimum=0.0
+    )
+    name: str = option("", "A name for the query set; made from corpus, method and Q/Doc if empty.")
+    concurrency: int = CONCURRENCY
+    temperature: float = option(
+        0.0,
+        "Sampling temperature; the paper uses 0 for zero-shot prompts.",
+        reason="The paper uses 0 for zero-shot prompts: the same document gives the same queries.",
+        minimum=0.0,
+        maximum=2.0,
+        advanced=True,
+    )
+    sampling_temperature: float | None = option(
+        None,
+        "For few-shot methods: the temperature at which queries are drawn. Empty: the method's own, 0.7 for InPars and "
+        "SAP at several queries per document, 0.8 for DRAMA as in its published code (the paper says 0.7 for it too).",
+        minimum=0.01,
+        maximum=2.0,
+        advanced=True,
+    )
+    logprobs: bool = option(
+        False,
+        "For methods that ask for one query per call, at an endpoint: keep the mean log-probability of each answer's "
+        "tokens, by which the best queries can be kept afterwards (InPars' filter).",
+        reason="Off: many endpoints refuse to give them, and only the filter needs them.",
+        advanced=True,
+    )
+    max_output_tokens: int = option(
+        2048,
+        "Longest answer accepted per request.",
+        reason="Twenty queries take well under 1,000 tokens; the rest is room for reasoning.",
+        unit="tokens",
+        minimum=16,
+        maximum=32768,
+        advanced=True,
+    )
+    max_document_tokens: int = option(
+        2048,
+        "Longer documents are cut at the end of a sentence before they are sent; the cut is recorded.",
+        reason="Passages stay whole, and the price of a long document is bounded.",
+        unit="tokens",
+        minimum=64,
+        maximum=131072,
+        advanced=True,
+    )
+    timeout: float = option(
+        60.0,
+        "Longest wait for one answer.",
+        reason="A slow answer arrives, and a dead endpoint is noticed within a minute.",
+        unit="seconds",
+        minimum=1.0,
+        maximum=3600.0,
+        advanced=True,
+    )
+    retries: int = option(
+        5,
+        "Further tries after a rate limit, a server error or a timeout.",
+        reason="The waits grow with each try, which outlasts a rate limit or a restart of the endpoint.",
+        minimum=0,
+        maximum=20,
+        advanced=True,
+    )
+    output: str = option(
+        "auto",
+        "How the endpoint is asked to answer: json by a schema, list as a numbered list, auto by a schema where the "
+        "endpoint takes one.",
+        reason="Asks for a schema where it works, and falls back to a numbered list where it does not.",
+        choices=("auto", "json", "list"),
+        advanced=True,
+    )
+    batch_size: int = option(
+        16,
+        "Prompts that a local model answers at once.",
+        reason="More at once is faster and takes more memory; this many prompts fit on a large GPU.",
+        unit="prompts",
+        minimum=1,
+        maximum=4096,
+        advanced=True,
+    )
+    ranker: str = option(
+        "cross-encoder/ms-marco-MiniLM-L6-v2",
+        "For dragon_s_paper: the cross-encoder that scores sentences against their document, a name or folder.",
+        reason="A small, widely used cross-encoder for passages.",
+        advanced=True,
+        holds="model",
+    )
+    teachers: str = option(
+        "static-minilm, minilm",
+        "For dragon_s_faithful: the retrievers that rank the corpus one after another, separated by commas.",
+        reason="The two retrievers that come with the installation.",
+        advanced=True,
+        holds="models",
+    )
+    gpus: int | None = option(
+        None,
+        "GPUs for a local model; one if there is one and this is empty, 0 for CPU. Several share one large model.",
+        minimum=0,
+        advanced=True,
+    )
+    seed: int = seed_of("sampling and of the template generator's choices")
+
+    def check(self) -> None:
+        if self.logprobs and not registry("generator")[self.generator].endpoint:
+            raise ConfigError(
+                f"'logprobs' needs an endpoint that gives log-probabilities; the generator is {self.generator}.",
+                hint="Set generator to openai, or leave logprobs off.",
+            )
+
+    @property
+    def model_name(self) -> str:
+        """The model that is used where a model is: as set, or the generator's default."""
+        return self.model or str(registry("generator").named(self.generator).model)
+
+
+class MetricsConfig(Config):
+    """Model-based Q-D metrics of a query set: Dist-Sim and the paraphrase ratio."""
+
+    query_set: str = option(REQUIRED, "The query set to measure (its id).")
+    human: str = option("", "A query set with human queries for the same documents, for Dist-Sim (its id).")
+    scorer: str = option(
+        "auto",
+        "What scores a pair of queries as paraphrases. auto: the cross-encoder where it can be loaded, else the "
+        "bi-encoder stand-in; otherwise a cross-encoder's name or folder, or bi-encoder.",
+        reason="The cross-encoder is what the paper's CE means; the stand-in has its own name.",
+        holds="model",
+    )
+    encoder: str = option(
+        "minilm",
+        "The retriever that embeds queries for Dist-Sim and embedding diversity: a preset, name or folder.",
+        reason="It comes with the installation; the paper's BGE-M3 can be named instead.",
+        holds="model",
+    )
+    per_doc: int | None = option(
+        None, "Only the first so many queries of each document.", unit="queries", minimum=1, maximum=20
+    )
+    max_documents: int | None = option(
+        None, "Only a random sample of so many documents, for a first look.", unit="documents", minimum=1
+    )
+    language: str = option("", "Language of the queries, as en, fr, zh; the query set's own if empty.", advanced=True)
+    stopwords: str = option(
+        "standard",
+        "The words that do not count for CW: standard, question-words-kept (French and Chinese), or a file of your own "
+        "with one word per line.",
+        reason="With it the means of CW come out as in the paper.",
+        advanced=True,
+        holds="stopword list",
+    )
+    threshold: float | None = option(
+        None,
+        "A pair scoring above this counts as paraphrases; 0.5 for the cross-encoder (the paper's), the calibrated "
+        "value for the stand-in.",
+        minimum=0.0,
+        maximum=1.0,
+        advanced=True,
+    )
+    batch_size: int = PAIRS_AT_ONCE
+    seed: int = seed_of("the sample and of the bootstrap")
+
+
+class PromptTuningConfig(Config):
+    """Choosing a prompt on a sample of the corpus (Algorithm 1): candidates, metrics, distance to the target, cost."""
+
+    corpus: str = option(REQUIRED, "The corpus whose documents the candidates are tried on (its id).")
+    methods: str = option(
+        "diverse,paraphrase",
+        "The candidate methods, separated by commas; prompts of your own come on top.",
+        reason="The paper's two zero-shot prompts: one for diversity, one as its opposite.",
+    )
+    target: str = option(
+        "ood",
+        "ood: different queries, CE and Self-BLEU both below 0.5; in-domain: alike ones, both above 0.5.",
+        reason="Retrieval outside the training domain is what diversity helps most.",
+        choices=("ood", "in-domain"),
+    )
+    documents: int = option(
+        100,
+        "Documents drawn at random, the same for each candidate.",
+        reason="The size of the sample in the paper's Algorithm 1.",
+        unit="documents",
+        minimum=2,
+    )
+    per_doc: int = option(
+        5,
+        "Queries per document (Q/Doc, M).",
+        reason="As for the synthesis that follows.",
+        unit="queries",
+        minimum=2,
+        maximum=20,
+    )
+    generator: str = option(
+        "template",
+        "What writes the queries.",
+        reason=AT_ONCE,
+        choices=Names("generator"),
+    )
+    model: str = option("", "The model's name for that generator; its default if empty.", holds="model")
+    base_url: str = option(
+        "",
+        "The endpoint's address. Empty: CDP_BASE_URL, else OPENAI_BASE_URL, else OpenAI itself.",
+        holds="endpoint",
+    )
+    human: str = option("", "A query set with human queries for the corpus, for Dist-Sim and Len-Sim (its id).")
+    scorer: str = option(
+        "auto",
+        "What scores a pair of queries as paraphrases, as for the Q-D metrics.",
+        reason="As for the Q-D metrics.",
+        advanced=True,
+        holds="model",
+    )
+    encoder: str = option(
+        "minilm",
+        "The retriever that embeds queries for Dist-Sim.",
+        reason="It comes with the installation, as for the Q-D metrics.",
+        advanced=True,
+        holds="model",
+    )
+    concurrency: int = CONCURRENCY
+    max_document_tokens: int = option(
+        2048,
+        "Longer documents are cut before they are sent.",
+        reason="As for the synthesis that follows.",
+        unit="tokens",
+        minimum=64,
+        maximum=131072,
+        advanced=True,
+    )
+    batch_size: int = PAIRS_AT_ONCE
+    seed: int = seed_of("the sample and of the bootstrap")
+
+    def synthesis(self, method: str, prompt: str = "") -> SynthesisConfig:
+        """The settings under which a candidate writes its queries: those that both kinds of job share."""
+        shared = ("corpus", "per_doc", "generator", "model", "base_url", "concurrency", "max_document_tokens")
+        values = {name: value for name in shared if (value := getattr(self, name)) != ""}
+        return SynthesisConfig.from_dict({**values, "method": method, "prompt": prompt})
+
+
+BM25 = "bm25"
+USABLE = "usable"
+JOINT = "&"
+
+GPUS = option(None, "1 GPU if there is one and this is empty, 0 for CPU.", minimum=0, maximum=1, advanced=True)
+BY = option(
+    BM25,
+    "What looks for the document: bm25, or a retriever (a preset, a training's id or name, a model's name or folder).",
+    reason="It needs no model and takes seconds.",
+    holds="model",
+)
+
+
+class RoundTripConfig(Config):
+    """Round-trip ranks of a query set: at which rank each query finds the document that it was written for."""
+
+    query_set: str = option(REQUIRED, "The query set to measure (its id).")
+    by: str = BY
+    gpus: int | None = GPUS
+
+
+class FilterConfig(Config):
+    """A query set without the queries that fail a test; the set itself stays as it is."""
+
+    query_set: str = option(REQUIRED, "The query set to filter (its id).")
+    round_trip_rank: int | None = option(
+        None,
+        "Keep queries that find the document they were written for among the first so many of the corpus. No such test "
+        "if empty.",
+        minimum=1,
+        maximum=100,
+    )
+    by: str = BY
+    cross_encoder: str = option(
+        "",
+        "A cross-encoder that scores each query with its document from 0 to 1, by name or folder. No such test if "
+        "empty.",
+        holds="model",
+    )
+    at_least: float | None = option(
+        None, "Keep queries that the cross-encoder scores so high or higher.", minimum=0.0, maximum=1.0
+    )
+    usable: bool = option(
+        False,
+        "Leave out what is no query (refusals, the prompt, fragments of JSON, another language) and what repeats an "
+        "earlier query of its document.",
+        reason="Off: each filter is asked for by itself.",
+    )
+    name: str = option("", "A name for the new set; made from the set's and the filter if empty.")
+    gpus: int | None = GPUS
+
+    def check(self) -> None:
+        if self.round_trip_rank is None and not self.cross_encoder and not self.usable:
+            raise ConfigError(
+                "The filter has no test.", hint="Set round_trip_rank, cross_encoder with at_least, or usable."
+            )
+        if bool(self.cross_encoder) != (self.at_least is not None):
+            raise ConfigError(
+                "A cross-encoder needs the score from which a query is kept, and that score a cross-encoder.",
+                hint="Set both cross_encoder and at_least, or neither.",
+            )
+
+    @property
+    def text(self) -> str:
+        """The tests in one word, as plans write them and manifests keep them: ``usable&bm25@10``, ``MODEL>=0.5``."""
+        tests = [USABLE] if self.usable else []
+        if self.round_trip_rank is not None:
+            tests.append(f"{self.by}@{self.round_trip_rank}")
+        if self.cross_encoder and self.at_least is not None:
+            tests.append(f"{self.cross_encoder}>={self.at_least:g}")
+        return JOINT.join(tests)
+
+    @classmethod
+    def from_text(cls, query_set: str, text: str, **more: Any) -> FilterConfig:
+        """The filter of such a word; ConfigError for one that is none."""
+        values: dict[str, Any] = {"query_set": query_set, **more}
+        for test in (part.strip() for part in text.split(JOINT)):
+            model, least, score = test.rpartition(">=")
+            retriever, at, rank = test.rpartition("@")
+            if test == USABLE:
+                values["usable"] = True
+            elif least and model.strip():
+                values |= {"cross_encoder": model.strip(), "at_least": score}
+            elif at and retriever.strip():
+                values |= {"by": retriever.strip(), "round_trip_rank": rank}
+            else:
+                raise ConfigError(
+                    f"{test!r} is no filter of queries.",
+                    hint="Write bm25@10 or RETRIEVER@10 (round-trip rank), CROSS-ENCODER>=0.5, or usable; several "
+                    "joined by &.",
+                )
+        return cls.from_dict(values)
+
+
+class MiningConfig(Config):
+    """A copy of a query set with hard negatives for its queries; the set itself stays as it is."""
+
+    query_set: str = option(REQUIRED, "The query set to mine for (its id).")
+    retriever: str = option(
+        "static-minilm",
+        "What looks for look-alikes: a preset, a training's id or name, or a model's name or folder.",
+        reason="It comes with the installation and takes seconds on a CPU.",
+        holds="model",
+    )
+    negatives: int = option(
+        5, "Hard negatives per query.", reason="More than a training takes, so that it can choose.", minimum=1,
+        maximum=100,
+    )  # fmt: skip
+    range_min: int = option(
+        10,
+        "Leave out so many of the nearest documents: they are often answers that nobody judged.",
+        reason="As sentence-transformers' own example has it.",
+        unit="documents",
+        minimum=0,
+        maximum=10000,
+    )
+    range_max: int = option(
+        50, "Take negatives from so many of the nearest documents.", reason="Further ones are easy.", unit="documents",
+        minimum=1, maximum=10000,
+    )  # fmt: skip
+    relative_margin: float | None = option(
+        0.05,
+        "Leave out documents whose similarity is above (1 - margin) of the own document's. No such rule if empty.",
+        reason="TopK-PercPos with 95%, which NV-Retriever found to work best.",
+        minimum=0.0,
+        maximum=1.0,
+    )
+    max_score: float | None = option(
+        None, "Leave out documents that are more similar to the query than this (cosine).", minimum=-1.0, maximum=1.0,
+        advanced=True,
+    )  # fmt: skip
+    cross_encoder: str = option(
+        "",
+        "A cross-encoder that scores each query with its document and its negatives, by name or folder: soft labels "
+        "for training with 'distil'. None if empty.",
+        holds="model",
+    )
+    name: str = option("", "A name for the new set; made from the set's and the retriever if empty.")
+    gpus: int | None = GPUS
+
+    def check(self) -> None:
+        if self.range_max - self.range_min < self.negatives:
+            raise ConfigError(
+                f"From rank {self.range_min} to {self.range_max} there are fewer than {self.negatives} documents.",
+                hint="Raise range_max, or lower range_min or negatives.",
+            )
+
+    @property
+    def text(self) -> str:
+        """What was done, as the new set's manifest keeps it."""
+        margin = "" if self.relative_margin is None else f", margin {self.relative_margin:g}"
+        return f"{self.negatives} of ranks {self.range_min} to {self.range_max} by {self.retriever}{margin}"
+
+
+class TrainingConfig(Config):
+    """Training a retriever on a query set. None means: as the retriever's preset says."""
+
+    query_set: str = option(REQUIRED, "The query set to train on (its id).")
+    retriever: str = option(
+        "static-minilm",
+        "A preset, a training's id or name, or any model's name or folder.",
+        reason="It comes with the installation and trains in seconds on a CPU.",
+        holds="model",
+    )
+    weighting: str = option(
+        "none",
+        "Per-query weights in the loss: none, cw (content words of the query, Eq. 2), ri (reasoning intensity, from "
+        "reasoned queries), ri-cw (their product), or column (a file of your own).",
+        reason="The unweighted loss is what every weighting is compared with.",
+        choices=Names("weighting"),
+    )
+    per_doc: int | None = option(
+        None, "Only the first so many queries of each document.", unit="queries", minimum=1, maximum=1000
+    )
+    max_documents: int | None = option(None, "Only the first so many documents.", unit="documents", minimum=1)
+    epochs: int | None = option(None, "Passes over the pairs.", unit="epochs", minimum=1, maximum=1000)
+    batch_size: int | None = option(
+        None, "Pairs per step; the other documents of the batch are the negatives.", unit="pairs", minimum=2,
+        maximum=65536,
+    )  # fmt: skip
+    learning_rate: float | None = option(None, "Peak learning rate.", minimum=0.0, maximum=1.0)
+    seed: int = seed_of("data order and initialisation", advanced=False)
+    name: str = option("", "A name for the trained retriever; made from its inputs if empty.")
+    benchmark: str = option(
+        "", "Evaluate on this benchmark while training and keep the best model (optional).", holds="benchmark"
+    )
+    split: str = option("", "The split of that benchmark; its only or first one if empty.", advanced=True)
+    eval_steps: int = option(
+        500,
+        "Steps between evaluations.",
+        reason="The paper evaluates every 500 steps.",
+        unit="steps",
+        minimum=1,
+        advanced=True,
+    )
+    patience: int | None = option(
+        None,
+        "Stop early after so many evaluations without a better NDCG@10. Empty: never.",
+        reason="The paper trains to the end and keeps the best checkpoint.",
+        unit="evaluations",
+        minimum=1,
+        advanced=True,
+    )
+    save_steps: int = option(
+        500,
+        "Steps between checkpoints.",
+        reason="The paper saves every 500 steps; what a crash costs is bounded by it.",
+        unit="steps",
+        minimum=1,
+        advanced=True,
+    )
+    scale: float | None = option(
+        None, "Scale of the cosine in InfoNCE: 1 / temperature.", minimum=0.01, maximum=1000.0, advanced=True
+    )
+    max_length: int | None = option(
+        None, "Longest text; the rest is cut off.", unit="tokens", minimum=8, maximum=32768, advanced=True
+    )
+    weight_decay: float = option(
+        0.01, "AdamW's weight decay.", reason="The paper's value.", minimum=0.0, maximum=1.0, advanced=True
+    )
+    clip_norm: float = option(
+        1.0, "Gradients are clipped to this norm.", reason="The paper's value.", minimum=0.0, maximum=1e6, advanced=True
+    )
+    kappa: float = option(
+        100.0,
+        "CW is capped at κ before it becomes a weight (Eq. 2).",
+        reason="The paper's κ (Eq. 2).",
+        minimum=1.0,
+        advanced=True,
+    )
+    reasoning: str = option(
+        "",
+        "The query set with the reasoned form q′ of each query (its id): for ri and ri-cw, and to train on.",
+        advanced=True,
+    )
+    query_source: str = option(
+        "query-only",
+        "What is trained on, with reasoned forms at hand: query-only, the queries q; reasoning-only, their reasoned "
+        "forms q′ in their stead; multi-query, both. RI is L(q, D) / L(q′, D) for either.",
+        reason="Training on the queries themselves, as the paper does.",
+        choices=("query-only", "reasoning-only", "multi-query"),
+        advanced=True,
+    )
+    ri_mode: str = option(
+        "online",
+        "online: RI under the model as it is in each step; static: once, under the untrained model.",
+        reason="As ReasonEmbed defines it: under the model in training.",
+        choices=("online", "static"),
+        advanced=True,
+    )
+    ri_kappa: float = option(
+        5.0, "RI is capped at this value.", reason="ReasonEmbed's cap.", minimum=1.0, maximum=1000.0, advanced=True
+    )
+    weights: str = option(
+        "",
+        "For column: a CSV, TSV or JSONL file with query_id and weight (a path on this server).",
+        advanced=True,
+        holds="path",
+    )
+    hard_negatives: int | None = option(
+        None,
+        "Hard negatives per pair. Empty: one where the query set has them (dragon_s_faithful, or an import with "
+        "negatives), none elsewhere.",
+        minimum=0,
+        maximum=100,
+        advanced=True,
+    )
+    lora_rank: int | None = option(
+        None,
+        "Train low-rank additions of this rank instead of all weights, for large models; merged in the end. Empty: "
+        "train everything.",
+        reason="Empty: the paper trains all weights.",
+        minimum=1,
+        maximum=1024,
+        advanced=True,
+    )
+    mini_batch: int | None = option(
+        None,
+        "With GradCache: texts encoded at once, for batches that do not fit in memory. Empty: no GradCache.",
+        reason="Empty: the presets' batches fit, and GradCache encodes each text twice.",
+        unit="texts",
+        minimum=1,
+        advanced=True,
+    )
+    precision: str = option(
+        "auto",
+        "auto: on a GPU as the preset says (the paper's retrievers: fp16), else bf16 or fp16; fp32 on CPU.",
+        reason="The paper trains in FP16 on a GPU; a CPU has no use for half precision.",
+        choices=("auto", "fp32", "fp16", "bf16"),
+        advanced=True,
+    )
+    gradient_checkpointing: bool | None = option(
+        None,
+        "Recompute activations to save memory, at the cost of speed. Empty: as the preset says on a GPU (the paper's "
+        "retrievers: yes), else no.",
+        advanced=True,
+    )
+    gpus: int | None = option(
+        None, "GPUs to train on; one if there is one and this is empty, 0 for CPU.", minimum=0, advanced=True
+    )
+    gpu_ids: str = GPU_IDS
+    distil: float = option(
+        0.0,
+        "How much a cross-encoder's soft labels count beside InfoNCE, for a query set that has them (queries mine "
+        "--cross-encoder): the loss is (1 - distil) InfoNCE + distil KL(cross-encoder || retriever).",
+        reason="Off: the paper trains on InfoNCE alone.",
+        minimum=0.0,
+        maximum=1.0,
+        advanced=True,
+    )
+    track: str = option(
+        "",
+        "Write loss, rate and dev scores for this program too, into the job's folder tracking/; off if empty. Nothing "
+        "is sent: wandb stays offline unless WANDB_MODE=online.",
+        choices=("", "tensorboard", "wandb", "mlflow", "trackio"),
+        advanced=True,
+    )
+
+
+class EvaluationConfig(Config):
+    """Evaluating a retriever on a benchmark in BEIR layout."""
+
+    retriever: str = option(
+        REQUIRED,
+        "A preset, a training's id or name, any model's name or folder, or bm25 (bm25:fr …) to compare with.",
+        holds="model",
+    )
+    benchmark: str = option(
+        REQUIRED, "A benchmark's name in the workspace, or a folder in BEIR layout.", holds="benchmark"
+    )
+    split: str = option("", "The qrels to judge by; test, or the only one, if empty.")
+    protocol: str = option(
+        "published",
+        "published: as the model's authors evaluate it; paper: cosine similarity for every model.",
+        reason="The scores can then be compared with those that the model's authors published.",
+        choices=("published", "paper"),
+    )
+    batch_size: int = option(
+        128,
+        "Texts encoded at once.",
+        reason="Nothing is kept for gradients, so more texts fit than in training.",
+        unit="texts",
+        minimum=1,
+        maximum=65536,
+        advanced=True,
+    )
+    max_length: int | None = option(
+        None, "Longest text; the rest is cut off.", unit="tokens", minimum=8, maximum=32768, advanced=True
+    )
+    top_k: int = option(
+        100,
+        "Documents kept per query.",
+        reason="NDCG@10 needs 10; recall@100 needs 100.",
+        unit="documents",
+        minimum=10,
+        maximum=10000,
+        advanced=True,
+    )
+    precision: str = option(
+        "auto",
+        "Of the encoder. auto: half precision on a GPU, fp32 on CPU.",
+        reason="Half precision is faster on a GPU; a CPU has no use for it.",
+        choices=("auto", "fp32", "fp16", "bf16"),
+        advanced=True,
+    )
+    allow_unknown: bool = option(
+        False,
+        "Evaluate although judgments name documents or queries that the benchmark lacks; such documents count as never "
+        "retrieved, such queries are left out.",
+        reason="Off: such judgments most often mean that the wrong files were put together.",
+        advanced=True,
+    )
+    gpus: int | None = option(
+        None, "GPUs to encode on; one if there is one and this is empty, 0 for CPU.", minimum=0, advanced=True
+    )
+    gpu_ids: str = GPU_IDS
+
+
+class IndexConfig(Config):
+    """Indexing a collection for searching: the embeddings of its documents by a retriever, or its BM25 index."""
+
+    retriever: str = option(
+        REQUIRED, "A preset, a training's id or name, any model's name or folder, or bm25 (bm25:fr …).", holds="model"
+    )
+    collection: str = option(REQUIRED, "A corpus, or benchmark:NAME for the documents of a benchmark.")
+
+
+class DownloadConfig(Config):
+    """Bringing a benchmark of the registry, or all of a group, into the workspace."""
+
+    benchmark: str = option(REQUIRED, "A benchmark of the registry, or a group: all that it is made of.")
+    revision: str = option(
+        "",
+        "A branch, tag or commit of its repository (REPO=REVISION,… for several). Empty: the commit of an earlier "
+        "download, else that of the main branch now, which is then kept.",
+    )
+    folder: str = option(
+        "", "Take it from this folder on the server, where it was downloaded to, not from the hub.", holds="path"
+    )
+    name: str = option("", "What to call it in the workspace; its own name if empty.")
+
+    def check(self) -> None:
+        if self.folder and self.revision:
+            raise ConfigError("A folder has no revisions to choose from.", hint="Give either a folder or a revision.")
+
+
+FORMATS = ("auto", "trec-run", "mteb-predictions", "ir-measures")
+
+
+class ResultImportConfig(Config):
+    """A run, or scores per query, of a retriever that was not evaluated here."""
+
+    path: str = option(REQUIRED, "The file.", holds="path")
+    retriever: str = option(REQUIRED, "What the retriever is called in results; no preset and no training job.")
+    benchmark: str = option(
+        REQUIRED, "The benchmark that it was evaluated on: its name in the workspace, or a folder.", holds="benchmark"
+    )
+    split: str = option("", "The qrels to judge by; test, or the only one, if empty.")
+    format: str = option(
+        "auto",
+        "trec-run: query Q0 document rank score tag; mteb-predictions: the JSON of MTEB's prediction_folder; "
+        "ir-measures: scores per query, as ir_measures --by_query prints them (TSV or JSONL).",
+        reason="The first line tells them apart.",
+        choices=FORMATS,
+    )
+    protocol: str = option(
+        "published",
+        "Beside which evaluations it is to stand: published or paper.",
+        reason="As evaluations here.",
+        choices=("published", "paper"),
+    )
+
+
+# The environment variable that holds the token. It is never an argument: every account can read those.
+TOKEN = "CDP_SERVE_TOKEN"
+
+
+class ServingConfig(Config):
+    """Search and embeddings over HTTP."""
+
+    retriever: str = option(
+        REQUIRED, "A preset, a training's id or name, any model's name or folder, or bm25 (bm25:fr …).", holds="model"
+    )
+    corpus: str = option("", "A corpus, or benchmark:NAME, to search. Empty: embeddings only.")
+    name: str = option("", "What callers write as model. Empty: the retriever's name; of a folder, its last part.")
+    host: str = option(
+        "127.0.0.1",
+        "The address to listen on; any other than loopback needs a token.",
+        reason="Only this machine can ask.",
+    )
+    port: int = option(
+        8600,
+        "The port; 0 takes a free one and prints it.",
+        reason="Beside the dashboard's 8501, and away from the ports of usual development servers.",
+        minimum=0,
+        maximum=65535,
+    )
+    token_file: str = option(
+        "", f"A file that holds the token. Empty: {TOKEN} of the environment, if that is set.", holds="path"
+    )
+    allowed_hosts: str = option(
+        "", "Further host names by which it may be called, separated by commas; they need a token."
+    )
+    device: str = option(
+        "cpu",
+        "Where the model runs.",
+        reason="A training finds its GPU free; auto takes one if there is one.",
+        choices=("cpu", "auto"),
+    )
+    batch_texts: int = option(
+        64,
+        "Texts that the model reads at once, of all requests that wait.",
+        reason="Larger batches of short texts are hardly faster on a CPU and delay all of their requests.",
+        unit="texts",
+        minimum=1,
+        maximum=4096,
+    )
+    max_inputs: int = option(
+        2048,
+        "Texts or queries in one request.",
+        reason="OpenAI's own limit, which its clients are made for.",
+        unit="texts",
+        minimum=1,
+        maximum=100_000,
+    )
+    max_body_mb: float = option(
+        8.0,
+        "Size of a request.",
+        reason="2,048 texts of 4,000 characters.",
+        unit="MB",
+        minimum=0.001,
+        maximum=1024,
+    )
+    max_connections: int = option(
+        1024,
+        "Open connections; requests on further ones get a 503.",
+        reason="A connection takes some 20 kB, and a process may usually open 1,024 files or more.",
+        minimum=1,
+        maximum=100_000,
+    )

@@ -1,0 +1,661 @@
+"""Statistics that several rooms share: intervals, lines through few datasets, correlations, paired tests.
+
+Numbers in, numbers out: this room knows nothing of queries, trainings or files. ``docs/METHODS.md`` says which
+statistic is used where, from which source, and how well its interval covers. Importing it loads NumPy alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cdp.base.errors import InputError
+from cdp.base.text import counted
+
+# scipy.special is imported by the first function that is called: that takes 0.4 CPU seconds.
+
+
+def stdtr(degrees: ArrayLike, t: ArrayLike) -> Any:
+    """P(T ≤ t) of Student's t with so many degrees of freedom."""
+    from scipy import special
+
+    return special.stdtr(degrees, t)
+
+
+def stdtrit(degrees: ArrayLike, p: ArrayLike) -> Any:
+    """The quantile of Student's t: the value below which it lies with probability ``p``."""
+    from scipy import special
+
+    return special.stdtrit(degrees, p)
+
+
+def nctdtr(degrees: ArrayLike, shift: ArrayLike, t: ArrayLike) -> Any:
+    """P(T ≤ t) of the noncentral t with that noncentrality."""
+    from scipy import special
+
+    return special.nctdtr(degrees, shift, t)
+
+
+Floats = NDArray[np.float64]
+Range = tuple[float, float]
+
+
+# Lines, correlations and intervals of few points. The points are datasets: each counts once, whatever the number of
+# conditions measured on it. Intervals are exact if the points scatter about the line with one normal variance, even
+# with three: Student's t with n − 2 degrees of freedom (Draper & Smith, Applied Regression Analysis, 3rd ed. 1998,
+# sections 1.3 and 3.1: confidence, prediction; 3.2: inverse regression, Fieller's interval).
+
+
+@dataclass(frozen=True, slots=True)
+class LineFit:
+    """y = intercept + slope · x through ``n`` points.
+
+    ``residual_sd`` is the scatter of single points about the line (n − 2 degrees of freedom), ``sxx`` Σ(x − x̄)².
+    """
+
+    n: int
+    slope: float
+    intercept: float
+    residual_sd: float
+    x_mean: float
+    y_mean: float
+    sxx: float
+
+    @property
+    def degrees(self) -> int:
+        return self.n - 2
+
+    @property
+    def slope_error(self) -> float:
+        """The standard error of the slope."""
+        return self.residual_sd / self.sxx**0.5
+
+    @property
+    def p(self) -> float:
+        """Two-sided p of "the slope is zero"; equal to Pearson's p of the same points."""
+        if self.slope_error == 0:
+            return 0.0 if self.slope else 1.0
+        return float(2 * stdtr(self.degrees, -abs(self.slope / self.slope_error)))
+
+    @property
+    def crossing(self) -> float:
+        """The x at which the line is zero; nan for a flat line."""
+        return self.x_mean - self.y_mean / self.slope if self.slope else float("nan")
+
+    def at(self, x: ArrayLike) -> Floats:
+        """The line's value at each x."""
+        return self.y_mean + self.slope * (np.asarray(x, np.float64) - self.x_mean)
+
+    def slope_interval(self, *, level: float = 0.95) -> Range:
+        half = _quantile(level, self.degrees) * self.slope_error
+        return self.slope - half, self.slope + half
+
+    def mean_interval(self, x: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:
+        """(low, high) of the line itself at each x: where the mean of many datasets of that x would lie."""
+        half = _quantile(level, self.degrees) * self.residual_sd * np.sqrt(1 / self.n + self._leverage(x))
+        return self.at(x) - half, self.at(x) + half
+
+    def prediction_interval(self, x: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:
+        """(low, high) of one new point at each x: the scatter between points and the uncertainty of the line."""
+        half = _quantile(level, self.degrees) * self._prediction_error(x)
+        return self.at(x) - half, self.at(x) + half
+
+    def probability_above(self, x: float, value: float = 0.0) -> float:
+        """The predictive probability that one new point at x lies above ``value``.
+
+        A distance from the line that counts as zero in floating point (points exactly on a line) gives 0, 0.5 or 1.
+        """
+        distance = float(self.at(x)) - value
+        error = float(self._prediction_error(x))
+        if error <= 1e-12 * max(1.0, abs(value), abs(distance)):
+            return 0.5 if distance == 0 else float(distance > 0)
+        return float(stdtr(self.degrees, distance / error))
+
+    def crossing_interval(self, *, level: float = 0.95) -> Range | None:
+        """Fieller's interval of the crossing: every x whose line value does not differ from zero at this level.
+
+        None where that set has no bounds: the slope does not differ from zero at this level, so the data do not say
+        where, or whether, the line crosses. Fieller 1954, J. R. Statist. Soc. B 16, 175–185.
+        """
+        # With u = x − x̄, {u: (ȳ + b·u)² ≤ t²s²(1/n + u²/Sxx)} lies between the roots of a·u² + 2·b·ȳ·u + c.
+        scale = (_quantile(level, self.degrees) * self.residual_sd) ** 2
+        a = self.slope**2 - scale / self.sxx
+        if not a > 0:
+            return None
+        half_b = self.slope * self.y_mean
+        c = self.y_mean**2 - scale / self.n
+        root = max(0.0, half_b**2 - a * c) ** 0.5
+        return self.x_mean + (-half_b - root) / a, self.x_mean + (-half_b + root) / a
+
+    def _leverage(self, x: ArrayLike) -> Floats:
+        return (np.asarray(x, np.float64) - self.x_mean) ** 2 / self.sxx
+
+    def _prediction_error(self, x: ArrayLike) -> Floats:
+        return self.residual_sd * np.sqrt(1 + 1 / self.n + self._leverage(x))
+
+
+def fit_line(x: ArrayLike, y: ArrayLike) -> LineFit:
+    """The least-squares line through points of shape (n,). InputError for fewer than three, or all at one x."""
+    xs, ys = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    if xs.shape != ys.shape or xs.ndim != 1:
+        raise InputError("A line needs as many x as y.")
+    if len(xs) < 3 or np.ptp(xs) == 0:
+        raise InputError("A line needs at least three points at different x.")
+    dx = xs - xs.mean()
+    sxx = float(dx @ dx)
+    slope = float(dx @ (ys - ys.mean())) / sxx
+    residual = ys - ys.mean() - slope * dx
+    spread = float(np.sqrt(residual @ residual / (len(xs) - 2)))
+    return LineFit(
+        n=len(xs),
+        slope=slope,
+        intercept=float(ys.mean() - slope * xs.mean()),
+        residual_sd=spread,
+        x_mean=float(xs.mean()),
+        y_mean=float(ys.mean()),
+        sxx=sxx,
+    )
+
+
+def power_of_slope(x: ArrayLike, slope: float, sd: float, *, level: float = 0.95) -> float:
+    """How often a line through points at these x finds a true ``slope``, points scattering about it by ``sd``.
+
+    The two-sided test at 1 − level with n − 2 degrees of freedom, from the noncentral t distribution. InputError as
+    ``fit_line``.
+    """
+    xs = np.asarray(x, np.float64)
+    if len(xs) < 3 or np.ptp(xs) == 0:
+        raise InputError("Power needs at least three points at different x.")
+    if sd <= 0:
+        return 1.0 if slope else 1 - level
+    shift = abs(slope) * float(np.sqrt(((xs - xs.mean()) ** 2).sum())) / sd
+    bound = _quantile(level, len(xs) - 2)
+    power = float(1 - nctdtr(len(xs) - 2, shift, bound) + nctdtr(len(xs) - 2, shift, -bound))
+    return power if power == power else 1.0  # the distribution function gives nan far out, where nothing is missed
+
+
+def _quantile(level: float, degrees: int) -> float:
+    """The two-sided quantile of Student's t."""
+    return float(stdtrit(degrees, 0.5 + level / 2))
+
+
+# Intervals of few independent values, such as one mean per dataset. With as many measurements in each cluster (each
+# condition on each dataset) Student's t over the cluster means is the exact cluster-aware interval; cluster-robust
+# "sandwich" errors are too small with so few clusters (Cameron & Miller 2015, J. Human Resources 50, 317–372).
+
+
+def mean_interval(values: ArrayLike, *, level: float = 0.95) -> Range | None:
+    """Student's t interval of the mean of independent values; None for fewer than two."""
+    return _around(values, level, new=False)
+
+
+def prediction_interval(values: ArrayLike, *, level: float = 0.95) -> Range | None:
+    """Where one further value of the same population lies: mean ± t · sd · √(1 + 1/n); None for fewer than two."""
+    return _around(values, level, new=True)
+
+
+def _around(values: ArrayLike, level: float, *, new: bool) -> Range | None:
+    data = np.asarray(values, np.float64)
+    if len(data) < 2:
+        return None
+    reach = stdtrit(len(data) - 1, 0.5 + level / 2) * data.std(ddof=1) * np.sqrt(new + 1 / len(data))
+    return float(data.mean() - reach), float(data.mean() + reach)
+
+
+def crossing_of_lines(slopes: ArrayLike, intercepts: ArrayLike, *, level: float = 0.95) -> Range | None:
+    """Fieller's interval of −(mean intercept)/(mean slope) over lines that were fitted one per condition, shape (n,).
+
+    It says how far the crossing would move with other conditions on the *same* datasets, so it is no interval for new
+    datasets. None for fewer than two lines, or where the mean slope does not differ from zero at this level.
+    """
+    b, a = np.asarray(slopes, np.float64), np.asarray(intercepts, np.float64)
+    if len(b) < 2:
+        return None
+    n = len(b)
+    scale = stdtrit(n - 1, 0.5 + level / 2) ** 2 / n
+    cov = np.cov(b, a)
+    # {x: (ā + b̄x)² ≤ t²·var(ā + b̄x)}, a quadratic in x.
+    square = b.mean() ** 2 - scale * cov[0, 0]
+    half = a.mean() * b.mean() - scale * cov[0, 1]
+    free = a.mean() ** 2 - scale * cov[1, 1]
+    if not square > 0:
+        return None
+    root = max(0.0, float(half**2 - square * free)) ** 0.5
+    return float((-half - root) / square), float((-half + root) / square)
+
+
+@dataclass(frozen=True, slots=True)
+class Pearson:
+    """r over ``n`` points, its two-sided p, and Fisher's 95% interval (None with three points: it needs four).
+
+    R. A. Fisher 1921, Metron 1, 3–32. With four points it is wide and slightly conservative (covers 96%, see
+    docs/METHODS.md); a bootstrap over four points covers far less than it says.
+    """
+
+    n: int
+    r: float
+    p: float
+    interval: Range | None
+
+
+def pearson(x: ArrayLike, y: ArrayLike) -> Pearson | None:
+    """Pearson's correlation of points of shape (n,); None for fewer than three points or where one side is constant."""
+    xs, ys = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    if xs.shape != ys.shape or xs.ndim != 1:
+        raise InputError("A correlation needs as many x as y.")
+    if len(xs) < 3 or np.ptp(xs) == 0 or np.ptp(ys) == 0:
+        return None
+    from scipy import stats
+
+    found = stats.pearsonr(xs, ys)
+    low, high = found.confidence_interval()
+    interval = (float(low), float(high)) if len(xs) > 3 else None
+    return Pearson(len(xs), float(found.statistic), float(found.pvalue), interval)
+
+
+def ranks(values: ArrayLike) -> NDArray[np.float64]:
+    """The rank of each value, from 1; equal values share the mean of their ranks. Shape (n,)."""
+    from scipy import stats
+
+    return np.asarray(stats.rankdata(values), np.float64)
+
+
+def spearman(x: ArrayLike, y: ArrayLike) -> Pearson | None:
+    """Spearman's ρ: ``pearson`` of the ranks, whose p is the usual approximation."""
+    return pearson(ranks(x), ranks(y))
+
+
+def leave_one_out(x: ArrayLike, y: ArrayLike) -> Range | None:
+    """The smallest and the largest r when each point in turn is left out; None with three points or fewer."""
+    xs, ys = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    if len(xs) < 4:
+        return None
+    rest = [pearson(np.delete(xs, i), np.delete(ys, i)) for i in range(len(xs))]
+    values = [each.r for each in rest if each is not None]
+    return (min(values), max(values)) if values else None
+
+
+# A slope within clusters, at the level of single observations. A random intercept for each cluster, with the cluster's
+# mean as a second covariate (Mundlak 1978, Econometrica 46, 69–85), leaves for the slope within clusters the estimate
+# of fixed effects. Its model-based error takes the clusters' slopes to be equal; here the interval is Student's t over
+# the clusters' own slopes (Ibragimov & Müller 2010, J. Bus. Econ. Stat. 28, 453–468), which holds when they differ and
+# with few clusters.
+
+
+@dataclass(frozen=True, slots=True)
+class WithinSlope:
+    """``slope`` is the mean of the clusters' own slopes, with its 95% interval and two-sided p; ``pooled`` the slope of
+    the model with a random intercept (Mundlak), in which large clusters count more."""
+
+    slope: float
+    low: float
+    high: float
+    p: float
+    pooled: float
+    n_clusters: int
+    n: int
+
+
+def within_slope(clusters: Sequence[tuple[ArrayLike, ArrayLike]], *, level: float = 0.95) -> WithinSlope | None:
+    """The slope of y on x within clusters, each (x, y) of shape (n,).
+
+    A cluster with fewer than three points or one x has no slope and is left out; None with fewer than two others.
+    """
+    slopes, products, squares, n = [], 0.0, 0.0, 0
+    for xs, ys in clusters:
+        x, y = np.asarray(xs, np.float64), np.asarray(ys, np.float64)
+        if len(x) < 3 or np.ptp(x) == 0:
+            continue
+        dx = x - x.mean()
+        product, square = float(dx @ (y - y.mean())), float(dx @ dx)
+        slopes.append(product / square)
+        products, squares, n = products + product, squares + square, n + len(x)
+    if len(slopes) < 2:
+        return None
+    mean, error = float(np.mean(slopes)), float(np.std(slopes, ddof=1)) / len(slopes) ** 0.5
+    free = len(slopes) - 1
+    reach = float(stdtrit(free, 0.5 + level / 2)) * error
+    p = float(2 * stdtr(free, -abs(mean) / error)) if error > 0 else float(mean == 0)
+    return WithinSlope(mean, mean - reach, mean + reach, p, products / squares, len(slopes), n)
+
+
+# Paired tests over queries. The randomisation test (Fisher 1935; for retrieval Smucker et al. 2007) flips the sign of
+# each query's difference and assumes no distribution; its p counts the observed outcome among the drawn ones. A test
+# over queries takes a model as given; what is claimed of a recipe also varies with the training seed (two_level_test).
+# SciPy's permutation_test takes 0.4 s for 300 queries and 10,000 draws, ours 2 ms, and a leaderboard asks for hundreds;
+# its bootstrap draws the same numbers, at the price of loading scipy.stats with every page.
+
+DRAWS = 10_000
+"""Sign patterns drawn by a randomisation test: p-values come in steps of 1/10,001."""
+
+_SIGNS = 2.0 * ((np.arange(256)[:, None] >> np.arange(8)) & 1) - 1
+"""The eight signs that each value of a byte stands for: (256, 8)."""
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """The difference of two retrievers on one dataset, in the unit of the scores.
+
+    ``low`` and ``high`` bound the mean difference (95% bootstrap over queries). ``effect`` is Cohen's d for pairs: the
+    mean difference over the standard deviation of the differences, None where all are equal but not zero. ``p_t`` and
+    ``p_random`` are two-sided; ``p_t`` is None for a single query.
+    """
+
+    n: int
+    mean: float
+    low: float
+    high: float
+    effect: float | None
+    p_t: float | None
+    p_random: float
+    wins: int
+    losses: int
+    ties: int
+
+
+def paired_test(differences: ArrayLike, *, draws: int = DRAWS, seed: int = 0) -> PairedTest:
+    """Test the differences of one dataset, shape (n,). InputError for none, or values that are not finite."""
+    deltas = np.asarray(differences, np.float64)
+    if deltas.ndim != 1 or not len(deltas):
+        raise InputError("There is no query to compare on.")
+    if not np.isfinite(deltas).all():
+        raise InputError("A difference is not a finite number.")
+    low, high = bootstrap_interval(deltas, seed=seed)
+    return PairedTest(
+        n=len(deltas),
+        mean=float(deltas.mean()),
+        low=low,
+        high=high,
+        effect=effect_size(deltas),
+        p_t=t_test(deltas),
+        p_random=randomisation_test(deltas, draws=draws, seed=seed),
+        wins=int((deltas > 0).sum()),
+        losses=int((deltas < 0).sum()),
+        ties=int((deltas == 0).sum()),
+    )
+
+
+def effect_size(deltas: NDArray[np.float64]) -> float | None:
+    """Cohen's d for pairs, mean over standard deviation (n - 1); 0 where nothing differs, None where every query
+    differs by the same."""
+    spread = float(deltas.std(ddof=1)) if len(deltas) > 1 else 0.0
+    if spread > 1e-12 * float(np.abs(deltas).max()):
+        return float(deltas.mean()) / spread
+    return 0.0 if not deltas.any() else None
+
+
+def t_test(deltas: NDArray[np.float64]) -> float | None:
+    """Two-sided p of the paired t-test; 1 where nothing differs, None where a single query cannot tell."""
+    if len(deltas) < 2:
+        return None
+    if not deltas.any():
+        return 1.0
+    effect = effect_size(deltas)
+    if effect is None:
+        return 0.0
+    statistic = effect * len(deltas) ** 0.5
+    return float(2 * stdtr(len(deltas) - 1, -abs(statistic)))
+
+
+def interval_of_summary(n: int, mean: float, spread: float) -> tuple[float | None, float | None, float | None]:
+    """(low, high, p) of a mean difference over ``n`` queries with this standard deviation (n - 1): the 95% interval and
+    the two-sided p of Student's t. None for a single query; where every query differs by the same, that is the
+    interval."""
+    if n < 2:
+        return None, None, None
+    if spread <= 1e-12 * abs(mean) or not spread:
+        return mean, mean, 1.0 if not mean else 0.0
+    error = spread / n**0.5
+    half = float(stdtrit(n - 1, 0.975)) * error
+    return mean - half, mean + half, float(2 * stdtr(n - 1, -abs(mean) / error))
+
+
+def randomisation_test(deltas: NDArray[np.float64], *, draws: int = DRAWS, seed: int = 0) -> float:
+    """Two-sided p of the paired randomisation test, at least 1/(draws + 1).
+
+    Queries without a difference do not matter to it. With up to 13 others all sign patterns are enumerated when there
+    are no more of them than draws, and the p-value is exact.
+    """
+    moved = np.abs(deltas[deltas != 0])
+    observed = abs(float(deltas.sum()))
+    # Sums of the same numbers in another order may differ in their last digits and must count as equal.
+    bar = observed - 1e-9 * float(moved.sum())
+    if not len(moved):
+        return 1.0
+    if 2 ** len(moved) <= draws:
+        patterns = (np.arange(2 ** len(moved))[:, None] >> np.arange(len(moved))) & 1
+        return float((np.abs((2 * patterns - 1) @ moved) >= bar).mean())
+    # Eight signs are one drawn byte, and what each of its 256 values adds to the sum is worked out beforehand.
+    random = np.random.default_rng(seed)
+    padded = np.concatenate([moved, np.zeros(-len(moved) % 8)]).reshape(-1, 8)
+    sums = np.zeros(draws)
+    for added in padded @ _SIGNS.T:
+        sums += added[random.integers(0, 256, draws, dtype=np.uint8)]
+    extreme = int((np.abs(sums) >= bar).sum())
+    return (1 + extreme) / (1 + draws)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p-values corrected for being several (Holm 1979, Scand. J. Statist. 6, 65–70), in the given order: each at most
+    1, order kept.
+
+    The chance that any true null hypothesis gets a corrected p below α is at most α, whatever their dependence.
+    """
+    corrected = [0.0] * len(p_values)
+    running = 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
+        running = max(running, min(1.0, (len(p_values) - rank) * p_values[index]))
+        corrected[index] = running
+    return corrected
+
+
+def seed_spread(means: Sequence[float]) -> tuple[float, float]:
+    """(mean, standard deviation with n - 1) of one result over training seeds. InputError for fewer than two."""
+    if len(means) < 2:
+        raise InputError("One seed has no spread.", hint="Train with at least two seeds.")
+    values = np.asarray(means, np.float64)
+    return float(values.mean()), float(values.std(ddof=1))
+
+
+NO_SPREAD = 0.005
+"""Percent. Means over seeds that are closer are the same when printed: repetitions of one training, not a spread."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeedTest:
+    """A difference between two recipes, in the unit of the scores: two-sided p and 95% interval.
+
+    ``query_error`` and ``seed_error`` are the two standard errors of the mean difference, ``degrees`` Satterthwaite's
+    degrees of freedom of their sum.
+    """
+
+    mean: float
+    low: float
+    high: float
+    p: float
+    degrees: float
+    query_error: float
+    seed_error: float
+
+
+def two_level_test(first: Sequence[Floats], second: Sequence[Floats] = (), *, level: float = 0.95) -> SeedTest:
+    """The mean difference of ``first`` and ``second``, each the scores (n_queries,) of its runs over seeds.
+
+    Var = Var(per-query difference of the averages)/n + Σ over both sides Var(means over seeds)/k, with
+    Satterthwaite's degrees of freedom (1946, Biometrics Bulletin 2, 110–114). A side with one run is taken as a fixed
+    model; for differences that are paired by seed give these as ``first`` alone. What varies over seeds and queries
+    together counts on both sides of the sum, so the test errs on the wide side. InputError without scores.
+    """
+    sides = [np.asarray(side, np.float64) for side in (first, second) if len(side)]
+    if not sides or any(side.ndim != 2 for side in sides) or len({side.shape[1] for side in sides}) > 1:
+        raise InputError("A difference over seeds needs the scores of the same queries for every run.")
+    n = sides[0].shape[1]
+    if n < 2:
+        raise InputError("A single query has no variance.")
+    per_query = sides[0].mean(axis=0) - (sides[1].mean(axis=0) if len(sides) > 1 else 0.0)
+    parts = [(float(per_query.var(ddof=1)) / n, n - 1)]
+    parts += [(float(side.mean(axis=1).var(ddof=1)) / len(side), len(side) - 1) for side in sides if len(side) > 1]
+    mean, variance = float(per_query.mean()), sum(part for part, _ in parts)
+    if variance <= 1e-24 * max(1.0, mean * mean):
+        return SeedTest(mean, mean, mean, 1.0 if mean == 0 else 0.0, float(n - 1), 0.0, 0.0)
+    degrees = variance**2 / sum(part**2 / free for part, free in parts)
+    error = variance**0.5
+    reach = float(stdtrit(degrees, 0.5 + level / 2)) * error
+    return SeedTest(
+        mean=mean,
+        low=mean - reach,
+        high=mean + reach,
+        p=float(2 * stdtr(degrees, -abs(mean) / error)),
+        degrees=degrees,
+        query_error=parts[0][0] ** 0.5,
+        seed_error=sum(part for part, _ in parts[1:]) ** 0.5,
+    )
+
+
+def has_spread(means: Sequence[float]) -> bool:
+    """Whether several seeds (means in percent) gave results that differ at all."""
+    return len(means) > 1 and float(np.std(means, ddof=1)) >= NO_SPREAD
+
+
+_RESAMPLES = 2000
+_FEW_LEVELS = 512
+_DRAW_COST = 16
+"""Drawing how often one level occurs takes as long as picking so many values."""
+_MANY_VALUES = 5_000
+_BLOCK = 100_000
+
+
+def bootstrap_interval(values: ArrayLike, *, level: float = 0.95, seed: int = 0) -> tuple[float, float]:
+    """Percentile interval (Efron 1979) of the mean over 2,000 resamples of ``values``, shape (n,).
+
+    Values with few distinct levels are resampled by drawing how often each level occurs (the same distribution at a
+    fraction of the cost). Above 5,000 values with many levels the bootstrap's normal limit is used.
+    """
+    data = np.asarray(values, dtype=np.float64)
+    if len(data) == 0:
+        raise InputError("There are no values, so there is no interval.")
+    tails = [50 * (1 - level), 50 * (1 + level)]
+    rng = np.random.default_rng(seed)
+    distinct, counts = np.unique(data, return_counts=True)
+    if len(distinct) <= _FEW_LEVELS and _DRAW_COST * len(distinct) < len(data):
+        means = rng.multinomial(len(data), counts / len(data), size=_RESAMPLES) @ distinct / len(data)
+    elif len(data) > _MANY_VALUES:
+        reach = NormalDist().inv_cdf(0.5 + level / 2) * float(data.std()) / len(data) ** 0.5
+        return float(data.mean()) - reach, float(data.mean()) + reach
+    else:
+        means = _resampled_means(data, rng)
+    low, high = np.percentile(means, tails)
+    return float(low), float(high)
+
+
+def _resampled_means(data: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Means of resamples, a few at a time: blocks that fit in a processor's cache are several times as fast."""
+    step = max(1, _BLOCK // len(data))
+    parts = [
+        data[rng.integers(0, len(data), size=(min(step, _RESAMPLES - start), len(data)))].mean(axis=1)
+        for start in range(0, _RESAMPLES, step)
+    ]
+    return np.concatenate(parts)
+
+
+# A weighted regression whose observations come in few clusters. Errors are cluster-robust with the small-sample
+# correction CR2 (Bell & McCaffrey 2002, Survey Methodology 28, 169–181) and Satterthwaite's degrees of freedom for each
+# coefficient (Pustejovsky & Tipton 2018, J. Bus. Econ. Stat. 36, 672–683, https://arxiv.org/abs/1601.01981): with eight
+# clusters the plain sandwich is far too sure. tests/base/test_cluster_regression.py simulates the coverage.
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """One coefficient: estimate, 95% interval, two-sided p, standard error and degrees of freedom.
+
+    Below about four degrees of freedom the interval is only a rough one, whatever the number of observations.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    p: float
+    error: float
+    degrees: float
+
+
+def cluster_regression(
+    y: ArrayLike,
+    columns: dict[str, ArrayLike],
+    clusters: Sequence[Hashable],
+    weights: ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+    extra: dict[str, tuple[float, float]] | None = None,
+) -> list[Coefficient]:
+    """The coefficients of ``columns`` {name: (n,)}; a constant is one of them where it is wanted (ones).
+
+    ``extra`` {name: (variance, its degrees of freedom)} adds what all clusters share, such as the training seeds, to
+    the variance of a coefficient. InputError for fewer than three clusters, as many columns as clusters, or dependent
+    columns.
+    """
+    if not columns:
+        raise InputError("No covariate varies, so there is nothing to explain with.")
+    values = np.asarray(y, np.float64)
+    x = np.column_stack([np.asarray(column, np.float64) for column in columns.values()])
+    w = np.ones(len(values)) if weights is None else np.asarray(weights, np.float64)
+    names = list(dict.fromkeys(clusters))
+    if x.shape[0] != len(values) or len(clusters) != len(values) or w.shape != values.shape:
+        raise InputError("A regression needs as many rows of every column as values.")
+    if len(names) < 3 or x.shape[1] >= len(names):
+        raise InputError(
+            f"{counted(len(names), 'independent group')} {'is' if len(names) == 1 else 'are'} too few for "
+            f"{counted(x.shape[1], 'coefficient')}."
+        )
+    if np.linalg.matrix_rank(x) < x.shape[1]:
+        raise InputError("The covariates are not independent of each other.")
+    root = np.sqrt(w)
+    x, values = x * root[:, None], values * root
+    bread = np.linalg.inv(x.T @ x)
+    estimate = bread @ (x.T @ values)
+    residual = values - x @ estimate
+    rows_of: dict[Hashable, list[int]] = {name: [] for name in names}
+    for row, name in enumerate(clusters):
+        rows_of[name].append(row)
+    adjusted = [_adjusted(x[rows], bread) for rows in rows_of.values()]  # A_c X_c, (n_c, p) each
+    scores = np.array([a.T @ residual[rows] for a, rows in zip(adjusted, rows_of.values(), strict=True)])
+    variance = bread @ (scores.T @ scores) @ bread
+    found = []
+    for number, name in enumerate(columns):
+        contrast = bread[number]
+        # g_c = (I - H)' e_c A_c X_c M l; their products give the moments of the variance under equal errors.
+        parts = [a @ contrast for a in adjusted]
+        sums = np.array([x[rows].T @ part for part, rows in zip(parts, rows_of.values(), strict=True)])
+        products = np.diag([float(part @ part) for part in parts]) - sums @ bread @ sums.T
+        degrees = float(np.trace(products) ** 2 / np.sum(products**2))
+        spread = float(variance[number, number])
+        if extra and name in extra and extra[name][0] > 0:
+            shared, free = extra[name]
+            degrees = (spread + shared) ** 2 / (spread**2 / degrees + shared**2 / free)
+            spread += shared
+        found.append(_coefficient(name, float(estimate[number]), spread**0.5, degrees, level))
+    return found
+
+
+def _adjusted(x: NDArray[Any], bread: NDArray[Any]) -> Floats:
+    """(I - X_c M X_c')^(-1/2) X_c, through a decomposition no larger than the number of columns."""
+    q, r = np.linalg.qr(x)
+    eigenvalues, vectors = np.linalg.eigh(np.eye(r.shape[0]) - r @ bread @ r.T)
+    # A cluster that alone decides a coefficient leaves no error of its own: it gets no weight in the variance.
+    power = np.where(eigenvalues > 1e-10, 1 / np.sqrt(np.maximum(eigenvalues, 1e-10)), 0.0)
+    inverse_root = (vectors * power) @ vectors.T
+    return np.asarray(x + q @ ((inverse_root - np.eye(r.shape[0])) @ (q.T @ x)))
+
+
+def _coefficient(name: str, value: float, error: float, degrees: float, level: float) -> Coefficient:
+    if error <= 1e-12 * max(1.0, abs(value)):
+        return Coefficient(name, value, value, value, float(abs(value) < 1e-12), 0.0, degrees)
+    reach = float(stdtrit(degrees, 0.5 + level / 2)) * error
+    p = float(2 * stdtr(degrees, -abs(value) / error))
+    return Coefficient(name, value, value - reach, value + reach, p, error, degrees)
