@@ -181,18 +181,12 @@ def import_(
     from cdp.services import queries
 
     result = queries.import_file(run.workspace, path, corpus, name=name, options=options)
-    q, reasoned = result.query_set, result.reasoned
+    q = result.query_set
     more = {"n_rejected": result.n_rejected, "rejected": result.rejected, "notes": result.notes}
-    value = {**display.plain(q), **more, **({} if reasoned is None else {"reasoned": display.plain(reasoned)})}
-    lines = [f"{q.id}: {_size(q)}", _origin(q)]
-    if reasoned is not None:
-        n = reasoned.n_failures
-        without = f"; {display.many(n, 'query has', 'queries have')} none" if n else ""
-        lines.append(f"reasoned forms: {reasoned.id}, {display.many(reasoned.n_queries, 'query', 'queries')}{without}")
-    lines += result.notes
+    lines = [f"{q.id}: {_size(q)}", _origin(q), *result.notes]
     if result.n_rejected:
         lines += [f"rejected rows: {result.n_rejected:,}", *display.first_of(result.n_rejected, result.rejected)]
-    return run.say(value, "\n".join(lines))
+    return run.say({**display.plain(q), **more}, "\n".join(lines))
 
 
 def _size(q: Any) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from cdp.base.errors import WorkspaceError
 from cdp.base.records import Document
@@ -191,3 +193,11 @@ class QueryWriter:
             ids = pq.read_table(self._path, columns=["document_id"]).column("document_id")
             n_documents = len(ids.unique())
         return FoundQueries(self._path, documents, n_documents, self._n_queries, repeated=self._repeated)
+
+
+def permutation(n_documents: int, seed: int) -> NDArray[np.int64]:
+    """The positions of all documents of a corpus in random order, the same everywhere.
+
+    Fewer documents are the beginning of more; who needs others than those takes them from the end.
+    """
+    return np.random.default_rng([seed, n_documents]).permutation(n_documents)

@@ -13,9 +13,8 @@ from typing import Any
 
 from cdp.base.errors import InputError
 from cdp.corpus.checks import GUESSES
-from cdp.corpus.columns import Columns
 from cdp.corpus.options import ReadOptions
-from cdp.corpus.readers import BadRow, Row, container_of, row_format_of, row_suffixes
+from cdp.corpus.readers import BadRow, Columns, Row, container_of, row_format_of, row_suffixes
 from cdp.corpus.sources import Budget, Source, existing
 
 ROWS = 10

@@ -32,12 +32,20 @@ from cdp.corpus.checks import (
     storable,
 )
 from cdp.corpus.collector import CheckedRow, Collector
-from cdp.corpus.columns import Columns
 from cdp.corpus.documents import DocumentFile, FoundQueries
 from cdp.corpus.languages import language_shares
 from cdp.corpus.lengths import Distribution
 from cdp.corpus.options import ReadOptions
-from cdp.corpus.readers import BadRow, ContainerContents, Row, RowsByFields, container_of, row_format_of, row_suffixes
+from cdp.corpus.readers import (
+    BadRow,
+    Columns,
+    ContainerContents,
+    Row,
+    RowsByFields,
+    container_of,
+    row_format_of,
+    row_suffixes,
+)
 from cdp.corpus.sources import Budget, Source, existing
 
 UNEXPECTED = "unexpected error"

@@ -21,30 +21,23 @@ from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, append_jsonl, sha256_file, slug, write_json
 from cdp.corpus import CorpusManifest, load_documents, load_manifest
 from cdp.corpus.checks import storable
-from cdp.corpus.origin import HUMAN, KIND_OF, UNKNOWN, described
+from cdp.corpus.origin import KIND_OF, UNKNOWN, described
 from cdp.corpus.sources import shown_name
-from cdp.query_sets import reasoned, store
+from cdp.query_sets import store
 from cdp.query_sets.rows import ImportOptions, QueryRow, beir_splits, read_pairs, read_path
 from cdp.query_sets.store import Files, QuerySet, known_language, put_in_order
 
 BLOCK = 1000
-REASONING = "reasoning"
-"""The method of a set of reasoned forms, imported or written."""
-
 UNSTORABLE = "the query holds NUL or half of a surrogate pair, which cannot be stored"
 
 
 @dataclass(frozen=True)
 class ImportedQueries:
-    """The new set, and what was rejected: the number of rows (or queries) and the first 20 with line and reason.
-
-    ``reasoned`` is the set of reasoned forms where a field with them was named.
-    """
+    """The new set, and what was rejected: the number of rows (or queries) and the first 20 with line and reason."""
 
     query_set: QuerySet
     n_rejected: int
     rejected: tuple[str, ...]
-    reasoned: QuerySet | None = None
     notes: tuple[str, ...] = ()
     """What was left out on purpose."""
 
@@ -84,9 +77,6 @@ def import_queries(
             set_folder.mkdir()
             rejected = _Rejections(Files(set_folder).failures)
             negatives = _write(rows, positions, set_folder, rejected, corpus.id, source)
-            own = folder / "reasoned"
-            field = options.reasoning_field
-            missing = reasoned.split(Files(set_folder).queries, Files(own).queries, field) if field else 0
             query_set = _described(set_folder, corpus, label, negatives, rejected.n, language)
             stated["parameters"] |= query_set.parameters
             query_set = dataclasses.replace(query_set, method=method, **{**stated, "kind": kind or stated["kind"]})
@@ -95,14 +85,7 @@ def import_queries(
                 query_set = dataclasses.replace(query_set, parameters={**query_set.parameters, **splits})
             notes = tuple(f"Left out: the split {split}, which is for measuring." for split in left_out)
             stored = install(workspace, query_set, set_folder)
-            forms = None
-            if field:
-                if options.origin == HUMAN:  # of the queries; it says nothing of their reasoned forms
-                    stated |= {"kind": KIND_OF[UNKNOWN]}
-                forms = _described(own, corpus, f"{label} reasoned", 0, missing, language)
-                stated["parameters"] = {**stated["parameters"], "source": stored.id}
-                forms = install(workspace, dataclasses.replace(forms, method=REASONING, **stated), own)
-            return ImportedQueries(stored, rejected.n, tuple(rejected.first), forms, notes)
+            return ImportedQueries(stored, rejected.n, tuple(rejected.first), notes)
     except OSError as error:
         raise WorkspaceError(
             f"The queries could not be stored in {workspace.queries}: {error.strerror or error}.",
@@ -269,8 +252,6 @@ def _line_of(row: QueryRow, positions: Mapping[str, int], rejected: _Rejections)
     }
     if row.negatives:
         line["negatives"] = [_known(row.negatives[index], positions, row, rejected) for index in usable]
-    if row.reasoned:
-        line["reasoned"] = reasoned.storable_forms(row.reasoned[index] for index in usable)
     return line
 
 
@@ -303,6 +284,4 @@ class _Merge:
                 for query, names in zip(line["queries"], line.get("negatives", ()), strict=False):
                     named[query].update(dict.fromkeys(names))
             merged["negatives"] = [list(names) for names in named.values()]
-        if any("reasoned" in line for line in lines):
-            merged["reasoned"] = reasoned.merged(lines, distinct)
         return merged

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
 import re
 import zipfile
@@ -17,9 +15,9 @@ from typing import Any, BinaryIO, cast
 from cdp.base.errors import InputError, nearest, offer
 from cdp.base.settings import Config, option
 from cdp.corpus.checks import LONGEST_SHOWN, LOOKED_THROUGH, listed
-from cdp.corpus.json_objects import json_values
-from cdp.corpus.options import MAX_LINE_CHARACTERS, check_encoding
+from cdp.corpus.options import ReadOptions, check_encoding
 from cdp.corpus.origin import ORIGINS, UNKNOWN, check_origin
+from cdp.corpus.readers import BadRow, Row, row_format_of
 from cdp.corpus.sources import DAMAGED, Budget, Source, existing, numbered_lines, open_text, shown_name
 
 
@@ -46,11 +44,6 @@ class ImportOptions(Config):
         "Of a BEIR folder only the qrels of this split. If empty all but test, which is for measuring: queries of it "
         "are imported only where it is named.",
     )
-    reasoning_field: str = option(
-        "",
-        "The field or column with the reasoned form q′ of each query (in JSON also a list, one per query). They become "
-        "a query set of their own, which RI compares with.",
-    )
     origin: str = option(
         UNKNOWN,
         "Who wrote the queries: human, llm (a language model), or unknown.",
@@ -76,7 +69,6 @@ class QueryRow:
     """The queries that one line of a source has for one document, or the reason why it has none.
 
     ``negatives`` holds, for each query, the ids of its hard negatives; it is empty where the line names none.
-    ``reasoned`` holds the reasoned form of each query where such a field was named; empty texts where there is none.
     """
 
     line: int
@@ -84,7 +76,6 @@ class QueryRow:
     queries: tuple[str, ...] = ()
     reason: str = ""
     negatives: tuple[tuple[str, ...], ...] = ()
-    reasoned: tuple[str, ...] = ()
 
 
 def _names(options: ImportOptions) -> tuple[Sequence[str], Sequence[str]]:
@@ -97,21 +88,28 @@ def _names(options: ImportOptions) -> tuple[Sequence[str], Sequence[str]]:
     return document, query
 
 
-def json_rows(source: Source, options: ImportOptions) -> Iterator[QueryRow]:
-    """The rows of JSON Lines or of a JSON array of objects, streamed."""
-    fields = _names(options)
-    for number, record, text, problem in json_values(source, options.encoding):
-        if problem:
-            yield QueryRow(number, reason=f"this is not JSON ({problem})" if text else problem)
-        else:
-            yield _row(number, record, *fields, options.reasoning_field)
+def file_rows(source: Source, options: ImportOptions) -> Iterator[QueryRow]:
+    """The rows of JSON Lines, a JSON array, CSV or TSV, streamed. InputError where a table lacks a column."""
+    given = {"id_field": options.document_field, "text_field": options.query_field, "encoding": options.encoding}
+    read = ReadOptions.from_dict(given)
+    reader = row_format_of(source, read)
+    fields, columns = _names(options), list[str]()
+    for row in reader.rows(source, read):
+        if not isinstance(row, Row):
+            assert isinstance(row, BadRow)  # nobody said which fields count, so none come as columns
+            yield QueryRow(row.line or 0, reason=f"{row.kind} ({row.reason})")
+            continue
+        values = row.values
+        if reader.name != "jsonl":
+            columns = columns or [_column(list(values), names, source.name) for names in fields]
+            document, query = (values[name] for name in columns)
+            values = {fields[0][0]: document.strip(), fields[1][0]: query}
+        yield _row(row.line or 0, values, *fields)
 
 
 def _row(
-    number: int, record: Any, document_fields: Sequence[str], query_fields: Sequence[str], reasoning_field: str
+    number: int, record: Mapping[str, Any], document_fields: Sequence[str], query_fields: Sequence[str]
 ) -> QueryRow:
-    if not isinstance(record, Mapping):
-        return QueryRow(number, reason="this is not a JSON object")
     document_id = next((record[name] for name in document_fields if record.get(name) not in (None, "")), None)
     if document_id is None:
         return QueryRow(number, reason=f"there is no document id ({_looked_for(document_fields, record)})")
@@ -124,21 +122,9 @@ def _row(
         return QueryRow(number, str(document_id), reason=f"there is no query, a text or a list of texts ({looked})")
     try:
         negatives = _negatives(record.get(NEGATIVES) or [], len(queries))
-        reasoned = _reasoned(record, reasoning_field, len(queries))
     except ValueError as error:
         return QueryRow(number, str(document_id), reason=str(error))
-    return QueryRow(number, str(document_id), tuple(queries), negatives=negatives, reasoned=reasoned)
-
-
-def _reasoned(record: Mapping[str, Any], field: str, n_queries: int) -> tuple[str, ...]:
-    """The reasoned form of each query, empty where the row has none."""
-    if not field:
-        return ()
-    value = record.get(field)
-    texts = [value] if isinstance(value, str) else [""] * n_queries if value is None else value
-    if not isinstance(texts, list) or len(texts) != n_queries or not all(isinstance(t, str | None) for t in texts):
-        raise ValueError(f"field {field} is no text or list of texts, one for each of {n_queries} queries")
-    return tuple(text or "" for text in texts)
+    return QueryRow(number, str(document_id), tuple(queries), negatives=negatives)
 
 
 def _looked_for(fields: Sequence[str], record: Mapping[str, Any]) -> str:
@@ -167,54 +153,9 @@ def _ids(value: list[Any]) -> tuple[str, ...]:
     return tuple(map(str, value))
 
 
-def table_rows(source: Source, delimiter: str, options: ImportOptions) -> Iterator[QueryRow]:
-    """The rows of a table with a header, streamed. InputError where the columns are not there."""
-    csv.field_size_limit(MAX_LINE_CHARACTERS)
-    with open_text(source, options.encoding, newline="") as text:
-        lines = _lines(text, source)
-        first = next(lines, "")
-        if delimiter == "," and not re.search(r"[,\"]", first):
-            delimiter = next((mark for mark in ";\t|" if mark in first), delimiter)
-        reader = csv.reader(itertools.chain([first], lines), delimiter=delimiter)
-        header: list[str] | None = None
-        id_at = query_at = 0
-        reasoned_at: int | None = None
-        while True:
-            begins = reader.line_num + 1
-            try:
-                cells = next(reader)
-            except StopIteration:
-                break
-            except csv.Error as error:  # a row that cannot be told apart does not cost the others
-                yield QueryRow(begins, reason=f"the row cannot be read ({error})")
-                continue
-            if header is None:
-                header = [name.strip() for name in cells]
-                id_at, query_at = (_column(header, names, source.name) for names in _names(options))
-                if options.reasoning_field:
-                    reasoned_at = _column(header, [options.reasoning_field], source.name)
-            elif cells and len(cells) <= max(id_at, query_at, reasoned_at or 0):
-                yield QueryRow(reader.line_num, reason=f"there are {len(cells)} of {len(header)} columns")
-            elif cells:
-                reasoned = () if reasoned_at is None else (cells[reasoned_at],)
-                yield QueryRow(reader.line_num, cells[id_at].strip(), (cells[query_at],), reasoned=reasoned)
-
-
-def _lines(text: io.TextIOWrapper, source: Source) -> Iterator[str]:
-    for number, line in numbered_lines(text):
-        if line is None:
-            raise InputError(
-                f"The line is longer than {MAX_LINE_CHARACTERS:,} characters.",
-                hint="This is hardly a table.",
-                file=source.name,
-                line=number,
-            )
-        yield line
-
-
-def _column(header: Sequence[str], names: Sequence[str], file: str) -> int:
-    """Where the first of ``names`` stands in the header, upper and lower case alike."""
-    lowered = {name.lower(): at for at, name in reversed(list(enumerate(header)))}
+def _column(header: Sequence[str], names: Sequence[str], file: str) -> str:
+    """The first of ``names`` that the header has, upper and lower case alike."""
+    lowered = {name.lower(): name for name in reversed(header)}
     column = next((lowered[name.lower()] for name in names if name.lower() in lowered), None)
     if column is not None:
         return column
@@ -241,34 +182,20 @@ def beir_rows(path: Path, options: ImportOptions, budget: Budget) -> Iterator[Qu
     """The rows of a BEIR folder or zip; their lines are those of the qrels. InputError where it is none."""
     with _files(path, budget) as files:
         queries = next((files[name] for name in QUERIES if name in files), None)
-        splits = {name[6:-4]: files[name] for name in sorted(files) if QRELS.fullmatch(name)}
+        splits = {split: files[f"qrels/{split}.tsv"] for split in _splits(files)}
         if queries is None or not splits:
             missing = QUERIES[0] if queries is None else "qrels/*.tsv"
             raise InputError(f"There is no {missing} in it.", hint="Is it in BEIR layout?", file=path)
         chosen, _ = _chosen(path, list(splits), options.split)
         texts: dict[str, str] = {}
         own = ImportOptions(query_field="text", document_field="_id", encoding=options.encoding)
-        for row in json_rows(queries, own):
+        for row in file_rows(queries, own):
             if row.reason:
                 yield QueryRow(row.line, reason=f"{queries.name}: {row.reason}")
             else:
                 texts[row.document_id] = row.queries[0]
         for split in chosen:
             yield from _judged(splits[split], texts, options.encoding)
-
-
-def splits_of(path: Path, options: ImportOptions, budget: Budget) -> tuple[list[str], list[str]]:
-    """(the splits that are taken, those that are left out because nobody named them)."""
-    with _files(path, budget) as files:
-        return _chosen(path, [name[6:-4] for name in sorted(files) if QRELS.fullmatch(name)], options.split)
-
-
-def all_splits(path: Path, budget: Budget) -> list[str]:
-    """The splits of a folder or a zip in BEIR layout; none where it is something else."""
-    with _files(path, budget) as files:
-        if not any(name in files for name in QUERIES):
-            return []
-        return [name[6:-4] for name in sorted(files) if QRELS.fullmatch(name)]
 
 
 def _chosen(path: Path, splits: list[str], wanted: str) -> tuple[list[str], list[str]]:
@@ -339,38 +266,33 @@ def read_pairs(pairs: Iterable[tuple[str, str | Iterable[str]]]) -> Iterator[Que
         yield QueryRow(number, document_id, (queries,) if isinstance(queries, str) else tuple(queries))
 
 
-def beir_splits(path: Path, options: ImportOptions) -> tuple[list[str], list[str]]:
-    """(the splits of a BEIR folder or zip that are taken, those that are left out); both empty for another file."""
-    path = existing(path)  # first: to look at a name that no file can have is an OSError
-    if not path.is_dir() and path.suffix.lower() != ".zip":
-        return [], []
-    return splits_of(path, options, Budget.of(path, MAX_UNPACKED_BYTES))
-
-
 def beir_layout(path: Path) -> list[str]:
     """The splits of a folder or a zip in BEIR layout; none for anything else."""
-    path = existing(path)
+    path = existing(path)  # first: to look at a name that no file can have is an OSError
     if not path.is_dir() and path.suffix.lower() != ".zip":
         return []
-    return all_splits(path, Budget.of(path, MAX_UNPACKED_BYTES))
+    with _files(path, Budget.of(path, MAX_UNPACKED_BYTES)) as files:
+        return _splits(files) if any(name in files for name in QUERIES) else []
+
+
+def beir_splits(path: Path, options: ImportOptions) -> tuple[list[str], list[str]]:
+    """(the splits of a BEIR folder or zip that are taken, those that are left out); both empty for another file."""
+    splits = beir_layout(path)
+    return _chosen(path, splits, options.split) if splits else ([], [])
+
+
+def _splits(files: Iterable[str]) -> list[str]:
+    return [name[6:-4] for name in sorted(files) if QRELS.fullmatch(name)]
 
 
 def read_path(path: Path, options: ImportOptions) -> Iterator[QueryRow]:
     """The rows of a file or a BEIR folder, streamed. InputError where it cannot be read at all."""
     budget = Budget.of(existing(path), MAX_UNPACKED_BYTES)
     source = Source.of_file(path, path.name, budget)
-    if options.reasoning_field and (path.is_dir() or source.suffix == ".zip"):
-        raise InputError(
-            "A BEIR folder has no field for reasoned forms.",
-            hint="Import q and q′ from a JSONL or CSV file, or q′ as a query set of its own with the same documents.",
-            file=path,
-        )
     if path.is_dir() or source.suffix == ".zip":
         return beir_rows(path, options, budget)
-    if source.suffix in (".jsonl", ".ndjson", ".json"):
-        return json_rows(source, options)
-    if source.suffix in (".csv", ".tsv", ".tab"):
-        return table_rows(source, "," if source.suffix == ".csv" else "\t", options)
+    if source.suffix in (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".tab"):
+        return file_rows(source, options)
     raise InputError(
         "Queries are read from .jsonl, .json, .csv and .tsv files (also .gz) and from BEIR folders (also .zip).",
         file=path,

@@ -12,7 +12,7 @@ from cdp.base.records import Document
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, sha256_text, slug
 from cdp.corpus import CorpusManifest, iter_documents
-from cdp.corpus.draws import permutation
+from cdp.corpus.documents import permutation
 from cdp.query_sets.store import known_language
 from cdp.synthesis.methods import Method
 

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdp.corpus import columns, count_words, read_documents
+from cdp.corpus import count_words, read_documents
 from cdp.corpus.collector import Collector
 from cdp.corpus.lengths import count_all_words
+from cdp.corpus.readers import jsonl
 
 FINE = [{"_id": f"d{i}", "title": f"t{i}", "text": f"A text, the {i}th."} for i in range(300)]
 
@@ -73,7 +74,7 @@ def read(path: Path) -> dict[str, Any]:
 
 def one_by_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     with monkeypatch.context() as patch:
-        patch.setattr(columns, "FEW", 10**9)
+        patch.setattr(jsonl, "FEW", 10**9)
         return read(path)
 
 
@@ -113,12 +114,12 @@ def test_rows_of_which_none_can_be_taken_together_are_soon_not_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried: list[int] = []
-    parsed = columns._parsed
-    monkeypatch.setattr(columns, "_parsed", lambda data, schema: tried.append(1) or parsed(data, schema))
+    parsed = jsonl._parsed
+    monkeypatch.setattr(jsonl, "_parsed", lambda data, schema: tried.append(1) or parsed(data, schema))
     path = tmp_path / "documents.jsonl"
     path.write_text("\n".join(json.dumps({"_id": i, "text": f"text {i}"}) for i in range(10_000)))
     assert len(read(path)["documents"]) == 10_000
-    assert len(tried) <= columns.FUTILE * 31, "a block of 1,024 lines is halved down to 64"
+    assert len(tried) <= jsonl.FUTILE * 31, "a block of 1,024 lines is halved down to 64"
 
 
 @pytest.mark.slow
@@ -150,7 +151,7 @@ def test_any_rows_among_good_ones(rows: list[tuple[dict[str, Any], bool]]) -> No
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as monkeypatch:
         path = Path(folder) / "documents.jsonl"
         path.write_bytes("\n".join(lines).encode())
-        monkeypatch.setattr(columns, "FEW", 4)
+        monkeypatch.setattr(jsonl, "FEW", 4)
         together = read(path)
         assert together == one_by_one(path, monkeypatch)
 

@@ -11,13 +11,14 @@ import pytest
 
 from cdp.base.errors import InputError
 from cdp.corpus import ReadOptions, read_documents
-from cdp.corpus.json_objects import json_values
+from cdp.corpus.readers import BadRow, Row
+from cdp.corpus.readers.jsonl import JsonRows
 from cdp.corpus.sources import Budget, Source
 from tests.corpus.files import ROWS, jsonl, triples
 
 
-def source(path: Path) -> Source:
-    return Source.of_file(path, path.name, Budget(2**30))
+def rows(path: Path) -> JsonRows:
+    return JsonRows(Source.of_file(path, path.name, Budget(2**30)), ReadOptions())
 
 
 def written(path: Path, text: str, encoding: str = "utf-8") -> Path:
@@ -37,11 +38,11 @@ def test_an_array_gives_the_documents_that_json_lines_give(tmp_path: Path, inden
 
 def test_lines_and_values_are_those_of_the_file(tmp_path: Path) -> None:
     path = written(tmp_path / "a.json", '\n [\n{"a": 1},\n\n  12 , "x\\ny",{"b":\n[2]}\n]\n ')
-    assert [(v.line, v.value) for v in json_values(source(path), "utf-8")] == [
-        (3, {"a": 1}),
-        (5, 12),
-        (5, "x\ny"),
-        (5, {"b": [2]}),
+    assert list(rows(path)) == [
+        Row(3, {"a": 1}),
+        BadRow(5, "not an object", "the line is a number, not a JSON object", "12"),
+        BadRow(5, "not an object", "the line is text, not a JSON object", '"x\\ny"'),
+        Row(5, {"b": [2]}),
     ]
 
 
@@ -93,7 +94,7 @@ def test_memory_is_bounded_by_an_entry_and_not_by_the_file(tmp_path: Path, newli
     assert path.stat().st_size > 30_000_000
     tracemalloc.start()
     try:
-        assert sum(1 for _ in json_values(source(path), "utf-8")) == 3000
+        assert sum(1 for _ in rows(path)) == 3000
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -103,4 +104,4 @@ def test_memory_is_bounded_by_an_entry_and_not_by_the_file(tmp_path: Path, newli
 def test_an_entry_across_many_blocks_is_whole(tmp_path: Path) -> None:
     long = "a" * 5_000_000
     path = written(tmp_path / "a.json", json.dumps([{"text": "first"}, {"text": long}, {"text": "last"}]))
-    assert [len(v.value["text"]) for v in json_values(source(path), "utf-8")] == [5, 5_000_000, 4]
+    assert [len(row.values["text"]) for row in rows(path) if isinstance(row, Row)] == [5, 5_000_000, 4]

@@ -16,7 +16,7 @@ from cdp.base.errors import CdpError, InputError
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import add_benchmark
 from cdp.corpus import ReadOptions, read_documents, sources
-from cdp.corpus.readers.markdown import heading_of
+from cdp.corpus.readers.text import heading_of
 from cdp.query_sets import ImportOptions
 from cdp.query_sets.rows import read_path
 from cdp.services.advice import target_queries

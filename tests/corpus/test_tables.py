@@ -8,7 +8,7 @@ import pytest
 
 from cdp.base.errors import InputError
 from cdp.corpus import ReadOptions, read_documents
-from cdp.corpus.readers.csv import find_delimiter
+from cdp.corpus.readers.tables import find_delimiter
 from tests.corpus.files import read, reasons, triples
 
 

@@ -10,12 +10,11 @@ import pytest
 from cdp import query_sets
 from cdp.__main__ import main
 from cdp.base.config import TrainingConfig
-from cdp.base.errors import ConfigError, InputError
-from cdp.base.workspace import Workspace, read_json, read_jsonl, write_json
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.query_sets import ImportOptions, QuerySet, import_queries
 from cdp.retrievers import resolve
 from cdp.services import queries as service
-from cdp.services import training as training_service
 from cdp.training.card import data_rows
 from cdp.training.data import prepare
 from cdp.training.licences import licence_notes
@@ -27,7 +26,7 @@ ROWS = [
     {"id": "d1", "q": "is yeast alive", "thought": ""},
     {"id": "d2", "q": "bees", "thought": "bees"},
 ]
-FIELDS = {"query_field": "q", "document_field": "id", "reasoning_field": "thought"}
+FIELDS = {"query_field": "q", "document_field": "id"}
 
 
 @pytest.fixture
@@ -109,68 +108,16 @@ def test_saying_it_with_a_second_import_changes_the_set_that_is_there(
     assert import_queries([("d0", "one")], workspace, corpus, "mine").query_set == again  # silence changes nothing
 
 
-@pytest.mark.parametrize("form", ["jsonl", "csv"])
-def test_samples_of_q_and_q_prime_become_two_sets_that_ri_puts_together(
-    workspace: Workspace, make_corpus: CorpusMaker, source: Path, tmp_path: Path, form: str
-) -> None:
-    corpus = make_corpus(3).id
-    if form == "csv":
-        source = tmp_path / "samples.csv"
-        lines = [",".join(f'"{row[name]}"' for name in ("id", "q", "thought")) for row in ROWS]
-        source.write_text("\n".join(["id,q,thought", *lines]) + "\n", encoding="utf-8")
-    said = {**FIELDS, "origin": "llm", "model": "ReMixer", "licence": "CC BY-NC-SA 4.0"}
-    done = import_queries(source, workspace, corpus, "samples", options=ImportOptions.from_dict(said))
-    assert done.reasoned is not None
-    assert (done.query_set.n_queries, done.reasoned.n_queries, done.reasoned.n_failures) == (4, 3, 1)
-    assert (done.reasoned.method, done.reasoned.licence, done.reasoned.model) == (
-        "reasoning", "CC BY-NC-SA 4.0", "ReMixer"
-    )  # fmt: skip
-    assert done.reasoned.parameters["source"] == done.query_set.id
-    plain = list(read_jsonl(workspace.query_set(done.query_set.id) / "queries.jsonl"))
-    assert [line["queries"] for line in plain] == [["why do tides rise"], ["bread dough", "is yeast alive"], ["bees"]]
-    assert all("reasoned" not in line for line in plain)
-    assert training_service.reasoned_sets(workspace, done.query_set.id)[0].id == done.reasoned.id
-
-    config = TrainingConfig.from_dict(
-        {
-            "query_set": done.query_set.id,
-            "reasoning": done.reasoned.id,
-            "weighting": "ri",
-            "query_source": "multi-query",
-        }
-    )
-    pairs = prepare(config, workspace).pairs
-    assert pairs.queries == [
-        "why do tides rise", ROWS[0]["thought"], "bread dough", ROWS[1]["thought"], "is yeast alive", "bees",
-    ]  # fmt: skip
-    assert pairs.unreasoned == 2  # one has none, and of one q′ is q
-    notes = licence_notes(config, resolve("static-minilm", workspace), workspace)
-    assert "CC BY-NC-SA 4.0" in notes["queries"]
-    assert "CC BY-NC-SA 4.0" in notes["reasoned queries"]
-
-
-def test_a_field_without_reasoned_forms_is_refused_and_leaves_nothing(
-    workspace: Workspace, make_corpus: CorpusMaker, source: Path
-) -> None:
-    corpus = make_corpus(3).id
-    options = ImportOptions.from_dict({**FIELDS, "reasoning_field": "thoughts"})
-    with pytest.raises(InputError, match="No row has a reasoned form in the field thoughts"):
-        import_queries(source, workspace, corpus, options=options)
-    assert query_sets.list_query_sets(workspace) == []
-
-
 def test_the_command_line_asks_shows_and_changes_it(
     workspace: Workspace, make_corpus: CorpusMaker, source: Path, capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.setenv("CDP_WORKSPACE", str(workspace.root))
     corpus = make_corpus(3).id
-    fields = ["--query-field", "q", "--document-field", "id", "--reasoning-field", "thought"]
+    fields = ["--query-field", "q", "--document-field", "id"]
     assert main(["queries", "import", str(source), "--corpus", corpus, "--name", "mine", *fields]) == 0
     out = capsys.readouterr().out
     assert "written by: unknown" in out
-    assert "reasoned forms: mine-reasoned-" in out
-    assert "1 query has none" in out
     name = next(q.id for q in query_sets.list_query_sets(workspace) if q.name == "mine")
     assert main(["metrics", name, "--human", name, "--quick"]) == 0
     assert "mine stands for human queries, and is not known to be" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import load_benchmark, resolve_benchmark
 from cdp.corpus import CorpusManifest, read_documents, store
-from cdp.corpus.draws import permutation
+from cdp.corpus.documents import permutation
 from cdp.services import jobs, projects
 from cdp.services.studies import judged, trial
 from cdp.services.workspace import demo

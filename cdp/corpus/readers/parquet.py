@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from cdp.base.errors import CdpError, InputError
 from cdp.corpus.checks import resolve_fields
 from cdp.corpus.options import ReadOptions
-from cdp.corpus.readers.base import BadRow, Row, RowFormat
+from cdp.corpus.readers import BadRow, Row, RowFormat
 from cdp.corpus.sources import Source, shown_name
 
 BATCH_ROWS = 256

@@ -1,4 +1,7 @@
-"""What CSV and TSV share: the header, the cells, and the line on which each row begins."""
+"""CSV and TSV: a header row, cells between delimiters, quoted cells that may hold line breaks.
+
+TSV as MS MARCO and most IR collections have it; CSV with commas, semicolons, tabs or bars.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from cdp.base.errors import InputError
-from cdp.corpus.checks import excerpt, headerless_fields, listed
+from cdp.corpus.checks import GUESSES, excerpt, headerless_fields, listed
 from cdp.corpus.options import MAX_LINE_CHARACTERS, ReadOptions
-from cdp.corpus.readers.base import BadRow, Row
+from cdp.corpus.readers import BadRow, Row, RowFormat
 from cdp.corpus.sources import Source, numbered_lines, open_text
 
 SAMPLE_CHARACTERS = 1 << 18
@@ -137,3 +140,58 @@ def parses(text: str, delimiter: str, quoted: bool) -> list[list[str]] | None:
         if "end of data" not in str(error) or len(text) < SAMPLE_CHARACTERS // 2:
             return None
     return records
+
+
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
+
+
+def csv_rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
+    quoted = options.quotes != "no"
+    if options.delimiter == "auto":
+        delimiter = find_delimiter(sample(source, options), options, quoted)
+    else:
+        delimiter = DELIMITERS[options.delimiter]
+    yield from table_rows(source, options, delimiter, quoted)
+
+
+def find_delimiter(text: str, options: ReadOptions, quoted: bool = True) -> str:
+    """The delimiter under which the header shows most of the wanted columns and the rows are equally wide.
+
+    Compared in this order: wanted names in the header, share of rows as wide as the header, number of columns. A
+    comma where nothing speaks for another.
+    """
+    wanted = {name for guesses in GUESSES.values() for name in guesses}
+    wanted |= {name.lower() for name in (options.id_field, options.title_field, options.text_field) if name}
+    best, best_score = ",", (0, 0.0, 1)
+    for delimiter in DELIMITERS.values():
+        records = parses(text, delimiter, quoted) or parses(text, delimiter, False) or []
+        if not records or len(records[0]) < 2:
+            continue
+        width = len(records[0])
+        n_wanted = len(wanted & {cell.strip().strip('"').lower() for cell in records[0]}) if options.header else 0
+        even = sum(len(record) == width for record in records) / len(records)
+        score = (n_wanted, round(even, 2), width)
+        if score > best_score:
+            best, best_score = delimiter, score
+    return best
+
+
+CSV = RowFormat("csv", "CSV", "CSV with a header row", (".csv",), csv_rows, order=20)
+
+
+def tsv_rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
+    quoted = options.quotes == "yes" or (options.quotes == "auto" and shows_quoting(sample(source, options)))
+    yield from table_rows(source, options, "\t", quoted)
+
+
+def shows_quoting(text: str) -> bool:
+    """Whether quotation marks in the first rows wrap whole cells, as spreadsheets write them, in every row."""
+    if '"' not in text:
+        return False
+    records = parses(text, "\t", True)
+    if not records or any(len(record) != len(records[0]) for record in records):
+        return False
+    return records != parses(text, "\t", False)
+
+
+TSV = RowFormat("tsv", "TSV", "TSV with a header row", (".tsv", ".tab"), tsv_rows, order=30)

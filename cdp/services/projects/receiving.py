@@ -13,7 +13,7 @@ from cdp.base.text import counted
 from cdp.base.workspace import Workspace
 from cdp.corpus.looking import look
 from cdp.corpus.readers import row_suffixes
-from cdp.corpus.readers.members import BEIR_CORPUS, hidden
+from cdp.corpus.readers.folders import BEIR_CORPUS, hidden
 from cdp.query_sets.rows import QUERIES, beir_layout
 from cdp.services.sharing import access
 

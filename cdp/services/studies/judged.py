@@ -32,7 +32,7 @@ from cdp.benchmarks import (
 from cdp.benchmarks.beir_writing import write_beir
 from cdp.complexity import count_content_words
 from cdp.corpus import CorpusManifest, iter_documents
-from cdp.corpus.draws import permutation
+from cdp.corpus.documents import permutation
 from cdp.query_sets import QuerySet
 from cdp.services import corpora, projects
 from cdp.services.sharing import access

@@ -40,8 +40,6 @@ def add(workspace: Workspace, manifest: CorpusManifest) -> None:
             if done.n_rejected > len(done.rejected):
                 notes.append(f"and {done.n_rejected - len(done.rejected)} more rows that could not be imported")
             query_set = done.query_set
-            if done.reasoned is not None:
-                notes.insert(0, f"{count(done.reasoned.n_queries, 'reasoned form')} as {done.reasoned.name}.")
             imports.remember(
                 f"{query_set.name}: {count(query_set.n_queries, 'query', 'queries')} for "
                 f"{count(query_set.n_documents, 'document')}.",

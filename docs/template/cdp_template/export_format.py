@@ -1,4 +1,4 @@
-"""A format that query sets are written in; write gives the number of queries. See cdp.query_sets.exports.base."""
+"""A format that query sets are written in; write gives the number of queries. See cdp.query_sets.exports."""
 
 from cdp.query_sets.exports import Export
 
