@@ -184,27 +184,6 @@ def sample(
     return run.say({**display.plain(info), "id": info.name, "existed": existed}, "\n".join(lines))
 
 
-@command("benchmarks training-set")
-def training_set(
-    run: Run,
-    names: Annotated[list[str], "benchmarks of the workspace: miracl-ja-train …"],
-    *,
-    split: Annotated[str, "the split to train on; train if there is one"] = "",
-    name: Annotated[str, "a name for the corpus and its queries"] = "",
-) -> int:
-    """A corpus and a query set of the judged queries of stored benchmarks, to train on; several are mixed."""
-    from cdp.services.training import training_sets
-
-    made = training_sets.from_benchmarks(run.workspace, names, split=split, name=name)
-    languages = ", ".join(f"{n:,} in {language or 'no recorded language'}" for language, n in made.languages.items())
-    lines = [
-        f"corpus {made.corpus.id}: {made.corpus.n_documents:,} documents",
-        f"query set {made.query_set.id}: {made.query_set.n_queries:,} queries ({languages})",
-        *(f"left out: {count:,} {reason}" for reason, count in made.left_out.items()),
-    ]
-    return run.say({**display.plain(made), "id": made.query_set.id}, "\n".join(lines))
-
-
 @command("benchmarks delete")
 def delete(run: Run, name: Stored) -> int:
     """Remove a benchmark from the workspace; results stay."""

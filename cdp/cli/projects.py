@@ -6,14 +6,10 @@ from typing import Annotated, Any
 
 from cdp.base.errors import SHOWN_PROBLEMS
 from cdp.cli import display
-from cdp.cli.answers import Run, refuse_unless, warn
+from cdp.cli.answers import Run, warn
 from cdp.cli.declare import Id, Name, Reads, command
 from cdp.corpus import ReadOptions
-from cdp.projects import Project
 from cdp.services.projects.questions import AddOptions
-
-Corpora = Annotated[list[str] | None, "a corpus; repeatable", "ID"]
-Benchmarks = Annotated[list[str] | None, "a benchmark; repeatable", "NAME"]
 
 
 @command("projects add")
@@ -112,48 +108,6 @@ def use(run: Run, name: Annotated[str, "its id, name or a unique prefix of its i
     return run.say(project, f"commands are about {subject}")
 
 
-@command("projects create")
-def create(
-    run: Run, name: Annotated[str, "its name"], *, corpus: Corpora = None, benchmark: Benchmarks = None, notes: str = ""
-) -> int:
-    """A new project of corpora and benchmarks that are in the workspace."""
-    from cdp.services import projects
-
-    made = projects.create(run.workspace, name, corpora=corpus or (), benchmarks=benchmark or (), notes=notes)
-    return _changed(run, made)
-
-
-@command("projects edit")
-def edit(
-    run: Run,
-    id: Id,
-    *,
-    name: Annotated[str | None, "another name; the id stays"] = None,
-    notes: Annotated[str | None, "a text of your own, in place of the notes"] = None,
-    corpus: Annotated[list[str] | None, "add this corpus; repeatable", "ID"] = None,
-    benchmark: Annotated[list[str] | None, "add this benchmark; repeatable", "NAME"] = None,
-    without_corpus: Annotated[list[str] | None, "remove this corpus, which stays in the workspace", "ID"] = None,
-    without_benchmark: Annotated[list[str] | None, "remove this benchmark likewise", "NAME"] = None,
-) -> int:
-    """Rename a project, write its notes, add and remove corpora and benchmarks."""
-    from cdp.services import projects
-
-    workspace, changed = run.workspace, None
-    if corpus or benchmark:
-        changed = projects.add_members(workspace, id, corpora=corpus or (), benchmarks=benchmark or ())
-    if without_corpus or without_benchmark:
-        changed = projects.remove_members(
-            workspace, id, corpora=without_corpus or (), benchmarks=without_benchmark or ()
-        )
-    if notes is not None:
-        changed = projects.annotate(workspace, id, notes)
-    if name is not None:
-        changed = projects.rename(workspace, id, name)
-    refuse_unless(changed, "Nothing is to be changed.", "Name --name, --notes, --corpus, --benchmark …")
-    assert changed is not None
-    return _changed(run, changed)
-
-
 @command("projects delete")
 def delete(run: Run, id: Id) -> int:
     """Remove a project; its corpora and benchmarks stay."""
@@ -163,12 +117,6 @@ def delete(run: Run, id: Id) -> int:
     projects.delete(run.workspace, project.id)
     text = f"{project.id} is removed; its corpora and benchmarks stay"
     return run.say({"id": project.id, "deleted": True}, text)
-
-
-def _changed(run: Run, project: Project) -> int:
-    corpora = display.many(len(project.corpora), "corpus", "corpora")
-    benchmarks = display.many(len(project.benchmarks), "benchmark")
-    return run.say(project, f"{project.id}: {project.name}, {corpora}, {benchmarks}")
 
 
 def joined(run: Run, *, corpus: str = "", benchmark: str = "") -> None:

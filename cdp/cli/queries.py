@@ -493,15 +493,6 @@ def prompts_show(run: Run, id: Id) -> int:
     return run.say(tuned, _tuned(tuned))
 
 
-@command("prompts choose")
-def choose(run: Run, id: Id, candidate: Annotated[str, "the candidate's name"]) -> int:
-    """Your own choice in place of the algorithm's."""
-    from cdp.services.queries import tuning
-
-    tuned = tuning.override(run.workspace, id, candidate)
-    return run.say(tuned, _tuned(tuned))
-
-
 def _tuned(tuned: Any) -> str:
     """Return the candidates, nearest to the target first, then the choice and why."""
     from cdp.services import commands

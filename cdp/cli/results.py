@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
 from cdp.base.config import EvaluationConfig, ResultImportConfig
 from cdp.cli import display
-from cdp.cli.answers import Run, note, refuse_unless, warn
+from cdp.cli.answers import Run, note
 from cdp.cli.benchmarks import score_values, scores_table
 from cdp.cli.declare import command
 from cdp.cli.overview import DONE
-
-RunId = Annotated[str, "a run by its id or name (all its rows), or the id of one evaluation"]
 
 
 @command("evaluate", places=("retriever",), project=("benchmark",), job=True)
@@ -79,42 +75,6 @@ def list_(
     empty = "No row fits." if board.every else "No result yet: evaluate RETRIEVER --benchmark NAME"
     text = display.table(shown, empty=empty)
     return run.say([boards.record(row) for row in board.rows], "\n".join([text, *boards.left_out(board)]))
-
-
-@command("results edit")
-def edit(
-    run: Run,
-    id: RunId,
-    *,
-    name: Annotated[str | None, "another name; empty for the generated one"] = None,
-    note: Annotated[str | None, "a note beside it; empty for none"] = None,
-    tag: Annotated[list[str] | None, "add this tag; repeatable", "TAG"] = None,
-    untag: Annotated[list[str] | None, "remove this tag; repeatable", "TAG"] = None,
-    archive: Annotated[bool, "leave it out of the list; nothing is deleted"] = False,
-    restore: Annotated[bool, "bring it back into the list"] = False,
-) -> int:
-    """Name, tag, note, archive or restore a run, or archive one evaluation of it."""
-    from cdp.services.results import board as boards
-    from cdp.services.results import run_notes
-
-    refuse_unless(not (archive and restore), "--archive and --restore contradict each other.", "Name one.")
-    changes = (name, note, tag or None, untag or None, archive or restore or None)
-    refuse_unless(any(change is not None for change in changes), "Nothing is to be changed.", "Name --name, --tag …")
-    row = boards.find(boards.board(run.workspace).every, id)[0]
-    if tag or untag:
-        run_notes.tag(run.workspace, [row.run], add=tag or (), remove=untag or ())
-    if note is not None:
-        run_notes.note(run.workspace, row.run, note)
-    if name is not None:
-        run_notes.rename(run.workspace, row.run, name)
-    if archive or restore:
-        run_notes.archive(run.workspace, [row.id if row.id == id else row.run], archived=archive)
-    rows = [other for other in boards.board(run.workspace).every if other.run == row.run]
-    first, hidden = rows[0], [other.id for other in rows if other.archived]
-    value = {"id": row.run, "name": first.name, "tags": list(first.tags), "note": first.note, "archived": hidden}
-    tags = f", tags: {', '.join(first.tags)}" if first.tags else ""
-    gone = f", archived: {len(hidden)} of {display.many(len(rows), 'row')}" if hidden else ""
-    return run.say(value, f"{first.name} ({row.run}){tags}{gone}")
 
 
 # comparing
@@ -199,84 +159,6 @@ def _score(cell: Any) -> str:
 
 def _p(value: float | None) -> str:
     return "–" if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-@command("results errors")
-def errors(
-    run: Run,
-    baseline: Annotated[str, "a retriever, as results list names it"],
-    other: Annotated[str, "the retriever beside it"],
-    *,
-    benchmark: Annotated[str, "the benchmark that both were evaluated on"],
-    split: Annotated[str, "its split, if both were evaluated on several"] = "",
-    protocol: Annotated[str, "the protocol, if both were evaluated with several"] = "",
-    source: Annotated[
-        str,
-        "what names the document that a passage is from: a field of corpus.jsonl, id-prefix "
-        "(its id without the number at its end), or auto (such a field if all have it, else id-prefix)",
-        "FIELD",
-    ] = "auto",
-    language: Annotated[str, "of the queries; the benchmark's own if omitted"] = "",
-    show: Annotated[int, "how many wins and losses to show; 5 if omitted"] = 5,
-) -> int:
-    """Queries that only one of two retrievers answers at rank 1, and at which CW gains sit."""
-    from cdp.services.results.errors import analyse, pair
-
-    ids = pair(run.workspace, baseline, other, benchmark, split, protocol)
-    analysis = analyse(run.workspace, *ids, source=source, language=language)
-    kinds = {"wins": analysis.kinds(analysis.wins), "losses": analysis.kinds(analysis.losses)}
-    run.say({**display.plain(analysis), "kinds": kinds}, _errors(analysis, max(0, show)))
-    if analysis.n_failed:
-        first, n = analysis.failed[0], display.many(analysis.n_failed, "query", "queries")
-        warn(f"{n} failed; the first, {first['id']}: {first['reason']}")
-    return DONE
-
-
-def _errors(analysis: Any, most: int) -> str:
-    lines = [
-        f"{analysis.place}: {display.many(analysis.n_queries, 'query', 'queries')}. Right at rank 1: both "
-        f"{analysis.both}, neither {analysis.neither}, only {analysis.other} {len(analysis.wins)}, only "
-        f"{analysis.baseline} {len(analysis.losses)}.",
-        analysis.rule,
-    ]
-    for right, wrong, cases in (
-        (analysis.other, analysis.baseline, analysis.wins),
-        (analysis.baseline, analysis.other, analysis.losses),
-    ):
-        kinds = ", ".join(f"{kind} {n}" for kind, n in analysis.kinds(cases).items())
-        lines += ["", f"Only {right} is right: {len(cases)} ({wrong} has first, of the right passage: {kinds})"]
-        for case in cases[:most]:
-            lines += ["", f"  {case.query_id}  {_marked(case.query, case.words)}", f"  {case.kind}"]
-            passages = (("right", case.right), ("wrong", case.wrong))
-            lines += [f"    {word:<5}  {_passage(passage, case.words)}" for word, passage in passages]
-    rows = [
-        {
-            "content words": bucket.name,
-            "queries": bucket.n,
-            "difference": None if bucket.mean is None else f"{bucket.mean:+.2f}",
-            "95% interval": "–" if bucket.interval is None else "{:+.2f} to {:+.2f}".format(*bucket.interval),
-        }
-        for bucket in analysis.gains
-    ]
-    return "\n".join([*lines, "", "NDCG@10 points by CW:", display.table(rows)])
-
-
-def _passage(passage: Any, words: Collection[str]) -> str:
-    if passage is None:
-        return "–"
-    text = " ".join(f"{passage.title} {passage.text}".split())
-    room = max(60, shutil.get_terminal_size().columns - 16 - len(passage.id))
-    return f"{passage.id}  {_marked(text if len(text) <= room else f'{text[: room - 1]}…', words)}"
-
-
-def _marked(text: str, words: Collection[str]) -> str:
-    """Return the text without control characters, on a terminal with its content words underlined."""
-    from cdp.services.results.errors import marked
-
-    plain = "".join(character if character.isprintable() else " " for character in text)
-    if not sys.stdout.isatty():
-        return plain
-    return "".join(f"\x1b[4m{piece}\x1b[24m" if underlined else piece for piece, underlined in marked(plain, words))
 
 
 @command("results export")

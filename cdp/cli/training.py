@@ -175,21 +175,6 @@ def models_show(run: Run, retriever: Trained) -> int:
     return run.say({**_value(model), "files": dict(model.files)}, "\n".join(lines))
 
 
-@command("models card")
-def models_card(
-    run: Run,
-    retriever: Trained,
-    *,
-    licence: Annotated[str, "put this licence in, as the hub writes it: apache-2.0, cc-by-4.0 …", "ID"] = "",
-    dataset: Annotated[list[str] | None, "name this data set of the hub; repeatable", "OWNER/NAME"] = None,
-) -> int:
-    """Print a model's card, with every evaluation made so far."""
-    from cdp.services import models
-
-    text = models.card(run.workspace, retriever, licence=licence, datasets=dataset or [])
-    return run.say({"card": text}, text.rstrip("\n"))
-
-
 @command("models push")
 def models_push(
     run: Run,

@@ -15,9 +15,8 @@ from typing import Any
 
 from cdp import __version__, jobs
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
-from cdp.base.locks import locked
 from cdp.base.staging import staging
-from cdp.base.workspace import Workspace, read_json_or_none, write_bytes
+from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.benchmarks.hub import first_line, is_network
 from cdp.evaluation.results import refresh_card, scores_of
 from cdp.retrievers import load, resolve
@@ -29,10 +28,6 @@ from cdp.services import naming
 from cdp.services.sharing import access, paths
 from cdp.training.card import FOLDER
 from cdp.training.plan import INCOMPLETE
-
-_LICENCE = re.compile(r"[a-z0-9][a-z0-9.\-]*")
-_REPOSITORY = re.compile(r"[\w.\-]+/[\w.\-]+")
-
 
 FLAGS = {"leaked": "--allow-leakage", "incomplete": "--allow-incomplete"}
 
@@ -131,36 +126,6 @@ def _text(path: Path) -> str:
         return ""
 
 
-@access.writes
-def card(workspace: Workspace, name: str, *, licence: str = "", datasets: Sequence[str] = ()) -> str:
-    """The model's card with every evaluation made so far; its metadata with a licence or data sets that somebody names.
-
-    ConfigError for what the hub would not take as a licence or data set; InputError where the card has no metadata to
-    put them in.
-    """
-    model = show(workspace, name)
-    if licence and not _LICENCE.fullmatch(licence):
-        raise ConfigError(
-            f"{licence!r} is no licence as the hub writes them.",
-            hint="Write its identifier, such as apache-2.0, mit, cc-by-4.0, cc-by-nc-4.0 or other.",
-        )
-    for dataset in datasets:
-        if not _REPOSITORY.fullmatch(dataset):
-            raise ConfigError(f"{dataset!r} is no data set of the hub.", hint="Write owner/name.")
-    refresh_card(workspace, model.id)
-    path = card_file(model.folder)
-    if licence or datasets:
-        with locked(workspace.job(model.id) / "card.lock", "the model card"):
-            parts = front_matter(_text(path))
-            if parts is None:
-                raise InputError("The card has no metadata at its top.", hint="Write it there by hand.", file=path)
-            metadata, body = parts
-            metadata |= {"license": licence} if licence else {}
-            metadata |= {"datasets": list(dict.fromkeys(datasets))} if datasets else {}
-            write_bytes(path, with_metadata(metadata, body).encode())
-    return _text(path)
-
-
 @dataclass(frozen=True)
 class Push:
     """What is, or would be, on the hub: files with their bytes, the card. ``url`` and ``commit`` are empty before."""
@@ -207,7 +172,8 @@ def push(
                 f"{model.title} is not given away unasked: {fault.sentence.replace('**', '')}",
                 hint=f"If you mean it: {FLAGS[fault.kind]}; the card says it at its top.",
             )
-    text = published(card(workspace, model.id), repository, model.faults)
+    refresh_card(workspace, model.id)
+    text = published(_text(card_file(model.folder)), repository, model.faults)
     files = tuple((path, len(text.encode()) if path == CARD else size) for path, size in model.files)
     planned = Push(repository, not public, files, text, tuple(fault.sentence for fault in model.faults))
     return planned if dry_run else _upload(model, planned)

@@ -9,6 +9,7 @@ import pytest
 
 from cdp.base.workspace import Workspace
 from cdp.cli.declare import all_commands
+from cdp.services import projects
 from tests.benchmarks.folders import write_benchmark
 from tests.cli.support import answer, refusal, run
 from tests.services.support import evaluation
@@ -22,7 +23,7 @@ def test_a_comparison_is_of_the_project_in_use_and_holm_counts_its_runs_alone(
 ) -> None:
     for name in ("sea", "land"):
         answer("benchmarks", "add", str(write_benchmark(tmp_path / name)))
-        answer("projects", "create", f"about {name}", "--benchmark", name)
+        projects.create(workspace, f"about {name}", benchmarks=[name])
         evaluation(workspace, "minilm", name, BEFORE)
         evaluation(workspace, "bm25", name, better(0.2))
 

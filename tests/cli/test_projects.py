@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdp.base.workspace import Workspace
+from cdp.services import projects
 from cdp.services.workspace import demo
 from tests.cli.support import answer, refusal, run
 
@@ -24,15 +25,11 @@ def filled(workspace: Workspace, tmp_path: Path) -> Workspace:
     return workspace
 
 
-def test_a_project_is_made_changed_and_removed(filled: Workspace) -> None:
+def test_a_project_is_listed_shown_and_removed(filled: Workspace) -> None:
     assert [(p["name"], p["implied"]) for p in answer("projects", "list")] == [("tides", True), ("demo", False)]
-    made = answer("projects", "create", "Sea", "--corpus", "tides", "--benchmark", "demo", "--notes", "mine")
-    assert (made["id"], len(made["corpora"]), made["benchmarks"]) == ("sea", 1, ["demo"])
-    answer("projects", "edit", "sea", "--without-benchmark", "demo")
-    answer("projects", "edit", "sea", "--corpus", "demo", "--name", "The sea", "--notes", "ours")
-    assert "Nothing is to be changed" in refusal("projects", "edit", "sea")
-    shown = answer("projects", "show", "The sea")
-    assert (shown["name"], shown["notes"], shown["benchmarks"]) == ("The sea", "ours", [])
+    projects.create(filled, "Sea", corpora=["tides", "demo"], benchmarks=["demo"], notes="mine")
+    shown = answer("projects", "show", "Sea")
+    assert (shown["id"], shown["notes"], shown["benchmarks"]) == ("sea", "mine", ["demo"])
     assert len(shown["corpora"]) == len(shown["query_sets"]) == 2
     assert answer("projects", "delete", "sea")["deleted"]
     assert [p["name"] for p in answer("projects", "list")] == ["tides", "demo"]
@@ -87,9 +84,9 @@ def test_the_one_import(workspace: Workspace, tmp_path: Path) -> None:
 
 def test_what_a_project_lacks_is_listed(filled: Workspace) -> None:
     """Members that were deleted by hand, or damaged, were shown as if they were there."""
-    made = answer("projects", "create", "Sea", "--corpus", "tides", "--corpus", "demo", "--benchmark", "demo")
+    made = projects.create(filled, "Sea", corpora=["tides", "demo"], benchmarks=["demo"])
     assert answer("projects", "show", "sea")["missing"] == []
-    tides, shown = made["corpora"]
+    tides, shown = made.corpora
     (filled.corpora / tides / "manifest.json").write_text("{", encoding="utf-8")
     shutil.rmtree(filled.corpora / shown)
     (filled.benchmarks / "demo" / "corpus.jsonl").write_text("{", encoding="utf-8")
@@ -97,6 +94,5 @@ def test_what_a_project_lacks_is_listed(filled: Workspace) -> None:
     assert [line.partition(".")[0] for line in lines[:2]] == [
         f"missing: The corpus {tides} is damaged", f"missing: The corpus {shown} was deleted",
     ]  # fmt: skip
-    assert f"projects edit sea --without-corpus {shown}" in lines[1]
     shutil.rmtree(filled.benchmarks / "demo")
     assert "The benchmark demo was deleted" in run("projects", "show", "sea").stdout

@@ -28,7 +28,7 @@ LISTINGS = (
 )  # fmt: skip
 SHOWING = (
     "corpus show docs", "queries show docs", "benchmarks show bench", "jobs show {job}", "jobs logs {job}",
-    "results compare --baseline one", "results errors one two --benchmark bench", "cw profile docs",
+    "results compare --baseline one", "cw profile docs",
     "metrics docs --quick", "queries export docs --format beir --out {out}", "queries estimate --corpus docs",
     "queries preview --corpus docs", "prompts show {prompts}", "results export {job} --format mteb --out {out}",
     "train docs --retriever {training} --plan", "jobs show {training}", "study report {study}", "jobs resume {job}",

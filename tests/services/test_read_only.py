@@ -50,7 +50,7 @@ READING = {
     "advice.published": {"own_scores"},
     "queries": {"failures", "list_query_sets", "page", "preview", "show"},
     "metrics.query_pairs": {"document_queries", "list_documents"},
-    "results.errors": {"analyse", "pair"},
+    "results.errors": {"analyse"},
     "results.files": {"available", "content"},
     "results.seeds": {"settings_of"},
     "results.differing": {"settings_of", "differing"},

@@ -18,7 +18,6 @@ from cdp.services import results
 from cdp.services.results import errors as result_errors
 from cdp.services.results import files as result_files
 from cdp.ui.compare.errors import underlined
-from tests.services.support import evaluation as recorded
 
 pytestmark = pytest.mark.slow
 
@@ -121,9 +120,7 @@ def test_a_result_is_found_by_the_beginning_of_its_id(workspace: Workspace, eval
 
 
 def test_wins_and_losses_at_rank_1_with_their_sources(workspace: Workspace, evaluations: tuple[str, str]) -> None:
-    ids = result_errors.pair(workspace, "before", "after", "books")
-    assert ids == evaluations
-    found = result_errors.analyse(workspace, *ids)
+    found = result_errors.analyse(workspace, *evaluations)
     assert (found.n_queries, found.both, found.neither) == (4, 1, 0)
     assert [(case.query_id, case.kind) for case in found.wins] == [
         ("q1", result_errors.SAME_SOURCE),
@@ -161,19 +158,6 @@ def test_a_source_may_be_number_zero_and_lie_in_the_metadata(workspace: Workspac
     found = result_errors.analyse(workspace, *ids)
     assert found.rule == "Passages with the same book come from one source."
     assert [case.kind for case in found.wins] == [result_errors.SAME_SOURCE, result_errors.OTHER_SOURCE]
-
-
-def test_a_name_of_several_retrievers_is_refused(workspace: Workspace) -> None:
-    for job in ("training-1", "training-2"):
-        recorded(workspace, job, "bench", {"q1": 0.5}, kind="job", name="mine")
-    with pytest.raises(ConfigError, match="training-1, training-2"):
-        result_errors.pair(workspace, "mine", "training-1", "bench")
-    assert result_errors.pair(workspace, "training-2", "training-1", "bench")
-
-
-def test_retrievers_without_a_common_benchmark_say_so(workspace: Workspace, evaluations: tuple[str, str]) -> None:
-    with pytest.raises(NotFoundError, match="books"):
-        result_errors.pair(workspace, "before", "after", "scifact")
 
 
 def test_words_are_underlined_and_everything_else_is_text() -> None:

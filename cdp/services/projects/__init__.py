@@ -17,7 +17,6 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import library
 from cdp.corpus import list_corpora, resolve_corpus
 from cdp.projects import Project, damaged
-from cdp.services import commands
 from cdp.services.projects.belonging import Index, Members
 from cdp.services.sharing import access
 
@@ -70,20 +69,13 @@ def missing(workspace: Workspace, project: Project) -> list[str]:
     for corpus in project.corpora:
         if corpus not in corpora:
             state = "is damaged" if (workspace.corpora / corpus).is_dir() else "was deleted"
-            messages.append(
-                f"The corpus {corpus} {state}. Add its documents again, or take it out: {_out(project, corpus)}"
-            )
+            messages.append(f"The corpus {corpus} {state}. Add its documents again.")
     problems = {info.name: info.problem for info in library.list_benchmarks(workspace)}
     for name in project.benchmarks:
         if problems.get(name, "it is gone"):
             state = f"cannot be used: {problems[name].rstrip('.')}" if name in problems else "was deleted"
-            out = _out(project, name, "benchmark")
-            messages.append(f"The benchmark {name} {state}. Add it again, or take it out: {out}")
+            messages.append(f"The benchmark {name} {state}. Add it again.")
     return messages
-
-
-def _out(project: Project, name: str, kind: str = "corpus") -> str:
-    return commands.line("projects", "edit", project.id, f"--without-{kind}", name)
 
 
 @access.writes
@@ -115,21 +107,6 @@ def add_members(
     new = _corpora(workspace, corpora), _benchmarks(workspace, benchmarks)
     project = _made(workspace, resolve(workspace, project_id))
     return projects.update(workspace, project.id, lambda before: before.with_members(*new))
-
-
-@access.writes
-def remove_members(
-    workspace: Workspace, project_id: str, *, corpora: Sequence[str] = (), benchmarks: Sequence[str] = ()
-) -> Project:
-    """Take corpora and benchmarks out of a project; they stay in the workspace."""
-    project = resolve(workspace, project_id)
-    if project.implied:
-        raise ConfigError(
-            f"{project.name} is a corpus in no project, and stands for one of its own.",
-            hint="Add it to another project instead.",
-        )
-    gone = tuple(corpora), tuple(benchmarks)
-    return projects.update(workspace, project.id, lambda before: before.without(*gone))
 
 
 @access.writes

@@ -250,22 +250,6 @@ def record(row: BoardRow) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def find(rows: Sequence[BoardRow], name: str) -> list[BoardRow]:
-    """The rows of a run (its id or its name) or the one row with this id; ConfigError for none or several runs."""
-    for key in ("id", "run", "name", "made_name"):
-        matching = [row for row in rows if getattr(row, key) == name]
-        if len({row.run for row in matching}) > 1:
-            raise ConfigError(
-                f"{len({row.run for row in matching})} runs are called {name!r}.", hint="Name one by its id."
-            )
-        if matching:
-            return matching
-    beginning = {row.run for row in rows if name and row.run.startswith(name)}
-    if len(beginning) == 1:
-        return [row for row in rows if row.run in beginning]
-    raise ConfigError(f"There is no run {name!r}.", hint=offer(name, sorted({row.run for row in rows})))
-
-
 def _text(row: BoardRow) -> str:
     values = (column.value(row) for column in COLUMNS)
     return " ".join(str(value) for value in values if value is not None).casefold()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdp import catalog
-from cdp.base.errors import ConfigError, NotFoundError
+from cdp.base.errors import ConfigError
 from cdp.base.failures import Failures
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import describe
@@ -82,54 +82,19 @@ class Errors:
         return {kind: sum(case.kind == kind for case in cases) for kind in KINDS}
 
 
-def pair(
-    workspace: Workspace, baseline: str, other: str, benchmark: str, split: str = "", protocol: str = ""
-) -> tuple[str, str]:
-    """The newest evaluations of two retrievers (ids or names) at one place: (baseline's id, other's id).
-
-    NotFoundError, or ConfigError if both have it with several splits or protocols and none was named.
-    """
-    rows = catalog.evaluations(workspace)
-
-    def of(name: str) -> dict[tuple[str, ...], str]:
-        called = sorted({row["retriever_id"] for row in rows if row["retriever_name"] == name})
-        if len(called) > 1 and name not in called:
-            raise ConfigError(f"{len(called)} retrievers are called {name!r}.", hint=f"Choose: {', '.join(called)}.")
-        evaluation_ids: dict[tuple[str, ...], str] = {}
-        for row in rows:
-            named = name in (row["retriever_id"], row["retriever_name"], row["id"])
-            matches = split in ("", row["split"]) and protocol in ("", row["protocol"])
-            if named and matches and row["benchmark"] == benchmark:
-                evaluation_ids.setdefault((row["split"], row["protocol"], row["benchmark_hash"]), row["id"])
-        if not evaluation_ids:
-            there = sorted({row["benchmark"] for row in rows if name in (row["retriever_id"], row["retriever_name"])})
-            raise NotFoundError(f"evaluation of {name} on a benchmark", benchmark, known=there)
-        return evaluation_ids
-
-    first, second = of(baseline), of(other)
-    shared = [judgment_key for judgment_key in first if judgment_key in second]
-    if not shared:
-        raise ConfigError(f"{baseline} and {other} were not evaluated on the same judgments of {benchmark}.")
-    if len(shared) > 1:
-        many = "; ".join(f"--split {split} --protocol {protocol}" for split, protocol, _ in shared)
-        raise ConfigError(f"Both were evaluated on {benchmark} in several ways.", hint=f"Choose one: {many}.")
-    return first[shared[0]], second[shared[0]]
-
-
 def analyse(
     workspace: Workspace,
     baseline: str,
     other: str,
     *,
     source: str = AUTO,
-    language: str = "",
     within: Comparison | None = None,
 ) -> Errors:
     """The error analysis of two evaluations, by their ids, on the same queries.
 
     ``source`` says how the source document of a passage is found: a field of its line in corpus.jsonl (or of the
     ``metadata`` in it), ``id-prefix`` for its id without the number at its end, ``auto`` for the first of ``FIELDS``
-    that every passage has, else the prefix. ``language`` is that of the queries, the benchmark's own if empty.
+    that every passage has, else the prefix.
     ``within`` is a comparison that holds both, whose scores need not be read again. Errors as ``evaluated`` raises
     them; ConfigError for evaluations on different judgments, or a source that no passage has.
     """
@@ -157,7 +122,7 @@ def analyse(
     failures = Failures(unit="query")
     rank_1_comparison = compare_rank_1(*runs, grades, source_of, failures)
     texts = evaluated.queries(workspace, first)
-    language = language or describe(evaluated.folder(workspace, first), workspace).language or "en"
+    language = describe(evaluated.folder(workspace, first), workspace).language or "en"
     differences = [100 * (after[query] - before[query]) for query in shared]
     words = failures.batch(
         lambda batch: count_content_words(batch, language).tolist(),

@@ -11,13 +11,12 @@ import streamlit as st
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.charts.decide import gains_by_cw
-from cdp.services import commands
 from cdp.services.results import ComparedRow, Comparison, evaluated
 from cdp.services.results import errors as result_errors
 from cdp.services.results import files as result_files
 from cdp.services.results.errors import AUTO, FIELDS, ID_PREFIX, Errors
 from cdp.services.results.evaluated import Passage
-from cdp.ui.shell import charts, command, failed, state, tables
+from cdp.ui.shell import charts, failed, state, tables
 from cdp.ui.shell.text import count, cut, md, points
 
 SHOWN_CHARACTERS = 1200
@@ -54,12 +53,6 @@ def first_places(workspace: Workspace, comparison: Comparison, row: ComparedRow)
     if errors.n_failed:
         st.caption(f":material/warning: {count(errors.n_failed, 'query', 'queries')} could not be analysed.")
         failed.listing(errors.failed, errors.n_failed, key="errors_failed")
-    command.show(
-        commands.line(
-            "results", "errors", errors.baseline_id, errors.other_id, benchmark=row.benchmark, split=row.split,
-            protocol=row.protocol, source=source,
-        )
-    )  # fmt: skip
 
 
 def _counts(errors: Errors) -> None:

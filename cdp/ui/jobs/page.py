@@ -225,7 +225,6 @@ def _settings(job: JobView) -> None:
         lines += [*resume, commands.line("jobs", "clone", job.id, "--set", "FIELD=VALUE")]
         if job.kind == "training" and str(job.state) == "finished":
             lines += [
-                commands.line("models", "card", job.id),
                 commands.line("models", "push", job.id, "OWNER/NAME", "--dry-run"),
                 commands.line("models", "export", job.id, "FOLDER"),
             ]
