@@ -110,10 +110,9 @@ def train(folder: Path, case: str, sizes: Sizes, device: str) -> dict[str, Any]:
     from cdp.base.config import TrainingConfig
     from cdp.retrievers import load, resolve
     from cdp.training.engine import Batches
-    from cdp.training.loop import Training
-    from cdp.training.lora import add_lora
+    from cdp.training.loop import Training, add_lora
     from cdp.training.pairs import BatchOrder
-    from cdp.training.settings import complete
+    from cdp.training.plan import complete
     from cdp.training.tokens import tokenise
 
     retriever = resolve(str(folder), Workspace.default())

@@ -135,7 +135,7 @@ def peer(retriever: str) -> None:
 
     from cdp.base.workspace import Workspace
     from cdp.retrievers import load, resolve
-    from cdp.retrievers.embedded import minilm_folder
+    from cdp.retrievers.preset import minilm_folder
 
     if retriever == "minilm":
         model = SentenceTransformer(str(minilm_folder()), device="cpu")

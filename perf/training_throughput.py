@@ -72,7 +72,7 @@ def ours(name: str, seed: int) -> dict[str, float]:
     from cdp.training.loop import Training
     from cdp.training.optimiser import keep_freed_memory
     from cdp.training.pairs import BatchOrder
-    from cdp.training.settings import complete
+    from cdp.training.plan import complete
     from cdp.training.tokens import tokenise
 
     case = CASES[name]

@@ -19,18 +19,19 @@ from cdp.services.studies import StudyReport
 from cdp.studies.gains import PARAPHRASE, SCALING, TITLES, WEIGHTING
 from cdp.studies.plan import PARAPHRASED, method_of
 from cdp.studies.pooling import MEAN, Pooled
-from cdp.studies.tables import (
+from cdp.studies.text import (
     POOLED_NOTE,
     RANK_ONE_NOTE,
     benchmark_rows,
     difference_rows,
+    minutes,
     p_text,
     pooled_rows,
     rank_one_rows,
     span,
+    table,
     training_rows,
 )
-from cdp.studies.text import minutes, table
 from reproduction import claims, preface
 from reproduction.evidence import POOLS, Evidence, in_domain
 from reproduction.runs import Runs, keep

@@ -15,10 +15,9 @@ from cdp.base.statistics import SeedTest, two_level_test
 from cdp.base.workspace import Workspace, read_json
 from cdp.services.studies import StudyReport
 from cdp.studies import records
-from cdp.studies.build import read_study
+from cdp.studies.build import PoolInput, pool, read_study
 from cdp.studies.gains import WEIGHTING, Gain, Scores
 from cdp.studies.plan import Cell
-from cdp.studies.pool_input import PoolInput, pool
 from cdp.studies.pooling import Pooled
 
 DOCUMENTS, PAIRS, MINILM, LANGUAGES = (

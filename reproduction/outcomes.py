@@ -10,7 +10,7 @@ from cdp.base.statistics import Coefficient
 from cdp.base.text import signed
 from cdp.studies.gains import Gain
 from cdp.studies.pooling import MEAN, Pooled
-from cdp.studies.tables import p_text, span
+from cdp.studies.text import p_text, span
 from reproduction.evidence import Evidence
 
 SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "not decided"

@@ -11,7 +11,7 @@ from cdp.base.text import signed
 from cdp.principle.recommend import trained_languages
 from cdp.studies.gains import PARAPHRASE, SCALING, TITLES, WEIGHTING, Gain
 from cdp.studies.plan import PARAPHRASED, method_of
-from cdp.studies.tables import span
+from cdp.studies.text import span
 from reproduction import evidence as ev
 from reproduction.evidence import Evidence, in_domain
 from reproduction.outcomes import (

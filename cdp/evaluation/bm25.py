@@ -24,9 +24,7 @@ from cdp.base.errors import InputError, WorkspaceError
 from cdp.base.workspace import sha256_text
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.complexity import content_words, language_of
-from cdp.evaluation.evaluate import Evaluation
-from cdp.evaluation.protocols import Protocol
-from cdp.evaluation.ranking import in_trec_order, judge
+from cdp.evaluation.evaluate import Evaluation, Protocol, in_trec_order, judge
 
 if TYPE_CHECKING:
     from bm25s import BM25

@@ -9,14 +9,110 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cdp.benchmarks.benchmark import Benchmark
-from cdp.evaluation.protocols import Protocol, protocol_for
-from cdp.evaluation.ranking import Ranking, in_trec_order, judge
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError
+from cdp.base.worker import Job
+from cdp.base.workspace import sha256_text
+from cdp.benchmarks import Benchmark, load_benchmark, resolve_benchmark
+from cdp.evaluation import measures
+from cdp.evaluation.measures import from_ranking
 from cdp.retrievers.encode import Embedded, EmbeddingStore, Encoding, Stopped, encode, precision_for
 from cdp.retrievers.exact_search import search
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+
+
+PROTOCOLS = ("published", "paper")
+
+# The names under which models keep the prompt of each role, in the order sentence-transformers looks for them.
+_ROLES = {"query": ("query",), "document": ("document", "passage", "corpus")}
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How texts become vectors and vectors become scores. ``similarity`` is cosine or dot."""
+
+    name: str
+    similarity: str
+    query_prompt: str = ""
+    document_prompt: str = ""
+
+    @property
+    def normalise(self) -> bool:
+        """Whether embeddings are scaled to length 1 before the dot product."""
+        return self.similarity == "cosine"
+
+    @property
+    def prompts_hash(self) -> str:
+        """16 hex digits that are equal where both prompts are."""
+        return sha256_text(self.query_prompt, self.document_prompt)[:16]
+
+
+def protocol_for(model: SentenceTransformer, name: str = "published") -> Protocol:
+    """The protocol of that name for a loaded model. ConfigError for an unknown one, or one that the model lacks."""
+    if name not in PROTOCOLS:
+        raise ConfigError(f"{name!r} is not a protocol.", hint=f"There is: {', '.join(PROTOCOLS)}.")
+    similarity = "cosine" if name == "paper" else str(model.similarity_fn_name)
+    if similarity not in ("cosine", "dot"):
+        raise ConfigError(
+            f"The model is published with {similarity} similarity, which is not searched exactly here.",
+            hint="Use the protocol paper, which takes cosine for every model.",
+        )
+    return Protocol(name, similarity, _prompt(model, "query"), _prompt(model, "document"))
+
+
+def _prompt(model: SentenceTransformer, role: str) -> str:
+    return next((prompt for name in _ROLES[role] if (prompt := model.prompts.get(name))), "")
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """What was retrieved. ``documents`` (n_queries, k) int64 holds document numbers, -1 where there is none;
+    ``scores`` (n_queries, k) float32. Rows are in trec_eval's order: score, then document id, both descending."""
+
+    documents: np.ndarray
+    scores: np.ndarray
+
+
+def in_trec_order(benchmark: Benchmark, documents: np.ndarray, scores: np.ndarray) -> Ranking:
+    """Documents of equal score by descending id, as trec_eval reads a run, so that ranks mean what it computes."""
+    documents, scores = documents.copy(), scores.copy()
+    tied = (scores[:, 1:] == scores[:, :-1]) & (documents[:, 1:] >= 0)
+    for row in np.flatnonzero(tied.any(axis=1)):
+        ids = benchmark.document_ids
+        order = sorted(
+            range(documents.shape[1]),
+            key=lambda j: (scores[row, j], ids[documents[row, j]] if documents[row, j] >= 0 else ""),
+            reverse=True,
+        )
+        documents[row], scores[row] = documents[row, order], scores[row, order]
+    return Ranking(documents, scores)
+
+
+def judge(benchmark: Benchmark, ranking: Ranking) -> tuple[dict[str, float], dict[str, np.ndarray], int]:
+    """(mean of each measure, {measure: value per query}, judged queries for which nothing was retrieved).
+
+    NDCG takes every grade above 0 as a gain; the other measures count those from the benchmark's ``relevant_from`` on.
+    """
+    needed = {document for grades in benchmark.qrels.values() for document in grades}
+    numbers = {document: i for i, document in enumerate(benchmark.document_ids) if document in needed}
+    pairs = [
+        (row, numbers.get(document, -2), grade)
+        for row, query in enumerate(benchmark.query_ids)
+        for document, grade in benchmark.qrels[query].items()
+        if grade > 0
+    ]
+    query, document, grade = np.array(pairs, np.int64).reshape(-1, 3).T
+    ranks = from_ranking(ranking.documents, benchmark.query_ids, query, document, grade)
+    names = measures.within(ranking.documents.shape[1])
+    per_query = measures.compute(ranks, names)
+    if benchmark.relevant_from > 1:
+        enough = grade >= benchmark.relevant_from
+        strict = from_ranking(ranking.documents, benchmark.query_ids, query[enough], document[enough], grade[enough])
+        per_query |= measures.compute(strict, [name for name in names if measures.parse(name)[0] != "ndcg"])
+    return {name: float(values.mean()) for name, values in per_query.items()}, per_query, ranks.absent
+
 
 # Called with the phase, what is done and the total, in texts.
 ProgressBy = Callable[[str, int, int], None]
@@ -219,3 +315,45 @@ def length_of(model: SentenceTransformer) -> int | None:
         return length
     truncation = getattr(getattr(model[0], "tokenizer", None), "truncation", None)
     return int(truncation["max_length"]) if isinstance(truncation, dict) else None
+
+
+# A batch of texts may take this long to encode without a heartbeat.
+BATCH_S = 300.0
+
+
+def dev_evaluation(config: TrainingConfig, job: Job) -> Callable[[SentenceTransformer], float | None] | None:
+    """A function from the model to its mean NDCG@10 in [0, 1], None if it was stopped midway; None without a benchmark.
+
+    Cosine, as the model is trained. The benchmark is read now, so that a wrong one fails before the first step.
+    """
+    if not config.benchmark:
+        return None
+    benchmark = load_benchmark(resolve_benchmark(config.benchmark, job.workspace), config.split)
+    return judge_on(
+        benchmark,
+        lambda phase, done, total: job.progress(
+            "evaluating", done, total, "texts", f"{phase} of {benchmark.name}", next_within_s=BATCH_S
+        ),
+        job.stop_requested,
+    )
+
+
+def judge_on(
+    benchmark: Benchmark, progress: Callable[[str, int, int], None], should_stop: Callable[[], bool]
+) -> Callable[[SentenceTransformer], float | None]:
+    """A function from the model to its mean NDCG@10 on this benchmark in [0, 1], None if it was stopped midway."""
+
+    def evaluate(model: SentenceTransformer) -> float | None:
+        try:
+            evaluation = evaluate_model(
+                model,
+                benchmark,
+                protocol="paper",
+                progress=progress,
+                should_stop=should_stop,
+            )
+        except Stopped:
+            return None
+        return evaluation.measures["ndcg@10"]
+
+    return evaluate

@@ -20,7 +20,7 @@ from cdp.base.text import shown
 from cdp.benchmarks.beir_files import lines_of, text_of_file, whole_text
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.evaluation import measures
-from cdp.evaluation.ranking import Ranking
+from cdp.evaluation.evaluate import Ranking
 
 Run = dict[str, dict[str, float]]
 # {measure: {query: value in [0, 1]}}

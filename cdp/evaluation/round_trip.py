@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.evaluation import bm25
-from cdp.evaluation.evaluate import ProgressBy, embed_texts, search_device
-from cdp.evaluation.protocols import protocol_for
+from cdp.evaluation.evaluate import ProgressBy, embed_texts, protocol_for, search_device
 from cdp.retrievers.encode import EmbeddingStore, Stopped, precision_for
 from cdp.retrievers.exact_search import search
 

@@ -14,7 +14,7 @@ from typing import Any
 from cdp.base.locks import locked
 from cdp.base.text import public
 from cdp.base.workspace import write_bytes
-from cdp.retrievers.trained import card_file, model_folder
+from cdp.retrievers.resolve import card_file, model_folder
 
 # What stands around the results in a card.
 BEGIN, END = "## Results\n", "\n## Licences\n"

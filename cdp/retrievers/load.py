@@ -17,8 +17,7 @@ from cdp.retrievers.resolve import ResolvedRetriever
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-    from cdp.retrievers.static import StaticModel
-    from cdp.retrievers.token_memo import TokenMemo
+    from cdp.retrievers.static import StaticModel, TokenMemo
 
 
 def load(

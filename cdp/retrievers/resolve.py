@@ -16,10 +16,32 @@ from typing import Any
 from cdp.base.errors import ModelError, NotFoundError
 from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace, read_json_or_none
-from cdp.retrievers.embedded import minilm_folder
-from cdp.retrievers.preset import COSINE, GENERAL_DEFAULTS, Default, Retriever
+from cdp.retrievers.preset import COSINE, GENERAL_DEFAULTS, Default, Retriever, minilm_folder
 from cdp.retrievers.presets import PRESETS
-from cdp.retrievers.trained import has_model, model_folder
+
+CARD = "README.md"
+
+
+def model_folder(job_folder: Path) -> Path:
+    """Where a training leaves its model, in sentence-transformers' layout."""
+    return job_folder / "model"
+
+
+def has_model(job_folder: Path) -> bool:
+    """Whether a training has left its model, whole: the folder appears by a rename."""
+    return (model_folder(job_folder) / "modules.json").is_file()
+
+
+def card_file(model: Path) -> Path:
+    """The model card in a model's folder."""
+    return model / CARD
+
+
+def training_result(job_folder: Path) -> dict[str, Any] | None:
+    """What a training wrote of itself (``results/training.json``); None where it did not come so far."""
+    value = read_json_or_none(job_folder / "results" / "training.json")
+    return value if isinstance(value, dict) else None
+
 
 HUB_TIMEOUT_S = 8.0
 """Longest wait for the hub to say whether a model exists, name resolution included."""

@@ -9,20 +9,68 @@ ways). Every other model is a ``SentenceTransformer``.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors import safe_open
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from cdp.retrievers.token_memo import TokenMemo, token_ids, tokenizer_hash
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+
+LIMIT_BYTES = 256 * 2**20
+"""About 200,000 passages. What comes when it is full is tokenised each time: to forget old texts for new ones
+would forget all of them where more texts than fit are gone through in turn."""
+
+ENTRY_BYTES = 200
+"""What an entry takes beside its text and ids: an array's header and a place in a dictionary."""
+
+Ids = NDArray[np.int32]
+
+
+def tokenizer_hash(tokenizer: Tokenizer) -> str:
+    """Of everything that the tokenizer is made of, as it would be saved."""
+    return hashlib.sha256(tokenizer.to_str().encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def token_ids(tokenizer: Tokenizer, texts: Sequence[str]) -> list[Ids]:
+    """The ids of each text, without special tokens."""
+    encodings = tokenizer.encode_batch(list(texts), add_special_tokens=False)
+    return [np.array(encoding.ids, np.int32) for encoding in encodings]
+
+
+class TokenMemo:
+    """Ids by tokenizer and text, for all models of a process that it is given to; at most ``limit_bytes``."""
+
+    def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
+        self.limit_bytes = limit_bytes
+        self.nbytes = 0
+        self._tables: dict[tuple[str, str], dict[str, Ids]] = {}
+
+    def ids(self, tokenizer: Tokenizer, content: str, texts: Sequence[str]) -> list[Ids]:
+        """As ``token_ids`` gives them. ``content`` is the tokenizer's hash; where it cuts texts is looked at here, for
+        that can be set at any time."""
+        table = self._tables.setdefault((content, json.dumps(tokenizer.truncation)), {})
+        unknown = list(dict.fromkeys(text for text in texts if text not in table))
+        fresh = dict(zip(unknown, token_ids(tokenizer, unknown), strict=True)) if unknown else {}
+        for text, ids in fresh.items():
+            size = ENTRY_BYTES + ids.nbytes + sys.getsizeof(text)
+            if self.nbytes + size <= self.limit_bytes:
+                table[text] = ids
+                self.nbytes += size
+        return [table[text] if text in table else fresh[text] for text in texts]
+
 
 TYPE = "sentence_transformers.sentence_transformer.modules.static_embedding.StaticEmbedding"
 """What sentence-transformers calls the module in ``modules.json``; earlier versions have other names before the dot."""
@@ -190,3 +238,18 @@ def _json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
+
+
+def token_counts(model: SentenceTransformer, texts: Sequence[str], prompt: str = "") -> tuple[list[int], list[bool]]:
+    """(tokens read, whether more were there), each (n,): with the prompt and the special tokens, as ``encode`` reads
+    the texts. Words, and nothing cut, for a model whose tokenizer is not one of the usual libraries'."""
+    inputs = [prompt + text for text in texts]
+    tokenizer = model.tokenizer
+    if hasattr(tokenizer, "encode_batch"):  # the library tokenizers itself, in a static model
+        encodings = tokenizer.encode_batch(inputs, add_special_tokens=False)
+        return [len(encoding.ids) for encoding in encodings], [bool(encoding.overflowing) for encoding in encodings]
+    if not callable(tokenizer):
+        return [len(text.split()) for text in inputs], [False] * len(inputs)
+    rows = tokenizer(inputs, padding=False, truncation=False, return_attention_mask=False, verbose=False)["input_ids"]
+    limit = model.max_seq_length or max(map(len, rows), default=0)
+    return [min(len(row), limit) for row in rows], [len(row) > limit for row in rows]

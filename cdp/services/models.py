@@ -23,7 +23,7 @@ from cdp.retrievers import load, resolve
 from cdp.retrievers.card_results import BenchmarkScore, front_matter, with_metadata
 from cdp.retrievers.export import export as export_onnx
 from cdp.retrievers.export import require_onnx
-from cdp.retrievers.trained import CARD, card_file, has_model, model_folder, training_result
+from cdp.retrievers.resolve import CARD, card_file, has_model, model_folder, training_result
 from cdp.services import naming
 from cdp.services.sharing import access, paths
 from cdp.training.card import FOLDER

@@ -26,8 +26,7 @@ from cdp.base.errors import CdpError, ConfigError, InputError, ModelError, Works
 from cdp.base.workspace import Workspace
 from cdp.complexity import content_words, language_of
 from cdp.evaluation import bm25
-from cdp.evaluation.evaluate import length_of
-from cdp.evaluation.protocols import Protocol, protocol_for
+from cdp.evaluation.evaluate import Protocol, length_of, protocol_for
 from cdp.retrievers import load, model_hash
 from cdp.retrievers.encode import Elsewhere, EmbeddingStore, Encoding, cast, encode, precision_for
 from cdp.retrievers.exact_search import Prepared, search

@@ -39,7 +39,7 @@ from cdp.base.workspace import Workspace
 from cdp.evaluation import bm25
 from cdp.retrievers.encode import encode, precision_for
 from cdp.retrievers.load import use_threads
-from cdp.retrievers.token_counts import token_counts
+from cdp.retrievers.static import token_counts
 from cdp.serving import web
 from cdp.serving.engine import DEFAULT_K, MOST_K, SHOWN_CHARACTERS, Encoder, Engine, Opened, Ranked, checked_query
 from cdp.serving.web import ApiError, busy, json_response

@@ -16,7 +16,7 @@ from cdp.base.statistics import randomisation_test
 from cdp.benchmarks import Benchmark
 from cdp.benchmarks.beir_files import iter_corpus
 from cdp.benchmarks.benchmark import part
-from cdp.evaluation.ranking import Ranking
+from cdp.evaluation.evaluate import Ranking
 from cdp.studies.plan import UNTRAINED, Cell
 
 RIGHT, SAME, OTHER, NOTHING = "r", "s", "o", "n"

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
+from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
+from cdp.base.failures import Failures
+from cdp.base.worker import Job
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import Benchmark, choose_split, describe, load_benchmark, resolve_benchmark
+from cdp.evaluation import bm25
 from cdp.studies.config import BOTH, StudyConfig
+from cdp.training.pairs import PairSet, drawn_rows, load_pairs
+from cdp.training.plan import order_of
+from cdp.training.reasoning import with_reasoned
 from cdp.training.weightings import WEIGHTINGS
 
 UNTRAINED = "untrained"
@@ -245,3 +254,138 @@ def _with_split(entry: str) -> tuple[str, str]:
     name, separator, split = entry.rpartition(":")
     # A colon may belong to a path; a split never holds a slash.
     return (name, split) if separator and "/" not in split and "\\" not in split else (entry, "")
+
+
+Step = Condition | str
+"""A condition, or the name of what is evaluated untrained: a retriever or BM25."""
+
+STEP_S = 300.0
+"""A batch or a search may take this long without a heartbeat."""
+
+
+def steps(config: StudyConfig, conditions: Sequence[Condition]) -> Iterator[Step]:
+    """What every condition is compared with comes first."""
+    if config.bm25:
+        yield bm25.NAME
+    yield from config.items("retrievers")
+    yield from conditions
+
+
+def written(workspace: Workspace, source: StudySource) -> StudySource:
+    """A source whose query set is there, found by the job that wrote it if need be, with the counts of its queries."""
+    if source.filter and not source.query_set:
+        made = query_sets.find_filtered(workspace, query_sets.load(workspace, source.made_from), source.filter)
+        if made is None:
+            raise ConfigError(f"{source.label} was not made.", hint=f"See the job that makes it: {source.job_id}.")
+        source = replace(source, query_set=made.id)
+    elif not source.query_set:
+        listed = query_sets.list_query_sets(workspace)
+        # A copy with fewer queries names the job too: it is not what the job wrote.
+        sets = [q for q in listed if q.job_id == source.job_id and not q.parameters.get("made_from")]
+        if not sets:
+            raise ConfigError(f"The queries of {source.label} were not written.", hint="See the job that writes them.")
+        source = replace(source, query_set=sets[0].id)
+    return counted(workspace, source)
+
+
+def counted(workspace: Workspace, source: StudySource) -> StudySource:
+    """The source with how many documents have at least 1, 2, 3 … queries."""
+    counts: list[int] = []
+    for line in query_sets.iter_lines(workspace, source.query_set):
+        n = len(line["queries"])
+        counts += [0] * (n - len(counts))
+        for i in range(n):
+            counts[i] += 1
+    query_set = query_sets.load(workspace, source.query_set)
+    return replace(
+        source,
+        n_documents=counts[0] if counts else 0,
+        counts=tuple(counts),
+        language=query_set.language,
+        corpus=query_set.corpus_id,
+        written_by=query_set.written_by,
+    )
+
+
+def condition_pairs(
+    workspace: Workspace,
+    config: StudyConfig,
+    source: StudySource,
+    condition: Condition,
+    failures: Failures | None = None,
+) -> PairSet:
+    """The pairs that a condition trains on: those that ``train`` takes where all documents take part, else a draw.
+
+    Where the condition is weighted by RI they have their reasoned forms. Raises as ``load_pairs`` and
+    ``with_reasoned`` do, and InputError where the set cannot meet the budget.
+    """
+    pairs = _pairs(workspace, config, source, condition, failures)
+    if not needs_reasoning(condition.weighting):
+        return pairs
+    return with_reasoned(pairs, workspace, source.reasoning)
+
+
+def _pairs(
+    workspace: Workspace, config: StudyConfig, source: StudySource, condition: Condition, failures: Failures | None
+) -> PairSet:
+    if condition.budget is None and condition.max_documents is None:
+        return load_pairs(workspace, source.query_set, per_doc=condition.per_doc, failures=failures)
+    whole = load_pairs(workspace, source.query_set, failures=failures)
+    rows = drawn_rows(
+        whole.document_of,
+        condition.seed,
+        per_doc=condition.per_doc,
+        documents=config.max_documents,
+        budget=condition.budget,
+        widest=max(config.numbers("per_doc", minimum=1)),
+    )
+    drawn = whole.part(rows)
+    drawn.check()
+    return drawn
+
+
+def equal_steps(
+    workspace: Workspace, config: StudyConfig, source: StudySource, condition: Condition, settings: TrainingConfig
+) -> int | None:
+    """The steps of the highest Q/Doc, for which every condition of the design ``equal steps`` trains; else None."""
+    if config.held_equal != "equal steps":
+        return None
+    widest = replace(condition, per_doc=max(config.numbers("per_doc", minimum=1)))
+    return order_of(settings, len(condition_pairs(workspace, config, source, widest))).steps
+
+
+def corpus_of(workspace: Workspace, source: StudySource) -> str:
+    """The id of the corpus that a source's queries were written for."""
+    return query_sets.load(workspace, source.query_set).corpus_id
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The plan, what is trained on, the conditions in their order, and what they are evaluated and chosen by."""
+
+    config: StudyConfig
+    sources: list[StudySource]
+    conditions: list[Condition]
+    benchmarks: list[Benchmark]
+    dev: Benchmark | None
+
+    @classmethod
+    def of(cls, job: Job) -> Self:
+        """Read them. CdpError where something is missing."""
+        config = StudyConfig.from_dict(job.config)
+        sources = [written(job.workspace, StudySource(**_lists(source))) for source in job.spec["inputs"]["sources"]]
+        planned = conditions(config, sources)
+        job.progress("reading benchmarks", 0, 0, "")
+        benchmarks = [read_benchmark(job.workspace, name, split) for name, split in benchmark_names(config)]
+        dev = read_benchmark(job.workspace, *dev_name(config)) if config.dev else None
+        return cls(config, sources, planned, benchmarks, dev)
+
+
+def read_benchmark(workspace: Workspace, name: str, split: str) -> Benchmark:
+    """One split of a benchmark, by name or folder."""
+    folder = resolve_benchmark(name, workspace)
+    return load_benchmark(folder, choose_split(describe(folder, workspace), split))
+
+
+def _lists(source: dict[str, Any]) -> dict[str, Any]:
+    return {**source, "counts": tuple(source.get("counts", ()))}

@@ -7,15 +7,20 @@ condition that is there is never run again, and one that another study ran is ta
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import platform
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import cdp
+from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.workspace import Workspace, read_json_or_none, sha256_text, write_json
+from cdp.corpus import load_manifest
 from cdp.retrievers import TRAINED_SIMILARITY
-from cdp.studies.plan import Condition
+from cdp.studies.plan import Condition, StudySource
 
 SCHEMA = 1
 FOLDER = Path("results") / "conditions"
@@ -121,3 +126,44 @@ def list_records(job_folder: Path) -> Iterator[dict[str, Any]]:
         value = read_json_or_none(path)
         if isinstance(value, dict) and value.get("schema") == SCHEMA:
             yield value
+
+
+LIBRARIES = ("torch", "transformers", "sentence-transformers", "numpy", "scipy", "bm25s", "nltk", "jieba", "fugashi",
+             "kiwipiepy")  # fmt: skip
+
+
+def versions() -> dict[str, str]:
+    """{library: version} of what is installed, with Python and the product itself."""
+    there = {"cdp": cdp.__version__, "python": platform.python_version(), "machine": platform.machine()}
+    for name in LIBRARIES:
+        try:
+            there[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            there[name] = "not installed"
+    return there
+
+
+def licences(workspace: Workspace, sources: Sequence[StudySource]) -> list[dict[str, Any]]:
+    """The corpus and the query set of each source: names, content hashes, who wrote the queries, licences."""
+    facts = []
+    for source in sources:
+        query_set = query_sets.load(workspace, source.query_set)
+        manifest = load_manifest(workspace, query_set.corpus_id)
+        facts.append(
+            {
+                "source": source.label,
+                "corpus": manifest.name,
+                "corpus_hash": manifest.content_hash,
+                "corpus_licence": manifest.licence,
+                "documents": manifest.n_documents,
+                "query_set": query_set.name,
+                "query_set_hash": query_set.content_hash,
+                "query_set_licence": query_set.licence,
+                "written_by": query_set.written_by,
+                "method": query_set.method,
+                "generator": query_set.generator,
+                "model": query_set.model,
+                "language": query_set.language,
+            }
+        )
+    return facts

@@ -24,25 +24,32 @@ from cdp.base.worker import Job
 from cdp.base.workspace import now
 from cdp.benchmarks import Benchmark
 from cdp.evaluation import Evaluation, bm25, evaluate_model
-from cdp.evaluation.dev import judge_on
+from cdp.evaluation.evaluate import judge_on
 from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
 from cdp.retrievers.encode import EmbeddingStore, Stopped, cast, precision_for
-from cdp.retrievers.token_memo import TokenMemo
+from cdp.retrievers.static import TokenMemo
 from cdp.studies import errors, records
 from cdp.studies.facts import TrainingFacts
-from cdp.studies.inputs import Inputs
-from cdp.studies.plan import Condition, evaluated_on, needs_reasoning, training_config
-from cdp.studies.sources import condition_pairs, equal_steps
-from cdp.studies.steps import STEP_S, Step, steps
+from cdp.studies.plan import (
+    STEP_S,
+    Condition,
+    Inputs,
+    Step,
+    condition_pairs,
+    equal_steps,
+    evaluated_on,
+    needs_reasoning,
+    steps,
+    training_config,
+)
 from cdp.training.pairs import BatchOrder, PairSet
-from cdp.training.settings import complete, on_device
-from cdp.training.weights import pair_weights
+from cdp.training.plan import complete, on_device, pair_weights
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
     from cdp.training.loop import Outcome
-    from cdp.training.stores import Stores
+    from cdp.training.tokens import Stores
 
 LOADING_S = 300.0
 """A model may take this long to load without a heartbeat."""
@@ -266,8 +273,8 @@ class Study:
         checkpoints: Path,
         steps: int | None,
     ) -> tuple[SentenceTransformer, dict[str, Any]]:
-        from cdp.training.making import base_model, make_retriever
-        from cdp.training.stores import stores_of
+        from cdp.training.loop import base_model, make_retriever
+        from cdp.training.tokens import stores_of
 
         device = _device(self.config.gpus)
         config = on_device(config, retriever, device.partition(":")[0])

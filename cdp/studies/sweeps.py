@@ -12,7 +12,7 @@ from typing import Any
 
 from cdp.base.errors import ConfigError
 from cdp.base.text import escaped
-from cdp.training.settings import rate
+from cdp.training.plan import rate
 
 RATES = (2e-7, 5e-7, 1e-6, 2e-6, 5e-6, 1e-5)
 """The paper's grid (tab:lr_sensitivity)."""

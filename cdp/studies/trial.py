@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from cdp.base.config import AT_ONCE
 from cdp.base.registry import Names
 from cdp.base.settings import REQUIRED, Config, option
-from cdp.retrievers.speeds import STARTING_S, WRITTEN_PER_S, Speed
 from cdp.studies.config import BOTH, StudyConfig
+from cdp.studies.estimate import STARTING_S, WRITTEN_PER_S, Speed
 from cdp.studies.plan import StudySource, conditions
 
 METHODS = "diverse, paraphrase"

@@ -17,8 +17,8 @@ from cdp.retrievers import ResolvedRetriever
 from cdp.retrievers.card_results import section, with_metadata
 from cdp.training.card_metadata import metadata
 from cdp.training.pairs import PairSet
+from cdp.training.plan import rate
 from cdp.training.reasoning import MULTI_QUERY, QUERY_ONLY, REASONING_ONLY, WITHOUT_REASONED, uses_reasoned
-from cdp.training.settings import rate
 from cdp.training.weightings import WEIGHTINGS
 
 LOSS = "WeightedInfoNCELoss"

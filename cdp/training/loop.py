@@ -10,9 +10,9 @@ import io
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import torch
@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, ModelError
 from cdp.base.workspace import write_bytes
+from cdp.retrievers import TRAINED_SIMILARITY, ResolvedRetriever, load
 from cdp.training import checkpoint
-from cdp.training.engine import Batches, Engine, TransformerEngine
+from cdp.training.engine import Batches, Engine, StaticEngine, TransformerEngine
 from cdp.training.infonce import WeightedInfoNCE
 from cdp.training.optimiser import (
     accelerator_for,
@@ -33,13 +34,86 @@ from cdp.training.optimiser import (
     cosine_rate,
     repeatable,
 )
-from cdp.training.outcome import Hooks, Outcome, host_memory_mib, precision_of
-from cdp.training.pairs import BatchOrder
+from cdp.training.pairs import BatchOrder, PairSet
+from cdp.training.plan import order_of
 from cdp.training.reasoning import static_ri
-from cdp.training.static import StaticEngine
+from cdp.training.tokens import Stores
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+
+    from cdp.retrievers.static import TokenMemo
+
+
+class Hooks(Protocol):
+    """What the loop tells and asks its surroundings."""
+
+    def log(self, step: int, **values: float | int | None) -> None:
+        """A line of metrics."""
+
+    def progress(self, step: int, steps: int, message: str) -> None:
+        """How far the run is; called every step."""
+
+    def stop_requested(self) -> bool:
+        """Whether to stop after this step."""
+
+
+@dataclass
+class Outcome:
+    """What a run did. ``step`` < ``steps`` if it was ``stopped``, or ended ``early`` for want of a better NDCG@10."""
+
+    step: int = 0
+    steps: int = 0
+    stopped: bool = False
+    early: bool = False
+    seconds: float = 0.0
+    pairs_seen: int = 0
+    masked: int = 0
+    clipped: int = 0
+    skipped: int = 0
+    first_losses: list[float] = field(default_factory=list)
+    last_losses: list[float] = field(default_factory=list)
+    best_score: float | None = None
+    best_step: int | None = None
+    evaluations: list[dict[str, float]] = field(default_factory=list)
+
+
+def precision_of(config: TrainingConfig, device: torch.device) -> str:
+    """fp32, fp16 or bf16: what ``auto`` means on this device."""
+    if config.precision != "auto":
+        if device.type == "cpu" and config.precision == "fp16":
+            raise ConfigError("'precision' fp16 needs a GPU.", hint="Use auto, fp32 or bf16 on a CPU.")
+        return config.precision
+    if device.type != "cuda":
+        return "fp32"
+    return "bf16" if torch.cuda.is_bf16_supported() else "fp16"
+
+
+def host_memory_mib() -> float | None:
+    """Resident memory of this process in MiB, or None where the system does not say."""
+    try:
+        import psutil
+
+        return float(psutil.Process().memory_info().rss / 2**20)
+    except (ImportError, OSError):
+        return None
+
+
+def add_lora(model: SentenceTransformer, rank: int) -> None:
+    """Freeze the model's weights and add trainable matrices of this rank to each linear layer (α = 2 · rank, no
+    dropout). ModelError for a model without a transformer."""
+    from peft import LoraConfig, get_peft_model
+
+    if model.transformers_model is None:
+        raise ModelError("LoRA needs a transformer, and this model has none.", hint="Leave lora_rank empty.")
+    config = LoraConfig(r=rank, lora_alpha=2 * rank, lora_dropout=0.0, bias="none", target_modules="all-linear")
+    model[0].model = get_peft_model(model.transformers_model, config)
+
+
+def merge_lora(model: SentenceTransformer) -> None:
+    """Add what was learnt to the weights, so that the model is saved and loaded like any other."""
+    model[0].model = model[0].model.merge_and_unload()
+
 
 LOGGED_LINES = 400
 """About so many metric lines per run: enough for a smooth chart, few enough to draw at once."""
@@ -360,3 +434,61 @@ class Training:
         if before.processes == order.processes:
             random_states = checkpoint.under("random", tensors)
             checkpoint.restore_random_state({name: value[self.process] for name, value in random_states.items()})
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """What became of the model: the order in which it saw its pairs, what the run did, in which precision."""
+
+    order: BatchOrder
+    outcome: Outcome
+    precision: str
+
+
+def base_model(
+    retriever: ResolvedRetriever, config: TrainingConfig, device: str, memo: TokenMemo | None = None
+) -> SentenceTransformer:
+    """The untrained model, with the random state that the training's seed gives. ``memo`` as for ``load``."""
+    torch.manual_seed(config.seed)
+    return load(retriever, device, config.max_length, memo=memo)
+
+
+def make_retriever(
+    model: SentenceTransformer,
+    config: TrainingConfig,
+    pairs: PairSet,
+    stores: Stores,
+    weights: NDArray[np.float64],
+    hooks: Hooks,
+    checkpoints: Path,
+    *,
+    processes: int = 1,
+    evaluate: Callable[[SentenceTransformer], float | None] | None = None,
+    steps: int | None = None,
+) -> TrainedModel:
+    """Train ``model`` in place on tokenised pairs; ``weights`` (n_pairs,) raw. It ends as it is to be scored and saved.
+
+    ``config`` must be complete (``settings.complete``); ``steps`` takes the place of its epochs. ConfigError where a
+    batch has no negatives.
+    """
+    if config.lora_rank is not None:
+        add_lora(model, config.lora_rank)
+    order = replace(order_of(config, len(pairs), processes), total=steps)
+    queries, documents, reasoned = stores
+    training = Training(
+        model,
+        Batches(
+            queries, documents, pairs.document_of, weights, reasoned, pairs.negatives, pairs.swapped, pairs.teacher
+        ),
+        order,
+        config,
+        hooks,
+        checkpoints,
+        evaluate=evaluate,
+    )
+    outcome = training.run()
+    if config.lora_rank is not None:
+        merge_lora(model)
+    # The loss compares by cosine, whatever the base was published with: dot products of these vectors mean nothing.
+    model.similarity_fn_name = TRAINED_SIMILARITY
+    return TrainedModel(training.order, outcome, training.precision)

@@ -24,10 +24,8 @@ from cdp.base.failures import Failures, failure_of
 from cdp.base.staging import scratch
 from cdp.base.workspace import Workspace
 from cdp.retrievers import load
-from cdp.training.data import TrainingData, prepare
 from cdp.training.pairs import BatchOrder
-from cdp.training.plan import Measured, plan_of
-from cdp.training.settings import on_device, order_of
+from cdp.training.plan import Measured, TrainingData, on_device, order_of, plan_of, prepare
 
 WARM_UP = 1
 STEPS = 3
@@ -63,10 +61,9 @@ def measure(data: TrainingData, steps: int = STEPS) -> Measured:
     import torch
 
     from cdp.training.engine import Batches
-    from cdp.training.loop import Training
-    from cdp.training.lora import add_lora
+    from cdp.training.loop import Training, add_lora
     from cdp.training.optimiser import keep_freed_memory
-    from cdp.training.stores import stores_of
+    from cdp.training.tokens import stores_of
 
     on_gpu = config.gpus != 0 and torch.cuda.is_available()
     if on_gpu:

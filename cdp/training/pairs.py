@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cdp import query_sets
-from cdp.base.errors import InputError
+from cdp.base.errors import ConfigError, InputError
 from cdp.base.failures import Failures
 from cdp.base.workspace import Workspace
 from cdp.query_sets import QuerySet
@@ -270,3 +270,162 @@ class BatchOrder:
                 order = self.permutation(epoch)
             first = position * self.global_rows + process * self.rows
             yield order[first : first + self.rows]
+
+
+Indices = NDArray[np.int64]
+
+
+def drawn_rows(
+    document_of: Indices,
+    seed: int,
+    *,
+    per_doc: int,
+    documents: int | None = None,
+    budget: int | None = None,
+    widest: int | None = None,
+) -> Indices:
+    """The rows, in their order, that are the first ``per_doc`` queries of documents drawn at random.
+
+    ``document_of`` (n_pairs,). ``documents``: so many of them (None: all). ``budget``: exactly so many rows; only
+    documents with ``per_doc`` queries take part, the last one with what is left of the budget. Where enough documents
+    have ``widest`` queries (the most of any condition), all conditions draw among these, so that they take the same
+    kind of document. InputError where the set cannot meet the budget.
+    """
+    counts = np.bincount(document_of)
+    order = np.random.default_rng([seed, len(counts)]).permutation(len(counts))
+    if documents is not None:
+        order = order[:documents]
+    wanted = np.zeros(len(counts), dtype=np.int64)
+    if budget is None:
+        wanted[order] = per_doc
+    else:
+        needed = -(-budget // per_doc)
+        chosen = next(
+            (
+                enough[:needed]
+                for least in dict.fromkeys((widest or per_doc, per_doc))
+                if len(enough := order[counts[order] >= least]) >= needed
+            ),
+            None,
+        )
+        if chosen is None:
+            there = int((counts[order] >= per_doc).sum())
+            raise InputError(
+                f"{budget:,} pairs at Q/Doc {per_doc} take {needed:,} documents with {per_doc} queries each, and there "
+                f"are {there:,}.",
+                hint=f"A budget of {there * per_doc:,} is possible at this Q/Doc.",
+            )
+        wanted[chosen] = per_doc
+        wanted[chosen[-1]] = budget - per_doc * (needed - 1)
+    return np.flatnonzero(ranks(document_of) < wanted[document_of])
+
+
+def ranks(document_of: Indices) -> Indices:
+    """The position of each row among the rows of its document, from 0; shape (n_pairs,)."""
+    order = np.argsort(document_of, kind="stable")
+    grouped = document_of[order]
+    starts = np.flatnonzero(np.r_[True, grouped[1:] != grouped[:-1]]) if len(grouped) else np.zeros(0, np.int64)
+    lengths = np.diff(np.r_[starts, len(grouped)])
+    ranks = np.empty(len(document_of), dtype=np.int64)
+    ranks[order] = np.arange(len(grouped)) - np.repeat(starts, lengths)
+    return ranks
+
+
+AUTOMATIC = 1
+"""Hard negatives per pair where the setting is left empty and the query set has them, as DRAGON trains."""
+
+
+def with_negatives(pairs: PairSet, workspace: Workspace, wanted: int | None) -> PairSet:
+    """``pairs`` with the first ``wanted`` hard negatives of each query, or as they are where there are none.
+
+    None takes one where the query set has any. Names of documents that the corpus does not have, or that are empty,
+    are left out and counted. ConfigError where some were asked for and the set has none.
+    """
+    if wanted == 0:
+        return pairs
+    named = _named(pairs, workspace)
+    most = max((len(names) for names in named.values()), default=0)
+    width = min(most, AUTOMATIC if wanted is None else wanted)
+    if width == 0:
+        if wanted is None:
+            return pairs
+        raise ConfigError(
+            f"The query set {pairs.query_set.id} has no hard negatives.",
+            hint="Leave hard_negatives empty, or use a set of dragon_s_faithful or an import with negatives.",
+        )
+    index, documents, missing = _documents(pairs, workspace, {n for names in named.values() for n in names})
+    negatives = np.full((len(pairs), width), -1, dtype=np.int64)
+    for row, query_id in enumerate(pairs.query_ids):
+        rows = [index[name] for name in named.get(query_id, ()) if name in index][:width]
+        negatives[row, : len(rows)] = rows
+    dropped = dict(pairs.dropped)
+    if missing:
+        dropped["hard negatives that are unknown or empty documents"] = missing
+    return replace(pairs, documents=documents, negatives=negatives, dropped=dropped)
+
+
+def with_teacher(pairs: PairSet, workspace: Workspace) -> PairSet:
+    """``pairs`` with the cross-encoder's scores of each query's document and its hard negatives as soft labels.
+
+    ConfigError where the set has none.
+    """
+    if pairs.negatives is None or not pairs.query_set.parameters.get("teacher"):
+        raise ConfigError(
+            f"The query set {pairs.query_set.id} has no soft labels.",
+            hint="Make a set that has them: queries mine SET --cross-encoder MODEL. Or set distil to 0.",
+        )
+    rows = {query_id: row for row, query_id in enumerate(pairs.query_ids)}
+    teacher = np.full((len(pairs), 1 + pairs.negatives.shape[1]), np.nan)
+    for line in query_sets.read_queries(workspace, pairs.query_set.id):
+        for (query_id, _), scores in zip(line.with_ids(), line.teacher, strict=False):
+            row = rows.get(query_id)
+            if row is None or not scores:
+                continue
+            present = 1 + int((pairs.negatives[row] >= 0).sum())
+            if present == min(len(scores), teacher.shape[1]):  # else a document has gone, and labels would shift
+                teacher[row, :present] = scores[:present]
+    return replace(pairs, teacher=teacher)
+
+
+def _named(pairs: PairSet, workspace: Workspace) -> dict[str, list[str]]:
+    """Query id → the ids of its hard negatives, in their order, without its own document."""
+    named: dict[str, list[str]] = {}
+    if pairs.query_set.hard_negatives:
+        wanted = set(pairs.query_ids)
+        for line in query_sets.read_queries(workspace, pairs.query_set.id):
+            for (query_id, _), names in zip(line.with_ids(), line.negatives, strict=False):
+                if query_id in wanted:
+                    _extend(named.setdefault(query_id, []), names, line.document_id)
+        return named
+    if not query_sets.files(workspace, pairs.query_set.id).rankings.exists():
+        return {}
+    by_text = {
+        (query_sets.document_of(query_id), text): query_id
+        for query_id, text in zip(pairs.query_ids, pairs.queries, strict=True)
+    }
+    for ranking in query_sets.read_rankings(workspace, pairs.query_set.id):
+        for document_id in ranking.positives:
+            query_id = by_text.get((document_id, ranking.query.strip()), "")
+            if query_id:
+                _extend(named.setdefault(query_id, []), ranking.negatives, document_id)
+    return named
+
+
+def _extend(negatives: list[str], names: Iterable[str], own: str) -> None:
+    negatives.extend(name for name in dict.fromkeys(names) if name != own and name not in negatives)
+
+
+def _documents(pairs: PairSet, workspace: Workspace, wanted: set[str]) -> tuple[dict[str, int], list[str], int]:
+    """Document id → its index, the documents with those that are new behind, and how many names lead nowhere."""
+    from cdp.corpus import iter_documents
+
+    documents = list(pairs.documents)
+    by_content = {content: index for index, content in enumerate(documents)}
+    index: dict[str, int] = {}
+    for document in iter_documents(workspace, pairs.query_set.corpus_id):
+        if document.id in wanted and document.content.strip():
+            if document.content not in by_content:
+                by_content[document.content] = len(documents)
+                documents.append(document.content)
+            index[document.id] = by_content[document.content]
+    return index, documents, len(wanted) - len(index)

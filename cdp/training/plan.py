@@ -6,17 +6,192 @@ they took; ``estimate`` reads both together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError
+from cdp.base.failures import Failures
 from cdp.base.workspace import Workspace
-from cdp.training.data import TrainingData, prepare
+from cdp.retrievers import Default, ResolvedRetriever, resolve
+from cdp.training import tracking
 from cdp.training.licences import licence_notes
-from cdp.training.pairs import BatchOrder
-from cdp.training.reasoning import unreasoned_note
-from cdp.training.settings import order_of
+from cdp.training.pairs import UNTOKENISED, BatchOrder, PairSet, load_pairs, with_negatives, with_teacher
+from cdp.training.reasoning import check_reasoned, unreasoned_note, uses_reasoned, with_reasoned
+from cdp.training.weightings import WEIGHTINGS, Weighting
+from cdp.training.weightings.column import read_weights
+
+LORA_RATE = Default(1e-4, "With LoRA: its few parameters start without effect and need larger steps.")
+
+FROM_RETRIEVER = ("epochs", "batch_size", "learning_rate", "scale", "max_length")
+
+
+def defaults_for(defaults: Mapping[str, Default], lora: bool) -> dict[str, Default]:
+    """What a retriever's settings become where they are left empty, with LoRA or without."""
+    return {**defaults, **({"learning_rate": LORA_RATE} if lora else {})}
+
+
+def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingConfig:
+    """``config`` with each None that a retriever has a default for replaced by it. ``max_length`` may stay None."""
+    defaults = defaults_for(retriever.defaults, lora=config.lora_rank is not None)
+    filled = {
+        name: defaults[name].value for name in FROM_RETRIEVER if getattr(config, name) is None and name in defaults
+    }
+    complete = config.replace(**filled)
+    if complete.mini_batch is not None and retriever.preset is not None and retriever.preset.kind == "static":
+        raise ConfigError(
+            "'mini_batch' (GradCache) does not apply to a static retriever, which needs hardly any memory per text.",
+            hint="Leave it empty.",
+        )
+    if complete.lora_rank is not None and retriever.preset is not None and retriever.preset.kind == "static":
+        raise ConfigError("'lora_rank' does not apply to a static retriever, which has no layers.")
+    if WEIGHTINGS.named(complete.weighting).needs == "column" and not complete.weights:
+        raise ConfigError(f"The weighting {complete.weighting!r} needs 'weights', a file with query_id and weight.")
+    check_reasoned(complete, "")
+    tracking.check(complete.track)
+    if complete.distil and (complete.query_source != "query-only" or complete.hard_negatives == 0):
+        raise ConfigError(
+            "'distil' compares each query's document with its hard negatives, by the labels of the query itself.",
+            hint="Leave query_source at query-only, and hard_negatives empty or above 0.",
+        )
+    if complete.learning_rate == 0:
+        raise ConfigError("With 'learning_rate' 0 nothing is learnt.", hint="Leave it empty for the retriever's own.")
+    if complete.patience is not None and not complete.benchmark:
+        raise ConfigError("'patience' needs a 'benchmark' to evaluate on while training.")
+    return complete
+
+
+def on_device(config: TrainingConfig, retriever: ResolvedRetriever, device: str) -> TrainingConfig:
+    """``config`` with what its retriever's preset says of training on a GPU, where the settings leave it open.
+
+    ``device`` is a torch device's type. Elsewhere and for models without a preset it stays open, see ``precision_of``.
+    """
+    if device != "cuda":
+        return config
+    left_open = {"precision": "auto", "gradient_checkpointing": None}
+    filled = {
+        name: retriever.defaults[name].value
+        for name, value in left_open.items()
+        if getattr(config, name) == value and name in retriever.defaults
+    }
+    return config.replace(**filled)
+
+
+def order_of(settings: TrainingConfig, pairs: int, processes: int = 1) -> BatchOrder:
+    """The order in which a training with these complete settings sees so many pairs. ConfigError where a batch would
+    leave a query without a negative, or a process without a query."""
+    assert settings.batch_size is not None
+    assert settings.epochs is not None
+    order = BatchOrder(pairs, settings.batch_size, settings.epochs, settings.seed, processes)
+    if order.rows < 1 or order.global_rows < 2:
+        shared = f" for {processes} processes" if processes > 1 else ": a pair alone has no negatives"
+        raise ConfigError(
+            f"A batch of {min(settings.batch_size, pairs)} is too small{shared}.",
+            hint="Use a larger batch_size or fewer GPUs." if processes > 1 else "Use a larger batch_size.",
+        )
+    return order
+
+
+def rate(value: float) -> str:
+    """A learning rate as it is printed: ``2e-6``."""
+    digits, _, exponent = f"{value:.3g}".partition("e")
+    if exponent:
+        return f"{digits}e{int(exponent)}"
+    digits, _, exponent = f"{value:.2e}".partition("e")
+    return f"{float(digits):g}e{int(exponent)}"
+
+
+def raw_weights(
+    queries: Sequence[str], weighting: str, *, language: str = "en", kappa: float = 100.0
+) -> NDArray[np.float64]:
+    """float64, shape (n,): what the loss normalises to mean 1 over each global batch (Eq. 2 for ``cw``, κ=100).
+
+    For weightings that the queries alone determine; ConfigError for an unknown one or one that needs more.
+    """
+    chosen = WEIGHTINGS.named(weighting)
+    if chosen.needs:
+        raise ConfigError(f"The weighting {weighting!r} needs more than the queries themselves.")
+    return chosen.raw(queries, language, kappa)
+
+
+def pair_weights(
+    pairs: PairSet, weighting: str, *, kappa: float = 100.0, file: str = "", failures: Failures | None = None
+) -> NDArray[np.float64]:
+    """The raw weights of a pair set, shape (n,), without RI, which the loss multiplies in while training.
+
+    The queries of a mixed set are counted each in its own language. ``file`` holds the weights for the weighting
+    ``column``, see ``cdp.training.weightings.column``. A query that cannot be weighted goes to ``failures`` and
+    has NaN.
+    """
+    chosen = WEIGHTINGS.named(weighting)
+    if chosen.needs == "column":
+        return read_weights(file, pairs.query_ids)
+    failures = failures or Failures()
+    weights = np.full(len(pairs), np.nan)
+    of_pair = np.array(pairs.languages)
+    for language in dict.fromkeys(of_pair.tolist()):
+        weights[of_pair == language] = _of_language(chosen, pairs, of_pair == language, language, kappa, failures)
+    return weights
+
+
+def _of_language(
+    weighting: Weighting, pairs: PairSet, chosen: NDArray[np.bool_], language: str, kappa: float, failures: Failures
+) -> NDArray[np.float64]:
+    """The raw weights of the chosen pairs, NaN where a query could not be weighted."""
+    rows = np.flatnonzero(chosen)
+    weights = failures.batch(
+        lambda queries: weighting.raw(queries, language, kappa),
+        [pairs.queries[row] for row in rows],
+        lambda i: pairs.query_ids[rows[i]],
+        str,
+    )
+    return np.array([np.nan if weight is None else weight for weight in weights], dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """``settings`` with every default filled in; ``weights`` (n_pairs,) before the loss normalises them."""
+
+    settings: TrainingConfig
+    retriever: ResolvedRetriever
+    pairs: PairSet
+    weights: NDArray[np.float64]
+
+    def part(self, rows: NDArray[np.int64]) -> TrainingData:
+        """Only these pairs, with their documents and hard negatives."""
+        return replace(self, pairs=self.pairs.part(rows), weights=self.weights[rows])
+
+
+def prepare(config: TrainingConfig, workspace: Workspace, failures: Failures | None = None) -> TrainingData:
+    """Read it all. Raises what its parts raise: everything that can be wrong without a model is found here.
+
+    A document or pair that cannot be used goes to ``failures`` and is counted among what is left out.
+    """
+    failures = failures or Failures()
+    retriever = resolve(config.retriever, workspace)
+    settings = complete(config, retriever)
+    pairs = load_pairs(
+        workspace,
+        settings.query_set,
+        per_doc=settings.per_doc,
+        max_documents=settings.max_documents,
+        failures=failures,
+    )
+    pairs = with_negatives(pairs, workspace, settings.hard_negatives)
+    if settings.distil:
+        pairs = with_teacher(pairs, workspace)
+    if uses_reasoned(settings):
+        check_reasoned(settings, pairs.query_set.method)
+        ri = WEIGHTINGS.named(settings.weighting).needs == "reasoning"
+        pairs = with_reasoned(pairs, workspace, settings.reasoning, settings.query_source, ri=ri)
+    weights = pair_weights(pairs, settings.weighting, kappa=settings.kappa, file=settings.weights, failures=failures)
+    usable = ~np.isnan(weights)
+    return TrainingData(settings, retriever, pairs.without(usable, UNTOKENISED), weights[usable])
+
 
 INCOMPLETE = "The query set is incomplete: only what was there is trained on."
 

@@ -18,9 +18,7 @@ from cdp.base.workspace import sha256_file
 from cdp.benchmarks.benchmark import Benchmark, load_benchmark
 from cdp.benchmarks.library import resolve_benchmark
 from cdp.evaluation import foreign
-from cdp.evaluation.evaluate import Evaluation
-from cdp.evaluation.protocols import Protocol
-from cdp.evaluation.ranking import Ranking, judge
+from cdp.evaluation.evaluate import Evaluation, Protocol, Ranking, judge
 from cdp.evaluation.results import write_result
 
 MEASURE = "ndcg@10"

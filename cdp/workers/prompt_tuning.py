@@ -39,9 +39,17 @@ from cdp.metrics.query_set import depths_of
 from cdp.metrics.report import Selection, dist_sim_values, paraphrase_values
 from cdp.metrics.scorers import PairScorer, load_encoder, load_scorer
 from cdp.metrics.values import DOCUMENT, MetricValue
-from cdp.studies.prompt_tuning.candidates import PromptCandidate, candidates_of, sample_documents
-from cdp.studies.prompt_tuning.choice import Tried, choose, standing
-from cdp.studies.prompt_tuning.writing import WrittenQueries, tokens_per_document, write
+from cdp.studies.prompts import (
+    PromptCandidate,
+    Tried,
+    WrittenQueries,
+    candidates_of,
+    choose,
+    sample_documents,
+    standing,
+    tokens_per_document,
+    write,
+)
 from cdp.synthesis.generators import Generator, make_generator
 
 _LOADING_S = 600.0

@@ -28,12 +28,9 @@ from cdp.complexity import count_content_words, profile
 from cdp.corpus import iter_documents
 from cdp.studies import facts, records
 from cdp.studies.config import StudyConfig
-from cdp.studies.independence import OVERLAP, families, overlap
-from cdp.studies.inputs import Inputs
-from cdp.studies.plan import StudySource
-from cdp.studies.provenance import licences, versions
-from cdp.studies.sources import corpus_of
-from cdp.studies.steps import STEP_S, steps
+from cdp.studies.plan import STEP_S, Inputs, StudySource, corpus_of, steps
+from cdp.studies.records import licences, versions
+from cdp.studies.verdict import OVERLAP, families, overlap
 
 if TYPE_CHECKING:
     from cdp.studies.run import Study

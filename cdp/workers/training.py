@@ -18,12 +18,10 @@ from cdp.base.errors import ConfigError
 from cdp.base.worker import Job, run
 from cdp.retrievers import leakage, model_hash
 from cdp.retrievers.load import pooling_of
-from cdp.retrievers.trained import card_file, model_folder
+from cdp.retrievers.resolve import card_file, model_folder
 from cdp.training.card import model_card
-from cdp.training.data import TrainingData, prepare
 from cdp.training.pairs import UNTOKENISED
-from cdp.training.plan import RunPlan, plan_of
-from cdp.training.settings import on_device
+from cdp.training.plan import RunPlan, TrainingData, on_device, plan_of, prepare
 from cdp.training.tracking import Tracking
 
 TOGETHER = timedelta(days=1)
@@ -69,13 +67,12 @@ def train(job: Job, data: TrainingData, plan: RunPlan) -> None:
     """Everything that needs torch."""
     from accelerate import PartialState
 
-    from cdp.evaluation.dev import dev_evaluation
-    from cdp.retrievers.token_memo import TokenMemo
+    from cdp.evaluation.evaluate import dev_evaluation
+    from cdp.retrievers.static import TokenMemo
     from cdp.training.checkpoint import write_folder
-    from cdp.training.making import base_model, make_retriever
+    from cdp.training.loop import base_model, make_retriever
     from cdp.training.optimiser import keep_freed_memory
-    from cdp.training.stores import stores_of
-    from cdp.training.tokens import TokenStore
+    from cdp.training.tokens import TokenStore, stores_of
 
     config, retriever, pairs = data.settings, data.retriever, data.pairs
     # Whoever started several processes on the CPU says so: without it accelerate takes each for one alone.

@@ -8,7 +8,7 @@ import numpy as np
 
 from cdp.benchmarks import Benchmark
 from cdp.evaluation import search
-from cdp.evaluation.ranking import Ranking, in_trec_order
+from cdp.evaluation.evaluate import Ranking, in_trec_order
 
 
 def retrieve(benchmark: Benchmark, queries: np.ndarray, documents: Any, top_k: int) -> Ranking:

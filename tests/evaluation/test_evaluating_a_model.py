@@ -11,11 +11,11 @@ import pytrec_eval
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import Benchmark, load_benchmark
 from cdp.evaluation import evaluate_model
-from cdp.evaluation.ranking import in_trec_order, judge
-from cdp.evaluation.runs import read_run, write_run
+from cdp.evaluation.evaluate import in_trec_order, judge
+from cdp.evaluation.results import read_run, write_run
 from cdp.retrievers import load, resolve
 from cdp.retrievers.encode import EmbeddingStore, Encoding, Stopped, encode
-from cdp.retrievers.token_memo import TokenMemo
+from cdp.retrievers.static import TokenMemo
 from tests.benchmarks.folders import write_benchmark
 from tests.evaluation.support import retrieve
 from tests.support import shared

@@ -13,7 +13,7 @@ from cdp.benchmarks import Benchmark, load_benchmark, manifests
 from cdp.benchmarks.download import download_benchmark
 from cdp.benchmarks.manifests import Manifest
 from cdp.benchmarks.registry import find
-from cdp.evaluation.ranking import Ranking, judge
+from cdp.evaluation.evaluate import Ranking, judge
 from tests.benchmarks import published
 from tests.benchmarks.folders import write_benchmark
 from tests.benchmarks.published import put

@@ -7,7 +7,7 @@ import pytrec_eval
 
 from cdp.base.errors import InputError
 from cdp.evaluation import ndcg
-from cdp.evaluation.runs import qrels_lines, run_lines
+from cdp.evaluation.results import qrels_lines, run_lines
 
 RUN = {"q1": {"d2": 0.25, "d1": 1.0, "d3": 0.25}, "q2": {"é": -1e-7}}
 QRELS = {"q1": {"d1": 2, "d3": 0}, "q2": {"é": 1}}

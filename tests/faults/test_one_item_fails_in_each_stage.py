@@ -19,7 +19,7 @@ from cdp.metrics import query_set as measures
 from cdp.query_sets import QuerySet
 from cdp.synthesis import ranking
 from cdp.synthesis.templates.phrases import sentences
-from cdp.training import weights
+from cdp.training import plan
 from cdp.training.pairs import UNUSABLE, PairSet, load_pairs
 from cdp.training.weightings import content_words
 
@@ -83,7 +83,7 @@ def test_weighting(monkeypatch: pytest.MonkeyPatch) -> None:
         ["which wheel", BAD, "which mill"], ["a", "b"], np.array([0, 0, 1]), query_ids=["d-1", "d-2", "e-1"]
     )
     failures = Failures(unit="pair")
-    found = weights.pair_weights(pairs, "cw", failures=failures)
+    found = plan.pair_weights(pairs, "cw", failures=failures)
     assert np.isnan(found).tolist() == [False, True, False]
     assert ids(failures) == ["d-2"]
     left = pairs.without(~np.isnan(found), "no weight")

@@ -12,7 +12,7 @@ from cdp.principle import tables
 from cdp.services import queries, studies
 from cdp.services.advice import published
 from cdp.studies import StudySource, conditions, records
-from cdp.studies.sources import counted
+from cdp.studies.plan import counted
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job, evaluated, trained
 from tests.pages.test_every_page_in_every_state import words

@@ -16,8 +16,8 @@ from cdp.query_sets import ImportOptions, QuerySet, import_queries
 from cdp.retrievers import resolve
 from cdp.services import queries as service
 from cdp.training.card import data_rows
-from cdp.training.data import prepare
 from cdp.training.licences import licence_notes
+from cdp.training.plan import prepare
 from tests.synthesis.conftest import CorpusMaker
 
 ROWS = [

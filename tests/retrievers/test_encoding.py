@@ -12,7 +12,7 @@ import pytest
 
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
-from cdp.evaluation.protocols import protocol_for
+from cdp.evaluation.evaluate import protocol_for
 from cdp.retrievers import load, resolve
 from cdp.retrievers.encode import EmbeddingStore, Encoding, Share, Stopped, encode, unit_length
 

@@ -16,7 +16,7 @@ from transformers import AutoModel, AutoTokenizer
 from cdp.base.errors import CdpError, ModelError, NotFoundError
 from cdp.base.workspace import REPOSITORY, Workspace, write_json
 from cdp.retrievers import GENERAL_DEFAULTS, PRESETS, PROTOCOLS, ResolvedRetriever, load, model_hash, resolve
-from cdp.retrievers.embedded import minilm_folder
+from cdp.retrievers.preset import minilm_folder
 from tests.support_models import tiny_bert, tiny_decoder, tiny_retriever, tiny_static
 
 TEXTS = ["Why do glaciers move?", "a much longer text about rivers of ice that flow down the valleys", "ice"]
@@ -204,7 +204,7 @@ def test_a_folder_without_a_model_and_a_damaged_one_are_named(tmp_path: Path, wo
 
 
 def test_importing_the_room_loads_no_torch() -> None:
-    modules = "cdp.training, cdp.training.pairs, cdp.training.settings, cdp.training.plan, cdp.training.card"
+    modules = "cdp.training, cdp.training.pairs, cdp.training.plan, cdp.training.plan, cdp.training.card"
     code = f"import sys, {modules}; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

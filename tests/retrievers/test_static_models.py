@@ -15,7 +15,7 @@ import pytest
 from cdp.base.workspace import Workspace
 from cdp.retrievers import load, model_hash, resolve
 from cdp.retrievers.load import set_max_length
-from cdp.retrievers.token_memo import TokenMemo
+from cdp.retrievers.static import TokenMemo
 from tests.support import REPOSITORY
 from tests.support_models import tiny_retriever, tiny_static
 

@@ -20,7 +20,7 @@ from cdp.services.advice.answer import Answer, answer_of
 from cdp.services.queries.writers import Writer
 from cdp.services.studies import StudyConfig
 from cdp.studies import StudySource, conditions, records
-from cdp.studies.sources import counted
+from cdp.studies.plan import counted
 from tests.pages.support import ended_job
 from tests.studies.support import study
 

@@ -12,8 +12,8 @@ import pytrec_eval
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.workspace import Workspace, new_id, write_json
 from cdp.benchmarks.benchmark import load_benchmark
-from cdp.evaluation.ranking import in_trec_order, judge
-from cdp.evaluation.runs import write_run
+from cdp.evaluation.evaluate import in_trec_order, judge
+from cdp.evaluation.results import write_run
 from cdp.services import results
 from cdp.services.results import errors as result_errors
 from cdp.services.results import files as result_files

@@ -15,7 +15,7 @@ from cdp.base.workspace import Workspace, write_json
 from cdp.benchmarks import add_benchmark
 from cdp.corpus import read_documents, store
 from cdp.studies import StudyConfig, StudySource
-from cdp.studies.sources import counted
+from cdp.studies.plan import counted
 from tests.support_models import tiny_static
 
 WORDS = ("amber", "basalt", "cedar", "delta", "ember", "fjord", "grove", "heron", "iris", "jasper")

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from cdp.base.errors import ConfigError, InputError
-from cdp.retrievers.speeds import Speed
 from cdp.studies import StudyConfig, StudySource, conditions, read_plan, ready_made
-from cdp.studies.estimate import estimate
+from cdp.studies.estimate import Speed, estimate
 from cdp.studies.plan import EQUAL_PAIRS, benchmark_names, documents_at, problems_of_budget, training_config
 
 HUMAN = StudySource("human", "human", "set", "", 100, (100, 60, 20))

@@ -9,10 +9,8 @@ import pytest
 
 from cdp.base.statistics import two_level_test
 from cdp.studies import to_markdown
-from cdp.studies.build import read_study
-from cdp.studies.choices import choices
+from cdp.studies.build import pool, read_study
 from cdp.studies.plan import Cell
-from cdp.studies.pool_input import pool
 from cdp.studies.pooling import (
     MEAN,
     Observation,
@@ -20,6 +18,7 @@ from cdp.studies.pooling import (
     over_datasets,
     over_queries,
 )
+from cdp.studies.report import choices
 from reproduction.evidence import contrast
 from tests.studies.support import BENCHMARKS, N_QUERIES, made, study
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cdp.studies.prompt_tuning import Standing, Tried, choose, distance, standing
+from cdp.studies.prompts import Standing, Tried, choose, distance, standing
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import add_benchmark, load_benchmark
-from cdp.evaluation.ranking import Ranking
+from cdp.evaluation.evaluate import Ranking
 from cdp.studies.errors import Sources, rank_one
 from tests.benchmarks.folders import write_benchmark
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdp.base.errors import ConfigError
-from cdp.retrievers.speeds import Speed
+from cdp.studies.estimate import Speed
 from cdp.studies.trial import SHAPES, Size, TrialConfig, judging_split, seconds_of, sized, study_of
 
 FAST = Speed(2500.0, 3000.0)

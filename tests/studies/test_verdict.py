@@ -8,8 +8,18 @@ import scipy
 
 from cdp.base.statistics import within_slope
 from cdp.principle import Difference
-from cdp.studies.independence import Kin, as_independent, families, left_out
-from cdp.studies.verdict import CONTRADICTS, SUPPORTS, UNCLEAR, design_power, of_means, sentence
+from cdp.studies.verdict import (
+    CONTRADICTS,
+    SUPPORTS,
+    UNCLEAR,
+    Kin,
+    as_independent,
+    design_power,
+    families,
+    left_out,
+    of_means,
+    sentence,
+)
 
 pytestmark = pytest.mark.slow
 

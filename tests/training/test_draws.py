@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cdp.base.errors import InputError
-from cdp.training.draws import drawn_rows, ranks
+from cdp.training.pairs import drawn_rows, ranks
 
 pytestmark = pytest.mark.slow
 

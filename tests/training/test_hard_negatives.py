@@ -15,12 +15,10 @@ from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, read_json, read_jsonl
 from cdp.corpus import read_documents, store
 from cdp.query_sets import import_queries
-from cdp.training.data import prepare
-from cdp.training.engine import Batches, TransformerEngine
-from cdp.training.hard_negatives import with_negatives
+from cdp.training.engine import Batches, StaticEngine, TransformerEngine
 from cdp.training.loss import WeightedInfoNCELoss
-from cdp.training.pairs import load_pairs
-from cdp.training.static import StaticEngine
+from cdp.training.pairs import load_pairs, with_negatives
+from cdp.training.plan import prepare
 from cdp.training.tokens import tokenise
 from tests.support import work
 from tests.support_models import tiny_retriever, tiny_static

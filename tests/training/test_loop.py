@@ -17,10 +17,8 @@ from cdp.base.errors import CdpError, ConfigError, ModelError
 from cdp.base.workspace import read_json, write_json
 from cdp.training.checkpoint import latest, load, under
 from cdp.training.engine import Batches
-from cdp.training.loop import Training
-from cdp.training.lora import add_lora, merge_lora
+from cdp.training.loop import Outcome, Training, add_lora, merge_lora
 from cdp.training.optimiser import cosine_rate
-from cdp.training.outcome import Outcome
 from cdp.training.pairs import BatchOrder
 from cdp.training.tokens import tokenise
 from tests.support_models import tiny_retriever, tiny_static

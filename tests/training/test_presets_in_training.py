@@ -13,7 +13,7 @@ from cdp.retrievers import PRESETS, ResolvedRetriever, load
 from cdp.retrievers.preset import Retriever
 from cdp.training.engine import Batches, TransformerEngine
 from cdp.training.loss import WeightedInfoNCELoss
-from cdp.training.settings import on_device
+from cdp.training.plan import on_device
 from cdp.training.tokens import tokenise
 from tests.retrievers.test_presets import QWEN_PROMPT, TEXTS, by_hand, preset_on
 from tests.support_models import tiny_bert, tiny_decoder

@@ -14,13 +14,12 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace, read_json
 from cdp.retrievers import resolve
-from cdp.training.engine import Batches, Engine, TransformerEngine
+from cdp.training.engine import Batches, Engine, StaticEngine, TransformerEngine
 from cdp.training.infonce import reasoning_intensity
 from cdp.training.loss import WeightedInfoNCELoss
 from cdp.training.pairs import BatchOrder, load_pairs
+from cdp.training.plan import complete
 from cdp.training.reasoning import static_ri, with_reasoned
-from cdp.training.settings import complete
-from cdp.training.static import StaticEngine
 from cdp.training.tokens import tokenise
 from tests.support_models import tiny_retriever, tiny_static
 from tests.training.conftest import TOPICS, write_queries

@@ -19,11 +19,9 @@ from cdp.base.workspace import SHIPPED_DATA, Workspace, read_json, read_jsonl
 from cdp.complexity import count_content_words
 from cdp.query_sets import import_queries
 from cdp.services import training as service
-from cdp.training import data
-from cdp.training.engine import Batches, TransformerEngine
+from cdp.training.engine import Batches, StaticEngine, TransformerEngine
 from cdp.training.loss import WeightedInfoNCELoss
-from cdp.training.plan import plan
-from cdp.training.static import StaticEngine
+from cdp.training.plan import plan, prepare
 from cdp.training.tokens import tokenise
 from tests.support_models import tiny_retriever, tiny_static
 
@@ -89,8 +87,8 @@ def test_every_condition_has_its_pairs_weights_and_comparison(
     workspace: Workspace, query_set: str, thought: str, source: str, weighting: str
 ) -> None:
     config = settings(query_set, thought, source, weighting, max_documents=5)
-    found = data.prepare(config, workspace)
-    plain = data.prepare(TrainingConfig.from_dict({"query_set": query_set, "max_documents": 5}), workspace).pairs
+    found = prepare(config, workspace)
+    plain = prepare(TrainingConfig.from_dict({"query_set": query_set, "max_documents": 5}), workspace).pairs
     first_two = [query for place, query in enumerate(plain.queries) if place % 3 < 2]
     expected = {
         "query-only": plain.queries,
@@ -199,18 +197,18 @@ def test_a_reasoned_form_is_never_compared_with_itself(workspace: Workspace, que
         settings(thought, thought, "reasoning-only", "ri-cw"),
     ):
         with pytest.raises(ConfigError, match="not with itself") as caught:
-            data.prepare(config, workspace)
+            prepare(config, workspace)
         assert "reasoning-only" in (caught.value.hint or "")
         with pytest.raises(ConfigError, match="not with itself"):
             service.plan(workspace, config)
     manifest = workspace.query_set(thought) / "manifest.json"
     manifest.write_text(json.dumps({**read_json(manifest), "method": "reasoning"}), encoding="utf-8")
     with pytest.raises(ConfigError, match="not with itself"):
-        data.prepare(settings(thought, query_set, "query-only", "ri"), workspace)
+        prepare(settings(thought, query_set, "query-only", "ri"), workspace)
 
     corpus = read_json(manifest)["corpus_id"]
     same = imported(workspace, "same", corpus, queries_of(workspace, query_set))
     with pytest.raises(InputError, match=r"None of the 39 queries .* differs from it"):
-        data.prepare(settings(query_set, same, "query-only", "ri"), workspace)
+        prepare(settings(query_set, same, "query-only", "ri"), workspace)
     with pytest.raises(ConfigError, match="multi-query needs 'reasoning'"):
         service.plan(workspace, TrainingConfig(query_set=query_set, query_source="multi-query"))

@@ -13,9 +13,8 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, read_json
 from cdp.retrievers import resolve
-from cdp.training.data import prepare
 from cdp.training.infonce import WeightedInfoNCE
-from cdp.training.settings import complete
+from cdp.training.plan import complete, prepare
 from tests.support import work
 from tests.support_models import tiny_static
 from tests.training.conftest import write_job

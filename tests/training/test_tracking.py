@@ -16,7 +16,7 @@ from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, read_json, read_jsonl
 from cdp.retrievers import resolve
 from cdp.training import tracking
-from cdp.training.settings import complete
+from cdp.training.plan import complete
 from cdp.training.tracking import LIBRARIES, Library, Tracking
 from tests.support import work
 from tests.support_models import tiny_static

@@ -10,9 +10,9 @@ import pytest
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace
 from cdp.training.pairs import load_pairs
+from cdp.training.plan import pair_weights, raw_weights
 from cdp.training.weightings import WEIGHTINGS
 from cdp.training.weightings.column import read_weights
-from cdp.training.weights import pair_weights, raw_weights
 
 
 def test_cw_weights_are_capped_content_words() -> None:

@@ -14,7 +14,7 @@ import pytrec_eval
 
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import add_benchmark, load_benchmark
-from cdp.evaluation.runs import read_run
+from cdp.evaluation.results import read_run
 from cdp.retrievers.encode import SHARD_TEXTS
 from tests.benchmarks.folders import QRELS, write_benchmark
 from tests.support import REPOSITORY, work

@@ -15,7 +15,7 @@ from cdp.corpus import iter_documents, read_documents, store
 from cdp.query_sets import QuerySet, import_queries
 from cdp.retrievers import load, resolve
 from cdp.services.queries import filtering
-from cdp.training.data import prepare
+from cdp.training.plan import prepare
 from tests.corpus.files import jsonl
 from tests.metrics.models import tiny_cross_encoder
 from tests.support import work

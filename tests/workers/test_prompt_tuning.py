@@ -16,7 +16,7 @@ from cdp.metrics import self_bleu
 from cdp.services import corpora, queries
 from cdp.services.queries import tuning
 from cdp.services.workspace import demo
-from cdp.studies.prompt_tuning import candidates_of, sample_documents
+from cdp.studies.prompts import candidates_of, sample_documents
 from cdp.synthesis.methods import METHODS
 from cdp.workers.prompt_tuning import main
 from tests.metrics.models import tiny_cross_encoder

@@ -19,9 +19,8 @@ from cdp.services.results import board
 from cdp.services.training.leakage import LEAKAGE, Leak
 from cdp.studies import StudyConfig, records
 from cdp.studies.estimate import measured_speeds
-from cdp.studies.plan import conditions, training_config
-from cdp.studies.sources import condition_pairs
-from cdp.training.data import prepare
+from cdp.studies.plan import condition_pairs, conditions, training_config
+from cdp.training.plan import prepare
 from cdp.workers.study import main
 from tests.studies import conftest as fixtures
 from tests.studies.conftest import study_job
@@ -185,8 +184,7 @@ def test_splits_are_one_family_and_the_training_documents_own_benchmark_is_in_do
 ) -> None:
     from cdp.corpus import iter_documents
     from cdp.studies import StudyConfig, StudySource
-    from cdp.studies.inputs import read_benchmark
-    from cdp.studies.sources import corpus_of
+    from cdp.studies.plan import corpus_of, read_benchmark
     from cdp.workers.study import kinship
 
     source = StudySource("human", "human", query_set)

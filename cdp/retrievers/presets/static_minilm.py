@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.retrievers.embedded import MINILM_NAME
-from cdp.retrievers.preset import COSINE, SCALE, Default, Retriever
+from cdp.retrievers.preset import COSINE, MINILM_NAME, SCALE, Default, Retriever
 
 PRESET = Retriever(
     name="static-minilm",

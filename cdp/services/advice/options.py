@@ -13,16 +13,16 @@ from cdp.base.workspace import Workspace
 from cdp.corpus import CorpusManifest, load_manifest
 from cdp.evaluation import bm25
 from cdp.retrievers import resolve
-from cdp.retrievers.speeds import DEFAULT_SPEEDS
 from cdp.services.advice.measured import Measured
 from cdp.services.queries import synthesis
 from cdp.services.queries.synthesis import dollars
 from cdp.services.queries.writers import Writer
 from cdp.services.studies import Gain
+from cdp.studies.estimate import DEFAULT_SPEEDS
 from cdp.studies.gains import LEXICAL, TRAINING
 from cdp.studies.plan import UNTRAINED
 from cdp.studies.report import StudyRow
-from cdp.training.settings import complete
+from cdp.training.plan import complete
 
 PER_DOC = (2, 3, 5)
 """Numbers of queries that are offered where nothing was measured; one query has a row of its own."""

@@ -15,7 +15,7 @@ from cdp.corpus import resolve_corpus
 from cdp.jobs import JobView
 from cdp.services import queries
 from cdp.services.sharing import access, endpoints, paths
-from cdp.studies.prompt_tuning import LINE, candidates_of
+from cdp.studies.prompts import LINE, candidates_of
 from cdp.synthesis.generators import make_generator
 from cdp.synthesis.methods import METHODS, OWN
 

@@ -15,8 +15,7 @@ from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import beir_files, manifests
 from cdp.benchmarks.benchmark import part, qrels_files
-from cdp.evaluation.results import read_result, run_file
-from cdp.evaluation.runs import read_run
+from cdp.evaluation.results import read_result, read_run, run_file
 from cdp.retrievers import leakage
 from cdp.retrievers.encode import HALF_PRECISION
 

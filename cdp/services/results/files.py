@@ -11,7 +11,7 @@ from cdp.base.errors import CdpError, ConfigError, WorkspaceError
 from cdp.base.workspace import Workspace, write_bytes
 from cdp.benchmarks import describe, manifests
 from cdp.evaluation.foreign import by_query_lines
-from cdp.evaluation.runs import qrels_lines, run_lines
+from cdp.evaluation.results import qrels_lines, run_lines
 from cdp.retrievers import leakage
 from cdp.services.results import evaluated
 from cdp.services.sharing import access, paths

@@ -16,7 +16,6 @@ from cdp.complexity import count_content_words
 from cdp.corpus import resolve_corpus
 from cdp.jobs import JobView
 from cdp.retrievers import resolve
-from cdp.retrievers.speeds import Speed
 from cdp.services import completeness, queries
 from cdp.services.jobs import devices
 from cdp.services.jobs import in_use as jobs_in_use
@@ -26,12 +25,11 @@ from cdp.services.studies import planned_sources, study_reuse
 from cdp.services.training import leakage
 from cdp.studies import ReadyMade, StudyConfig, StudyReport, StudySource, read_plan, ready_made, records, to_markdown
 from cdp.studies import build as build_report
-from cdp.studies.estimate import StudyPlan, estimate, measured_speeds
+from cdp.studies.estimate import Speed, StudyPlan, estimate, measured_speeds
 from cdp.studies.gains import SCALING, TITLES, Gain
 from cdp.studies.plan import FILTERED_BY, benchmark_names, dev_name, method_of, problems_of_budget, with_kappa
-from cdp.studies.tables import beside
-from cdp.studies.text import minutes, plan_text, progress_text, threshold_rows
-from cdp.training.settings import complete
+from cdp.studies.text import beside, minutes, plan_text, progress_text, threshold_rows
+from cdp.training.plan import complete
 from cdp.training.weightings import WEIGHTINGS
 
 __all__ = [

@@ -9,8 +9,7 @@ from cdp.base.config import FilterConfig
 from cdp.base.workspace import Workspace
 from cdp.services.queries import filtering
 from cdp.studies import StudySource
-from cdp.studies.plan import FILTERED, FILTERED_BY
-from cdp.studies.sources import counted
+from cdp.studies.plan import FILTERED, FILTERED_BY, counted
 
 NONE = "none"
 """The filter that keeps every query."""

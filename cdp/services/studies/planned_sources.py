@@ -16,8 +16,7 @@ from cdp.services.queries import synthesis
 from cdp.services.studies import filtered
 from cdp.studies import StudyConfig, StudySource
 from cdp.studies.estimate import PlannedGeneration
-from cdp.studies.plan import BY, ON, method_of, needs_reasoning
-from cdp.studies.sources import counted
+from cdp.studies.plan import BY, ON, counted, method_of, needs_reasoning
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import get_method
 from cdp.training.reasoning import check_reasoned

@@ -10,9 +10,8 @@ from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.retrievers import ResolvedRetriever
 from cdp.studies import StudyConfig, StudySource, records
-from cdp.studies.plan import conditions, evaluated_on, training_config
-from cdp.studies.sources import condition_pairs, equal_steps
-from cdp.training.settings import complete
+from cdp.studies.plan import condition_pairs, conditions, equal_steps, evaluated_on, training_config
+from cdp.training.plan import complete
 
 
 def reused(

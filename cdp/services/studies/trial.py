@@ -15,7 +15,6 @@ from cdp.complexity import LANGUAGES
 from cdp.corpus import CorpusManifest, resolve_corpus
 from cdp.jobs import JobView
 from cdp.retrievers import PRESETS, resolve
-from cdp.retrievers.speeds import DEFAULT_SPEEDS, SLOW, TYPICAL_CHARACTERS, Speed
 from cdp.services import commands, corpora, queries, studies
 from cdp.services.jobs import job_words
 from cdp.services.queries.writers import siblings
@@ -23,10 +22,10 @@ from cdp.services.sharing import access
 from cdp.services.studies import judged as judging
 from cdp.services.studies.judged import JudgedBy
 from cdp.studies.config import StudyConfig
-from cdp.studies.estimate import StudyPlan
+from cdp.studies.estimate import DEFAULT_SPEEDS, SLOW, TYPICAL_CHARACTERS, Speed, StudyPlan
 from cdp.studies.trial import Size, TrialConfig, sized, study_of
 from cdp.synthesis.generators import GENERATORS
-from cdp.training.settings import complete
+from cdp.training.plan import complete
 
 ENOUGH = 0.9
 """Of the documents this part has to have all the queries that a condition asks for."""

@@ -28,9 +28,18 @@ from cdp.services.results import runs
 from cdp.services.sharing import access, paths
 from cdp.services.training import leakage
 from cdp.training.licences import licence_notes
-from cdp.training.plan import INCOMPLETE, Measured, RunPlan, estimate, measured_from, order_notes
+from cdp.training.plan import (
+    INCOMPLETE,
+    Measured,
+    RunPlan,
+    complete,
+    defaults_for,
+    estimate,
+    measured_from,
+    order_notes,
+    order_of,
+)
 from cdp.training.reasoning import Reasoned, check_corpus, check_reasoned, pairs_with, unreasoned_note, uses_reasoned
-from cdp.training.settings import complete, defaults_for, order_of
 from cdp.training.splits import Split, chosen, pairs_of, splits, suggested
 from cdp.training.weightings import WEIGHTINGS
 from cdp.training.weightings.column import read_weights

@@ -16,7 +16,7 @@ from cdp.benchmarks import describe, resolve_benchmark
 from cdp.jobs import JobView
 from cdp.principle.tables import table
 from cdp.retrievers import PRESETS
-from cdp.retrievers.trained import training_result
+from cdp.retrievers.resolve import training_result
 from cdp.services import completeness, evaluation, training
 from cdp.services.sharing import access
 from cdp.services.training import leakage

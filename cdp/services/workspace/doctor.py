@@ -16,7 +16,7 @@ from cdp.base.errors import CdpError
 from cdp.base.registry import HOMES, PLUGINS, installed_plugins, package_of, registry
 from cdp.base.workspace import INSTALLED, REPOSITORY, Workspace, new_id
 from cdp.llm.address import KEYS
-from cdp.retrievers.embedded import minilm_folder
+from cdp.retrievers.preset import minilm_folder
 from cdp.services import clusters
 
 LOW_DISK_GB = 2.0
