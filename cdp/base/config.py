@@ -83,12 +83,6 @@ class SynthesisConfig(Config):
     prompt: str = option(
         "", "For method own: your prompt, with {document} and {M} in it. Stored with the query set.", advanced=True
     )
-    examples: str = option(
-        "",
-        "For the few-shot methods: your examples in place of the project's, one JSON object per line with document, "
-        "question and what else the method shows. Stored with the query set.",
-        advanced=True,
-    )
     source: str = option("", "For method reasoning: the query set whose queries get their reasoning (its id).")
     limit: int | None = option(None, "Only the first so many documents.", unit="documents", minimum=1)
     draw: int | None = option(

@@ -7,15 +7,13 @@ set as a job. Importing this room loads no torch.
 
 from __future__ import annotations
 
-from cdp.metrics.measure import Measure
-from cdp.metrics.measures import MEASURES
+from cdp.metrics.measures import MEASURES, Measure
 from cdp.metrics.measures.dist_sim import dist_sim
 from cdp.metrics.measures.embedding_diversity import embedding_diversity
 from cdp.metrics.measures.len_sim import len_sim
 from cdp.metrics.measures.paraphrase_ratio import paraphrase_ratio
 from cdp.metrics.measures.self_bleu import self_bleu
-from cdp.metrics.query_set import QuerySetMeasures, measure_query_set
-from cdp.metrics.sampling import reservoir
+from cdp.metrics.query_set import QuerySetMeasures, measure_query_set, reservoir
 from cdp.metrics.values import MetricValue, PairedDifference, paired_difference
 
 __all__ = [

@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
-from typing import Any
+from random import Random
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,6 @@ from cdp.complexity import STANDARD, count_content_words, describe_stopwords, la
 from cdp.metrics.measures import MEASURES
 from cdp.metrics.measures.len_sim import length_similarity
 from cdp.metrics.measures.self_bleu import SMOOTHING, bleu_against_others
-from cdp.metrics.sampling import CorpusPool
 from cdp.metrics.tokens import TOKENIZER, tokens, word_count
 from cdp.metrics.values import CORPUS, MetricValue, aggregate, mean_over_queries
 
@@ -247,3 +247,47 @@ def _corpus_self_bleu(pool: list[str], **facts: Any) -> MetricValue:
         **facts,
     )
     return replace(value, n_documents=n_queries)
+
+
+# The corpus scope draws one query each from at most so many documents.
+CORPUS_DOCUMENTS = 10_000
+
+T = TypeVar("T")
+
+
+def reservoir(items: Iterable[T], n: int, seed: int = 0) -> tuple[list[T], int]:
+    """``n`` items drawn without replacement, in the order of ``items``, and how many items there were."""
+    random = Random(seed)
+    drawn: list[tuple[int, T]] = []
+    total = 0
+    for total, item in enumerate(items, start=1):
+        if len(drawn) < n:
+            drawn.append((total, item))
+        elif (slot := random.randrange(total)) < n:
+            drawn[slot] = (total, item)
+    drawn.sort(key=lambda entry: entry[0])
+    return [item for _, item in drawn], total
+
+
+class CorpusPool:
+    """One random query each from a random sample of documents, collected while the documents stream by."""
+
+    def __init__(self, n: int = CORPUS_DOCUMENTS, seed: int = 0) -> None:
+        self._n = n
+        self._random = Random(seed)
+        self._kept: list[str] = []
+        self._seen = 0
+
+    def add(self, queries: list[str]) -> None:
+        """Offer a document's queries (at least one)."""
+        self._seen += 1
+        if len(self._kept) < self._n:
+            self._kept.append(self._random.choice(queries))
+        elif (slot := self._random.randrange(self._seen)) < self._n:
+            self._kept[slot] = self._random.choice(queries)
+
+    def drawn(self) -> list[str]:
+        """The queries in random order."""
+        queries = list(self._kept)
+        self._random.shuffle(queries)
+        return queries

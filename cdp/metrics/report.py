@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from cdp.base.workspace import read_jsonl, write_bytes
-from cdp.metrics.pairs import PairTable
+from cdp.base.workspace import read_json_or_none, read_jsonl, sha256_text, write_bytes, write_json
+from cdp.metrics.measures.paraphrase_ratio import Pair, document_ratios
 from cdp.metrics.query_set import ONE_QUERY, depths_of
 from cdp.metrics.scorers import PairScorer
 from cdp.metrics.values import CORPUS, MetricValue, aggregate
@@ -49,87 +52,75 @@ def paraphrase_values(
     table: PairTable, scores: NDArray[np.float64], scorer: PairScorer, selection: Selection, seed: int
 ) -> list[MetricValue]:
     """CE (or its stand-in) at each M, and over pairs of queries of different documents."""
-    facts: dict[str, Any] = {
-        "model": scorer.model,
-        "threshold": scorer.threshold,
-        "seed": seed,
-        "sampled_from": selection.sampled_from,
-    }
+    name = scorer.measure.name
+    facts: dict[str, Any] = {"model": scorer.model, "threshold": scorer.threshold, "seed": seed}
     depths = depths_of(selection.queries)
-    values = [
-        aggregate(
-            scorer.measure.name,
-            table.ratios(scores, scorer.threshold, depth),
-            n_queries=_n_queries(selection, depth),
-            n_pairs=table.n_pairs(depth),
-            per_doc=depth,
-            reason=ONE_QUERY,
-            **facts,
-        )
-        for depth in depths
-    ]
+    ratios = (table.ratios(scores, scorer.threshold, depth) for depth in depths)
     drawn = scores[table.corpus]
     drawn = drawn[~np.isnan(drawn)]
     across = aggregate(
-        scorer.measure.name,
+        name,
         (drawn > scorer.threshold).astype(np.float64),
         n_queries=2 * len(drawn),
         n_pairs=len(drawn),
         per_doc=depths[-1],
         scope=CORPUS,
         reason="There are not two documents with queries.",
+        sampled_from=selection.sampled_from,
         **facts,
     )
-    return [*values, replace(across, n_documents=2 * len(drawn))]
+    within = _at_each_depth(name, ratios, selection, table.n_pairs, reason=ONE_QUERY, **facts)
+    return [*within, replace(across, n_documents=2 * len(drawn))]
 
 
 def dist_sim_values(
     similarities: NDArray[np.float64], selection: Selection, encoder: str, seed: int
 ) -> list[MetricValue]:
     """Dist-Sim at each M from the documents' values, (n_documents, n_depths)."""
-    human = selection.human or {}
-    return [
-        aggregate(
-            "dist_sim",
-            similarities[:, column],
-            n_queries=_n_queries(selection, depth),
-            n_pairs=sum(
-                len(queries[:depth]) * len(human.get(name, ()))
-                for name, queries in zip(selection.ids, selection.queries, strict=True)
-            ),
-            per_doc=depth,
-            model=encoder,
-            reason="No document has human queries.",
-            seed=seed,
-            sampled_from=selection.sampled_from,
-        )
-        for column, depth in enumerate(depths_of(selection.queries))
-    ]
+    human = [len((selection.human or {}).get(name, ())) for name in selection.ids]
+
+    def n_pairs(depth: int) -> int:
+        return sum(len(queries[:depth]) * n for queries, n in zip(selection.queries, human, strict=True))
+
+    reason = "No document has human queries."
+    return _at_each_depth("dist_sim", similarities.T, selection, n_pairs, reason=reason, model=encoder, seed=seed)
 
 
 def diversity_values(
     diversities: NDArray[np.float64], selection: Selection, encoder: str, seed: int
 ) -> list[MetricValue]:
     """Embedding diversity at each M from the documents' values, (n_documents, n_depths)."""
-    sizes = np.array([len(queries) for queries in selection.queries])
+    return _at_each_depth(
+        "embedding_diversity",
+        diversities.T,
+        selection,
+        lambda depth: sum(math.comb(len(queries[:depth]), 2) for queries in selection.queries),
+        reason=ONE_QUERY,
+        model=encoder,
+        seed=seed,
+    )
+
+
+def _at_each_depth(
+    name: str,
+    columns: Iterable[NDArray[np.float64]],
+    selection: Selection,
+    n_pairs: Callable[[int], int],
+    **facts: Any,
+) -> list[MetricValue]:
+    """The values of a measure from its column of documents, (n_documents,), at each M."""
     return [
         aggregate(
-            "embedding_diversity",
-            diversities[:, column],
-            n_queries=_n_queries(selection, depth),
-            n_pairs=int((np.minimum(sizes, depth) * (np.minimum(sizes, depth) - 1) // 2).sum()),
+            name,
+            column,
+            n_queries=sum(min(len(queries), depth) for queries in selection.queries),
+            n_pairs=n_pairs(depth),
             per_doc=depth,
-            model=encoder,
-            reason=ONE_QUERY,
-            seed=seed,
             sampled_from=selection.sampled_from,
+            **facts,
         )
-        for column, depth in enumerate(depths_of(selection.queries))
+        for depth, column in zip(depths_of(selection.queries), columns, strict=True)
     ]
-
-
-def _n_queries(selection: Selection, depth: int) -> int:
-    return sum(min(len(queries), depth) for queries in selection.queries)
 
 
 def per_document_columns(ids: Sequence[str], columns: Mapping[str, NDArray[np.float64]]) -> dict[str, list[Any]]:
@@ -184,3 +175,146 @@ def document_pairs(results: Path, document_id: str, queries: Sequence[str]) -> l
             scored = zip(record["scores"], combinations(queries, 2), strict=False)
             return sorted(((score, a, b) for score, (a, b) in scored if score is not None), reverse=True)
     return []
+
+
+# Corpus scope: so many pairs of queries of different documents are scored at most, no query in two of them.
+CORPUS_PAIRS = 1000
+
+
+@dataclass(frozen=True)
+class PairTable:
+    """Distinct pairs to be scored, and which of them each document's pairs are.
+
+    ``left`` and ``right`` (n_distinct,) index ``texts``. The arrays of length n_pairs have one entry per pair of a
+    document, in the order of ``itertools.combinations``: ``distinct`` is its row among the distinct pairs,
+    ``document`` the document's number, ``later`` the position of its later query, so that the pair belongs to the
+    set at Q/Doc = M if ``later`` < M. ``corpus`` (n_corpus_pairs,) are rows of pairs across documents.
+    """
+
+    texts: list[str]
+    left: NDArray[np.int64]
+    right: NDArray[np.int64]
+    distinct: NDArray[np.int64]
+    document: NDArray[np.int64]
+    later: NDArray[np.int64]
+    corpus: NDArray[np.int64]
+    n_documents: int
+
+    @classmethod
+    def of(cls, documents: Sequence[Sequence[str]], pool: Sequence[str] = (), *, by_length: bool) -> PairTable:
+        """The pairs within each document and, from ``pool``, of queries of different documents.
+
+        ``by_length`` puts long pairs first and equally long ones together, across documents; otherwise pairs stay in
+        the order of the documents.
+        """
+        rows: dict[str, int] = {}
+
+        def index(queries: Sequence[str]) -> NDArray[np.int64]:
+            return np.array([rows.setdefault(query, len(rows)) for query in queries], dtype=np.int64)
+
+        parts: list[tuple[NDArray[np.int64], ...]] = []
+        for number, queries in enumerate(documents):
+            if len(queries) > 1:
+                first, second = _combinations(len(queries))
+                ids = index(queries)
+                parts.append((ids[first], ids[second], np.full(len(first), number), second))
+        drawn = index(pool[: 2 * min(CORPUS_PAIRS, len(pool) // 2)])
+        parts.append((drawn[::2], drawn[1::2], np.full(len(drawn) // 2, -1), np.zeros(len(drawn) // 2, np.int64)))
+        left, right, document, later = (np.concatenate(column) for column in zip(*parts, strict=True))
+        texts = list(rows)
+        n = max(1, len(texts))
+        _, first_seen, inverse = np.unique(
+            np.minimum(left, right) * n + np.maximum(left, right), return_index=True, return_inverse=True
+        )
+        order = _by_length(texts, left[first_seen], right[first_seen]) if by_length else np.argsort(first_seen)
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        row, within = rank[inverse], document >= 0
+        return cls(
+            texts=texts,
+            left=left[first_seen][order],
+            right=right[first_seen][order],
+            distinct=row[within],
+            document=document[within],
+            later=later[within],
+            corpus=row[~within],
+            n_documents=len(documents),
+        )
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def pairs(self, start: int, stop: int) -> list[Pair]:
+        """The distinct pairs from ``start`` to ``stop``, as texts."""
+        window = slice(start, stop)
+        return [(self.texts[a], self.texts[b]) for a, b in zip(self.left[window], self.right[window], strict=True)]
+
+    def fingerprint(self) -> str:
+        """Equal for equal pairs in equal order: scores made for one table fit the other."""
+        return sha256_text(*self.texts, self.left.tobytes().hex(), self.right.tobytes().hex())
+
+    def ratios(self, scores: NDArray[np.float64], threshold: float, per_doc: int | None = None) -> NDArray[np.float64]:
+        """Share of pairs above the threshold among each document's first ``per_doc`` queries (None: all).
+
+        Shape (n_documents,), NaN for a document without pairs; ``scores`` has one entry per distinct pair, NaN for one
+        that could not be scored, which does not count.
+        """
+        counted = ~np.isnan(scores[self.distinct])
+        if per_doc is not None:
+            counted &= self.later < per_doc
+        above = scores[self.distinct[counted]] > threshold
+        return document_ratios(above, self.document[counted], self.n_documents)
+
+    def n_pairs(self, per_doc: int) -> int:
+        """Pairs within documents at Q/Doc = ``per_doc``."""
+        return int((self.later < per_doc).sum())
+
+
+@lru_cache(maxsize=64)
+def _combinations(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    first, second = np.triu_indices(n, 1)
+    return first.astype(np.int64), second.astype(np.int64)
+
+
+def _by_length(texts: list[str], left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Longest first, so that a batch too large for the memory fails at once and not at the end."""
+    lengths = np.array([len(text) for text in texts], dtype=np.int64)
+    return np.argsort(-(lengths[left] + lengths[right]), kind="stable")
+
+
+class Ledger:
+    """Rows of ``width`` float32 numbers in an append-only file, tied to what they are results of.
+
+    ``fingerprint`` names the work: the items in their order and the model. A file made for other work is begun anew;
+    a row torn by a crash is dropped.
+    """
+
+    def __init__(self, path: Path, fingerprint: str, width: int = 1) -> None:
+        self._path = path
+        self.width = width
+        header = path.with_suffix(".json")
+        identity = {"fingerprint": fingerprint, "width": width}
+        if read_json_or_none(header) != identity:
+            path.unlink(missing_ok=True)
+            write_json(header, identity)
+        row = 4 * width
+        size = path.stat().st_size if path.exists() else 0
+        if size % row:
+            os.truncate(path, size - size % row)
+        self.done = size // row
+
+    def append(self, rows: ArrayLike) -> None:
+        """Add rows of shape (n, width), or (n,) if the width is 1; they are on disk when this returns."""
+        values = np.asarray(rows, dtype="<f4").reshape(-1, self.width)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with open(self._path, "ab") as file:
+            file.write(values.tobytes())
+            file.flush()
+            os.fsync(file.fileno())
+        self.done += len(values)
+
+    def read(self) -> NDArray[np.float64]:
+        """All rows so far: shape (done, width)."""
+        if not self.done:
+            return np.zeros((0, self.width))
+        return np.fromfile(self._path, dtype="<f4").astype(np.float64).reshape(-1, self.width)[: self.done]

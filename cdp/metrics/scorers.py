@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cdp.base.errors import ModelError, NotFoundError
 from cdp.base.workspace import Workspace
-from cdp.metrics.measure import Measure
+from cdp.metrics.measures import Measure
 from cdp.metrics.measures.dist_sim import unit_vectors
 from cdp.metrics.measures.paraphrase_ratio import MEASURE, STAND_IN, THRESHOLD, Pair, checked_scores
 

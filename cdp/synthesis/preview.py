@@ -82,7 +82,7 @@ def previews(
     sources: dict[str, Generator] = {}
     failures = Failures(unit="method")
     for name in methods:
-        own = for_method(config, name)
+        own = config.replace(method=name)
         method = method_of(own)
         if method.generator == "ranking":
             raise ConfigError(f"{method.title} ranks a whole corpus, so there is nothing to show for one document.")
@@ -123,7 +123,7 @@ def _shown(
 
 def needs_process(config: SynthesisConfig, methods: Sequence[str]) -> bool:
     """Whether one of the methods, or the generator, needs torch."""
-    chosen = [method_of(for_method(config, name)) for name in methods]
+    chosen = [method_of(config.replace(method=name)) for name in methods]
     llm = any(not method.generator for method in chosen)
     return any(method.generator for method in chosen) or (llm and GENERATORS[config.generator].local)
 
@@ -157,12 +157,6 @@ def previews_in_process(
     if "error" in answer:
         raise ModelError(answer["error"], hint=answer["hint"])
     return {name: Shown(**values) for name, values in answer["methods"].items()}
-
-
-def for_method(config: SynthesisConfig, name: str) -> SynthesisConfig:
-    """``config`` for one of several methods shown side by side; the user's examples only where it shows any."""
-    own = config.replace(method=name, examples="")
-    return own.replace(examples=config.examples) if method_of(own).few_shot else own
 
 
 def _queries_of(workspace: Workspace, config: SynthesisConfig, method: Method, document_id: str) -> list[str]:

@@ -84,7 +84,7 @@ class Work:
 
 
 # Of the configuration, kept with the query set where they are set.
-KEPT_SETTINGS = ("prompt", "examples", "source", "sampling_temperature")
+KEPT_SETTINGS = ("prompt", "source", "sampling_temperature")
 
 
 def open_query_set(

@@ -23,7 +23,7 @@ from cdp.base.workspace import sha256_text
 from cdp.corpus import iter_documents
 from cdp.evaluation import round_trip
 from cdp.metrics import query_table
-from cdp.metrics.ledger import Ledger
+from cdp.metrics.report import Ledger
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.query_sets import DocumentQueries, QuerySet, measured
 from cdp.query_sets.nonsense import REASONS

@@ -29,12 +29,12 @@ from cdp.base.config import MetricsConfig
 from cdp.base.worker import Job
 from cdp.base.workspace import now, sha256_text
 from cdp.complexity import stopwords_of
-from cdp.metrics.ledger import Ledger
 from cdp.metrics.measures.dist_sim import document_dist_sims
 from cdp.metrics.measures.embedding_diversity import document_diversities
-from cdp.metrics.pairs import PairTable
-from cdp.metrics.query_set import depths_of, measure_query_set
+from cdp.metrics.query_set import CorpusPool, depths_of, measure_query_set, reservoir
 from cdp.metrics.report import (
+    Ledger,
+    PairTable,
     Selection,
     dist_sim_values,
     diversity_values,
@@ -43,7 +43,6 @@ from cdp.metrics.report import (
     per_document_columns,
     write_pair_scores,
 )
-from cdp.metrics.sampling import CorpusPool, reservoir
 from cdp.metrics.scorers import PairScorer, load_encoder, load_scorer
 from cdp.metrics.values import DOCUMENT
 from cdp.query_sets import QuerySet

@@ -34,9 +34,8 @@ from cdp.llm.cache import AnswerCache
 from cdp.llm.prices import load_price, price_file
 from cdp.metrics import measure_query_set
 from cdp.metrics.measures.dist_sim import document_dist_sims
-from cdp.metrics.pairs import PairTable
 from cdp.metrics.query_set import depths_of
-from cdp.metrics.report import Selection, dist_sim_values, paraphrase_values
+from cdp.metrics.report import PairTable, Selection, dist_sim_values, paraphrase_values
 from cdp.metrics.scorers import PairScorer, load_encoder, load_scorer
 from cdp.metrics.values import DOCUMENT, MetricValue
 from cdp.studies.prompts import (

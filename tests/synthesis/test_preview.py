@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -48,18 +47,6 @@ def test_a_method_for_whole_corpora_says_so(workspace: Workspace, make_corpus: C
         previews(workspace, SynthesisConfig(corpus=make_corpus(2).id), ["dragon_s_faithful"], "d1")
     with pytest.raises(ConfigError, match="existing queries"):
         previews(workspace, SynthesisConfig(corpus=make_corpus(2).id), ["reasoning"], "d1")
-
-
-def test_own_examples_stand_only_where_a_method_shows_any(
-    server: ChatServer, workspace: Workspace, make_corpus: CorpusMaker
-) -> None:
-    example = json.dumps({"document": "own text", "question": "own question?", "plain": "own"})
-    config = SynthesisConfig(
-        corpus=make_corpus(2).id, generator="openai", model=MODEL, base_url=server.url, per_doc=1, examples=example
-    )
-    shown = previews(workspace, config, ["diverse", "inpars_gbq"], "d1", api_key=KEY)
-    assert "own question?" in shown["inpars_gbq"].prompt
-    assert "own question?" not in shown["diverse"].prompt
 
 
 @pytest.mark.soak

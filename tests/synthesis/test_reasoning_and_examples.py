@@ -12,8 +12,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
-from cdp.synthesis import METHODS, generate_for, get_method, make_generator
-from cdp.synthesis.methods.examples import EXAMPLES
+from cdp.synthesis import METHODS, generate_for, make_generator
 from cdp.synthesis.parsing import parse_passage
 from cdp.synthesis.run import Run
 from tests.synthesis.conftest import CorpusMaker, JobMaker
@@ -118,34 +117,6 @@ def test_a_paragraph_is_one_query(answer: str, kept: str) -> None:
 
 def test_a_paragraph_without_end_is_counted() -> None:
     assert parse_passage("word " * 1000).problems == {"over_long": 1, "too_few": 1}
-
-
-@pytest.mark.parametrize("name", ["inpars_gbq", "sap", "drama"])
-def test_a_users_examples_take_the_place_of_ours(name: str) -> None:
-    own = [
-        {"document": f"Own text {i} {{document}}", "question": f"Own question {i}?", "plain": "p", "summary": "s",
-         "task": "t"}
-        for i in range(2)
-    ]  # fmt: skip
-    method = get_method(name, examples="\n".join(json.dumps(example) for example in own))
-    prompt = method.render("THE TEXT", 1)
-    assert prompt.count("THE TEXT") == 1
-    assert all(f"Own question {i}?" in prompt for i in range(2))
-    assert not any(example.document in prompt for example in EXAMPLES)
-    assert method.prompt_hash != METHODS[name].prompt_hash
-    assert get_method(name, examples=json.dumps(own)).prompt_hash == method.prompt_hash
-
-
-def test_bad_examples_are_all_named() -> None:
-    bad = '[{"document": "d", "question": "q"}, 3, {"document": "d", "question": "", "summary": "s"}]'
-    with pytest.raises(
-        ConfigError, match=r"example 1 lacks summary; example 2 is not an object; example 3 lacks quest"
-    ):
-        get_method("sap", examples=bad)
-    with pytest.raises(ConfigError, match="Line 2 of the examples is not JSON"):
-        get_method("sap", examples='{"document": "d"}\n{oops')
-    with pytest.raises(ConfigError, match="shows no examples"):
-        get_method("diverse", examples="[]")
 
 
 def test_the_schema_is_asked_for_where_the_endpoint_takes_one(server: ChatServer) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.metrics.measure import Measure
+from cdp.metrics.measures import Measure
 
 MEASURE = Measure(
     name="cw",

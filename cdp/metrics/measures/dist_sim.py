@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cdp.base.errors import ModelError
-from cdp.metrics.measure import Measure, Queries, aligned
+from cdp.metrics.measures import Measure, Queries, aligned
 
 MEASURE = Measure(
     name="dist_sim",

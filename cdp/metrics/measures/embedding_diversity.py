@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.metrics.measure import Measure
+from cdp.metrics.measures import Measure
 from cdp.metrics.measures.dist_sim import Encoder, unit_vectors
 
 MEASURE = Measure(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cdp.metrics.measure import Measure, Queries, aligned
+from cdp.metrics.measures import Measure, Queries, aligned
 from cdp.metrics.tokens import word_count
 
 MEASURE = Measure(

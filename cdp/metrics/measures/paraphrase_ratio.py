@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cdp.base.errors import InputError, ModelError
-from cdp.metrics.measure import Measure, Queries, by_document
+from cdp.metrics.measures import Measure, Queries, by_document
 
 MEASURE = Measure(
     name="paraphrase_ratio",
@@ -92,8 +92,3 @@ def document_ratios(above: NDArray[np.bool_], document_of: NDArray[np.int64], n:
     pairs = np.bincount(document_of, minlength=n).astype(np.float64)
     hits = np.bincount(document_of, weights=above, minlength=n)
     return np.divide(hits, pairs, out=np.full(n, np.nan), where=pairs > 0)
-
-
-def pairs_of(n_queries: Sequence[int]) -> int:
-    """How many pairs documents with so many queries have together."""
-    return sum(n * (n - 1) // 2 for n in n_queries)

@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import chain, pairwise
 
 from cdp.base.errors import InputError
-from cdp.metrics.measure import Measure
+from cdp.metrics.measures import Measure
 from cdp.metrics.tokens import MARKS, tokens
 
 MEASURE = Measure(

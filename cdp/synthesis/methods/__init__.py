@@ -10,7 +10,6 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.registry import Registry
 from cdp.synthesis.methods.base import Method, Sampling, fill
-from cdp.synthesis.methods.examples import read_examples
 
 OWN = "own"
 
@@ -44,29 +43,18 @@ OTHER_CONDITIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
 )
 
 
-def get_method(name: str, template: str = "", examples: str = "") -> Method:
-    """The method of that name; for ``own``, the one with the given template. NotFoundError offers the known ones.
-
-    ``examples`` (see ``read_examples``) stand in place of the project's in a few-shot method's prompt, which thereby
-    gets another hash; ConfigError where they cannot be used or the method shows none.
-    """
+def get_method(name: str, template: str = "") -> Method:
+    """The method of that name; for ``own``, the one with the given template. NotFoundError offers the known ones."""
     if name == OWN:
         return own_method(template)
     if name not in METHODS:
         raise NotFoundError("synthesis method", name, known=[*METHODS, OWN])
-    method = METHODS[name]
-    if not examples.strip():
-        return method
-    if method.few_shot is None:
-        shown = ", ".join(other.name for other in METHODS.values() if other.few_shot)
-        raise ConfigError(f"The method {name} shows no examples.", hint=f"Those that do: {shown}.")
-    return dataclasses.replace(method, template=method.few_shot(read_examples(examples, method.shown)))
+    return METHODS[name]
 
 
 def method_of(config: SynthesisConfig) -> Method:
-    """The method that a configuration names, with its prompt, examples and temperature. ConfigError where one does
-    not apply."""
-    method = get_method(config.method, config.prompt, config.examples)
+    """The method that a configuration names, with its prompt and temperature. ConfigError where one does not apply."""
+    method = get_method(config.method, config.prompt)
     if config.logprobs and not method.one_per_call:
         single = ", ".join(other.name for other in METHODS.values() if other.one_per_call and not other.generator)
         raise ConfigError(

@@ -5,13 +5,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
 from cdp.base.registry import Registered
-from cdp.synthesis.methods.examples import Example
 from cdp.synthesis.parsing import Parsed, parse
 
 Kind = Literal["zero-shot", "few-shot", "reasoning", "no LLM", "own"]
@@ -47,9 +46,8 @@ class Method(Registered):
     is asked M times, with ``sampling`` for a single query and with ``several`` (and a seed per call) for more.
     ``read`` makes queries of a raw answer.
 
-    ``few_shot`` makes the template of other examples than ours. A method with ``from_queries`` is asked once for each
-    query of an existing set, whose text is ``{query}``. One with ``generator`` needs no LLM: that generator alone
-    serves it. ``note`` is what must be said wherever the method is offered.
+    A method with ``from_queries`` is asked once for each query of an existing set, whose text is ``{query}``. One with
+    ``generator`` needs no LLM: that generator alone serves it. ``note`` is what must be said wherever it is offered.
     """
 
     template: str
@@ -59,9 +57,6 @@ class Method(Registered):
     several: Sampling = field(default_factory=Sampling)
     max_document_tokens: int | None = None
     read: Callable[[str, int], Parsed] = parse
-    few_shot: Callable[[Sequence[Example]], str] | None = None
-    shown: tuple[str, ...] = ()
-    """The fields of an example that its prompt shows."""
     tokens_per_query: float = 18.0
     """Of an answer, where nothing was measured: a numbered line with a demo query of about 11 English words."""
     from_queries: bool = False

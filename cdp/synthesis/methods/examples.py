@@ -1,13 +1,9 @@
-"""The few-shot examples of the InPars, SAP and DRAMA prompts: the project's own texts and queries, or a user's."""
+"""The few-shot examples of the InPars, SAP and DRAMA prompts: the project's own texts and queries."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass
-
-from cdp.base.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -77,49 +73,7 @@ EXAMPLES: tuple[Example, ...] = (
 )
 
 
-def shots(examples: Sequence[Example], form: str) -> str:
-    """The examples one after another, each written by ``form`` (a format string over the fields and ``n``)."""
-    return "\n\n".join(form.format(n=n, **_plain(example)) for n, example in enumerate(examples, start=1))
-
-
-def _plain(example: Example) -> dict[str, str]:
-    """Its texts, without the braces and frame marks that would mean something in a template."""
-    return {
-        name: text.replace("{document}", "‹document›").replace("{M}", "‹M›").replace("<document", "‹document")
-        for name, text in dataclasses.asdict(example).items()
-    }
-
-
-def read_examples(text: str, shown: Sequence[str]) -> list[Example]:
-    """A user's examples: JSON, one object per line or a list of them, each with the fields that the method shows.
-
-    ConfigError names every example that cannot be used, and what it lacks.
-    """
-    try:
-        whole = json.loads(text)
-        records = whole if isinstance(whole, list) else [whole]
-    except ValueError:
-        records = []
-        for number, line in enumerate(text.splitlines(), start=1):
-            if line.strip():
-                try:
-                    records.append(json.loads(line))
-                except ValueError as error:
-                    raise ConfigError(
-                        f"Line {number} of the examples is not JSON ({error}).", hint="Write one object per line."
-                    ) from None
-    field_names = {field.name for field in dataclasses.fields(Example)}
-    problems: list[str] = []
-    examples: list[Example] = []
-    for number, record in enumerate(records, start=1):
-        if not isinstance(record, dict):
-            problems.append(f"example {number} is not an object")
-            continue
-        lacking = [name for name in shown if not str(record.get(name) or "").strip()]
-        if lacking:
-            problems.append(f"example {number} lacks {' and '.join(lacking)}")
-        else:
-            examples.append(Example(**{name: str(value) for name, value in record.items() if name in field_names}))
-    if problems or not examples:
-        raise ConfigError.from_problems(problems or ["there is no example"], hint=f"Each needs {', '.join(shown)}.")
-    return examples
+def shots(n: int, form: str) -> str:
+    """The first ``n`` examples one after another, each written by ``form`` (a format string over the fields and n)."""
+    numbered = enumerate(EXAMPLES[:n], start=1)
+    return "\n\n".join(form.format(n=number, **dataclasses.asdict(example)) for number, example in numbered)

@@ -1,4 +1,4 @@
-"""What a chosen method needs besides documents: the user's own prompt or examples, the queries that it works from."""
+"""What a chosen method needs besides documents: the user's own prompt, the queries that it works from."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXAMPLE_PROMPT = """Write {M} search queries that this document answers, as a nu
 </document>
 
 1."""
-SETTINGS = ("prompt", "examples", "source", "ranker", "teachers")
+SETTINGS = ("prompt", "source", "ranker", "teachers")
 """The fields that are asked for here and in no general form."""
 
 
@@ -62,17 +62,6 @@ def extras(
             )
             or ""
         )
-    shown = list(dict.fromkeys(name for method in chosen for name in method.shown))
-    if shown:
-        with st.expander("Your own examples", icon=":material/format_list_bulleted:", key=f"{key}_own_examples"):
-            values["examples"] = st.text_area(
-                "One JSON object per line",
-                value=first.get("examples") or "",
-                key=f"{key}_examples",
-                placeholder='{"document": "…", "question": "…", …}',
-                help=f"Replaces the built-in examples. Fields shown by the selected methods: {md(', '.join(shown))}.",
-                persist_state="session",
-            )
     for method in chosen:
         field = {"cropping": "ranker", "ranking": "teachers"}.get(method.generator)
         if field:

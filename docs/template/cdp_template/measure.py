@@ -1,4 +1,4 @@
-"""A measure of query sets: of_document takes one document's queries and its human ones. See cdp.metrics.measure."""
+"""A measure of query sets: of_document takes one document's queries and its human ones. See cdp.metrics.measures."""
 
 from cdp.metrics import Measure
 
