@@ -72,8 +72,8 @@ def stages() -> Iterator[dict[str, tuple[int, int, Work]]]:
     from cdp.corpus import read_documents
     from cdp.evaluation import bm25, search
     from cdp.evaluation.measures import compute, from_ranking
-    from cdp.metrics.report import PairTable
     from cdp.metrics.query_set import measure_query_set
+    from cdp.metrics.report import PairTable
     from cdp.retrievers import load, resolve
     from cdp.retrievers.encode import Encoding, encode
     from cdp.synthesis.generators.template import TemplateGenerator
