@@ -29,8 +29,7 @@ from cdp.base.workspace import SHIPPED_DATA, Workspace, read_jsonl
 from cdp.retrievers.encode import EmbeddingStore, _npy, unit_length
 from cdp.retrievers.resolve import resolve
 from cdp.services import corpora, search
-from cdp.serving.collection import open_documents, resolve_collection
-from cdp.serving.engine import Encoder, Engine, load_encoder
+from cdp.serving.engine import Encoder, Engine, load_encoder, open_documents, resolve_collection
 from perf.timing import Row, show
 
 DOCUMENTS, WORDS, K, QUERIES, REPEATS = 30_000, 100, 10, 30, 2

@@ -794,34 +794,3 @@ class ServingConfig(Config):
         reason="A training finds its GPU free; auto takes one if there is one.",
         choices=("cpu", "auto"),
     )
-    batch_texts: int = option(
-        64,
-        "Texts that the model reads at once, of all requests that wait.",
-        reason="Larger batches of short texts are hardly faster on a CPU and delay all of their requests.",
-        unit="texts",
-        minimum=1,
-        maximum=4096,
-    )
-    max_inputs: int = option(
-        2048,
-        "Texts or queries in one request.",
-        reason="OpenAI's own limit, which its clients are made for.",
-        unit="texts",
-        minimum=1,
-        maximum=100_000,
-    )
-    max_body_mb: float = option(
-        8.0,
-        "Size of a request.",
-        reason="2,048 texts of 4,000 characters.",
-        unit="MB",
-        minimum=0.001,
-        maximum=1024,
-    )
-    max_connections: int = option(
-        1024,
-        "Open connections; requests on further ones get a 503.",
-        reason="A connection takes some 20 kB, and a process may usually open 1,024 files or more.",
-        minimum=1,
-        maximum=100_000,
-    )

@@ -14,7 +14,7 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import beir_files, library, manifests
 from cdp.benchmarks.benchmark import part, qrels_files
 from cdp.corpus import get_documents
-from cdp.serving.collection import Collection
+from cdp.serving.engine import Collection
 
 COMPARED = 20
 """Documents of a benchmark that are looked up in a corpus: one that is there, word for word, makes them the same."""

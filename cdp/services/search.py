@@ -41,17 +41,19 @@ from cdp.services.jobs import devices
 from cdp.services.results.errors import marked
 from cdp.services.sharing import access
 from cdp.services.training import RetrieverChoice
-from cdp.serving.collection import Collection, list_collections, resolve_collection
 from cdp.serving.engine import (
     DEFAULT_K,
     MOST_K,
+    Collection,
     Engine,
     NotPreparedError,
     available,
     checked_query,
     idle_seconds,
+    list_collections,
     memory_limit,
     patience_seconds,
+    resolve_collection,
 )
 
 __all__ = ["Collection", "list_collections", "resolve_collection"]

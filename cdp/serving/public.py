@@ -48,6 +48,10 @@ QUERY, DOCUMENT, SEARCH = "query", "document", "search"  # kinds of a batch; the
 ROUTES = ("/healthz", "/metrics", "/v1/models", "/v1/embeddings", "/v1/search")  # any other is "other" in the metrics
 
 SHORTEST_TOKEN = 16
+BATCH_TEXTS = 64  # larger batches of short texts are hardly faster on a CPU and delay all of their requests
+MOST_INPUTS = 2048  # texts or queries in one request: OpenAI's own limit, which its clients are made for
+LARGEST_BODY = 8_000_000  # bytes: 2,048 texts of 4,000 characters
+CONNECTIONS = 1024  # a process may usually open as many files; each takes some 20 kB
 LONGEST_TEXT = 100_000  # characters: far more than any encoder reads
 LARGEST_ANSWER = 10_000_000  # characters of documents' texts in one answer
 QUEUED_REQUESTS = 4  # the queue holds the texts of so many requests of the largest size
@@ -86,7 +90,7 @@ class EmbeddingRequest(web.Body):
 
 
 class SearchRequest(web.Body):
-    """``POST /v1/search``, or its GET with one query: the best documents of each query."""
+    """``POST /v1/search``: the best documents of each query."""
 
     query: Texts
     top_k: int = Field(DEFAULT_K, ge=1, le=MOST_K)
@@ -253,19 +257,19 @@ class PublicApi:
     """The routes of ``cdp serve``. A request names texts and this server's model; nothing of the workspace."""
 
     def __init__(self, name: str, loaded: Loaded, config: ServingConfig, token: str = "") -> None:
-        self.name, self.loaded, self.config = name, loaded, config
+        self.name, self.loaded = name, loaded
         self.started = int(time.time())
-        self.bodies = web.Bodies(int(config.max_body_mb * 1_000_000))
+        self.bodies = web.Bodies(LARGEST_BODY)
         self.metrics = Metrics(lambda: self.batcher.waiting)
         self.batcher = Batcher(
             loaded.run,
-            batch_texts=config.batch_texts,
-            max_queue=QUEUED_REQUESTS * config.max_inputs,
+            batch_texts=BATCH_TEXTS,
+            max_queue=QUEUED_REQUESTS * MOST_INPUTS,
             observe=lambda kind, texts: self.metrics.batch.labels(kind).observe(texts),
         )
         routes = [
             Route("/v1/embeddings", self.embeddings, methods=["POST"]),
-            Route("/v1/search", self.search, methods=["GET", "POST"]),
+            Route("/v1/search", self.search, methods=["POST"]),
             Route("/v1/models", self.models),
             Route("/v1/models/{model:path}", self.model),
             Route("/metrics", self.measured),
@@ -322,8 +326,6 @@ class PublicApi:
     async def search(self, request: Request) -> Response:
         if self.loaded.opened is None:
             raise ApiError(400, "no_corpus", "This server has no corpus to search: it gives embeddings only.")
-        if request.method != "POST":
-            return await self._searched(web.validated(SearchRequest, dict(request.query_params)))
         async with self.bodies.read(request, SearchRequest) as asked:
             return await self._searched(asked)
 
@@ -360,8 +362,8 @@ class PublicApi:
         return json_response({"object": "list", "model": self.name, "corpus": corpus, "data": data})
 
     def _check_number(self, param: str, texts: Sequence[str]) -> None:
-        if len(texts) > self.config.max_inputs:
-            message = f"{param} has {len(texts):,} texts; the limit is {self.config.max_inputs:,}."
+        if len(texts) > MOST_INPUTS:
+            message = f"{param} has {len(texts):,} texts; the limit is {MOST_INPUTS:,}."
             raise ApiError(400, "too_many_inputs", message, param=param)
 
     def _names(self) -> list[str]:
@@ -435,7 +437,7 @@ class Serving:
         self.api = PublicApi(name, loaded, config, token)
         host, port = self.listener.getsockname()[:2]
         self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-        self.server = web.server(self.api.app, connections=config.max_connections, grace_s=GRACE_S)
+        self.server = web.server(self.api.app, connections=CONNECTIONS, grace_s=GRACE_S)
 
     def run(self) -> None:
         web.run(self.server, self.listener)

@@ -112,10 +112,10 @@ class Bodies:
             self.held -= held
 
 
-def validated(kind: type[M], value: bytes | Mapping[str, str]) -> M:
-    """Return the JSON, or the parameters of an address, as this model. ApiError names the first wrong field."""
+def validated(kind: type[M], value: bytes) -> M:
+    """Return the JSON as this model. ApiError names the first wrong field."""
     try:
-        return kind.model_validate_json(value) if isinstance(value, bytes) else kind.model_validate_strings(value)
+        return kind.model_validate_json(value)
     except ValidationError as error:
         # Without ``from error``: the text of the original would repeat what was sent.
         raise _invalid(error) from None

@@ -35,7 +35,7 @@ def demo_workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 @pytest.fixture(scope="module")
 def server(demo_workspace: Workspace, static_model: Path) -> Iterator[Serving]:
     """Embeddings and search by a tiny static model over the demo's documents."""
-    with serving(demo_workspace, str(static_model), name="tiny", corpus="demo", max_body_mb=0.5) as made:
+    with serving(demo_workspace, str(static_model), name="tiny", corpus="demo") as made:
         yield made
 
 

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cdp.base.workspace import Workspace
+from cdp.serving import public
 from cdp.serving.public import Serving
 from tests.serving.support import TOKEN, error_of, serving
 
@@ -161,11 +162,11 @@ def test_what_is_no_http_or_too_large_a_head_is_refused(server: Serving) -> None
 @pytest.fixture
 def strict(demo_workspace: Workspace, static_model: Path) -> Iterator[Serving]:
     """A token, and room for few."""
-    with serving(
-        demo_workspace, str(static_model), TOKEN, name="tiny", allowed_hosts="search.example", max_connections=20,
-        max_inputs=10, max_body_mb=0.1,
-    ) as made:  # fmt: skip
-        yield made
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("CONNECTIONS", 20), ("MOST_INPUTS", 10), ("LARGEST_BODY", 100_000)):
+            patch.setattr(public, name, value)
+        with serving(demo_workspace, str(static_model), TOKEN, name="tiny", allowed_hosts="search.example") as made:
+            yield made
 
 
 def test_the_token_and_the_allowed_names(strict: Serving) -> None:

@@ -38,7 +38,7 @@ def test_the_manuals_examples(demo_workspace: Workspace, tmp_path: Path) -> None
         )
     assert done.returncode == 0, done.stderr
     assert '"error"' not in done.stdout
-    assert done.stdout.count('"object":"search.result"') == 3
+    assert done.stdout.count('"object":"search.result"') == 2
     token = next(block for block in blocks if "token_urlsafe" in block.text)
     line = token.text.splitlines()[0]
     subprocess.run(["bash", "-c", line], check=True, cwd=tmp_path, env=environment)

@@ -43,8 +43,9 @@ def test_a_stop_ends_what_is_in_flight(workspace: Workspace, tmp_path: Path) -> 
         assert (listening["id"], listening["state"]) == ("bm25", "ready")
         port = int(listening["url"].rpartition(":")[2])
         bearer = {"authorization": f"Bearer {TOKEN}"}
-        assert httpx.get(f"{listening['url']}/v1/search?query=secretbees").status_code == 401
-        assert httpx.get(f"{listening['url']}/v1/search?query=secretbees", headers=bearer).status_code == 200
+        search = f"{listening['url']}/v1/search"
+        for headers, status in (({}, 401), (bearer, 200)):
+            assert httpx.post(search, json={"query": "secretbees"}, headers=headers).status_code == status
         body = b'{"query": "honeybees"}'
         lines = ["POST /v1/search HTTP/1.1", "Host: localhost", f"Authorization: Bearer {TOKEN}",
                  "Content-Type: application/json", f"Content-Length: {len(body)}", "", ""]  # fmt: skip
@@ -70,7 +71,7 @@ def test_a_stop_ends_what_is_in_flight(workspace: Workspace, tmp_path: Path) -> 
     assert TOKEN not in log
     assert "secretbees" not in log
     assert [words.split()[2:5] for words in log.splitlines() if " /v1/search " in words] == [
-        ["GET", "/v1/search", "401"], ["GET", "/v1/search", "200"], ["POST", "/v1/search", "200"],
+        ["POST", "/v1/search", "401"], ["POST", "/v1/search", "200"], ["POST", "/v1/search", "200"],
     ]  # fmt: skip
 
 
@@ -82,7 +83,7 @@ def test_what_cannot_be_served_is_refused_in_one_line(
     assert "No preset" in refusal("serve", "no-such!")
     assert "no-such" in refusal("serve", "bm25", "--corpus", "no-such")
     assert "a token is needed" in refusal("serve", "bm25", "--corpus", "demo", "--host", "0.0.0.0")
-    for more in ("--host", "::"), ("--set", "allowed_hosts=search.example"):
+    for more in ("--host", "::"), ("--allowed-hosts", "search.example"):
         assert "a token is needed" in refusal("serve", "bm25", "--corpus", "demo", *more)
     monkeypatch.setenv(VARIABLE, "too-short")
     said = refusal("serve", "bm25", "--corpus", "demo")
