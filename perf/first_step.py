@@ -18,8 +18,7 @@ from pathlib import Path
 
 from cdp.base.config import TrainingConfig
 from cdp.base.workspace import Workspace
-from cdp.services import jobs, queries, training
-from cdp.services.workspace import demo
+from cdp.services import demo, jobs, queries, training
 from perf.timing import Row, of_times, seconds, show
 
 GOAL_S = 8.0

@@ -24,8 +24,7 @@ from cdp.base.workspace import Workspace, now, write_json
 from cdp.corpus import CorpusManifest, Distribution, ReadOptions
 from cdp.corpus.documents import ROW_GROUP_ROWS, DocumentWriter
 from cdp.query_sets import QuerySet
-from cdp.services import benchmarks, metrics
-from cdp.services.workspace import demo
+from cdp.services import benchmarks, demo, metrics
 
 VERSION = 6
 N_DOCUMENTS = 1_000_000

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.workspace import REPOSITORY, Workspace
-from cdp.services.workspace import demo
+from cdp.services import demo
 from perf.timing import Row, of_times, show
 
 GOAL_S = 3.0

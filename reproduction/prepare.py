@@ -25,7 +25,7 @@ from cdp.benchmarks.benchmark import part
 from cdp.corpus import ReadOptions, list_corpora, read_documents, store
 from cdp.query_sets import ImportOptions
 from cdp.retrievers import leakage
-from cdp.services.workspace import demo
+from cdp.services import demo
 from reproduction import derive
 from reproduction.stages import RECORDED
 

@@ -18,7 +18,7 @@ from hypothesis import settings
 from cdp import jobs
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.services.sharing import modes
+from cdp.services import modes
 from tests import uncollected
 
 # Two processes that test on two cores and start workers: a thread that waits for its fellows would keep others waiting.

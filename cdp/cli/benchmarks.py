@@ -9,7 +9,7 @@ from cdp.cli import display
 from cdp.cli.answers import Run, note
 from cdp.cli.declare import Reads, command
 from cdp.cli.projects import joined
-from cdp.services.jobs import job_words
+from cdp.services import job_words
 
 Stored = Annotated[str, "a benchmark of the workspace"]
 GROUPS = "ms-marco, trec-dl, beir, bright, multi-hop, miracl, miracl-train, nanobeir"

@@ -11,7 +11,7 @@ from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
 from cdp.principle import correlation_table, differences, tables, threshold, threshold_by_retriever
-from cdp.services.jobs import job_words
+from cdp.services import job_words
 from cdp.studies.trial import TrialConfig
 
 
@@ -45,12 +45,12 @@ NAME_ONE = "Name one of: a query set, --file PATH, --benchmark NAME."
 
 def _profiled(run: Run, target: TargetQueries) -> Any:
     """Return the target queries, counted. ConfigError unless exactly one source is named."""
-    from cdp.services.advice import complexity, target_queries
+    from cdp.services import complexity
 
     refuse_unless(target.named == 1, NAME_ONE)
     how = {"language": target.language, "stopwords": target.stopwords}
     if target.file:
-        texts = target_queries.read_queries(target.file)
+        texts = complexity.read_queries(target.file)
         return complexity.profile_texts(texts, name=Path(target.file).name, **how)
     if target.benchmark:
         return complexity.profile_benchmark(run.workspace, target.benchmark, split=target.split, **how)
@@ -65,7 +65,7 @@ def _counted_as(profiled: Any) -> dict[str, str]:
 def cw_profile(run: Run, target: TargetQueries) -> int:
     """How many content words queries have."""
     from cdp.complexity import language_of
-    from cdp.services.advice import complexity
+    from cdp.services import complexity
 
     profiled = _profiled(run, target)
     p, language, effect = profiled.profile, language_of(profiled.language), complexity.question_words(profiled)
@@ -106,8 +106,8 @@ def cw_recommend(
     documents: Annotated[int | None, "number of documents"] = None,
 ) -> int:
     """Avoid, test or recommend diverse queries for a task with such queries."""
-    from cdp.services.advice import decide as advice
-    from cdp.services.advice import decisions
+    from cdp.services import decide as advice
+    from cdp.services import decisions
 
     profiled = _profiled(run, target)
     answer = profiled.recommend(domain=domain, task=task, generator=generator, budget=budget, n_documents=documents)
@@ -188,7 +188,7 @@ def decide(
 ) -> int:
     """One query, paraphrases or different queries, how many: what is best known, own studies first."""
     from cdp.services import corpora
-    from cdp.services.advice import decide as advice
+    from cdp.services import decide as advice
 
     if not (corpus or target.named) and run.scope.project is not None:
         # The project's only corpus and benchmark.
@@ -271,9 +271,9 @@ def principle_threshold(run: Run, *, datasets: Datasets = "multi-hop", implied: 
 @command("published list")
 def published_list(run: Run) -> int:
     """The paper's tables and figures."""
-    from cdp.services.advice import published
+    from cdp.services import complexity
 
-    listed = published.list_tables()
+    listed = complexity.list_tables()
     return run.say(listed, display.table(listed, ["name", "kind", "title", "numbers", "notes", "about"]))
 
 
@@ -285,12 +285,12 @@ def published_show(
     format: Annotated[Literal["table", "csv"], "table if omitted"] = "table",
 ) -> int:
     """One published table, as printed, with notes where numbers disagree."""
-    from cdp.services.advice import published
+    from cdp.services import complexity
 
     made = tables.table(table)
     if format == "csv":
         run.json = False  # CSV was asked for by name
-        return run.say(None, published.to_csv(made).removesuffix("\n"))
+        return run.say(None, complexity.to_csv(made).removesuffix("\n"))
     if made.is_scores and not run.json:
         columns, rows = tables.wide(made)
     else:
@@ -315,8 +315,7 @@ Plan = Annotated[str, Reads(".yaml"), "a plan in YAML, or the name of a ready-ma
 @command("study list", project=())
 def study_list(run: Run) -> int:
     """The ready-made plans, and the studies and sweeps of this workspace."""
-    from cdp.services import studies
-    from cdp.services.training import sweeps
+    from cdp.services import studies, sweeps
 
     plans = [{"name": p.name, "what": p.about, "file": str(p.file)} for p in studies.ready_made()]
     jobs = run.scope.keep("job", studies.list_studies(run.workspace))
@@ -377,9 +376,8 @@ def study_test(
     yes: Annotated[bool, "start it"] = False,
 ) -> int:
     """The three-minute test on your own data: shows what it takes, and starts it with --yes."""
-    from cdp.services import corpora
-    from cdp.services.advice import decide as advice
-    from cdp.services.studies import trial
+    from cdp.services import corpora, trial
+    from cdp.services import decide as advice
 
     if "generator" not in run.given:
         last = trial.last_generator(run.workspace, corpora.resolve_corpus(run.workspace, config.corpus).id)
@@ -400,7 +398,7 @@ def study_test(
 
 def _trial_text(planned: Any) -> str:
     """Return what a test takes, in words."""
-    from cdp.services.queries.synthesis import dollars
+    from cdp.services.synthesis import dollars
 
     size, judged = planned.size, planned.judged
     spread = f"{len(planned.plan.conditions)} trainings of {planned.config.retriever}"
@@ -426,8 +424,7 @@ def study_report(
     out: Annotated[str, "write it to this file; - for standard output"] = "",
 ) -> int:
     """The results of a study or of a learning-rate sweep, finished or not."""
-    from cdp.services import studies
-    from cdp.services.training import sweeps
+    from cdp.services import studies, sweeps
 
     if any(id in (sweep.id, sweep.name) or sweep.id.startswith(id) for sweep in sweeps.list_sweeps(run.workspace)):
         found: Any = sweeps.report(run.workspace, id)

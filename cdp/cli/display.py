@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cdp.services.jobs import job_words
+from cdp.services import job_words
 
 LONGEST_CELL = 60
 

@@ -11,8 +11,8 @@ from cdp.cli import display
 from cdp.cli.answers import Run
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Id, Set, command
 from cdp.jobs.place import EXAMPLE, HERE
+from cdp.services import job_words
 from cdp.services.clusters import Report
-from cdp.services.jobs import job_words
 
 
 @command("jobs list", project=())
@@ -29,8 +29,7 @@ def list_(run: Run) -> int:
 @command("jobs show")
 def show(run: Run, id: Id) -> int:
     """One job: its state, its progress, what it cost, and what went wrong."""
-    from cdp.services import jobs
-    from cdp.services.queries import synthesis
+    from cdp.services import jobs, synthesis
 
     job = jobs.show(run.workspace, id)
     failed = jobs.failed(run.workspace, job.id)
@@ -92,7 +91,7 @@ def clone(
     allow: AllowOutside = None,
 ) -> int:
     """Start a job once more, with changed settings."""
-    from cdp.services.jobs import clone as cloning
+    from cdp.services import jobs as cloning
 
     job_id = cloning.start(
         run.workspace,

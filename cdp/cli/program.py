@@ -14,8 +14,8 @@ from cdp.cli import display
 from cdp.cli.answers import Run, note
 from cdp.cli.declare import Text, command, completion_script
 from cdp.cli.overview import DONE, FAILED
-from cdp.services.jobs import job_words
-from cdp.services.workspace.prune import BY_DEFAULT, PRUNABLE
+from cdp.services import job_words
+from cdp.services.prune import BY_DEFAULT, PRUNABLE
 
 
 @command("search", project=("corpus",))
@@ -118,9 +118,9 @@ def app(
     browser: Annotated[bool, "open it in a browser"] = False,
 ) -> int:
     """Open the dashboard: serve it on this machine until Ctrl-C."""
-    from cdp.services.workspace import dashboard
+    from cdp.services import overview
 
-    command_line, environment = dashboard.server(run.workspace, port=port or dashboard.PORT, browser=browser)
+    command_line, environment = overview.server(run.workspace, port=port or overview.PORT, browser=browser)
     note(f"The workspace is {run.workspace.root}")
     # This process becomes the dashboard's server, so that Ctrl-C and signals reach it.
     os.execve(command_line[0], command_line, environment)
@@ -129,7 +129,7 @@ def app(
 @command("demo")
 def demo(run: Run) -> int:
     """Load the demo collection into the workspace."""
-    from cdp.services.workspace.demo import load
+    from cdp.services.demo import load
 
     done = load(run.workspace)
     return run.say(done, "\n".join(f"loaded {item}" for item in done) or "the demo is loaded")
@@ -138,7 +138,7 @@ def demo(run: Run) -> int:
 @command("doctor")
 def doctor(run: Run) -> int:
     """Check this machine and the workspace."""
-    from cdp.services.workspace.doctor import check
+    from cdp.services.doctor import check
 
     checks = check(run.workspace)
     run.say(checks, "\n".join(f"{'ok  ' if c.ok else 'BAD '} {c.name}: {c.text}" for c in checks))
@@ -164,7 +164,7 @@ def workspace_prune(
     yes: Annotated[bool, "delete it"] = False,
 ) -> int:
     """List what can be deleted to free disk space; with --yes delete it."""
-    from cdp.services.workspace import prune as pruning
+    from cdp.services import prune as pruning
 
     kinds = what or list(BY_DEFAULT)
     rows = pruning.prune(run.workspace, kinds) if yes else pruning.prunable(run.workspace, kinds)

@@ -9,7 +9,7 @@ from cdp.cli import display
 from cdp.cli.answers import Run, warn
 from cdp.cli.declare import Id, Name, Reads, command
 from cdp.corpus import ReadOptions
-from cdp.services.projects.questions import AddOptions
+from cdp.services.adding import AddOptions
 
 
 @command("projects add")
@@ -27,7 +27,7 @@ def add(
     look: Annotated[bool, "only show the columns and the first rows; store nothing"] = False,
 ) -> int:
     """Import documents, and their benchmark and human queries where they come with them, as a project."""
-    from cdp.services.projects import adding
+    from cdp.services import adding
 
     if look:
         seen = adding.examine(run.workspace, path, queries, reading=reading)

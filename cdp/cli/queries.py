@@ -21,7 +21,7 @@ from cdp.cli.answers import Run, refuse_unless, warn, warn_incomplete
 from cdp.cli.declare import Id, Name, Reads, Set, check_generator, command
 from cdp.cli.overview import DONE, FAILED
 from cdp.query_sets import ImportOptions
-from cdp.services.queries.review import QueryChoice
+from cdp.services.review import QueryChoice
 
 EXAMPLES = 3  # documents whose queries ``queries show`` prints
 Corpus = Annotated[str, "the corpus: its id, name or a unique prefix of its id"]
@@ -86,8 +86,8 @@ def estimate(
     latency: Annotated[float | None, "seconds per request, from a preview"] = None,
 ) -> int:
     """Tokens, price and time of writing queries for a corpus, before it starts; generator openai if omitted."""
-    from cdp.services.jobs.job_words import duration
-    from cdp.services.queries import synthesis
+    from cdp.services import synthesis
+    from cdp.services.job_words import duration
 
     expected = synthesis.estimate(run.workspace, config, tokens_per_query=tokens_per_query, latency_s=latency)
     lines = [f"{expected.n_documents:,} documents, {expected.requests:,} requests"]
@@ -120,7 +120,7 @@ def prices(
     as_of: Annotated[str, "the day of these prices; today if omitted"] = "",
 ) -> int:
     """The price table, and changes to it."""
-    from cdp.services.queries import synthesis
+    from cdp.services import synthesis
 
     table = synthesis.read_prices(run.workspace)
     if model:
@@ -147,7 +147,7 @@ def batch_write(
     run: Run, config: SynthesisConfig, *, out: Annotated[str, "the folder for the files; - for standard output"]
 ) -> int:
     """Write a job's open requests as OpenAI Batch JSONL, for the Batch API or vllm run-batch."""
-    from cdp.services.queries import synthesis
+    from cdp.services import synthesis
 
     with run.output(out) as target:
         done = synthesis.batch_write(run.workspace, config, target)
@@ -158,7 +158,7 @@ def batch_write(
 @command("queries batch-read")
 def batch_read(run: Run, path: Annotated[str, Reads(".jsonl"), "the batch's output file"]) -> int:
     """Keep the answers of a batch; the same job, started as usual, then finds them."""
-    from cdp.services.queries import synthesis
+    from cdp.services import synthesis
 
     done = synthesis.batch_read(run.workspace, path)
     lines = [f"{done.answers:,} answers kept", *([f"{done.failed:,} lines without one"] if done.failed else [])]
@@ -227,8 +227,7 @@ def export(
     model: Annotated[str, "for openai-batch: the model to ask, if not the set's own"] = "",
 ) -> int:
     """Write a query set for another program."""
-    from cdp.services import queries
-    from cdp.services.queries import synthesis
+    from cdp.services import queries, synthesis
 
     query_set = queries.show(run.workspace, id)
     form = synthesis.EXPORTS.named(format)
@@ -326,7 +325,7 @@ def leave_out(
     name: Annotated[str, "the copy's name"] = "",
 ) -> int:
     """A copy of a query set without the queries that a benchmark judges."""
-    from cdp.services.training import leakage
+    from cdp.services import leakage
 
     splits = [(benchmark, split) for benchmark, _, split in (word.partition(":") for word in judged_by)]
     q, n = leakage.leave_out(run.workspace, id, splits, called=name)
@@ -340,27 +339,27 @@ def leave_out(
 @command("queries round-trip", places=("query_set",), job=True)
 def round_trip(run: Run, config: RoundTripConfig) -> int:
     """At which rank each query finds the document it was written for."""
-    from cdp.services.queries import filtering
+    from cdp.services import queries
 
     gpus = {} if config.gpus is None else {"gpus": config.gpus}
-    return run.started(filtering.start_round_trip(run.workspace, config.query_set, config.by, **gpus))
+    return run.started(queries.start_round_trip(run.workspace, config.query_set, config.by, **gpus))
 
 
 @command("queries filter", places=("query_set",), job=True)
 def filter_(run: Run, config: FilterConfig) -> int:
     """A new set without queries that fail a test: round-trip rank, a cross-encoder's score, nonsense."""
-    from cdp.services.queries import filtering
+    from cdp.services import queries
 
-    return run.started(filtering.start_filter(run.workspace, config))
+    return run.started(queries.start_filter(run.workspace, config))
 
 
 @command("queries mine", places=("query_set",), job=True)
 def mine(run: Run, config: MiningConfig) -> int:
     """A copy of a set with hard negatives for its queries, by sentence-transformers' mine_hard_negatives."""
-    from cdp.services.queries import filtering
+    from cdp.services import queries
 
     warn_incomplete(run.workspace, config.query_set)
-    return run.started(filtering.start_mining(run.workspace, config))
+    return run.started(queries.start_mining(run.workspace, config))
 
 
 @command("queries review")
@@ -380,7 +379,7 @@ def review(
 ) -> int:
     """The share of usable queries; decide about single queries or all that a filter chooses; make the reviewed set."""
     from cdp.services import queries
-    from cdp.services.queries import review as reviewing
+    from cdp.services import review as reviewing
 
     query_set = queries.show(run.workspace, id)
     if verdict is None:
@@ -403,7 +402,7 @@ def review(
 
 
 def _usable(run: Run, query_set: Any) -> int:
-    from cdp.services.queries import review as reviewing
+    from cdp.services import review as reviewing
 
     result = reviewing.usability(run.workspace, query_set, reviewing.whole_table(run.workspace, query_set))
     by = f"round-trip rank by {', '.join(result.by)}" if result.by else "round-trip rank not measured"
@@ -436,7 +435,7 @@ def metrics(
         first = measured.failed[0]
         warn(f"{display.many(measured.n_failed, 'document')} failed; the first, {first['id']}: {first['reason']}")
     if quick:
-        from cdp.services.metrics.self_bleu_spread import spread
+        from cdp.services.metrics import spread
 
         spreads = spread(run.workspace, config.query_set)
         text = f"{display.measures(measured.measures)}\n\n{_spreads(spreads)}".rstrip()
@@ -474,7 +473,7 @@ def tune(
     ] = None,
 ) -> int:
     """Try candidate prompts on a sample of documents and choose one."""
-    from cdp.services.queries import tuning
+    from cdp.services import tuning
 
     files = [run.standard_input(".txt") if file == "-" else file for file in prompt or ()]
     job_id = tuning.start(run.workspace, config, prompts=tuning.read_prompts(files))
@@ -487,7 +486,7 @@ def tune(
 @command("prompts show")
 def prompts_show(run: Run, id: Id) -> int:
     """The measures of each candidate, and the choice."""
-    from cdp.services.queries import tuning
+    from cdp.services import tuning
 
     tuned = tuning.finished(run.workspace, id)
     return run.say(tuned, _tuned(tuned))
@@ -495,8 +494,7 @@ def prompts_show(run: Run, id: Id) -> int:
 
 def _tuned(tuned: Any) -> str:
     """Return the candidates, nearest to the target first, then the choice and why."""
-    from cdp.services import commands
-    from cdp.services.queries import tuning
+    from cdp.services import commands, tuning
 
     ratio = "CE" if tuned.scorer["measure"] == "paraphrase_ratio" else "CE stand-in"
     rows = []

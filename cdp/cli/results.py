@@ -56,7 +56,7 @@ def list_(
     archived: Annotated[bool, "archived rows too"] = False,
 ) -> int:
     """The leaderboard: every run on every benchmark beside the retriever that it started from, the best first."""
-    from cdp.services.results import board as boards
+    from cdp.services import leaderboard as boards
 
     if columns:
         rows = [{"column": each.key, "holds": each.help} for each in boards.COLUMNS]
@@ -95,24 +95,23 @@ def compare(
     ] = "table",
 ) -> int:
     """A table of retrievers by benchmarks, and every difference from a baseline with its tests."""
-    from cdp.services import results
-    from cdp.services.results import means, tables
+    from cdp.services import leaderboard, results
 
     # Holm's correction counts the runs of the project alone.
     own = run.scope.keep("evaluation", results.list_evaluations(run.workspace))
     comparison = results.compare(run.workspace, baseline, retriever, test=test, over_seeds=over_seeds, evaluations=own)
-    comparison = means.only(comparison, benchmark or [])
+    comparison = leaderboard.only(comparison, benchmark or [])
     run.json = run.json or format == "json"
     if not run.json and format != "table":
-        return run.say(None, tables.write(comparison, format).removesuffix("\n"))
-    remarks = tables.remarks(run.workspace, comparison)
-    text = _comparison(comparison, tables.paper_table(comparison), remarks)
-    return run.say({**tables.to_dict(comparison), "remarks": remarks}, text)
+        return run.say(None, leaderboard.write(comparison, format).removesuffix("\n"))
+    remarks = leaderboard.remarks(run.workspace, comparison)
+    text = _comparison(comparison, leaderboard.paper_table(comparison), remarks)
+    return run.say({**leaderboard.to_dict(comparison), "remarks": remarks}, text)
 
 
 def _comparison(comparison: Any, paper: Any, remarks: Collection[str]) -> str:
     """Return the table of a paper, then each difference with its tests, and the remarks."""
-    from cdp.services.results.tables import spread
+    from cdp.services.leaderboard import spread
 
     scores = [
         {"NDCG@10": name, **{column: _score(cell) for column, cell in zip(paper.columns, cells, strict=True)}}
@@ -172,16 +171,16 @@ def export(
     out: Annotated[str, "the file or folder, named after the evaluation if omitted; - for standard output"] = "",
 ) -> int:
     """An evaluation as TREC run or qrels, in MTEB's schema, or as ir_measures' scores per query."""
-    from cdp.services.results import files
+    from cdp.services import result_files
 
     with run.output(out) as target:
-        path = files.save(run.workspace, evaluation, format, target)
+        path = result_files.save(run.workspace, evaluation, format, target)
     return run.say({"path": str(path), "format": format}, f"written: {path}")
 
 
 @command("results import", places=("path",), job=True)
 def import_(run: Run, config: ResultImportConfig) -> int:
     """Take in a run or scores per query of another program (TREC, MTEB, ir_measures; also .gz), as an evaluation."""
-    from cdp.services.results import importing
+    from cdp.services import result_files
 
-    return run.started(importing.start(run.workspace, config))
+    return run.started(result_files.start(run.workspace, config))

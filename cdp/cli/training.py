@@ -10,7 +10,7 @@ from cdp.base.errors import ConfigError
 from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless, warn, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, command
-from cdp.services.jobs import job_words
+from cdp.services import job_words
 
 Pairs = Annotated[int | None, "exactly so many pairs: as many first documents as --per-doc needs"]
 
@@ -99,7 +99,7 @@ def sweep(
     allow_leakage: AllowLeakage = False,
 ) -> int:
     """Train once per learning rate, each judged on a dev benchmark (BENCHMARK[:SPLIT]); see study report."""
-    from cdp.services.training import sweeps
+    from cdp.services import sweeps
 
     if config.learning_rate is not None:
         raise ConfigError("A sweep has several learning rates.", hint="Name them with --rates.")

@@ -1,7 +1,7 @@
 """Where jobs run: on this machine, or on the Ray cluster with this address of its Jobs API.
 
 ``cluster use`` writes the workspace's choice into ``cluster.json``; a command or a page chooses another for the jobs
-that it submits with ``choosing``. Services check first whether it may (``cdp.services.sharing.clusters``).
+that it submits with ``choosing``. Services check first whether it may (``cdp.services.clusters``).
 """
 
 from __future__ import annotations

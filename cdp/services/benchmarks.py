@@ -28,9 +28,7 @@ from cdp.benchmarks.manifests import Manifest
 from cdp.benchmarks.registry import Group, Mean
 from cdp.benchmarks.schemas import Entry
 from cdp.evaluation import bm25
-from cdp.services import evaluation
-from cdp.services.jobs import in_use
-from cdp.services.sharing import access, paths
+from cdp.services import access, evaluation, in_use, paths
 
 __all__ = ["list_benchmarks"]
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from cdp.base.errors import CdpError
+from cdp.base.errors import CdpError, ConfigError
 from cdp.base.workspace import Workspace
-from cdp.jobs import place
+from cdp.jobs import cluster_of, place
 from cdp.jobs.ray import RayLauncher, RayNode
-from cdp.services.sharing import access, clusters
+from cdp.services import access
+from cdp.services.modes import Action, NotAllowedError, may
 
 HERE = place.HERE
 
@@ -41,18 +43,13 @@ def setting(workspace: Workspace) -> str:
     return place.of_workspace(workspace)
 
 
-def named(workspace: Workspace) -> list[str]:
-    """Return the addresses of the clusters that may be chosen without typing one."""
-    return clusters.named(workspace)
-
-
 def look(workspace: Workspace, address: str) -> Report:
     """Return what a cluster has, once each of its nodes has tried the workspace: locks and renames; takes seconds.
 
     Raises ConfigError, ClusterError or NotAllowedError where jobs of the workspace cannot run there.
     """
     address = place.checked_address(address)
-    clusters.check(workspace, address)
+    check_cluster(workspace, address)
     launcher = RayLauncher(address)
     nodes = launcher.probe(workspace)
     for node in nodes:
@@ -80,7 +77,7 @@ def chosen(workspace: Workspace, address: str) -> Iterator[None]:
             yield
         return
     address = place.checked_address(address)
-    clusters.check(workspace, address)
+    check_cluster(workspace, address)
     with place.choosing(address):
         yield
 
@@ -94,3 +91,42 @@ def trouble(workspace: Workspace) -> tuple[bool, str]:
         return True, look(workspace, address).words
     except CdpError as error:
         return False, str(error)
+
+
+CLUSTERS = "CDP_ALLOWED_CLUSTERS"
+
+
+def named(workspace: Workspace) -> list[str]:
+    """The addresses that the operator has named, the workspace's own first."""
+    addresses = [place.of_workspace(workspace), *_listed()]
+    return [address for address in dict.fromkeys(addresses) if address]
+
+
+def _listed() -> list[str]:
+    try:
+        return [place.checked_address(text) for text in os.environ.get(CLUSTERS, "").split(",")]
+    except ConfigError as error:
+        raise ConfigError(f"{CLUSTERS}: {error.message}", hint=error.hint) from None
+
+
+def check_cluster(workspace: Workspace, address: str) -> None:
+    """NotAllowedError unless jobs may be given to this cluster from here; this machine ("") always may."""
+    if not address or may(Action.ANY_CLUSTER):
+        return
+    if may(Action.RUN) and address in named(workspace):
+        return
+    raise NotAllowedError(
+        f"Jobs may not be given to the cluster {address} from this dashboard.",
+        hint=f"Have the operator add it to {CLUSTERS}.",
+    )
+
+
+def check_resume_on(workspace: Workspace, job_id: str) -> None:
+    """As ``check_cluster``, and NotAllowedError for a cluster that only the job itself names."""
+    address = cluster_of(workspace, job_id)
+    check_cluster(workspace, address)
+    if address and place.chosen() is None and address not in named(workspace):
+        raise NotAllowedError(
+            f"The job ran on the cluster {address}, which is not this workspace's.",
+            hint=f"Say where it goes on: jobs resume {job_id} --on {address}, or --on {place.HERE} for this machine.",
+        )

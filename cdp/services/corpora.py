@@ -30,8 +30,7 @@ from cdp.corpus import (
     search_documents,
     store,
 )
-from cdp.services.jobs import in_use
-from cdp.services.sharing import access, paths
+from cdp.services import access, in_use, paths
 
 __all__ = ["list_corpora", "resolve_corpus"]
 

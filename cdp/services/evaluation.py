@@ -10,8 +10,7 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo, choose_split, describe, list_benchmarks, manifests, resolve_benchmark
 from cdp.evaluation import bm25
 from cdp.retrievers import resolve
-from cdp.services.jobs import devices
-from cdp.services.sharing import access
+from cdp.services import access, devices
 
 WORKER = "cdp.workers.evaluation"
 

@@ -24,8 +24,7 @@ from cdp.retrievers.card_results import BenchmarkScore, front_matter, with_metad
 from cdp.retrievers.export import export as export_onnx
 from cdp.retrievers.export import require_onnx
 from cdp.retrievers.resolve import CARD, card_file, has_model, model_folder, training_result
-from cdp.services import naming
-from cdp.services.sharing import access, paths
+from cdp.services import access, naming, paths
 from cdp.training.card import FOLDER
 from cdp.training.plan import INCOMPLETE
 

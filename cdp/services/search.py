@@ -36,10 +36,8 @@ from cdp.evaluation import bm25
 from cdp.jobs import JobView
 from cdp.jobs.launchers import SPINS, python_path
 from cdp.retrievers import PRESETS
-from cdp.services import training
-from cdp.services.jobs import devices
-from cdp.services.results.errors import marked
-from cdp.services.sharing import access
+from cdp.services import access, devices, training
+from cdp.services.result_errors import marked
 from cdp.services.training import RetrieverChoice
 from cdp.serving.engine import (
     DEFAULT_K,

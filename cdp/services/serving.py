@@ -10,7 +10,7 @@ from cdp.base.config import TOKEN, ServingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
 from cdp.jobs.launchers import SPINS
-from cdp.services.sharing import access
+from cdp.services import access
 
 
 @access.runs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services.advice import decide
+from cdp.services import decide
 from cdp.ui.complexity import advice as complexity
 from cdp.ui.complexity import decision, trial
 from cdp.ui.complexity import distribution as cw_distribution

@@ -5,8 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import queries
-from cdp.services.queries import review
+from cdp.services import queries, review
 from cdp.ui.quality_diversity import measuring
 from cdp.ui.queries import incomplete
 from cdp.ui.review import filters, summary, workbench

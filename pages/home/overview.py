@@ -5,8 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, results
-from cdp.services.workspace import overview
+from cdp.services import corpora, overview, results
 from cdp.ui.complexity import decision
 from cdp.ui.home import guide, prune
 from cdp.ui.home import project as home_project

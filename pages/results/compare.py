@@ -5,9 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import results
-from cdp.services.results import means as result_means
-from cdp.services.results import runs
+from cdp.services import leaderboard as result_means
+from cdp.services import results, runs
 from cdp.ui.compare import comparison as compare
 from cdp.ui.compare import focus, leaderboard
 from cdp.ui.compare import queries as compare_queries

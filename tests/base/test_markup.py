@@ -14,9 +14,9 @@ from cdp.base.workspace import Workspace
 from cdp.charts import style
 from cdp.charts.results import ndcg_bars
 from cdp.charts.study import html
+from cdp.services import leaderboard as result_tables
 from cdp.services import results
-from cdp.services.results import tables as result_tables
-from cdp.services.results.formats import to_csv
+from cdp.services.result_formats import to_csv
 from cdp.studies.text import to_markdown
 from tests.services.support import evaluation
 from tests.studies.support import BENCHMARKS, study

@@ -11,10 +11,9 @@ from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import add_benchmark, describe, load_benchmark
 from cdp.complexity import count_content_words
 from cdp.evaluation.bm25 import evaluate_bm25, language_in
-from cdp.services import benchmarks
+from cdp.services import benchmarks, complexity
+from cdp.services import result_files as result_files
 from cdp.services import studies as service
-from cdp.services.advice import complexity
-from cdp.services.results import files as result_files
 from cdp.studies import StudyConfig
 from tests.benchmarks.folders import write_benchmark
 from tests.services.support import evaluation as ended

@@ -15,8 +15,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from cdp.base.workspace import Workspace
-from cdp.services import jobs, queries
-from cdp.services.workspace import demo
+from cdp.services import demo, jobs, queries
 from tests.conftest import RESTRICTIONS
 from tests.pages.support import ended_job, with_results
 from tests.support import REPOSITORY, free_port

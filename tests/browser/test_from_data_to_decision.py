@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from cdp.services import jobs, queries
-from cdp.services.advice import decide
+from cdp.services import decide, jobs, queries
 from tests.browser.conftest import Looker, Server
 from tests.jobs.support import until
 from tests.synthesis.server import KEY, MODEL, chat_server, document_of

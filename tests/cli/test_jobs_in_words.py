@@ -11,8 +11,7 @@ from cdp import cli
 from cdp.base.workspace import Workspace, append_jsonl
 from cdp.cli import display
 from cdp.jobs import JobView, State
-from cdp.services import jobs, queries
-from cdp.services.jobs import job_words
+from cdp.services import job_words, jobs, queries
 from tests.pages.support import ended_job
 
 

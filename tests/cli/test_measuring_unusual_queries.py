@@ -10,8 +10,7 @@ import pytest
 
 from cdp.base.workspace import Workspace
 from cdp.cli import main
-from cdp.services import corpora, queries
-from cdp.services.workspace import demo
+from cdp.services import corpora, demo, queries
 from tests.support import shared
 
 pytestmark = pytest.mark.slow

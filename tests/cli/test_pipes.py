@@ -14,7 +14,7 @@ import pytest
 
 from cdp import cli
 from cdp.base.workspace import Workspace
-from cdp.services.workspace import demo
+from cdp.services import demo
 from tests.cli.support import answer, refusal, run
 from tests.support import REPOSITORY
 

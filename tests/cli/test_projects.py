@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.services import projects
-from cdp.services.workspace import demo
+from cdp.services import demo, projects
 from tests.cli.support import answer, refusal, run
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.services.workspace import demo
+from cdp.services import demo
 from tests.cli.support import run
 
 pytestmark = pytest.mark.slow

@@ -13,8 +13,7 @@ import pytest
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.cli.declare import find
-from cdp.services import search
-from cdp.services.workspace import demo
+from cdp.services import demo, search
 from cdp.serving import engine
 from tests.cli.support import run
 

@@ -9,9 +9,7 @@ import pytest
 
 from cdp import cli
 from cdp.base.workspace import Workspace
-from cdp.services import queries
-from cdp.services.queries import synthesis
-from cdp.services.workspace import demo
+from cdp.services import demo, queries, synthesis
 from tests.cli.support import answer, refusal, run
 
 pytestmark = pytest.mark.slow

@@ -19,8 +19,7 @@ from cdp import catalog, jobs
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.services import queries, results, training
-from cdp.services.workspace import demo
+from cdp.services import demo, queries, results, training
 from tests.catalog.support import add_evaluation
 from tests.jobs.support import start
 

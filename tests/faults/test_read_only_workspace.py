@@ -11,8 +11,7 @@ import pytest
 
 from cdp.base.workspace import Workspace
 from cdp.cli import main
-from cdp.services import queries
-from cdp.services.workspace import demo
+from cdp.services import demo, queries
 from tests.catalog.support import add_evaluation
 from tests.jobs.support import start, until, until_state
 

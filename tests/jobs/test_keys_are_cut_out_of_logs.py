@@ -6,8 +6,7 @@ import pytest
 
 from cdp.base.redaction import CUT, redact
 from cdp.base.workspace import Workspace
-from cdp.services import jobs
-from cdp.services.jobs import job_words
+from cdp.services import job_words, jobs
 from tests.pages.support import ended_job
 
 KEYS = {

@@ -11,8 +11,8 @@ from cdp.base.errors import ConfigError
 from cdp.metrics import embedding_diversity, self_bleu
 from cdp.metrics.measures.embedding_diversity import document_diversities
 from cdp.metrics.tokens import HYPHENS, MARKS, TOKENISATIONS, WORDS, tokens
-from cdp.services.metrics import self_bleu_spread
-from cdp.services.metrics.self_bleu_spread import Spread, order_turns, spread
+from cdp.services import metrics
+from cdp.services.metrics import Spread, order_turns, spread
 from tests.metrics.nltks import sentence_bleu, wordpunct_tokenize
 
 HYPHENATED = [
@@ -48,7 +48,7 @@ def test_the_order_of_two_sets_turns_with_the_tokenisation() -> None:
     assert self_bleu(HYPHENATED, HYPHENS) < self_bleu(REPEATED, HYPHENS)
 
     def of(queries: list[str]) -> list[Spread]:
-        return [self_bleu_spread._of([queries], name) for name in TOKENISATIONS]
+        return [metrics._of([queries], name) for name in TOKENISATIONS]
 
     assert order_turns([of(HYPHENATED), of(REPEATED)])
     assert not order_turns([of(REPEATED), of(["same words here"] * 2)])
@@ -90,8 +90,7 @@ def test_the_spread_of_a_set_is_over_its_documents(filled_demo: tuple[object, st
 
 @pytest.fixture
 def filled_demo(workspace):  # type: ignore[no-untyped-def]
-    from cdp.services import queries
-    from cdp.services.workspace import demo
+    from cdp.services import demo, queries
 
     demo.load(workspace)
     return workspace, next(q.id for q in queries.list_query_sets(workspace) if q.method == "diverse")

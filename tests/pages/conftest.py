@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
-from cdp.services.workspace import demo
+from cdp.services import demo
 from tests.pages.opening import opened
 
 Open = Callable[..., AppTest]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.workspace import Workspace, append_jsonl, write_json
-from cdp.services.sharing.stored import JOBS
+from cdp.services.stored import JOBS
 
 STAMP = "2026-01-02T03:04:05+00:00"
 

@@ -10,9 +10,8 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
-from cdp.services import queries
-from cdp.services.sharing import modes
-from cdp.services.sharing.modes import Mode
+from cdp.services import modes, queries
+from cdp.services.modes import Mode
 from cdp.ui.shell import access
 from cdp.ui.shell.navigation import PAGES
 from tests.pages.conftest import Open

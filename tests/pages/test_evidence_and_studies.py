@@ -9,8 +9,7 @@ import pytest
 
 from cdp.base.workspace import Workspace, write_json
 from cdp.principle import tables
-from cdp.services import queries, studies
-from cdp.services.advice import published
+from cdp.services import complexity, queries, studies
 from cdp.studies import StudySource, conditions, records
 from cdp.studies.plan import counted
 from tests.pages.conftest import Open
@@ -71,7 +70,7 @@ def test_a_table_by_its_address(name: str, open_page: Open) -> None:
 @pytest.mark.soak
 def test_every_table_can_be_shown(open_page: Open) -> None:
     at = open_page("evidence")
-    for info in published.list_tables():
+    for info in complexity.list_tables():
         at.selectbox(key="choose_table").set_value(info["name"]).run()
         assert not at.exception, info["name"]
         assert info["about"] in words(at)
@@ -94,7 +93,7 @@ def test_own_results_stand_beside_where_the_condition_matches(filled: Workspace)
     evaluated(filled, "evaluation-2-base", "contriever", [0.4, 0.4], name="Contriever", benchmark="musique")
     evaluated(filled, "evaluation-3-else", "training-1-own", [0.1], name="own", benchmark="hotpotqa2")
     rows = tables.table("multihop_scaling").rows
-    own = published.own_scores(filled, rows)
+    own = complexity.own_scores(filled, rows)
     assert {(rows[i]["retriever"], rows[i]["dataset"], rows[i]["queries_per_doc"]) for i in own} == {
         ("Contriever", "hotpotqa", 5)
     }
@@ -102,7 +101,7 @@ def test_own_results_stand_beside_where_the_condition_matches(filled: Workspace)
     assert score.ndcg == pytest.approx(60.0)
     assert (score.benchmark, score.n_queries) == ("hotpotqa_sample", 2)
     untrained = tables.table("multihop_full").rows
-    assert {(untrained[i]["method"], untrained[i]["dataset"]) for i in published.own_scores(filled, untrained)} == {
+    assert {(untrained[i]["method"], untrained[i]["dataset"]) for i in complexity.own_scores(filled, untrained)} == {
         ("Pretrained", "musique"),
         ("Ours-diverse", "hotpotqa"),
     }
@@ -111,7 +110,7 @@ def test_own_results_stand_beside_where_the_condition_matches(filled: Workspace)
 def test_own_results_of_a_study_too(filled: Workspace, open_page: Open) -> None:
     finished_study(filled, retriever="contriever")
     rows = tables.table("multihop_scaling").rows
-    own = published.own_scores(filled, rows)
+    own = complexity.own_scores(filled, rows)
     assert {(rows[i]["dataset"], rows[i]["queries_per_doc"]) for i in own} == {("hotpotqa", 1), ("hotpotqa", 2)}
     at = open_page("evidence", table="multihop_scaling")
     at.segmented_control(key="evidence_view").set_value("One row per number").run()

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 from cdp.base.workspace import Workspace
 from cdp.charts.style import METHOD_COLOURS
 from cdp.services import corpora, queries, results
-from cdp.services.workspace.overview import summary
+from cdp.services.overview import summary
 from cdp.ui.compare import comparison as compare
 from cdp.ui.home import guide
 from cdp.ui.shell.navigation import PAGES

@@ -12,9 +12,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.locks import wait_for_lock
 from cdp.base.workspace import Workspace, append_jsonl, read_json, write_json
 from cdp.jobs.records import load_spec
-from cdp.services import jobs, queries
-from cdp.services.jobs import clone, job_words, live_metrics
-from cdp.services.sharing import stored
+from cdp.services import job_words, jobs, live_metrics, queries, stored
 from cdp.ui.shell.text import md
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job, evaluated, trained
@@ -207,9 +205,9 @@ def test_an_evaluation_is_cloned_in_place(open_page: Open, filled: Workspace) ->
 
 def test_changed_settings_are_checked_like_new_ones(filled: Workspace) -> None:
     trained(filled, "training-1", queries.list_query_sets(filled)[0].id, name="first", epochs=7)
-    assert clone.settings(filled, "training-1", {"epochs": "2"}).to_dict()["epochs"] == 2
+    assert jobs.settings(filled, "training-1", {"epochs": "2"}).to_dict()["epochs"] == 2
     with pytest.raises(Exception, match="at least 1"):
-        clone.settings(filled, "training-1", {"epochs": "0"})
+        jobs.settings(filled, "training-1", {"epochs": "0"})
 
 
 def metrics_file(folder: Path, n: int) -> Path:

@@ -10,10 +10,10 @@ import pytest
 from cdp.base.config import SynthesisConfig
 from cdp.base.workspace import Workspace
 from cdp.metrics import query_table
-from cdp.services import corpora, jobs, metrics, queries
+from cdp.services import corpora, jobs, metrics, queries, review
 from cdp.services.corpora import ReadOptions
 from cdp.services.metrics import AT_ONCE
-from cdp.services.queries import QuerySet, review
+from cdp.services.queries import QuerySet
 from tests.pages.conftest import Open
 
 pytestmark = pytest.mark.slow

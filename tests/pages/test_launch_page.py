@@ -11,9 +11,7 @@ from cdp import query_sets
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.corpus import load_documents
 from cdp.query_sets import QuerySet
-from cdp.services import queries, training
-from cdp.services.training import sweeps
-from cdp.services.workspace import demo
+from cdp.services import demo, queries, sweeps, training
 from cdp.ui.shell.text import JOINER
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job, trained

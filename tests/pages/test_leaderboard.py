@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.services import run_annotations
-from cdp.services.results import run_notes
+from cdp.services import run_annotations, run_notes
 from tests.services import test_board, test_runs
 from tests.services.support import evaluation
 from tests.services.test_runs import BEFORE, better, trained

@@ -9,8 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace, write_json
-from cdp.services import corpora, queries
-from cdp.services.queries import tuning
+from cdp.services import corpora, queries, tuning
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job
 from tests.pages.test_every_page_in_every_state import words

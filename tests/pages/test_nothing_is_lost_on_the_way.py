@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from cdp.base.workspace import Workspace
+from cdp.services import complexity as complexity_service
 from cdp.services import corpora, queries
-from cdp.services.advice import complexity as complexity_service
-from cdp.services.advice import pasted
 from cdp.ui.complexity import advice as complexity
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job
@@ -22,12 +21,12 @@ def test_pasted_queries_survive_a_reload(open_page: Open, filled: Workspace) -> 
     assert not at.exception
     name = at.query_params["pasted"]
     name = name if isinstance(name, str) else name[0]
-    assert pasted.load(filled, name) == TEXT
+    assert complexity_service.load(filled, name) == TEXT
     assert "treaty" not in str(at.query_params)  # the address holds a name, not the text
     again = open_page("complexity", pasted=name)  # another session: what a reload is
     assert again.segmented_control(key="target_source").value == "Pasted queries"
     assert again.text_area(key="target_text").value == TEXT
-    assert pasted.load(filled, "../../etc/passwd") == ""
+    assert complexity_service.load(filled, "../../etc/passwd") == ""
 
 
 def test_the_previews_endpoint_and_model_reach_the_whole_corpus(open_page: Open, filled: Workspace) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdp.base.workspace import FORMAT_FILE, Workspace, write_json
-from cdp.services.sharing import modes
+from cdp.services import modes
 from tests.pages.conftest import Open
 
 

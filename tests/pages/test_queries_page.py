@@ -10,8 +10,7 @@ import pytest
 from cdp import cli
 from cdp.base.config import SynthesisConfig
 from cdp.base.workspace import Workspace
-from cdp.services import jobs, queries
-from cdp.services.queries import synthesis
+from cdp.services import jobs, queries, synthesis
 from tests.pages.conftest import Open
 from tests.synthesis.server import KEY, MODEL, ChatServer, chat_server
 

@@ -6,8 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, queries
-from cdp.services.sharing import modes
+from cdp.services import corpora, modes, queries
 from cdp.ui.shell.access import allowed
 from cdp.ui.shell.navigation import PAGES
 from tests.pages.conftest import Open

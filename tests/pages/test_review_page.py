@@ -120,7 +120,7 @@ def test_quality_and_diversity_begins_with_what_is_usable(open_page: Open, fille
 
 
 def test_a_passage_is_marked_and_every_character_of_the_document_shows() -> None:
-    from cdp.services.queries.passages import passage_of
+    from cdp.services.queries import passage_of
 
     text = "First *line* here.\nSecond [one] costs $5 and $6. Third."
     passage = passage_of("what does the second one cost in dollars", text)

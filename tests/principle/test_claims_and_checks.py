@@ -12,7 +12,7 @@ import scipy
 from cdp.principle import differences
 from cdp.principle.claims import PER_DOCS, checks, claims, held, limits
 from cdp.principle.tables import datasets, notes, results, table
-from cdp.services.advice.published import NOTES_ON, notes_on
+from cdp.services.complexity import NOTES_ON, notes_on
 from cdp.studies import read_plan
 from tests.support import shared
 

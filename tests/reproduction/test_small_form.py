@@ -15,7 +15,6 @@ from cdp import jobs
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, write_json
 from cdp.services import studies
-from cdp.services.studies import planned_sources
 from reproduction import document, full, prepare, runs, stages
 from tests.jobs.support import start, until_state, until_step
 from tests.support import REPOSITORY
@@ -27,7 +26,7 @@ def run_in_process(workspace: Workspace, stage: stages.Stage) -> None:
 
     changes = {**stage.changes, "name": stage.plan, "seeds": "0, 1"}
     config = studies.read_plan(stage.plan, changes)
-    sources, missing = planned_sources.sources(workspace, config)
+    sources, missing = studies.sources(workspace, config)
     assert not missing
     folder = workspace.job("study-20260102-030405-0000-small")
     spec = {

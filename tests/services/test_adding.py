@@ -22,10 +22,8 @@ from cdp.base.workspace import SHIPPED_DATA, Workspace
 from cdp.benchmarks import load_benchmark
 from cdp.benchmarks.manifests import read as read_manifest
 from cdp.corpus import ReadOptions, iter_documents
-from cdp.services import projects
-from cdp.services.projects import adding, receiving
-from cdp.services.projects.adding import Added
-from cdp.services.projects.questions import AddOptions
+from cdp.services import adding, projects
+from cdp.services.adding import Added, AddOptions
 from tests.cli.support import run as cli
 from tests.strategies import ODD, SCRIPTS
 
@@ -159,7 +157,7 @@ MIXED = {
 
 
 def test_a_folder_of_mixed_files_is_one_corpus_with_its_questions_and_what_was_skipped(workspace: Workspace) -> None:
-    with receiving.received(workspace, uploaded(MIXED)) as (documents, asked):
+    with adding.received(workspace, uploaded(MIXED)) as (documents, asked):
         assert asked is not None
         assert documents.resolve().is_relative_to(workspace.uploads.resolve())
         assert any("manual.pdf" in note for note in adding.examine(workspace, documents).documents.notes)
@@ -181,7 +179,7 @@ def test_a_folder_with_a_benchmark_in_it_is_that_benchmark_whatever_lies_beside_
     files = {f"mine/data/{name}": (demo / name).read_bytes() for name in ("corpus.jsonl", "queries.jsonl")}
     files[f"mine/{judgments}"] = (demo / "qrels" / "test.tsv").read_bytes()
     files |= {"mine/data/LICENSE.txt": b"Free.", "mine/read me.pdf": b"%PDF", "mine/plots/run.txt": b"1"}
-    with receiving.received(workspace, uploaded(files)) as (documents, _):
+    with adding.received(workspace, uploaded(files)) as (documents, _):
         assert adding.examine(workspace, documents).splits == ("dev",)
         added = adding.add(workspace, documents, name="Mine")
     assert added.benchmark is not None

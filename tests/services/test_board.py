@@ -12,9 +12,8 @@ import pytest
 from cdp import catalog
 from cdp.base.errors import ConfigError, WorkspaceError
 from cdp.base.workspace import Workspace, write_json
-from cdp.services import projects, results, run_annotations
-from cdp.services.results import board as boards
-from cdp.services.results import run_notes, runs
+from cdp.services import leaderboard as boards
+from cdp.services import projects, results, run_annotations, run_notes, runs
 from tests.cli.support import answer
 from tests.services import test_runs
 from tests.services.support import evaluation

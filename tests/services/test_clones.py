@@ -7,10 +7,7 @@ import pytest
 from cdp.base.config import FilterConfig, IndexConfig, RoundTripConfig
 from cdp.base.workspace import Workspace
 from cdp.jobs import stop, wait
-from cdp.services import queries, search
-from cdp.services.jobs import clone
-from cdp.services.queries import filtering
-from cdp.services.workspace import demo
+from cdp.services import demo, jobs, queries, search
 from cdp.ui.jobs.clone import HERE, PAGES
 
 pytestmark = pytest.mark.slow
@@ -21,8 +18,8 @@ def test_measuring_filtering_and_indexing_can_be_run_again(workspace: Workspace)
     demo.load(workspace)
     query_set = queries.list_query_sets(workspace)[0].id
     started = {
-        filtering.start_filter(workspace, FilterConfig(query_set=query_set, usable=True)): {"round_trip_rank": "20"},
-        filtering.start_round_trip(workspace, query_set): {},
+        queries.start_filter(workspace, FilterConfig(query_set=query_set, usable=True)): {"round_trip_rank": "20"},
+        queries.start_round_trip(workspace, query_set): {},
         search.start_index(workspace, IndexConfig(retriever="bm25", collection="demo")): {
             "collection": "benchmark:demo"
         },
@@ -30,13 +27,13 @@ def test_measuring_filtering_and_indexing_can_be_run_again(workspace: Workspace)
     for job, changes in started.items():
         stop(workspace, job, at_once=True)
         wait(workspace, job, lambda view: None)
-        again = clone.start(workspace, job, changes)
+        again = jobs.start(workspace, job, changes)
         assert again != job
-        config = clone.settings(workspace, again)
+        config = jobs.settings(workspace, again)
         assert isinstance(config, FilterConfig | RoundTripConfig | IndexConfig)
         assert {name: str(getattr(config, name)) for name in changes} == changes
         stop(workspace, again, at_once=True)
 
 
 def test_every_kind_that_can_be_cloned_has_its_button() -> None:
-    assert {*clone.CONFIGS} - {*PAGES, *HERE} == {"download"}, "Benchmarks starts those"
+    assert {*jobs.CONFIGS} - {*PAGES, *HERE} == {"download"}, "Benchmarks starts those"

@@ -8,11 +8,10 @@ from cdp import jobs
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.jobs import place
-from cdp.services import clusters
+from cdp.services import clusters, modes, stored
+from cdp.services import clusters as rule
 from cdp.services import jobs as service
-from cdp.services.sharing import clusters as rule
-from cdp.services.sharing import modes, stored
-from cdp.services.sharing.modes import NotAllowedError, ReadOnlyError
+from cdp.services.modes import NotAllowedError, ReadOnlyError
 from tests.jobs.support import start, until_state
 
 STRANGE = "http://strange:8265"
@@ -22,7 +21,7 @@ OWN, LISTED = "http://own:8265", "http://listed:8265"
 @pytest.fixture
 def named(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     place.set_for_workspace(workspace, OWN)
-    monkeypatch.setenv(rule.ALLOWED, f" {LISTED}/ , ")
+    monkeypatch.setenv(rule.CLUSTERS, f" {LISTED}/ , ")
     return workspace
 
 
@@ -45,7 +44,7 @@ def test_others_take_those_that_the_operator_named(named: Workspace, sign_in: bo
     for service_call in (clusters.look, clusters.use):
         with pytest.raises(NotAllowedError, match="may not be given to the cluster"):
             service_call(named, STRANGE)
-    with pytest.raises(NotAllowedError, match=rule.ALLOWED), clusters.chosen(named, STRANGE):
+    with pytest.raises(NotAllowedError, match=rule.CLUSTERS), clusters.chosen(named, STRANGE):
         pytest.fail("it was chosen")
     assert place.current(named) == OWN
 
@@ -89,6 +88,6 @@ def test_a_resume_does_not_follow_a_strangers_job_to_its_cluster(
 
 
 def test_a_misspelt_list_of_clusters_is_told_by_its_name(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(rule.ALLOWED, "http://one:8265,two:8265")
+    monkeypatch.setenv(rule.CLUSTERS, "http://one:8265,two:8265")
     with pytest.raises(CdpError, match="CDP_ALLOWED_CLUSTERS: 'two:8265' is not the address"):
         clusters.named(workspace)

@@ -15,10 +15,10 @@ from cdp import benchmarks, query_sets
 from cdp.base.workspace import Workspace, write_json
 from cdp.corpus import read_documents, store
 from cdp.query_sets import QuerySet
-from cdp.services.advice import complexity, decide, measured, template_queries
-from cdp.services.advice.answer import Answer, answer_of
-from cdp.services.queries.writers import Writer
+from cdp.services import complexity, decide, measured
+from cdp.services.answer import Answer, answer_of
 from cdp.services.studies import StudyConfig
+from cdp.services.synthesis import Writer
 from cdp.studies import StudySource, conditions, records
 from cdp.studies.plan import counted
 from tests.pages.support import ended_job
@@ -235,11 +235,11 @@ def test_queries_of_the_template_generator_are_named(
     workspace: Workspace, task: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_study(workspace, sets_of(task), diverse_helps)
-    assert template_queries.BY_TEMPLATE not in decide.of_benchmark(workspace, task["corpus"], "tales").remarks
+    assert measured.BY_TEMPLATE not in decide.of_benchmark(workspace, task["corpus"], "tales").remarks
     load = query_sets.load
     written = {"generator": "template"}
-    monkeypatch.setattr(template_queries.query_sets, "load", lambda *of: replace(load(*of), **written))
-    assert template_queries.BY_TEMPLATE in decide.of_benchmark(workspace, task["corpus"], "tales").remarks
+    monkeypatch.setattr(measured.query_sets, "load", lambda *of: replace(load(*of), **written))
+    assert measured.BY_TEMPLATE in decide.of_benchmark(workspace, task["corpus"], "tales").remarks
 
 
 def test_no_gain_over_one_query_is_one_query() -> None:

@@ -6,11 +6,8 @@ import pytest
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.workspace import Workspace
-from cdp.services import studies
-from cdp.services.advice import complexity, decisions
-from cdp.services.queries import synthesis
-from cdp.services.queries.writers import Writer
-from cdp.services.workspace import demo
+from cdp.services import complexity, decisions, demo, studies, synthesis
+from cdp.services.synthesis import Writer
 
 
 @pytest.fixture

@@ -12,9 +12,7 @@ from cdp import jobs
 from cdp.base.config import EvaluationConfig, TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
-from cdp.services import evaluation, queries, training
-from cdp.services.jobs import devices
-from cdp.services.workspace import demo
+from cdp.services import demo, devices, evaluation, queries, training
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,7 @@ import pytest
 
 from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, queries
-from cdp.services.queries import synthesis
+from cdp.services import corpora, queries, synthesis
 
 DOCUMENT = {"_id": "1", "text": "Salt keeps food."}
 

@@ -18,13 +18,9 @@ from cdp.base.config import PromptTuningConfig, SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError, ProviderError
 from cdp.base.workspace import Workspace
 from cdp.llm.address import OPENAI_URL
-from cdp.services import corpora, jobs, queries, studies
-from cdp.services.jobs import clone
-from cdp.services.queries import tuning
-from cdp.services.sharing import endpoints, modes
-from cdp.services.sharing.modes import NotAllowedError
+from cdp.services import corpora, demo, endpoints, jobs, modes, queries, studies, tuning
+from cdp.services.modes import NotAllowedError
 from cdp.services.studies import StudyConfig
-from cdp.services.workspace import demo
 
 SERVERS = "sk-servers-own-0123456789"
 TYPED = "sk-typed-by-a-visitor-01"
@@ -271,4 +267,4 @@ def test_a_clone_is_checked_as_a_new_job_is(workspace: Workspace, listener: List
     room.wait(workspace, job, timeout_s=SECONDS)
     modes.in_dashboard(shared=True)
     with pytest.raises(NotAllowedError):
-        clone.start(workspace, job, {"generator": "openai", "base_url": listener.url}, api_key=TYPED)
+        jobs.start(workspace, job, {"generator": "openai", "base_url": listener.url}, api_key=TYPED)

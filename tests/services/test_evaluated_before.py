@@ -11,7 +11,7 @@ from cdp.base.workspace import Workspace
 from cdp.retrievers.encode import HALF_PRECISION
 from cdp.services import benchmarks, jobs, results
 from cdp.services import evaluation as service
-from cdp.services.results import tables as result_tables
+from cdp.services import leaderboard as result_tables
 from tests.benchmarks.folders import QRELS, write_benchmark
 from tests.services.support import evaluation
 

@@ -14,9 +14,7 @@ from cdp.base.workspace import Workspace, append_jsonl, write_json
 from cdp.corpus import read_documents, store
 from cdp.jobs import list_jobs, stop, wait
 from cdp.query_sets import QuerySet
-from cdp.services import completeness, queries, studies, training
-from cdp.services.jobs import clone
-from cdp.services.training import sweeps
+from cdp.services import completeness, jobs, queries, studies, sweeps, training
 from cdp.studies import StudyConfig
 
 JOB = "synthesis-20260101-000000-abcd-lost"
@@ -89,7 +87,7 @@ def test_no_door_to_training_takes_it_unasked(workspace: Workspace, torn: QueryS
             "config": config.to_dict(), "launcher": "python", "device": {"kind": "light"}, "inputs": {}}  # fmt: skip
     write_json(workspace.job("train-1") / "spec.json", spec)
     with pytest.raises(ConfigError, match=refused):
-        clone.start(workspace, "train-1")
+        jobs.start(workspace, "train-1")
     with pytest.raises(ConfigError, match=refused):
         sweeps.start(workspace, config.replace(benchmark=mini), [1e-3, 1e-4])
     assert [job.id for job in list_jobs(workspace, ["training"])] == ["train-1"]

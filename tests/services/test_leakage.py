@@ -16,10 +16,7 @@ from cdp.corpus import read_documents, store
 from cdp.jobs import list_jobs, stop, wait
 from cdp.query_sets import ImportOptions
 from cdp.retrievers import leakage as room
-from cdp.services import studies, training
-from cdp.services.jobs import clone
-from cdp.services.results import evaluated
-from cdp.services.training import leakage, sweeps
+from cdp.services import evaluated, jobs, leakage, studies, sweeps, training
 from cdp.studies import StudyConfig
 from tests.benchmarks.folders import write_benchmark
 from tests.services.support import evaluation
@@ -74,7 +71,7 @@ def test_training_on_judged_queries_is_refused_at_every_door(workspace: Workspac
             "device": {"kind": "light"}, "inputs": {}}  # fmt: skip
     write_json(workspace.job("train-1") / "spec.json", spec)
     with pytest.raises(ConfigError, match=refused):
-        clone.start(workspace, "train-1")
+        jobs.start(workspace, "train-1")
     assert [job.id for job in list_jobs(workspace)] == ["train-1"]
 
 

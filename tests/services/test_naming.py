@@ -9,9 +9,7 @@ import pytest
 from cdp.base.config import EvaluationConfig, ServingConfig, TrainingConfig
 from cdp.base.errors import CdpError, ConfigError, NotFoundError
 from cdp.base.workspace import Workspace, write_json
-from cdp.services import evaluation, models, naming
-from cdp.services.results import run_notes
-from cdp.services.sharing import access
+from cdp.services import access, evaluation, models, naming, run_notes
 
 
 def trained(workspace: Workspace, job: str, name: str, *, model: bool = True) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.services.advice.published import is_dataset
+from cdp.services.complexity import is_dataset
 
 
 @pytest.mark.parametrize(

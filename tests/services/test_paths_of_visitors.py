@@ -14,15 +14,26 @@ import pytest
 from cdp.base.config import DownloadConfig, EvaluationConfig, MetricsConfig, SynthesisConfig, TrainingConfig
 from cdp.base.errors import CdpError, InputError
 from cdp.base.workspace import Workspace
-from cdp.services import benchmarks, corpora, evaluation, metrics, queries, studies, training
-from cdp.services.advice import complexity, target_queries
-from cdp.services.queries import synthesis, tuning
-from cdp.services.results import files as result_files
-from cdp.services.sharing import access, modes, paths
-from cdp.services.sharing.modes import NotAllowedError
+from cdp.services import (
+    access,
+    benchmarks,
+    complexity,
+    corpora,
+    demo,
+    evaluation,
+    metrics,
+    modes,
+    paths,
+    queries,
+    studies,
+    sweeps,
+    synthesis,
+    training,
+    tuning,
+)
+from cdp.services import result_files as result_files
+from cdp.services.modes import NotAllowedError
 from cdp.services.studies import StudyConfig
-from cdp.services.training import sweeps
-from cdp.services.workspace import demo
 from tests.support import REPOSITORY
 
 SECRET = '{"_id": "1", "text": "CDP_API_KEY=sk-very-secret-0123456789"}\n'
@@ -256,7 +267,7 @@ def asked(workspace: Workspace, path: str) -> dict[str, Callable[[], Any]]:
             workspace, "demo", corpora.page(workspace, "demo", 0, 1)[0].id, generator="transformers", model=path
         ),
         "tuning.read_prompts": lambda: tuning.read_prompts([path]),
-        "target_queries.read_queries": lambda: target_queries.read_queries(path),
+        "target_queries.read_queries": lambda: complexity.read_queries(path),
     }
 
 

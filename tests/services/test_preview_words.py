@@ -10,8 +10,8 @@ import pytest
 from cdp.base.config import PromptTuningConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, queries
-from cdp.services.queries import Preview, preview_words
+from cdp.services import corpora, queries, synthesis
+from cdp.services.queries import Preview
 from cdp.studies.prompts import candidates_of
 
 ROWS = {
@@ -35,18 +35,18 @@ def preview(workspace: Workspace, corpus: str, document: str, method: str) -> Pr
 def test_the_template_generators_limits_are_said(workspace: Workspace, corpus: str) -> None:
     assert preview(workspace, corpus, "english", "diverse").problems == []
     sap = preview(workspace, corpus, "english", "sap")
-    assert sap.problems == [preview_words.IGNORES_PROMPT]
+    assert sap.problems == [synthesis.IGNORES_PROMPT]
     assert sap.queries == preview(workspace, corpus, "english", "diverse").queries
-    assert preview_words.NOT_ENGLISH in preview(workspace, corpus, "chinese", "paraphrase").problems
+    assert synthesis.NOT_ENGLISH in preview(workspace, corpus, "chinese", "paraphrase").problems
     nothing = preview(workspace, corpus, "none", "diverse")
     assert nothing.queries == []
-    assert nothing.problems == [preview_words.NO_WORDS]
+    assert nothing.problems == [synthesis.NO_WORDS]
 
 
 def test_problems_are_said_in_words() -> None:
-    assert preview_words.problem("too_few", 1) == "1 query fewer than asked for"
-    assert preview_words.problem("duplicate", 2) == "2 queries repeated others and were left out"
-    assert preview_words.problem("something_new", 3) == "something new: 3"
+    assert synthesis.problem("too_few", 1) == "1 query fewer than asked for"
+    assert synthesis.problem("duplicate", 2) == "2 queries repeated others and were left out"
+    assert synthesis.problem("something_new", 3) == "something new: 3"
 
 
 @pytest.mark.parametrize("methods", ["diverse,sap", "sap,drama", "diverse,paraphrase,inpars_gbq"])
@@ -58,4 +58,4 @@ def test_prompts_are_not_compared_where_none_is_read(methods: str) -> None:
 
 def test_a_query_that_is_none_is_named_with_its_reason() -> None:
     queries = ["who built the tower", "As an AI language model, I cannot help with that."]
-    assert preview_words.flagged(queries, "The tower was built by the sea.", "") == ["query 2 is no query (refusal)"]
+    assert synthesis.flagged(queries, "The tower was built by the sea.", "") == ["query 2 is no query (refusal)"]

@@ -8,8 +8,7 @@ import pytest
 
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.workspace import Workspace
-from cdp.services import benchmarks, corpora, jobs, projects, queries, results
-from cdp.services.workspace import demo
+from cdp.services import benchmarks, corpora, demo, jobs, projects, queries, results
 from tests.pages.support import evaluated, trained
 from tests.services.support import evaluation
 

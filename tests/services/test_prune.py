@@ -9,8 +9,7 @@ import pytest
 from cdp import catalog
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, write_json
-from cdp.services import corpora
-from cdp.services.workspace import prune
+from cdp.services import corpora, prune
 from tests.catalog.support import add_evaluation, add_job
 
 

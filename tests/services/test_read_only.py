@@ -11,85 +11,111 @@ from pathlib import Path
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, jobs
-from cdp.services.sharing import access, modes
-from cdp.services.sharing.modes import Action
-from cdp.services.workspace import demo
+from cdp.services import access, corpora, demo, jobs, modes
+from cdp.services.modes import Action
 from tests.support import REPOSITORY
 
 SERVICES = REPOSITORY / "cdp" / "services"
-RULES = {"sharing.access", "sharing.clusters", "sharing.endpoints", "sharing.modes", "sharing.paths", "sharing.stored"}
+RULES = {"access", "endpoints", "modes", "paths", "stored"}
 """The modules that hold the rule itself."""
 
 READING = {
-    "workspace.prune": {"prunable"},
-    "clusters": {"chosen", "look", "named", "setting", "trouble"},
-    "jobs.devices": {"request"},
     "benchmarks": {"is_several", "list_own", "list_registry", "scores", "show"},
-    "jobs.clone": {"prefill", "settings"},
-    "commands": {"changed", "settings"},
-    "advice.complexity": {"profile_benchmark", "profile_query_set"},
+    "clusters": {"check_cluster", "check_resume_on", "chosen", "look", "named", "setting", "trouble"},
+    "commands": {"changed"},
     "completeness": {"check", "list_incomplete", "require", "with_counts"},
+    "complexity": {"load", "own_scores", "profile_benchmark", "profile_query_set"},
     "corpora": {"document", "failed", "mean_characters", "page"},
-    "advice.decisions": {"decide"},
-    "workspace.doctor": {"check"},
-    "results.evaluated": {
-        "file_of_run", "find", "folder", "judgments", "passages", "queries", "record", "relevant_from", "remarks",
-        "retrieved", "texts",
+    "decide": {"decide", "of_benchmark", "of_task"},
+    "decisions": {"decide", "list_options"},
+    "demo": {"corpus"},
+    "devices": {"request"},
+    "doctor": {"check"},
+    "evaluated": {
+        "file_of_run",
+        "find",
+        "folder",
+        "judgments",
+        "passages",
+        "queries",
+        "record",
+        "relevant_from",
+        "remarks",
+        "retrieved",
+        "texts",
     },
     "evaluation": {"checked", "judged_on", "without_bm25"},
-    "jobs.in_use": {"check_unused", "jobs_that_need", "set_of"},
+    "in_use": {"check_unused", "jobs_that_need", "set_of"},
     "jobs": {
+        "curve",
         "failed",
-        "curve", "follow", "latest", "log", "missing_secrets", "outcome", "outside", "search_log", "show",
-        "sizes", "wait",
+        "follow",
+        "latest",
+        "log",
+        "missing_secrets",
+        "outcome",
+        "outside",
+        "prefill",
+        "search_log",
+        "settings",
+        "show",
+        "sizes",
+        "wait",
+    },
+    "judged": {"candidates", "judgments", "list_benchmarks", "list_queries"},
+    "leaderboard": {"board", "remarks"},
+    "leakage": {"among", "find_leaks"},
+    "measured": {"corpora_of", "corpus_of_sources", "list_measured", "remarks"},
+    "metrics": {
+        "document_queries",
+        "list_documents",
+        "measuring",
+        "paired",
+        "per_document",
+        "quick",
+        "quick_at_once",
+        "results",
+        "spread",
     },
     "models": {"list_models", "show"},
-    "metrics": {"measuring", "paired", "per_document", "quick", "quick_at_once", "results"},
-    "workspace.overview": {"summary"},
-    "advice.published": {"own_scores"},
-    "queries": {"failures", "list_query_sets", "page", "preview", "show"},
-    "metrics.query_pairs": {"document_queries", "list_documents"},
-    "results.errors": {"analyse"},
-    "results.files": {"available", "content"},
-    "results.seeds": {"settings_of"},
-    "results.differing": {"settings_of", "differing"},
-    "results.board": {"board"},
-    "run_annotations": {"file_of", "load"},
     "naming": {"retriever", "training"},
-    "results.tables": {"remarks"},
-    "training.leakage": {"among", "find_leaks"},
-    "advice.pasted": {"load"},
-    "results.runs": {"described", "source"},
+    "overview": {"server", "summary"},
+    "projects": {"default", "list_projects", "members", "missing", "project_of", "projects_of", "resolve"},
+    "prune": {"prunable"},
+    "queries": {
+        "checked",
+        "failures",
+        "list_query_sets",
+        "made_from",
+        "measuring",
+        "page",
+        "preview",
+        "round_trips",
+        "show",
+    },
+    "result_errors": {"analyse"},
+    "result_files": {"available", "content"},
     "results": {"compare", "list_evaluations", "list_results", "per_query"},
-    "metrics.self_bleu_spread": {"spread"},
-    "search": {"indexing", "is_running", "list_retrievers", "snippet", "status"},
-    "judged": {"candidates", "judgments", "list_benchmarks", "list_queries"},
-    "studies": {"list_studies", "report", "speeds", "to_yaml"},
-    "studies.filtered": {"source_of"},
-    "studies.judged": {"facts", "judged_by", "leaks"},
-    "studies.planned_sources": {"sources", "synthesis_of"},
-    "studies.trial": {"at_work", "command", "last_generator", "running", "trouble"},
-    "advice.decide": {"decide", "of_benchmark", "of_task"},
-    "advice.measured": {"list_measured"},
-    "advice.several_corpora": {"corpora_of", "corpus_of_sources"},
-    "advice.template_queries": {"remarks"},
-    "advice.options": {"list_options"},
-    "queries.filtering": {"checked", "made_from", "measuring", "round_trips"},
-    "queries.review": {"chosen", "decisions", "document", "table", "usability", "whole_table"},
-    "studies.study_reuse": {"reused"},
-    "training.sweeps": {"grid_for", "list_sweeps", "report", "resolve_sweep"},
-    "queries.writers": {"siblings", "writer"},
-    "queries.synthesis": {"bill", "bill_of_job"},
+    "review": {"chosen", "decisions", "document", "table", "usability", "whole_table"},
+    "run_annotations": {"file_of", "load"},
+    "runs": {"described", "source"},
+    "search": {"indexing", "is_running", "list_retrievers", "status"},
+    "seeds": {"differing", "settings_of", "settings_of_row"},
+    "studies": {"list_studies", "report", "reused", "source_of", "sources_of", "speeds", "synthesis_of", "to_yaml"},
+    "sweeps": {"grid_for", "list_sweeps", "report", "resolve_sweep"},
+    "synthesis": {"bill", "bill_of_job", "siblings", "writer"},
     "training": {
-        "defaults", "list_retrievers", "pairs_to_split", "possible_splits", "query_counts", "reasoned_sets",
+        "defaults",
+        "list_retrievers",
+        "pairs_to_split",
+        "possible_splits",
+        "query_counts",
+        "reasoned_sets",
         "trained_on",
     },
-    "queries.tuning": {"finished", "list_tunings", "result"},
-    "workspace.dashboard": {"server"},
-    "workspace.demo": {"corpus"},
-    "projects": {"default", "list_projects", "members", "missing", "project_of", "projects_of", "resolve"},
-}  # fmt: skip
+    "trial": {"at_work", "command", "facts", "judged_by", "last_generator", "leaks", "running", "trouble"},
+    "tuning": {"finished", "list_tunings", "result"},
+}
 """Services that take a workspace and change nothing that somebody made. Whoever adds a service decides: here, or a mark
 of ``access``."""
 
@@ -125,11 +151,11 @@ def dashboard(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_there_are_services_to_ask() -> None:
-    assert {("corpora", "add"), ("training", "start"), ("jobs", "stop"), ("workspace.demo", "load")} <= set(CHANGING)
+    assert {("corpora", "add"), ("training", "start"), ("jobs", "stop"), ("demo", "load")} <= set(CHANGING)
     assert {
-        ("queries.tuning", "override"),
-        ("queries.synthesis", "export"),
-        ("queries.synthesis", "save_prices"),
+        ("tuning", "override"),
+        ("synthesis", "export"),
+        ("synthesis", "save_prices"),
     } <= set(CHANGING)
 
 

@@ -14,9 +14,9 @@ from cdp.base.workspace import Workspace, new_id, write_json
 from cdp.benchmarks.benchmark import load_benchmark
 from cdp.evaluation.evaluate import in_trec_order, judge
 from cdp.evaluation.results import write_run
+from cdp.services import result_errors as result_errors
+from cdp.services import result_files as result_files
 from cdp.services import results
-from cdp.services.results import errors as result_errors
-from cdp.services.results import files as result_files
 from cdp.ui.compare.errors import underlined
 
 pytestmark = pytest.mark.slow

@@ -13,9 +13,9 @@ from cdp.base.errors import ConfigError
 from cdp.base.statistics import holm, paired_test, two_level_test
 from cdp.base.workspace import Workspace, write_json
 from cdp.cli import display
+from cdp.services import leaderboard as result_means
+from cdp.services import leaderboard as result_tables
 from cdp.services import results
-from cdp.services.results import means as result_means
-from cdp.services.results import tables as result_tables
 from tests.services.support import evaluation
 
 pytestmark = pytest.mark.slow

@@ -23,9 +23,8 @@ from cdp.base.workspace import Workspace, read_json, read_json_or_none, write_js
 from cdp.evaluation import foreign
 from cdp.evaluation.foreign import our_name, their_name
 from cdp.evaluation.measures import REPORTED
-from cdp.services import results
-from cdp.services.results import evaluated
-from cdp.services.results import files as result_files
+from cdp.services import evaluated, results
+from cdp.services import result_files as result_files
 from tests.cli.support import refusal, run
 from tests.support import work
 

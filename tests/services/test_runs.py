@@ -12,10 +12,9 @@ from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.workspace import Workspace, write_json
 from cdp.corpus import read_documents, store
-from cdp.services import results
+from cdp.services import leaderboard as result_tables
+from cdp.services import results, runs
 from cdp.services import training as service
-from cdp.services.results import runs
-from cdp.services.results import tables as result_tables
 from tests.services.support import evaluation
 
 BEFORE = {f"q{i}": 0.2 + 0.01 * (i % 9) for i in range(40)}

@@ -9,9 +9,7 @@ import pytest
 from cdp.base.config import IndexConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace
-from cdp.services import search
-from cdp.services.sharing import modes
-from cdp.services.workspace import demo
+from cdp.services import demo, modes, search
 from tests.pages.support import ended_job
 
 pytestmark = pytest.mark.slow  # a first search loads the stemmer's library for a second

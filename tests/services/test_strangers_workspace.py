@@ -14,10 +14,8 @@ import pytest
 
 from cdp import jobs as room
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.services import jobs
-from cdp.services.jobs import clone
-from cdp.services.sharing import modes
-from cdp.services.sharing.modes import NotAllowedError
+from cdp.services import jobs, modes
+from cdp.services.modes import NotAllowedError
 from tests.cli.support import run
 from tests.jobs.support import until
 from tests.services.test_endpoints_of_visitors import Listener, listening
@@ -130,7 +128,7 @@ def test_no_setting_leads_out_of_the_workspace(workspace: Workspace, private: Pa
     assert f"setting {setting!r} names" in told
     assert told.count("\n") == 1
     left_alone(workspace, job_id)
-    if kind in clone.CONFIGS:
+    if kind in jobs.CONFIGS:
         assert f"setting {setting!r}" in run("jobs", "clone", job_id, code=2).stderr
         left_alone(workspace, job_id)
 
@@ -150,12 +148,12 @@ def test_who_names_the_folder_again_may_use_it(
     run("jobs", "resume", job_id, "--allow", str(private), "--wait")
     assert jobs.outcome(workspace, job_id)["ndcg@10"] == 100
     monkeypatch.setenv("CDP_ALLOWED_FOLDERS", str(private.parent))
-    assert clone.settings(workspace, job_id).to_dict()["benchmark"] == str(private)
+    assert jobs.settings(workspace, job_id).to_dict()["benchmark"] == str(private)
     monkeypatch.delenv("CDP_ALLOWED_FOLDERS")
-    assert clone.settings(workspace, job_id, {"benchmark": str(private)}).to_dict()["retriever"] == "bm25"
+    assert jobs.settings(workspace, job_id, {"benchmark": str(private)}).to_dict()["retriever"] == "bm25"
     modes.in_dashboard(shared=True)  # visitors decide nothing about the server's files
     with pytest.raises(NotAllowedError, match="benchmark"):
-        clone.settings(workspace, job_id, allow=[str(private)])
+        jobs.settings(workspace, job_id, allow=[str(private)])
 
 
 def test_documents_and_key_go_to_no_address_of_the_strangers(

@@ -8,7 +8,7 @@ import io
 import pytest
 
 from cdp.base.errors import ConfigError
-from cdp.services.results.formats import Table, comparison_table
+from cdp.services.result_formats import Table, comparison_table
 
 GROUPS = {"Multi-hop": ["hotpotqa", "musique", "2wiki"], "Other": ["scifact"]}
 VALUES = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.services.sharing import modes
-from cdp.services.sharing.modes import ABOUT, TABLE, Action, Mode, NotAllowedError, ReadOnlyError
+from cdp.services import modes
+from cdp.services.modes import ABOUT, TABLE, Action, Mode, NotAllowedError, ReadOnlyError
 from cdp.ui.shell import access
 from tests.support import REPOSITORY
 

@@ -8,8 +8,8 @@ import pytest
 
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
-from cdp.services.advice import complexity
-from cdp.services.advice.target_queries import read_queries
+from cdp.services import complexity
+from cdp.services.complexity import read_queries
 
 TWO = ["Who built the castle?", "Où coule la rivière ?"]
 LINES = "\n".join(TWO) + "\n"

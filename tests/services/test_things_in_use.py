@@ -13,9 +13,8 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
 from cdp.corpus import CorpusManifest
-from cdp.services import benchmarks, corpora, queries
+from cdp.services import benchmarks, corpora, demo, queries
 from cdp.services import jobs as service
-from cdp.services.workspace import demo
 from cdp.synthesis.work import query_set_id
 from tests.jobs.support import until_state
 

@@ -13,9 +13,7 @@ from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import load_benchmark, resolve_benchmark
 from cdp.corpus import CorpusManifest, read_documents, store
 from cdp.corpus.documents import permutation
-from cdp.services import jobs, projects
-from cdp.services.studies import judged, trial
-from cdp.services.workspace import demo
+from cdp.services import demo, jobs, projects, trial
 from cdp.studies import records
 from cdp.studies.trial import TrialConfig
 from tests.services.test_decide import diverse_helps, run_study, sets_of, task
@@ -105,7 +103,7 @@ def test_peoples_queries_are_split_off_where_nothing_is_judged(workspace: Worksp
     assert (planned.judged.kind, planned.judged.n_queries, planned.judged.there) == ("human", 60, False)
     assert "Do not train on them later" in planned.judged.notes[0]
     assert not (workspace.benchmarks / planned.judged.benchmark).exists(), "a plan makes nothing"
-    name = judged.make(workspace, manifest, planned.judged)
+    name = trial.make(workspace, manifest, planned.judged)
     made = load_benchmark(resolve_benchmark(name, workspace), "dev")
     assert (made.n_queries, made.n_documents) == (60, 60)
     assert all(made.qrels[query] for query in made.query_ids)
@@ -121,10 +119,10 @@ def test_template_queries_decide_on_held_out_documents_and_it_says_what_that_is_
     planned = trial.plan(workspace, TrialConfig(corpus=manifest.id))
     assert (planned.judged.kind, planned.judged.held_out, planned.size.documents) == ("template", 15, 45)
     assert "says little of what people will ask" in planned.judged.notes[0]
-    name = judged.make(workspace, manifest, planned.judged)
+    name = trial.make(workspace, manifest, planned.judged)
     made = load_benchmark(resolve_benchmark(name, workspace), "dev")
     relevant = {document for query in made.query_ids for document in made.qrels[query]}
-    order = [f"d{position}" for position in permutation(60, judged.DRAW)]
+    order = [f"d{position}" for position in permutation(60, trial.DRAW)]
     assert relevant <= set(order[45:]), "none of the documents that the draw begins with, which are trained on"
     assert relevant != {f"d{i}" for i in range(45, 60)}
     assert made.n_documents == 60
@@ -152,7 +150,7 @@ def test_queries_that_the_dev_split_asks_are_left_out_and_it_is_said_first(
             f"diverse: queries that {planned.judged.benchmark} dev judges too, 2 of its 60 (1 of them "
             "reworded), are left out of the training."
         ]
-        judged.make(workspace, manifest, planned.judged)
+        trial.make(workspace, manifest, planned.judged)
 
 
 @pytest.mark.slow
@@ -171,18 +169,18 @@ def test_of_a_large_benchmark_a_sample_decides(workspace: Workspace, tmp_path: P
     manifest = corpus(workspace, tmp_path)
     folder = tmp_path / "papers-judged"
     (folder / "qrels").mkdir(parents=True)
-    many = documents(judged.MOST_DOCUMENTS + 500)
+    many = documents(trial.MOST_DOCUMENTS + 500)
     (folder / "corpus.jsonl").write_text("".join(json.dumps(d) + "\n" for d in many))
     (folder / "queries.jsonl").write_text("".join(f'{{"_id": "q{i}", "text": "who {i}"}}\n' for i in range(400)))
     lines = "".join(f"q{i}\td{i}\t1\n" for i in range(400))
     (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + lines)
     benchmarks.add_benchmark(folder, workspace, "large")
     planned = trial.plan(workspace, TrialConfig(corpus=manifest.id, benchmark="large"))
-    assert (planned.judged.n_queries, planned.judged.n_documents) == (300, judged.MOST_DOCUMENTS)
+    assert (planned.judged.n_queries, planned.judged.n_documents) == (300, trial.MOST_DOCUMENTS)
     assert any("Only the test split" in note for note in planned.judged.notes)
     assert any("A sample of large decides" in note for note in planned.judged.notes)
-    made = load_benchmark(resolve_benchmark(judged.make(workspace, manifest, planned.judged), workspace), "test")
-    assert (made.n_queries, made.n_documents) == (300, judged.MOST_DOCUMENTS)
+    made = load_benchmark(resolve_benchmark(trial.make(workspace, manifest, planned.judged), workspace), "test")
+    assert (made.n_queries, made.n_documents) == (300, trial.MOST_DOCUMENTS)
 
 
 @pytest.mark.slow

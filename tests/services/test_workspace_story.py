@@ -11,9 +11,7 @@ import pytest
 from cdp.base.config import SynthesisConfig, TrainingConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace
-from cdp.services import commands, corpora, metrics, queries, training
-from cdp.services.advice import complexity
-from cdp.services.workspace import demo, doctor, overview
+from cdp.services import commands, complexity, corpora, demo, doctor, metrics, overview, queries, training
 from tests.pages.support import trained
 from tests.services.support import evaluation
 

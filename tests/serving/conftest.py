@@ -11,8 +11,7 @@ import pytest
 
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, search
-from cdp.services.workspace import demo
+from cdp.services import corpora, demo, search
 from cdp.serving.public import Serving
 from tests.serving.support import serving
 from tests.support_models import tiny_static

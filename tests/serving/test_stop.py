@@ -16,7 +16,7 @@ import pytest
 
 from cdp.base.config import TOKEN as VARIABLE
 from cdp.base.workspace import Workspace
-from cdp.services.workspace import demo
+from cdp.services import demo
 from tests.cli.support import refusal
 from tests.serving.support import TOKEN
 from tests.support import REPOSITORY

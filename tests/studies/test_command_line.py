@@ -11,9 +11,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
 from cdp.cli import main
-from cdp.services import studies
-from cdp.services.queries import synthesis
-from cdp.services.workspace import demo
+from cdp.services import demo, studies, synthesis
 from cdp.studies import ready_made
 
 ON_DEMO = [plan.name for plan in ready_made() if "corpus: demo" in plan.file.read_text(encoding="utf-8")]

@@ -11,8 +11,7 @@ from cdp import query_sets
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
 from cdp.query_sets.deriving import derive
-from cdp.services import jobs, queries, studies
-from cdp.services.workspace import demo
+from cdp.services import demo, jobs, queries, studies
 from cdp.studies import StudyConfig
 from cdp.studies.gains import FILTER, TITLES
 from tests.studies.support import study

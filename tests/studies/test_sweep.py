@@ -82,7 +82,7 @@ def test_rates_are_read_sorted_and_printed_as_the_paper_prints_them() -> None:
 
 
 def test_a_run_shorter_than_the_steps_between_evaluations_is_evaluated_three_times() -> None:
-    from cdp.services.training.sweeps import steps_between
+    from cdp.services.sweeps import steps_between
 
     assert [steps_between(500, steps) for steps in (5000, 500, 499, 18, 3, 2, 1)] == [500, 500, 167, 6, 1, 1, 1]
 

@@ -13,8 +13,7 @@ import pytest
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.workspace import Workspace
-from cdp.services import jobs, queries
-from cdp.services.queries import synthesis
+from cdp.services import jobs, queries, synthesis
 from tests.support import REPOSITORY
 from tests.synthesis.conftest import CorpusMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer

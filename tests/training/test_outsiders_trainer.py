@@ -14,7 +14,7 @@ from cdp import query_sets
 from cdp.base.workspace import Workspace, read_json
 from cdp.benchmarks import load_benchmark, resolve_benchmark
 from cdp.query_sets.exports import export
-from cdp.services.workspace import demo
+from cdp.services import demo
 from tests.support import REPOSITORY, work
 from tests.training.conftest import write_job
 

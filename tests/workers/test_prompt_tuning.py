@@ -13,9 +13,7 @@ from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json, read_jsonl, write_json
 from cdp.metrics import self_bleu
-from cdp.services import corpora, queries
-from cdp.services.queries import tuning
-from cdp.services.workspace import demo
+from cdp.services import corpora, demo, queries, tuning
 from cdp.studies.prompts import candidates_of, sample_documents
 from cdp.synthesis.methods import METHODS
 from cdp.workers.prompt_tuning import main

@@ -14,9 +14,8 @@ from cdp import query_sets
 from cdp.base.errors import ConfigError
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json, read_jsonl, write_json
-from cdp.services import studies
-from cdp.services.results import board
-from cdp.services.training.leakage import LEAKAGE, Leak
+from cdp.services import leaderboard, studies
+from cdp.services.leakage import LEAKAGE, Leak
 from cdp.studies import StudyConfig, records
 from cdp.studies.estimate import measured_speeds
 from cdp.studies.plan import condition_pairs, conditions, training_config
@@ -70,7 +69,7 @@ def test_a_study_to_its_report(workspace: Workspace, query_set: str, benchmarks:
             counts[record["condition"] is not None].add(evaluation["counts"].get("leaked_queries", 0))
     assert counts[False] == {0}
     assert max(counts[True]) > 0
-    rows = [row for row in board.board(workspace).rows if row.study == "study-1"]
+    rows = [row for row in leaderboard.board(workspace).rows if row.study == "study-1"]
     assert len({row.run for row in rows}) == 8
     assert len(rows) == 8 * len(benchmarks)
     assert "leaked" in {badge.word for row in rows for badge in row.badges}

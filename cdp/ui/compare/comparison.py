@@ -10,10 +10,10 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.charts.style import METHOD_COLOURS, by_method
-from cdp.services import commands, evaluation, queries, results
-from cdp.services.results import ComparedRow, Comparison, runs
-from cdp.services.results import means as result_means
-from cdp.services.results import tables as result_tables
+from cdp.services import commands, evaluation, queries, results, runs
+from cdp.services import leaderboard as result_means
+from cdp.services import leaderboard as result_tables
+from cdp.services.results import ComparedRow, Comparison
 from cdp.ui.shell import access, command, frame, navigation, state
 from cdp.ui.shell.text import cut, md, p_value, points
 

@@ -11,11 +11,12 @@ import streamlit as st
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.charts.decide import gains_by_cw
-from cdp.services.results import ComparedRow, Comparison, evaluated
-from cdp.services.results import errors as result_errors
-from cdp.services.results import files as result_files
-from cdp.services.results.errors import AUTO, FIELDS, ID_PREFIX, Errors
-from cdp.services.results.evaluated import Passage
+from cdp.services import evaluated
+from cdp.services import result_errors as result_errors
+from cdp.services import result_files as result_files
+from cdp.services.evaluated import Passage
+from cdp.services.result_errors import AUTO, FIELDS, ID_PREFIX, Errors
+from cdp.services.results import ComparedRow, Comparison
 from cdp.ui.shell import charts, failed, state, tables
 from cdp.ui.shell.text import count, cut, md, points
 

@@ -9,11 +9,10 @@ from typing import Any
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import commands
+from cdp.services import commands, run_notes
+from cdp.services import leaderboard as boards
+from cdp.services.leaderboard import Board, BoardRow
 from cdp.services.projects import Members
-from cdp.services.results import board as boards
-from cdp.services.results import run_notes
-from cdp.services.results.board import Board, BoardRow
 from cdp.ui.compare.comparison import MOST
 from cdp.ui.shell import access, command, frame, state
 from cdp.ui.shell.tables import MISSING

@@ -9,8 +9,8 @@ from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.charts.results import LABELS, curve, parallel
 from cdp.services import jobs
+from cdp.services.leaderboard import means
 from cdp.services.results import Comparison
-from cdp.services.results.means import means
 from cdp.ui.compare import focus
 from cdp.ui.compare.comparison import names_of
 from cdp.ui.jobs.live import choose_curve

@@ -9,9 +9,9 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.charts.results import GainPoint, gains, ndcg_bars
+from cdp.services import leaderboard as result_tables
+from cdp.services.leaderboard import ALL, OWN, means
 from cdp.services.results import ComparedRow, Comparison
-from cdp.services.results import tables as result_tables
-from cdp.services.results.means import ALL, OWN, means
 from cdp.ui.compare import focus
 from cdp.ui.compare import queries as compare_queries
 from cdp.ui.compare.comparison import compared, interval, mark, marks, names_of

@@ -9,12 +9,11 @@ import streamlit as st
 from cdp.base.workspace import Workspace
 from cdp.complexity import LANGUAGES, stopword_variants
 from cdp.principle import KINDS
-from cdp.services import benchmarks, commands, corpora, queries, training
-from cdp.services.advice import complexity as service
-from cdp.services.advice import decisions, pasted
-from cdp.services.advice.complexity import Profiled, Recommendation
-from cdp.services.queries.writers import Writer
-from cdp.services.sharing.access import read_only
+from cdp.services import benchmarks, commands, complexity, corpora, decisions, queries, training
+from cdp.services import complexity as service
+from cdp.services.access import read_only
+from cdp.services.complexity import Profiled, Recommendation
+from cdp.services.synthesis import Writer
 from cdp.ui.queries import incomplete
 from cdp.ui.shell import command, forms, frame, navigation, project, state, tables
 from cdp.ui.shell.text import count, md, number
@@ -207,7 +206,7 @@ def _profiled(
     if source == QUERY_SET:
         return service.profile_query_set(workspace, name, language=language, stopwords=stopwords)
     if "target_text" not in st.session_state and "pasted" in st.query_params:
-        st.session_state["target_text"] = pasted.load(workspace, st.query_params["pasted"])
+        st.session_state["target_text"] = complexity.load(workspace, st.query_params["pasted"])
     text = st.text_area(
         "One query per line",
         key="target_text",
@@ -229,7 +228,7 @@ def _keep_pasted(workspace: Workspace) -> None:
     if read_only():
         return
     with frame.guarded():
-        state.write("pasted", pasted.save(workspace, text) if text.strip() else None)
+        state.write("pasted", complexity.save(workspace, text) if text.strip() else None)
 
 
 def rule(

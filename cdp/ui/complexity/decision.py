@@ -7,8 +7,8 @@ import streamlit as st
 from cdp.base.workspace import Workspace
 from cdp.charts.decide import gains_over_one
 from cdp.services import commands
-from cdp.services.advice.decide import MEASURED, NEAREST, NONE, PRIOR, Answered, decide
-from cdp.services.advice.options import Option
+from cdp.services.decide import MEASURED, NEAREST, NONE, PRIOR, Answered, decide
+from cdp.services.decisions import Option
 from cdp.services.studies import SCALING
 from cdp.ui.complexity import trial
 from cdp.ui.complexity.advice import AdviceRequest

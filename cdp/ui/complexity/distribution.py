@@ -10,8 +10,8 @@ from cdp.base.workspace import Workspace
 from cdp.charts.decide import cw_cumulative, cw_histogram
 from cdp.complexity import language_of
 from cdp.services import benchmarks, queries
-from cdp.services.advice import complexity as service
-from cdp.services.advice.complexity import Profiled
+from cdp.services import complexity as service
+from cdp.services.complexity import Profiled
 from cdp.ui.queries import incomplete
 from cdp.ui.shell import charts, frame, paper_notes, project, state, tables
 from cdp.ui.shell.text import md

@@ -7,7 +7,7 @@ import streamlit as st
 from cdp import principle
 from cdp.charts.evidence import difference_against_cw
 from cdp.principle import KINDS
-from cdp.services.advice.complexity import Recommendation
+from cdp.services.complexity import Recommendation
 from cdp.ui.shell import charts, tables
 from cdp.ui.shell.text import md, points
 

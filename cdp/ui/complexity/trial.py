@@ -9,11 +9,11 @@ import streamlit as st
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.retrievers import PRESETS
-from cdp.services import jobs, queries, studies
-from cdp.services.jobs import JobView, job_words
-from cdp.services.queries.synthesis import dollars
-from cdp.services.studies import trial as service
-from cdp.services.studies.trial import Trial
+from cdp.services import job_words, jobs, queries, studies
+from cdp.services import trial as service
+from cdp.services.jobs import JobView
+from cdp.services.synthesis import dollars
+from cdp.services.trial import Trial
 from cdp.studies.trial import TrialConfig
 from cdp.ui.jobs import live
 from cdp.ui.queries import generators

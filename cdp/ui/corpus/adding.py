@@ -14,11 +14,9 @@ from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
 from cdp.corpus.looking import DOCUMENTS, GRADES, SPLITS, Glimpse
 from cdp.corpus.options import NO_FIELD
-from cdp.services import commands, corpora
+from cdp.services import adding, commands, corpora
+from cdp.services.adding import Added, AddOptions, Look
 from cdp.services.corpora import ReadOptions
-from cdp.services.projects import adding, receiving
-from cdp.services.projects.adding import Added, Look
-from cdp.services.projects.questions import AddOptions
 from cdp.ui.shell import access, command, forms, frame, imports, project, state, tables
 from cdp.ui.shell.text import count, md
 
@@ -140,7 +138,7 @@ def _opened(
     if uploads:
         for upload in uploads:
             upload.seek(0)
-        with receiving.received(workspace, [(upload.name, upload) for upload in uploads]) as files:
+        with adding.received(workspace, [(upload.name, upload) for upload in uploads]) as files:
             yield files
     elif path:
         yield Path(path), Path(queries_path) if queries_path else None

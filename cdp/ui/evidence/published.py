@@ -13,8 +13,7 @@ from cdp.charts.evidence import correlations as correlation_chart
 from cdp.charts.evidence import difference_against_cw
 from cdp.principle import Correlation, Difference, Threshold
 from cdp.principle.tables import COLUMNS, MARKS_HELP, TABLES, PublishedTable, short_name, table, wide
-from cdp.services import commands
-from cdp.services.advice import published
+from cdp.services import commands, complexity
 from cdp.ui.shell import charts, command, forms, frame, state, tables
 from cdp.ui.shell.text import count, md, p_value, points
 
@@ -111,7 +110,7 @@ def scatter(data: Sequence[Difference], fit: Threshold) -> None:
 def correlation_table(correlations: Sequence[Correlation]) -> None:
     """r, p, ρ and their limits per condition, with what the paper printed."""
     st.subheader("Correlation with content words", anchor=False)
-    beside = published.printed_correlations()
+    beside = complexity.printed_correlations()
     rows = [beside.get((c.retriever, c.comparison, c.per_doc)) for c in correlations]
     columns: dict[str, list[Any]] = {
         "Retriever": [c.retriever for c in correlations],
@@ -236,7 +235,7 @@ def all_tables(workspace: Workspace) -> None:
         _long(workspace, published_table, rows)
     _notes(published_table, rows)
     forms.download(
-        "Download as CSV", published.to_csv(published_table), f"{name.replace(':', '-')}.csv", key="evidence_csv"
+        "Download as CSV", complexity.to_csv(published_table), f"{name.replace(':', '-')}.csv", key="evidence_csv"
     )
     command.show(commands.line("published", "show", name), commands.line("principle", "correlation"))
 
@@ -283,7 +282,7 @@ def _long(workspace: Workspace, published_table: PublishedTable, rows: Sequence[
         columns["Marks"] = [row["mark"] for row in rows]
     if any(row["notes"] for row in rows):
         columns["Notes"] = [", ".join(map(str, row["notes"])) for row in rows]
-    own = published.own_scores(workspace, rows) if published_table.is_scores else {}
+    own = complexity.own_scores(workspace, rows) if published_table.is_scores else {}
     if own:
         columns["Your result"] = [own[i].ndcg if i in own else None for i in range(len(rows))]
         columns["Your benchmark"] = [

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import projects, queries
-from cdp.services.workspace import demo
-from cdp.services.workspace.overview import NextStep, Overview
+from cdp.services import demo, projects, queries
+from cdp.services.overview import NextStep, Overview
 from cdp.ui.shell import access, frame, imports, navigation, project
 from cdp.ui.shell.text import md
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import commands
-from cdp.services.jobs.job_words import size
-from cdp.services.workspace import prune
+from cdp.services import commands, prune
+from cdp.services.job_words import size
 from cdp.ui.shell import access, command, frame, tables
 from cdp.ui.shell.text import count
 

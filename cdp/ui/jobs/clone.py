@@ -13,7 +13,7 @@ import streamlit as st
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.services import jobs
-from cdp.services.jobs import JobView, clone
+from cdp.services.jobs import JobView
 from cdp.ui.shell import access, forms, frame, navigation
 from cdp.ui.shell.text import md
 
@@ -58,7 +58,7 @@ def first(workspace: Workspace, kind: str) -> tuple[dict[str, Any], str]:
         return {}, ""
     try:
         view = jobs.show(workspace, job_id, with_size=False)
-        values, left_out = clone.prefill(workspace, view.id)
+        values, left_out = jobs.prefill(workspace, view.id)
     except CdpError as error:
         frame.show_error(error)
         return {}, ""
@@ -81,13 +81,13 @@ def asked() -> bool:
 @st.dialog("Run again with changes", width="large")
 def _again(workspace: Workspace, view: JobView) -> None:
     with frame.guarded():
-        first_values, left_out = clone.prefill(workspace, view.id)
-        values = forms.fields(clone.CONFIGS[view.kind], key=f"again_{view.id}", values=first_values)
+        first_values, left_out = jobs.prefill(workspace, view.id)
+        values = forms.fields(jobs.CONFIGS[view.kind], key=f"again_{view.id}", values=first_values)
         _remark(left_out)
         if access.button(HERE[view.kind], type="primary", key="again_start"):
             # What was not changed was not named by this person: the check of stored settings applies to it.
             changes = {name: value for name, value in values.items() if value != first_values.get(name)}
-            job_id = clone.start(workspace, view.id, {"name": "", **changes} if "name" in values else changes)
+            job_id = jobs.start(workspace, view.id, {"name": "", **changes} if "name" in values else changes)
             navigation.go("jobs", job=job_id)
 
 

@@ -9,10 +9,10 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.charts.results import LABELS, curve
-from cdp.services import jobs
-from cdp.services.jobs import JobView, job_words
-from cdp.services.jobs.job_words import KINDS as KINDS
-from cdp.services.jobs.job_words import doing as doing
+from cdp.services import job_words, jobs
+from cdp.services.job_words import KINDS as KINDS
+from cdp.services.job_words import doing as doing
+from cdp.services.jobs import JobView
 from cdp.ui.shell import charts as drawn
 from cdp.ui.shell import forms, navigation, project
 from cdp.ui.shell.frame import guarded

@@ -7,8 +7,7 @@ from typing import Any
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import benchmarks
-from cdp.services.training import sweeps
+from cdp.services import benchmarks, sweeps
 from cdp.ui.shell import project
 
 NONE = ""

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services.training import leakage
-from cdp.services.training.leakage import Leak
+from cdp.services import leakage
+from cdp.services.leakage import Leak
 from cdp.ui.shell import access, frame, navigation
 from cdp.ui.shell.text import md
 

@@ -9,9 +9,8 @@ import streamlit as st
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
-from cdp.services import commands, training
-from cdp.services.training import leakage, sweeps
-from cdp.services.training.sweeps import Sweep, SweepReport
+from cdp.services import commands, leakage, sweeps, training
+from cdp.services.sweeps import Sweep, SweepReport
 from cdp.ui.jobs import live as jobs
 from cdp.ui.launch import dev_benchmarks as training_dev
 from cdp.ui.launch import leakage as leaking

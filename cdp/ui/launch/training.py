@@ -12,10 +12,8 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo
-from cdp.services import benchmarks, commands, training
-from cdp.services.jobs import devices
+from cdp.services import benchmarks, commands, devices, leakage, training
 from cdp.services.queries import QuerySet
-from cdp.services.training import leakage
 from cdp.training.weightings import WEIGHTINGS
 from cdp.ui.jobs import clone
 from cdp.ui.launch import dev_benchmarks as training_dev

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import streamlit as st
 
 from cdp.base.workspace import Workspace
+from cdp.services import access as access_service
 from cdp.services import commands, completeness, jobs, metrics
 from cdp.services.jobs import JobView
 from cdp.services.queries import QuerySet
-from cdp.services.sharing import access as access_service
 from cdp.ui.jobs import live as job_views
 from cdp.ui.shell import access, frame
 from cdp.ui.shell.text import count, md

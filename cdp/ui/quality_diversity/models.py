@@ -12,8 +12,7 @@ from cdp.base.workspace import Workspace
 from cdp.charts.quality_diversity import MeasuredSet, ReferencePoint, trade_off
 from cdp.metrics import MEASURES
 from cdp.services import commands, jobs, metrics
-from cdp.services.metrics import QuickMetrics
-from cdp.services.metrics.qd_references import references
+from cdp.services.metrics import QuickMetrics, references
 from cdp.services.queries import QuerySet
 from cdp.ui.jobs import clone
 from cdp.ui.jobs import live as job_views

@@ -8,8 +8,8 @@ from typing import Any
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services.metrics import QuickMetrics, query_pairs
-from cdp.services.metrics.query_pairs import ScoredQueries
+from cdp.services import metrics
+from cdp.services.metrics import QuickMetrics, ScoredQueries
 from cdp.services.queries import QuerySet
 from cdp.ui.shell import forms, frame, tables
 from cdp.ui.shell.text import md
@@ -35,7 +35,7 @@ def explore(
         if result is not None:
             by = forms.segments("Sort by", {"ce": "CE", "self_bleu": "Self-BLEU"}, key="pairs_by")
     with frame.guarded():
-        documents = query_pairs.list_documents(workspace, measured[chosen], result, by=by)
+        documents = metrics.list_documents(workspace, measured[chosen], result, by=by)
         columns: dict[str, Sequence[Any]] = {
             "Document": [d.document_id for d in documents],
             "Self-BLEU": [d.self_bleu for d in documents],
@@ -54,7 +54,7 @@ def explore(
             )
         with right:
             document = documents[row or 0]
-            _one(document.document_id, query_pairs.document_queries(workspace, chosen, document.document_id, result))
+            _one(document.document_id, metrics.document_queries(workspace, chosen, document.document_id, result))
 
 
 def _one(document_id: str, document_queries: ScoredQueries) -> None:

@@ -9,9 +9,9 @@ import streamlit as st
 
 from cdp.base.config import PromptTuningConfig
 from cdp.base.workspace import Workspace
-from cdp.services import commands, corpora, jobs, queries
-from cdp.services.queries import QuerySet, tuning
-from cdp.services.queries.tuning import Tuning
+from cdp.services import commands, corpora, jobs, queries, tuning
+from cdp.services.queries import QuerySet
+from cdp.services.tuning import Tuning
 from cdp.ui.jobs import live as job_views
 from cdp.ui.queries import generators
 from cdp.ui.shell import access, command, forms, frame, project, state, tables

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services.metrics import self_bleu_spread
+from cdp.services import metrics
 from cdp.services.queries import QuerySet
 from cdp.ui.shell import tables
 from cdp.ui.shell.text import md
@@ -18,11 +18,11 @@ TITLES = {"marks": "Hyphenated words split (default)", "hyphens": "Hyphenated wo
 def show(workspace: Workspace, picked: Sequence[QuerySet]) -> None:
     """Self-BLEU of each set under each tokenisation, at the Q/Doc that all sets have."""
     depth = min((q.per_doc for q in picked), default=0)
-    set_spreads = [(q, self_bleu_spread.spread(workspace, q.id, per_doc=depth)) for q in picked] if depth > 1 else []
+    set_spreads = [(q, metrics.spread(workspace, q.id, per_doc=depth)) for q in picked] if depth > 1 else []
     rows = [(q, s) for q, spreads in set_spreads for s in spreads]
     if not rows:
         return
-    if self_bleu_spread.order_turns([spreads for _, spreads in set_spreads]):
+    if metrics.order_turns([spreads for _, spreads in set_spreads]):
         st.info(
             "The order of these sets by Self-BLEU depends on the tokenisation, so it decides nothing here. Use "
             "embedding diversity or the paraphrase ratio instead (Measure with models).",
@@ -46,6 +46,6 @@ def show(workspace: Workspace, picked: Sequence[QuerySet]) -> None:
         )
         st.markdown(lines)
         st.caption(
-            f"At {depth} queries per document, over a sample of at most {self_bleu_spread.DOCUMENTS} documents. The "
+            f"At {depth} queries per document, over a sample of at most {metrics.DOCUMENTS} documents. The "
             "paper does not say how it tokenized queries."
         )

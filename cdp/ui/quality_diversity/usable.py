@@ -8,8 +8,9 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.metrics import MEASURES
-from cdp.services.queries import QuerySet, filtering, review
-from cdp.services.queries.review import Usability
+from cdp.services import queries, review
+from cdp.services.queries import QuerySet
+from cdp.services.review import Usability
 from cdp.ui.queries import incomplete
 from cdp.ui.review.summary import found_by, share
 from cdp.ui.shell import frame, navigation, tables
@@ -54,7 +55,7 @@ def show(workspace: Workspace, picked: Sequence[QuerySet]) -> None:
 
 def _round_trip(workspace: Workspace, query_set: QuerySet) -> str:
     """``97.4% by BM25``, of each who looked for the documents."""
-    ranks = filtering.round_trips(workspace, query_set)
+    ranks = queries.round_trips(workspace, query_set)
     shares = (f"{((s.values > 0) & (s.values <= 10)).mean():.1%} by {found_by(by)}" for by, s in ranks.items())
     return " · ".join(shares) or "not measured"
 

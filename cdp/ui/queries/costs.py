@@ -10,9 +10,9 @@ import streamlit as st
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.services.jobs import job_words
-from cdp.services.queries import Preview, QuerySet, synthesis
-from cdp.services.queries.synthesis import Estimate, dollars
+from cdp.services import job_words, synthesis
+from cdp.services.queries import Preview, QuerySet
+from cdp.services.synthesis import Estimate, dollars
 from cdp.ui.shell import access, frame, tables
 from cdp.ui.shell.text import count, md, number
 

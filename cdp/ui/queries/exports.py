@@ -8,8 +8,8 @@ import streamlit as st
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.workspace import Workspace
-from cdp.services import commands
-from cdp.services.queries import QuerySet, synthesis
+from cdp.services import commands, synthesis
+from cdp.services.queries import QuerySet
 from cdp.ui.shell import access, command, forms, frame, imports
 from cdp.ui.shell.text import count, md
 

@@ -10,9 +10,9 @@ import streamlit as st
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError
+from cdp.services import endpoints
 from cdp.services.queries import QuerySet
-from cdp.services.queries.writers import Writer
-from cdp.services.sharing import endpoints
+from cdp.services.synthesis import Writer
 from cdp.synthesis.generators import GENERATORS
 from cdp.ui.shell import forms, paper_notes
 from cdp.ui.shell.text import md

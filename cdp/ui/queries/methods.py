@@ -9,7 +9,7 @@ import streamlit as st
 
 from cdp.base.config import SynthesisConfig
 from cdp.query_sets import QuerySet
-from cdp.services.queries import synthesis
+from cdp.services import synthesis
 from cdp.synthesis.methods import Method
 from cdp.ui.shell import forms, paper_notes, tables
 from cdp.ui.shell.text import md

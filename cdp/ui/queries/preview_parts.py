@@ -8,9 +8,9 @@ import streamlit as st
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.workspace import Workspace
-from cdp.services.jobs import job_words
+from cdp.services import job_words
 from cdp.services.queries import Preview
-from cdp.services.queries.synthesis import dollars
+from cdp.services.synthesis import dollars
 from cdp.ui.queries import costs
 from cdp.ui.shell import frame, tables
 from cdp.ui.shell.text import md

@@ -6,9 +6,9 @@ import streamlit as st
 
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.services import commands, completeness, corpora, queries
+from cdp.services import commands, completeness, corpora, queries, review
 from cdp.services.corpora import CorpusManifest
-from cdp.services.queries import ImportOptions, QuerySet, review
+from cdp.services.queries import ImportOptions, QuerySet
 from cdp.ui.queries import costs, exports, incomplete
 from cdp.ui.shell import access, command, failed, forms, frame, imports, state, tables
 from cdp.ui.shell.text import count, cut, md, moment

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from cdp.base.workspace import Workspace
 from cdp.query_sets.nonsense import REASONS
-from cdp.services.queries import QuerySet, review
-from cdp.services.queries.passages import Passage
-from cdp.services.queries.review import ReviewedDocument, ReviewedQuery
+from cdp.services import review
+from cdp.services.queries import Passage, QuerySet
+from cdp.services.review import ReviewedDocument, ReviewedQuery
 from cdp.ui.review.summary import found_by
 from cdp.ui.shell import access, frame
 from cdp.ui.shell.text import count, md

@@ -6,8 +6,8 @@ import streamlit as st
 
 from cdp.base.config import FilterConfig
 from cdp.base.workspace import Workspace
-from cdp.services import commands, jobs
-from cdp.services.queries import QuerySet, filtering
+from cdp.services import commands, jobs, queries
+from cdp.services.queries import QuerySet
 from cdp.ui.jobs import live as job_views
 from cdp.ui.review.summary import found_by
 from cdp.ui.shell import access, command, forms, frame, tables
@@ -32,7 +32,7 @@ def show(workspace: Workspace, query_set: QuerySet) -> None:
 
 
 def _running(workspace: Workspace, query_set: QuerySet) -> None:
-    kinds = (filtering.RANK_KIND, filtering.FILTER_KIND)
+    kinds = (queries.RANK_KIND, queries.FILTER_KIND)
     views = [v for v in jobs.list_active(workspace) if v.kind in kinds and v.config.get("query_set") == query_set.id]
     if views:
         job_views.live(job_views.running_list, True, workspace, job_views.states(jobs.list_active(workspace)))
@@ -40,7 +40,7 @@ def _running(workspace: Workspace, query_set: QuerySet) -> None:
 
 def _ranks(workspace: Workspace, query_set: QuerySet) -> None:
     """How many queries find their document, by each of those who looked; and the button for one more."""
-    scores = filtering.round_trips(workspace, query_set)
+    scores = queries.round_trips(workspace, query_set)
     if scores:
         tables.show(
             {
@@ -56,14 +56,14 @@ def _ranks(workspace: Workspace, query_set: QuerySet) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by = st.text_input(
             "Search with",
-            value=filtering.BM25 if filtering.BM25 not in scores else "static-minilm",
+            value=queries.BM25 if queries.BM25 not in scores else "static-minilm",
             key=f"round_trip_by_{query_set.id}",
             help=md(FilterConfig.settings()["by"].help),
             width=320,
         )
         if access.button("Measure round-trip rank", icon=":material/sync_alt:", key="round_trip_start"):
             with frame.guarded():
-                filtering.start_round_trip(workspace, query_set.id, by.strip())
+                queries.start_round_trip(workspace, query_set.id, by.strip())
                 st.rerun()
     command.show(commands.line("queries", "round-trip", query_set.id, by=by.strip(), wait=True))
 
@@ -75,9 +75,9 @@ def _filter(workspace: Workspace, query_set: QuerySet) -> None:
     command.show(commands.line("queries", "filter", query_set.id, **words, wait=True))
     if pressed:
         config = FilterConfig.from_dict({**given, "query_set": query_set.id})
-        job = filtering.start_filter(workspace, config)
+        job = queries.start_filter(workspace, config)
         frame.navigation.go("jobs", job=job)
-    made = filtering.made_from(workspace, query_set)
+    made = queries.made_from(workspace, query_set)
     if made:
         st.caption(f"Made from this set: {count(len(made), 'query set')}.")
         for other in made[:10]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services.queries import QuerySet, review
-from cdp.services.queries.review import QueryTable, Usability
+from cdp.services import review
+from cdp.services.queries import QuerySet
+from cdp.services.review import QueryTable, Usability
 from cdp.ui.shell import frame
 from cdp.ui.shell.text import count, md
 

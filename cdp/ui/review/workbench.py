@@ -9,9 +9,9 @@ import numpy as np
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import commands
-from cdp.services.queries import QuerySet, filtering, review
-from cdp.services.queries.review import FORMATS, QueryChoice, QueryTable
+from cdp.services import commands, queries, review
+from cdp.services.queries import QuerySet
+from cdp.services.review import FORMATS, QueryChoice, QueryTable
 from cdp.ui.review import cards
 from cdp.ui.shell import access, command, forms, frame, imports, state
 from cdp.ui.shell.text import count, md
@@ -61,7 +61,7 @@ def _choice(workspace: Workspace, query_set: QuerySet) -> QueryChoice:
         with st.grid(5, min_column_width=120):
             for name in NUMBERS:
                 values[name] = forms.widget(QueryChoice, name, key=key, label=LABELS[name])
-        ranked = list(filtering.round_trips(workspace, query_set))
+        ranked = list(queries.round_trips(workspace, query_set))
         if values["rank_above"] is not None and len(ranked) > 1:
             values["by"] = forms.segments("Round-trip rank by", ranked, key=f"{key}_by")
         elif ranked:

@@ -11,8 +11,7 @@ from streamlit.typing import UploadedFile
 
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
-from cdp.services import corpora
-from cdp.services.workspace import demo
+from cdp.services import corpora, demo
 from cdp.ui.shell import forms, project
 from cdp.ui.shell.text import md
 

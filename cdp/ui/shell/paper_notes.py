@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from cdp.services.advice import published
+from cdp.services import complexity
 from cdp.ui.shell.text import count, md
 
 
 def beside(feature: str) -> None:
-    """A quiet line with the notes on a feature (``published.NOTES_ON``)."""
-    notes = published.notes_on(feature)
+    """A quiet line with the notes on a feature (``complexity.NOTES_ON``)."""
+    notes = complexity.notes_on(feature)
     with st.popover(f"{count(len(notes), 'note')} on the paper", type="tertiary", icon=":material/sticky_note_2:"):
         for note in notes:
             facts = "; ".join(

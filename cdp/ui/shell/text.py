@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from cdp.services.jobs.job_words import duration as duration
-from cdp.services.jobs.job_words import size as size
-from cdp.services.jobs.job_words import time_left as time_left
+from cdp.services.job_words import duration as duration
+from cdp.services.job_words import size as size
+from cdp.services.job_words import time_left as time_left
 
 JOINER = "\u2060"
 """WORD JOINER: no width, no break. It keeps apart what Streamlit replaces after Markdown has been read."""

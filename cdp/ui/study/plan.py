@@ -10,8 +10,8 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.services import benchmarks, commands, corpora, queries, studies, training
-from cdp.services.queries.synthesis import dollars
 from cdp.services.studies import StudyConfig, StudyPlan
+from cdp.services.synthesis import dollars
 from cdp.synthesis.methods import METHODS
 from cdp.ui.jobs import clone
 from cdp.ui.launch import leakage as leaking

@@ -23,8 +23,7 @@ from cdp.base.config import (
 from cdp.base.workspace import Workspace, read_json, read_json_or_none
 from cdp.benchmarks import add_benchmark
 from cdp.corpus import read_documents, store
-from cdp.services import benchmarks, evaluation, metrics, queries, studies, training
-from cdp.services.queries import tuning
+from cdp.services import benchmarks, evaluation, metrics, queries, studies, training, tuning
 from cdp.studies import StudyConfig
 
 WORDS = ("amber", "basalt", "cedar", "delta", "ember", "fjord", "grove", "heron", "iris", "jasper", "knoll", "lagoon")

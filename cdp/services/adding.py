@@ -1,0 +1,619 @@
+"""Uploaded files on disk for as long as they are read: in the folders they came in, a BEIR layout put together."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from cdp import projects, query_sets
+from cdp.base.errors import CdpError, InputError
+from cdp.base.settings import Config, option
+from cdp.base.staging import keep_upload, staging
+from cdp.base.text import checked_title, counted
+from cdp.base.workspace import Workspace, disk_faults_told, slug
+from cdp.benchmarks import BenchmarkInfo, add_benchmark, describe, library, made
+from cdp.corpus import CorpusManifest, ReadOptions, iter_documents
+from cdp.corpus.checks import FILE_KINDS, GUESSES, queries_of
+from cdp.corpus.looking import DOCUMENTS, GRADES, SPLITS, Glimpse, iter_rows, look
+from cdp.corpus.origin import ORIGINS
+from cdp.corpus.readers import Row, row_suffixes
+from cdp.corpus.readers.folders import BEIR_CORPUS, hidden
+from cdp.corpus.storage import delete_corpus
+from cdp.projects import Project
+from cdp.query_sets import ImportOptions, QuerySet
+from cdp.query_sets.rows import QUERIES, beir_layout
+from cdp.services import access, corpora, paths, queries
+from cdp.services import projects as service
+
+DEEPEST = 3
+"""Folders below the one that was given in which a BEIR layout is looked for."""
+
+SHOWN = 5
+"""Files that are named; of more the number is said."""
+
+
+@access.writes
+@contextmanager
+def received(workspace: Workspace, uploads: Sequence[tuple[str, BinaryIO]]) -> Iterator[tuple[Path, Path | None]]:
+    """Uploaded files (name and content) on disk for as long as they are read: (the documents, a file of queries).
+
+    One file is itself. Files of a folder, whose names are paths, keep their places in it. Judgments that lie beside
+    the corpus and queries of a BEIR layout are put where it has them; of several other files, one whose rows are
+    queries for documents that stand elsewhere is the file of queries.
+    """
+    with staging(workspace.uploads) as folder:
+        documents = folder / "documents"
+        names = [_inside(name) for name, _ in uploads]
+        tops = {name.parent for name in names if name.name in BEIR_CORPUS}
+        tops &= {name.parent for name in names if name.name in QUERIES}
+        for name, (_, data) in zip(names, uploads, strict=True):
+            judgments = name.parent in tops and name.suffix == ".tsv"
+            target = documents / (name.parent / "qrels" / name.name if judgments else name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _keep(target, data)
+        if tops:
+            yield documents, None
+            return
+        files = [file for file in sorted(documents.rglob("*")) if file.is_file()]
+        asked = [file for file in files if len(files) > 1 and _of_queries(file)]
+        if len(asked) == 1:
+            files.remove(asked[0])
+            asked = [asked[0].rename(folder / asked[0].name)]
+        alone = len(uploads) - len(asked) == 1
+        yield (files[0] if alone else documents), (asked[0] if len(asked) == 1 else None)
+
+
+def _inside(name: str) -> Path:
+    """An uploaded file's name as a path that stays in the folder that it is written to."""
+    parts = [part for part in name.replace("\\", "/").replace("\0", "").split("/") if part not in ("", ".", "..")]
+    return Path(*parts) if parts else Path("upload")
+
+
+def _keep(target: Path, data: BinaryIO) -> None:
+    """Write an upload; of two files of one name the second gets a number."""
+    free, number = target, 2
+    while free.exists():
+        free, number = target.with_name(f"{number}-{target.name}"), number + 1
+    keep_upload(free, data)
+
+
+def _of_queries(path: Path) -> bool:
+    if path.name.lower().removesuffix(".gz").endswith(row_suffixes()):
+        try:
+            return look(path).of_queries
+        except InputError:
+            pass
+    return False
+
+
+def folder_of(source: Path) -> Path:
+    """The folder itself, or the only one in it, as a zip that was unpacked often looks; else the only one below it that
+    is in BEIR layout, whatever lies beside that."""
+    while source.is_dir() and not beir_layout(source):
+        inside = [path for path in source.iterdir() if not path.name.startswith((".", "__"))]
+        if len(inside) == 1 and inside[0].is_dir():
+            source = inside[0]
+            continue
+        below = [path.parent for name in BEIR_CORPUS for path in source.rglob(name)]
+        near = {path for path in below if len(path.relative_to(source).parts) <= DEEPEST and beir_layout(path)}
+        return near.pop() if len(near) == 1 else source
+    return source
+
+
+def beside(given: Path, source: Path) -> list[str]:
+    """The files of the folder that was given which do not lie in the one that is read, in a sentence."""
+    if given == source or not given.is_dir():
+        return []
+    paths = (path for path in sorted(given.rglob("*")) if path.is_file() and not path.is_relative_to(source))
+    names = [name for name in (path.relative_to(given).as_posix() for path in paths) if not hidden(name)]
+    if not names:
+        return []
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    return [f"{counted(len(names), 'file')} beside {source.name} left out: {', '.join(names[:SHOWN])}{more}."]
+
+
+Answers = dict[str, dict[str, int]]
+"""{query: {document: grade}}"""
+
+TEST, DEV, TRAIN = "test", "dev", "train"
+
+SPLIT_NAMES = {"validation": DEV, "valid": DEV, "val": DEV, "development": DEV, "training": TRAIN, "testing": TEST}
+"""What splits are also called."""
+
+FEWEST = 10
+"""Documents with queries below which none are held out: nothing could be told from so few."""
+
+MOST_HELD_OUT = 2_000
+"""Documents: more queries make no difference to an interval that is a tenth of a point wide."""
+
+
+class AddOptions(Config):
+    """Which column is what, and how queries are divided. Columns left out are found by their names."""
+
+    id_field: str | None = option(None, "The column with a document's id; - numbers the rows.")
+    title_field: str | None = option(None, "The column with a document's title; - leaves it out.")
+    text_field: str | None = option(None, "The column with a document's text.")
+    query_field: str | None = option(None, "The column with queries: beside the text, or in the file of queries.")
+    document_field: str | None = option(None, "In a file of queries: the column with the id of the document.")
+    split_field: str | None = option(None, "In a file of queries: the column that names the split of each.")
+    grade_field: str | None = option(
+        None, "In a file of queries: the column with the grade of the judgment; 0 is judged not relevant."
+    )
+    with_queries: bool = option(True, "Whether queries that stand beside the text are taken.")
+    origin: str = option("human", "Who wrote the queries.", choices=ORIGINS)
+    held_out: float = option(
+        0.2,
+        "Of the documents with queries, the share whose queries become the split dev of a benchmark, where no column "
+        "names splits.",
+        minimum=0.0,
+        maximum=0.9,
+    )
+    seed: int = option(0, "What draws these documents.", minimum=0)
+
+    def reading(self, how: ReadOptions) -> ReadOptions:
+        """How the documents are read: ``how``, with the columns that are named here."""
+        names = ("id_field", "title_field", "text_field", "query_field")
+        return how.replace(**{name: value for name in names if (value := getattr(self, name)) is not None})
+
+
+@dataclass
+class Judged:
+    """Queries with the documents that answer them, by split: {split: {text: {document: grade}}}."""
+
+    splits: dict[str, Answers] = field(default_factory=dict)
+    left_out: Counter[str] = field(default_factory=Counter)
+    named: bool = False
+    """Whether the source names splits."""
+
+    def add(self, split: str, text: str, document: str, grade: int) -> None:
+        self.splits.setdefault(split, {}).setdefault(text, {})[document] = grade
+
+
+def columns_of(path: Path, options: AddOptions, encoding: str) -> tuple[str, str, str | None, str | None]:
+    """Return the columns with queries, documents' ids, splits and grades. InputError where one is not known."""
+    seen = look(path, ReadOptions.from_dict({"encoding": encoding}))
+    text_field = options.query_field or seen.queries or seen.guess(("text",))
+    document_field = options.document_field or seen.guess((*DOCUMENTS, "_id", "id"))
+    split_field = options.split_field or seen.guess(SPLITS)
+    grade_field = options.grade_field or seen.guess(GRADES)
+    columns = (("query_field", "the queries", text_field), ("document_field", "their documents' ids", document_field))
+    for what, content, column in columns:
+        if column is None or (seen.columns and column not in seen.columns):
+            raise InputError(
+                f"No column of queries is called {column!r}."
+                if column
+                else f"No column is known by its name to hold {content}.",
+                hint=f"Set {what} to one of {', '.join(seen.columns[:20])}.",
+                file=path,
+            )
+    return str(text_field), str(document_field), split_field, grade_field
+
+
+def of_file(path: Path, known: Collection[str], options: AddOptions, encoding: str) -> Judged:
+    """The queries of a file of their own: a row each, with the id of the document (among those ``known``), maybe a
+    split and a grade."""
+    text_field, document_field, split_field, grade_field = columns_of(path, options, encoding)
+    reading = ReadOptions.from_dict({"encoding": encoding})
+    judged = Judged(named=split_field is not None)
+    for row in iter_rows(path, reading):
+        if not isinstance(row, Row):
+            judged.left_out["rows of queries that cannot be read"] += 1
+            continue
+        texts, unusable, _ = queries_of(row.values.get(text_field))
+        value = row.values.get(document_field)
+        document = value if isinstance(value, str) and value in known else _text(value)
+        grade = _grade(row.values.get(grade_field)) if grade_field else 1
+        split = _split_name(row.values.get(split_field)) if split_field else ""
+        judged.left_out["rows without a query"] += not texts
+        judged.left_out["entries among queries that are no text"] += unusable if texts else 0
+        if texts and document not in known:
+            judged.left_out["queries for a document that is not here"] += len(texts)
+        elif texts and grade is None:
+            judged.left_out["judgments without a whole number as their grade"] += len(texts)
+        elif texts and grade is not None:
+            for text in texts:
+                judged.add(split, one_line(text), document, grade)
+    return judged
+
+
+def _text(value: Any) -> str:
+    """An id as the reader of documents makes it: texts without blanks around them, whole numbers as they are."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip() if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
+
+
+def _grade(value: Any) -> int | None:
+    """A grade; None where it is no whole number."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return int(number) if number.is_integer() and abs(number) < 1_000 else None
+
+
+def _split_name(value: Any) -> str:
+    name = slug(str(value or ""), fallback=TRAIN)
+    return SPLIT_NAMES.get(name, name)
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def divided(texts: Answers, options: AddOptions) -> tuple[dict[str, Answers], dict[str, Any], str]:
+    """Queries without splits, divided by documents that are drawn: ({split: queries}, how, and in a sentence)."""
+    documents = sorted({document for grades in texts.values() for document, grade in grades.items() if grade > 0})
+    n = min(round(options.held_out * len(documents)), MOST_HELD_OUT)
+    if len(documents) < FEWEST or not n:
+        few = f"{len(documents)} documents have some, and at least {FEWEST} are needed"
+        return {TRAIN: texts}, {}, f"No queries were held out: {few}." if options.held_out else ""
+    drawn = set(sorted(documents, key=lambda document: _order(options.seed, document))[:n])
+    # A query that also belongs to a document that was not drawn is measured with, not trained on.
+    held = {text: grades for text, grades in texts.items() if drawn & set(grades)}
+    rest = {text: grades for text, grades in texts.items() if text not in held}
+    said = (
+        f"The {len(held):,} queries of {n:,} documents, of {len(documents):,} that have some, are the split dev of "
+        f"the benchmark (drawn with seed {options.seed}); those of the others are the training queries."
+    )
+    facts = {"held_out": {"by": "documents", "documents": n, "share": options.held_out, "seed": options.seed}}
+    return {DEV: held, TRAIN: rest}, facts, said
+
+
+def _order(seed: int, document: str) -> bytes:
+    """Where a document stands in the draw: the same on every machine."""
+    return hashlib.sha256(f"{seed}\0held out\0{document}".encode("utf-8", "surrogatepass")).digest()
+
+
+def without(texts: Answers, measured: Mapping[str, Answers]) -> Answers:
+    """Training queries without those that the benchmark asks too, whatever their case."""
+    asked = {text.casefold() for split in measured.values() for text in split}
+    return {text: grades for text, grades in texts.items() if text.casefold() not in asked}
+
+
+def by_document(texts: Answers) -> dict[str, list[str]]:
+    """The queries of each document that answers them."""
+    pairs: dict[str, list[str]] = {}
+    for text, grades in texts.items():
+        for document, grade in grades.items():
+            if grade > 0:
+                pairs.setdefault(document, []).append(text)
+    return pairs
+
+
+@dataclass(frozen=True)
+class Look:
+    """What somebody brings: splits of a BEIR layout, and the first rows of documents and of queries."""
+
+    splits: tuple[str, ...]
+    documents: Glimpse
+    queries: Glimpse | None = None
+
+
+@dataclass(frozen=True)
+class Added:
+    """What came of an import. ``left_out`` counts what was not taken by its reason; ``stated`` says what was decided
+    and how; ``missing`` what a measured answer still lacks."""
+
+    project: Project
+    corpus: CorpusManifest
+    existed: bool
+    benchmark: BenchmarkInfo | None
+    query_sets: tuple[QuerySet, ...]
+    left_out: dict[str, int]
+    stated: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+@dataclass
+class _Outcome:
+    """What has come of an import so far."""
+
+    benchmark: str = ""
+    sets: list[str] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    stated: list[str] = field(default_factory=list)
+
+
+@access.reads
+def examine(
+    workspace: Workspace, path: str | Path, queries: str | Path = "", *, reading: ReadOptions | None = None
+) -> Look:
+    """The first rows of what would be added, with what each column seems to be. Nothing is stored."""
+    reading = reading or ReadOptions()
+    source = folder_of(paths.to_read(workspace, path))
+    splits = tuple(beir_layout(source))
+    asked = None
+    if queries:
+        asked = look(paths.to_read(workspace, queries), ReadOptions.from_dict({"encoding": reading.encoding}))
+    return Look(splits, look(source, reading), asked)
+
+
+@access.writes
+def add(
+    workspace: Workspace,
+    path: str | Path,
+    queries: str | Path = "",
+    *,
+    name: str = "",
+    project: str = "",
+    options: AddOptions | None = None,
+    reading: ReadOptions | None = None,
+) -> Added:
+    """Take in documents, with the queries and judgments that come with them or in the file ``queries``.
+
+    They make a new project called ``name``, or join ``project`` (an id or a name). What was added before is there once.
+    Where something fails, nothing new is left behind.
+    ``reading`` says how files are read, ``options`` which column is what.
+    """
+    options, reading = options or AddOptions(), reading or ReadOptions()
+    given = paths.to_read(workspace, path)
+    source = folder_of(given)
+    asked = paths.to_read(workspace, queries) if queries else None
+    joined = service.resolve(workspace, project) if project else None
+    title = checked_title(name).strip() or corpora.name_of(source)
+    splits = beir_layout(source)
+    outcome = _Outcome(stated=beside(given, source))
+    if not splits:
+        options = _completed(options, reading, source, asked, outcome)
+        reading = (options.replace(query_field=None) if asked else options).reading(reading)
+        if asked:
+            columns_of(asked, options, reading.encoding)  # before anything is stored
+    with (
+        corpora.read(workspace, source, name=title, options=reading) as (corpus, existed, written),
+        _all_or_nothing(workspace, corpus, existed, outcome),
+    ):
+        outcome.left_out.update({f"rows not taken ({kind})": n for kind, n in corpus.rejected_counts.items()})
+        _files_not_read(corpus, outcome)
+        if splits:
+            _beir(workspace, source, corpus, splits, options, outcome)
+        else:
+            _unused(corpus, options, outcome)
+            judged = _of_file(workspace, corpus, asked, options, reading) if asked else Judged()
+            if not asked and options.with_queries:
+                for document, texts in written:
+                    for text in texts:
+                        judged.add("", one_line(text), document, 1)
+            _questions(workspace, corpus, judged, options, outcome)
+        made_project = _project(workspace, joined, title, corpus, outcome)
+    sets = tuple(query_sets.load(workspace, set_id) for set_id in outcome.sets)
+    benchmark = describe(workspace.benchmark(outcome.benchmark), workspace) if outcome.benchmark else None
+    left_out = {reason: n for reason, n in outcome.left_out.items() if n}
+    # Of a BEIR layout the queries and judgments are left out of the documents, and taken all the same.
+    notes = [note for note in corpus.notes if not (splits and "of a BEIR folder" in note)]
+    stated = (*notes, *outcome.stated)
+    return Added(made_project, corpus, existed, benchmark, sets, left_out, stated, _missing(benchmark, sets))
+
+
+@contextlib.contextmanager
+def _all_or_nothing(workspace: Workspace, corpus: CorpusManifest, existed: bool, outcome: _Outcome) -> Iterator[None]:
+    """Delete what this import has stored so far if it fails; what was there before stays."""
+    earlier = {q.id for q in query_sets.list_query_sets(workspace)} | set(library.list_names(workspace))
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(CdpError, OSError):
+            for set_id in set(outcome.sets) - earlier:
+                query_sets.delete(workspace, set_id)
+            if outcome.benchmark and outcome.benchmark not in earlier:
+                library.remove_benchmark(outcome.benchmark, workspace)
+            if not existed:
+                delete_corpus(workspace, corpus.id)
+        raise
+
+
+def _completed(
+    options: AddOptions, reading: ReadOptions, source: Path, asked: Path | None, outcome: _Outcome
+) -> AddOptions:
+    """The options with the columns that the first rows show where none was named."""
+    seen = look(source, reading)
+    if seen.texts:
+        if seen.n_files == 1 and reading.split == "file" and seen.parts > 1:
+            outcome.stated.append(
+                f"{seen.file} is one document, though it has {seen.parts:,} parts between blank lines. To make "
+                "documents of them, set split to paragraphs, or to headings."
+            )
+        return options
+    changes = {"text_field": options.text_field or reading.text_field or seen.text}
+    if asked is None:
+        changes["query_field"] = options.query_field or reading.query_field or seen.queries
+    return options.replace(**changes)
+
+
+def _files_not_read(corpus: CorpusManifest, outcome: _Outcome) -> None:
+    """Whole files that were not taken are named, each with its reason."""
+    not_read = [rejected for rejected in corpus.rejected if rejected.kind in FILE_KINDS]
+    for kind in FILE_KINDS:
+        outcome.left_out.pop(f"rows not taken ({kind})", None)
+    outcome.stated += [f"Not read: {rejected.file}. {rejected.reason}" for rejected in not_read[:SHOWN]]
+    if len(not_read) > SHOWN:
+        outcome.stated.append(f"Nor were {len(not_read) - SHOWN:,} more files: the corpus's page lists them.")
+
+
+def _unused(corpus: CorpusManifest, options: AddOptions, outcome: _Outcome) -> None:
+    """Columns that became nothing are named."""
+    named = {"id": options.id_field, "title": options.title_field, "text": options.text_field}
+    guessed = {name for role, field in named.items() if field is None for name in GUESSES[role]} | {*GUESSES["queries"]}
+    known = {*named.values(), options.query_field}
+    unused = [name for name in corpus.found_fields if name not in known and name.strip().lower() not in guessed]
+    if unused:
+        shown = ", ".join(unused[:10]) + (f" and {len(unused) - 10} more" if len(unused) > 10 else "")
+        how = (
+            "If one holds ids, titles or queries, name it (id_field, title_field, query_field) and add the file again."
+        )
+        outcome.stated.append(f"Columns that were not taken: {shown}. {how}")
+
+
+def _beir(
+    workspace: Workspace,
+    source: Path,
+    corpus: CorpusManifest,
+    splits: Sequence[str],
+    options: AddOptions,
+    outcome: _Outcome,
+) -> None:
+    """The benchmark of a BEIR layout, and a query set of each split but test."""
+
+    def take(name: str) -> str:
+        return add_benchmark(source, workspace, name)
+
+    outcome.benchmark = _under_a_free_name(workspace, corpus, take)
+    for split in splits:
+        if split == TEST:
+            continue
+        wanted = ImportOptions.from_dict({"split": split, "origin": options.origin})
+        with _counted(outcome, f"the split {split} as queries"):
+            done = queries.import_file(
+                workspace, source, corpus.id, name=f"{corpus.name} {split} queries", options=wanted
+            )
+            outcome.sets.append(done.query_set.id)
+            outcome.left_out[f"judgments of {split} that gave no query"] += done.n_rejected
+    if TEST in splits:
+        outcome.stated.append("The split test is for measuring: its queries are in the benchmark alone.")
+
+
+def _of_file(
+    workspace: Workspace, corpus: CorpusManifest, path: Path, options: AddOptions, reading: ReadOptions
+) -> Judged:
+    """The queries of a file of their own, as far as their documents are in the corpus."""
+    known = {document.id for document in iter_documents(workspace, corpus.id)}
+    return of_file(path, known, options, reading.encoding)
+
+
+def _questions(
+    workspace: Workspace, corpus: CorpusManifest, judged: Judged, options: AddOptions, outcome: _Outcome
+) -> None:
+    """The benchmark and the query sets of such queries, by the splits that they name or by documents that are drawn."""
+    outcome.left_out.update(judged.left_out)
+    if not any(judged.splits.values()):
+        return
+    facts: dict[str, Any] = {"made_of": corpus.source, "corpus": corpus.id}
+    splits = judged.splits
+    if not judged.named:
+        splits, drawn, said = divided(splits.get("", {}), options)
+        facts |= drawn
+        outcome.stated += filter(None, [said])
+    measured = {split: texts for split, texts in splits.items() if split != TRAIN}
+    if measured:
+        outcome.benchmark = _benchmark(workspace, corpus, measured, facts, outcome)
+    for split, texts in splits.items():
+        if split == TRAIN:
+            usable = without(texts, measured)
+            outcome.left_out["training queries that the benchmark asks too"] += len(texts) - len(usable)
+        elif split == TEST or not judged.named:
+            continue
+        else:
+            usable = texts
+        pairs = by_document(usable)
+        if pairs:
+            with _counted(outcome, f"the split {split} as queries"):
+                _query_set(workspace, corpus, split, pairs, {"splits": [split], **facts}, options.origin, outcome)
+
+
+def _query_set(
+    workspace: Workspace,
+    corpus: CorpusManifest,
+    split: str,
+    pairs: Mapping[str, list[str]],
+    facts: Mapping[str, Any],
+    origin: str,
+    outcome: _Outcome,
+) -> None:
+    """Store the queries of one split as a query set."""
+    done = query_sets.import_queries(
+        pairs.items(),
+        workspace,
+        corpus.id,
+        f"{corpus.name} {split} queries",
+        options=ImportOptions.from_dict({"origin": origin}),
+    )
+    outcome.sets.append(done.query_set.id)
+    parameters = {**done.query_set.parameters, **facts}
+    query_sets.update(workspace, done.query_set.id, parameters=parameters)
+    queries.measure(workspace, done.query_set.id)
+    outcome.left_out[f"queries of {split} that could not be stored"] += done.n_rejected
+
+
+def _benchmark(
+    workspace: Workspace,
+    corpus: CorpusManifest,
+    splits: Mapping[str, Answers],
+    facts: Mapping[str, Any],
+    outcome: _Outcome,
+) -> str:
+    """The benchmark of these queries over the whole corpus."""
+    ids = {text: f"q{n}" for n, text in enumerate(dict.fromkeys(t for texts in splits.values() for t in texts), 1)}
+    judged = {split: {ids[text]: grades for text, grades in texts.items()} for split, texts in splits.items()}
+    texts_by_id = {query: text for text, query in ids.items()}
+
+    def take(name: str) -> str:
+        return made.make(
+            workspace,
+            name,
+            iter_documents(workspace, corpus.id),
+            texts_by_id,
+            judged,
+            source=dict(facts),
+            notes=tuple(outcome.stated),
+        )
+
+    return _under_a_free_name(workspace, corpus, take)
+
+
+def _under_a_free_name(workspace: Workspace, corpus: CorpusManifest, take: Any) -> str:
+    """The benchmark under the corpus's name, or the next free one; the same content again is the one that is there."""
+    refused: InputError | None = None
+    for name in made.free_name(workspace, slug(corpus.name, fallback="benchmark")):
+        taken = name in library.list_names(workspace)
+        try:
+            with disk_faults_told("The import"):
+                return str(take(name))
+        except InputError as error:
+            if not taken:
+                raise
+            refused = error
+    raise refused or InputError("The benchmark could not be named.")
+
+
+@contextlib.contextmanager
+def _counted(outcome: _Outcome, what: str) -> Iterator[None]:
+    """What cannot be taken of a part costs that part, and is said."""
+    try:
+        yield
+    except InputError as error:
+        outcome.stated.append(f"Not taken: {what}. {error}")
+
+
+def _project(
+    workspace: Workspace, joined: Project | None, title: str, corpus: CorpusManifest, outcome: _Outcome
+) -> Project:
+    """The project that the import joins: the one named, the one that has the corpus already, else a new one."""
+    benchmarks = [outcome.benchmark] if outcome.benchmark else []
+    owner = joined or next(
+        (project for project in service.projects_of(workspace, "corpus", corpus.id) if not project.implied), None
+    )
+    if owner is not None:
+        return service.add_members(workspace, owner.id, corpora=[corpus.id], benchmarks=benchmarks)
+    taken = {project.name.casefold() for project in projects.list_projects(workspace)}
+    numbers = range(2, len(taken) + 3)
+    free = next(n for n in (title, *(f"{title} {number}" for number in numbers)) if n.casefold() not in taken)
+    return service.create(workspace, free, corpora=[corpus.id], benchmarks=benchmarks)
+
+
+def _missing(benchmark: BenchmarkInfo | None, sets: Sequence[QuerySet]) -> tuple[str, ...]:
+    """What a measured answer still lacks."""
+    missing = []
+    if benchmark is None:
+        missing.append(
+            "A benchmark: queries with the documents that answer them, as a BEIR folder or a file with a query "
+            "and a document's id in each row. Without one no retriever can be measured on these documents."
+        )
+    if not any("train" in q.parameters.get("splits", ["train"]) for q in sets):
+        missing.append("Training queries of people. Queries that a model writes can take their place.")
+    return tuple(missing)

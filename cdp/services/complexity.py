@@ -1,0 +1,507 @@
+"""Queries that somebody pasted, kept in the workspace under the hash of their text, so that a reload finds them."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import json
+import re
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdp import benchmarks, catalog, jobs, principle, query_sets
+from cdp import complexity as room
+from cdp import corpus as corpus_room
+from cdp.base.errors import CdpError, ConfigError, InputError
+from cdp.base.file_cache import ANSWERS
+from cdp.base.text import spreadsheet
+from cdp.base.workspace import Workspace, sha256_text, write_bytes
+from cdp.benchmarks import registry
+from cdp.benchmarks.benchmark import part
+from cdp.benchmarks.subsets import SUBSET
+from cdp.complexity import STANDARD, CwProfile, QuestionWordEffect
+from cdp.corpus.sources import Budget, Source, existing, open_text
+from cdp.principle import Recommendation, kinds_of_datasets, tables
+from cdp.principle.tables import TABLES, Note, PublishedRow, PublishedTable, notes, read, short_name, table
+from cdp.services import access, corpora, paths, studies
+from cdp.studies.trial import judging_split
+from cdp.training.weightings import WEIGHTINGS
+
+FOLDER = "pasted"
+LARGEST = 5_000_000
+"""Characters that are kept: some hundred thousand queries."""
+
+
+@access.writes
+def save(workspace: Workspace, text: str) -> str:
+    """Keep the text; the name under which ``read`` finds it. ConfigError for one that is too long."""
+    if len(text) > LARGEST:
+        raise ConfigError(f"These are more than {LARGEST:,} characters.", hint="Import them as a query set instead.")
+    name = sha256_text(text)[:16]
+    path = workspace.root / FOLDER / f"{name}.txt"
+    if not path.exists():
+        write_bytes(path, text.encode("utf-8", "replace"))
+    return name
+
+
+def load(workspace: Workspace, name: str) -> str:
+    """The text that was kept under a name; empty where there is none."""
+    path = workspace.root / FOLDER / f"{name}.txt"
+    if not re.fullmatch(r"[0-9a-f]{16}", name) or not path.is_file():
+        return ""
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+FIELDS = ("query", "text", "question")
+"""Names of the field or column that holds a query, in the order in which they are looked for."""
+
+MOST_BYTES = 2**27
+"""Target queries are held in memory."""
+
+DELIMITERS = {".csv": ",;", ".tsv": "\t", ".tab": "\t"}
+PLAIN = "Give a text file with one query per line, JSON Lines, or a CSV with a column named query; saved as UTF-8."
+
+
+def read_queries(path: str | Path) -> list[str]:
+    """The queries of a file, in its order: one per line, objects with a ``query`` or ``text`` field, or a column.
+
+    UTF-8, or any encoding that the file's byte order mark tells. InputError names what cannot be read and its line.
+    """
+    file = paths.to_read(Workspace.default(), path)
+    if existing(file, "file").is_dir():
+        raise InputError("It is a folder.", file=file, hint=PLAIN)
+    source = Source.of_file(file, file.name, Budget.of(file, MOST_BYTES))
+    try:
+        with open_text(source, _encoding(source), newline="") as text:
+            content = text.read()
+    except InputError as error:
+        raise InputError(error.message, hint=PLAIN) from None
+    table = _column(content, DELIMITERS[source.suffix], source) if source.suffix in DELIMITERS else None
+    queries = table if table is not None else list(_lines(content, source))
+    if not queries:
+        raise InputError("It holds no query.", file=file, hint=PLAIN)
+    return queries
+
+
+def _encoding(source: Source) -> str:
+    """What the byte order mark at the file's beginning says, else UTF-8."""
+    with source.open() as stream:
+        head = source.read_block(stream, 4)
+    if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "utf-32"
+    return "utf-16" if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
+
+
+def _column(content: str, delimiters: str, source: Source) -> list[str] | None:
+    """The queries of a table's column; None where its first row names none, so that it is plain lines."""
+    header = content.partition("\n")[0]
+    delimiter = max(delimiters, key=header.count)
+    try:
+        rows = csv.reader(io.StringIO(content), delimiter=delimiter, strict=True)
+        names = {name.strip().lower(): at for at, name in enumerate(next(rows, []))}
+        column = next((names[name] for name in FIELDS if name in names), None)
+        return None if column is None else [text for row in rows if len(row) > column and (text := row[column].strip())]
+    except csv.Error as error:
+        raise InputError(f"It is not a table ({error}).", file=source.name, hint=PLAIN) from None
+
+
+def _lines(content: str, source: Source) -> Iterator[str]:
+    for number, line in enumerate(content.splitlines(), 1):
+        if line.strip():
+            yield _query_of(line.strip(), source, number)
+
+
+def _query_of(line: str, source: Source, number: int) -> str:
+    if not line.startswith("{"):
+        return line
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        record = {}
+    query = next((record[name] for name in FIELDS if record.get(name)), None)
+    if not isinstance(query, str):
+        raise InputError(
+            "not a JSON object with a text or query field.", file=source.name, line=number, hint="Or give plain lines."
+        )
+    return query.strip()
+
+
+NOTES_ON = {
+    "cw-english": (36,),
+    "formats": (37, 38),
+    "weighting": (16, 21),
+    "generators": (17,),
+    "miracl": (24, 39),
+}
+"""Parts of the dashboard that a note on the paper touches: what the paper leaves open or says in two ways."""
+
+METHOD_OF = {
+    "diverse": "Ours-diverse",
+    "paraphrase": "Ours-paraphrase",
+    "inpars_gbq": "InPars-GBQ",
+    "sap": "SAP",
+    "drama": "DRAMA",
+    "dragon_s_paper": "DRAGON-S",
+    "human": "Supervised",
+}
+"""Our name of a method → the paper's."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnScore:
+    """An own evaluation under a published condition: NDCG@10 in percent, and what it was measured on."""
+
+    ndcg: float
+    benchmark: str
+    split: str
+    n_queries: int
+    retriever: str
+    evaluation_id: str
+
+
+def list_tables() -> list[dict[str, Any]]:
+    """Every published table and figure: name, title, kind, what it shows, how many numbers, how many notes."""
+    summaries = []
+    for name, info in TABLES.items():
+        rows = table(name)
+        summaries.append(
+            {
+                "name": short_name(name),
+                "title": info.title,
+                "kind": info.kind,
+                "numbers": len(rows.rows),
+                "notes": len(rows.related),
+                "about": info.about,
+            }
+        )
+    return summaries
+
+
+def notes_on(feature: str) -> list[Note]:
+    """The notes that a part of the dashboard is touched by (``NOTES_ON``)."""
+    return [note for note in notes() if note.id in NOTES_ON[feature]]
+
+
+def printed_correlations() -> dict[tuple[str, str, int], PublishedRow]:
+    """The printed r and p of the 14 conditions, to show beside ours: {(retriever, comparison, Q/Doc): row}."""
+    return {(row["retriever"], row["comparison"], row["queries_per_doc"]): row for row in read("correlation_printed")}
+
+
+def to_csv(published_table: PublishedTable) -> str:
+    """The rows of a table as CSV: its columns, the value, as printed, marks and the numbers of the notes."""
+    columns = [*published_table.columns, "mark", "notes"]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for row in published_table.rows:
+        line = {**row, "notes": " ".join(map(str, row["notes"]))}
+        writer.writerow({name: spreadsheet(value) for name, value in line.items()})
+    return out.getvalue()
+
+
+def own_scores(workspace: Workspace, rows: Sequence[PublishedRow]) -> dict[int, OwnScore]:
+    """{position in ``rows``: the newest own result under the same condition, of a study or else of a training}.
+
+    The same condition: retriever, method, Q/Doc, weighting and dataset. A benchmark counts as the dataset if its name
+    begins with the dataset's (``hotpotqa_sample``); what it is stands beside the score, as it is not the same data.
+    """
+    own: dict[tuple[Any, ...], OwnScore] = {}
+    for view in studies.list_studies(workspace):
+        with suppress(CdpError):
+            for key, score in _of_study(studies.report(workspace, view.id)):
+                own.setdefault(key, score)
+    for row in catalog.evaluations(workspace):
+        condition = _condition(workspace, row)
+        if condition is not None:
+            score = OwnScore(
+                ndcg=100 * row["ndcg@10"],
+                benchmark=row["benchmark"],
+                split=row["split"],
+                n_queries=row["n_queries"],
+                retriever=row["retriever_name"],
+                evaluation_id=row["id"],
+            )
+            own.setdefault((*condition, row["benchmark"]), score)
+    scores_by_row: dict[int, OwnScore] = {}
+    if not own:
+        return scores_by_row
+    for i, row in enumerate(rows):
+        if row.get("metric") != "NDCG@10" or not row.get("dataset"):
+            continue
+        wanted = (row["retriever"].lower(), row["method"], row["queries_per_doc"], row["weighting"])
+        for key, score in own.items():
+            if key[:-1] == wanted and is_dataset(key[-1], row["dataset"]):
+                scores_by_row[i] = score
+                break
+    return scores_by_row
+
+
+def _of_study(report: studies.StudyReport) -> Iterator[tuple[tuple[Any, ...], OwnScore]]:
+    """The scores of a study's rows under the paper's names, means over the seeds."""
+    kinds = {source.label: source.kind for source in report.sources}
+    for row in report.rows:
+        method = METHOD_OF.get(kinds.get(row.source, "")) if row.pairs else "Pretrained"
+        per_doc = row.per_doc if row.pairs else None
+        for benchmark in report.benchmarks:
+            if method is not None and not row.held and benchmark.name in row.scores:
+                key = (row.retriever.lower(), method, per_doc, _printed(row.weighting), benchmark.name)
+                seeds = f" (mean of {row.n_seeds} seeds)" if row.n_seeds > 1 else ""
+                yield (
+                    key,
+                    OwnScore(
+                        ndcg=row.scores[benchmark.name],
+                        benchmark=benchmark.name,
+                        split=benchmark.split,
+                        n_queries=benchmark.n_queries,
+                        retriever=f"{row.name}{seeds}",
+                        evaluation_id=report.id,
+                    ),
+                )
+
+
+def is_dataset(benchmark: str, dataset: str) -> bool:
+    """Whether a benchmark is a dataset of the paper.
+
+    The registry says so of those it knows; of others, the name begins like the dataset's. One forum is not
+    CQADupStack, and a subset drawn here is not the whole.
+    """
+    entry = registry.find(benchmark)
+    if entry is not None or SUBSET.search(benchmark):
+        return entry is not None and entry.paper == dataset
+    ours, theirs = (re.sub(r"[^a-z0-9]+", "", name.lower()) for name in (benchmark, dataset))
+    return ours.startswith(theirs) and (ours == theirs or not ours[len(theirs)].isdigit())
+
+
+def dataset_of(benchmark: str) -> str | None:
+    """The published dataset that a benchmark is, or None."""
+    return next((name for name in kinds_of_datasets() if is_dataset(benchmark, name)), None)
+
+
+def _condition(workspace: Workspace, row: dict[str, Any]) -> tuple[Any, ...] | None:
+    """(retriever, the paper's method, Q/Doc, weighting) of an evaluation, if known."""
+    if row["ndcg@10"] is None:
+        return None
+    if row["retriever_kind"] == "preset":
+        return row["retriever_id"].lower(), "Pretrained", None, "none"
+    if row["retriever_kind"] != "job":
+        return None
+    try:
+        config = jobs.load_spec(workspace, row["retriever_id"]).config
+        made_of = query_sets.load(workspace, config["query_set"])
+    except (CdpError, KeyError):
+        return None
+    method = METHOD_OF.get("human" if made_of.kind == "human" else made_of.method)
+    weighting = _printed(config.get("weighting", "none"))
+    per_doc = config.get("per_doc") or made_of.per_doc
+    return str(config.get("retriever", "")).lower(), method, per_doc, weighting
+
+
+def _printed(weighting: str) -> str | None:
+    """What the published tables call a weighting; None where they do not have it."""
+    definition = WEIGHTINGS.get(weighting)
+    return definition.paper or None if definition else None
+
+
+TRAINING_CAVEAT = (
+    "These are synthetic training queries. The rule is about the queries of your task: give some of those for an "
+    "answer."
+)
+
+
+DOUBTFUL = 0.5
+"""Where so many queries have no content word, the language is probably another one."""
+
+GUESSED_FROM = 1000
+"""A language is guessed from so many queries."""
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """Queries with their content words: ``cw`` has shape (n,), in the order of ``texts``.
+
+    ``for_training`` marks queries that were written to train on, which say little about the task's own. ``stopwords``
+    names the list that was used. ``benchmark`` (``name:split``) or ``query_set`` (its id) is where they are from, both
+    empty for pasted ones; ``dataset`` is the published dataset that the benchmark is, if it is one.
+    """
+
+    name: str
+    language: str
+    texts: list[str]
+    cw: NDArray[np.int64]
+    profile: CwProfile
+    for_training: bool = False
+    stopwords: str = STANDARD
+    benchmark: str = ""
+    query_set: str = ""
+    dataset: str = ""
+
+    @property
+    def task(self) -> str:
+        """The kind of task that the published dataset is of; empty where it is none of them."""
+        return principle.kinds_of_datasets().get(self.dataset, "")
+
+    @property
+    def doubt(self) -> str:
+        """What makes the count doubtful, in a sentence; empty if nothing does."""
+        empty = float((self.cw == 0).mean())
+        if empty < DOUBTFUL:
+            return ""
+        name = room.language_of(self.language).name
+        return f"{empty:.0%} of the queries have no content word when counted as {name}: is that their language?"
+
+    def extremes(self, n: int = 5) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
+        """The n simplest and the n most complex queries, each with its CW."""
+        order = np.argsort(self.cw, kind="stable")
+        pairs = [(self.texts[i], int(self.cw[i])) for i in order]
+        return pairs[:n], pairs[::-1][:n]
+
+    def recommend(
+        self,
+        *,
+        domain: str = "ood",
+        task: str = "",
+        generator: str = "",
+        budget: int | None = None,
+        n_documents: int | None = None,
+    ) -> Recommendation:
+        """What to do for these as target queries; with a budget of queries also on how many documents.
+
+        ``task`` is the kind of task, that of the published dataset if it is empty; ``generator`` the model that is to
+        write the training queries.
+
+        InputError where no query has a content word: there is nothing to go by. Where many have none, that stands
+        first in the advice and among the caveats, and no number comes from the line.
+        """
+        if not self.cw.any():
+            name = room.language_of(self.language).name
+            raise InputError(
+                f"No query here has a content word when counted as {name}, so nothing follows from them.",
+                hint="Check that they are queries, and name their language if it is another one.",
+            )
+        recommendation = principle.recommend(
+            self.cw,
+            language=self.language,
+            domain=domain,
+            task=task or self.task,
+            generator=generator,
+            dataset=self.dataset,
+            budget=budget,
+            n_documents=n_documents,
+        )
+        first = [text for text in (self.doubt, TRAINING_CAVEAT if self.for_training else "") if text]
+        if self.doubt:
+            # A count in the wrong language is no CW: nothing of the line may be read off at it.
+            scope = replace(recommendation.scope, outside=(self.doubt.rstrip("?."), *recommendation.scope.outside))
+            recommendation = replace(recommendation, scope=scope, advice=self.doubt, expected=())
+        return replace(recommendation, caveats=(*first, *recommendation.caveats))
+
+
+def published_range(code: str) -> tuple[int, int] | None:
+    """The CW that the paper prints for MIRACL's queries in a language, lowest and highest; None for none."""
+    for row in tables.table("multilingual").rows:
+        if row["code"] == code:
+            return row["cw_min"], row["cw_max"]
+    return None
+
+
+def question_words(profiled: Profiled) -> QuestionWordEffect | None:
+    """What it changes whether question words count; None where the language's are not set apart."""
+    if len(room.stopword_variants(profiled.language)) < 2:
+        return None
+    return room.question_word_effect(profiled.texts, profiled.language)
+
+
+def profile_texts(
+    texts: Sequence[str],
+    *,
+    language: str = "en",
+    name: str = "pasted queries",
+    stopwords: str | Collection[str] = STANDARD,
+) -> Profiled:
+    """Profile queries that were pasted or read from a file; empty lines are left out.
+
+    ``language`` is guessed if it is empty; ``stopwords`` is the name of a list, the file of one's own, or the words
+    themselves.
+    """
+    queries = [text.strip() for text in texts if text.strip()]
+    if not queries:
+        raise InputError("There are no queries.", hint="Give one query per line.")
+    language = language or guess_language(queries)
+    chosen = (
+        room.stopwords_of(access.stopwords(Workspace.default(), stopwords)) if isinstance(stopwords, str) else stopwords
+    )
+    cw = room.count_content_words(queries, language, stopwords=chosen)
+    return Profiled(name, language, queries, cw, room.profile(cw), stopwords=room.describe_stopwords(chosen))
+
+
+def profile_query_set(
+    workspace: Workspace, query_set: str, *, language: str = "", stopwords: str | Collection[str] = STANDARD
+) -> Profiled:
+    """Profile the queries of a query set, in its corpus's language unless another is named."""
+    resolved_set = query_sets.resolve_query_set(workspace, query_set)
+    code = language or _language_of(workspace, resolved_set.corpus_id)
+    question = ("profile", code, stopwords if isinstance(stopwords, str) else tuple(sorted(stopwords)))
+
+    def measure() -> Profiled:
+        texts = [query for line in query_sets.iter_lines(workspace, resolved_set.id) for query in line["queries"]]
+        if not texts:
+            raise InputError(
+                f"The query set {resolved_set.id} has no queries yet.", hint="Generate or import some first."
+            )
+        profiled = profile_texts(texts, language=code, name=resolved_set.name, stopwords=stopwords)
+        return replace(profiled, for_training=resolved_set.kind == "synthetic", query_set=resolved_set.id)
+
+    return ANSWERS.get(query_sets.files(workspace, resolved_set.id).queries, question, measure)
+
+
+def profile_benchmark(
+    workspace: Workspace,
+    benchmark: str,
+    *,
+    split: str = "",
+    language: str = "",
+    stopwords: str | Collection[str] = STANDARD,
+) -> Profiled:
+    """Profile the queries of one split of a benchmark, in the benchmark's own language if none is named.
+
+    Without a ``split`` it is test, or the only one; of several others that which would decide a test.
+    """
+    folder = benchmarks.resolve_benchmark(access.benchmark(workspace, benchmark), workspace)
+    if not split:
+        splits = benchmarks.describe(folder, workspace).splits
+        split = "" if len(splits) < 2 or "test" in splits else judging_split(splits)[0]
+    question = ("profile", split, language, stopwords if isinstance(stopwords, str) else tuple(sorted(stopwords)))
+
+    def measure() -> Profiled:
+        loaded_benchmark = benchmarks.load_benchmark(folder, split)
+        code = language or loaded_benchmark.counted_language
+        profiled = profile_texts(
+            loaded_benchmark.queries,
+            language=code,
+            name=f"{loaded_benchmark.name} ({loaded_benchmark.split})",
+            stopwords=stopwords,
+        )
+        return replace(
+            profiled,
+            benchmark=f"{loaded_benchmark.name}:{loaded_benchmark.split}",
+            dataset=dataset_of(loaded_benchmark.name) or "",
+        )
+
+    return ANSWERS.get(part(folder, "queries"), question, measure)
+
+
+def guess_language(texts: Sequence[str]) -> str:
+    """The language that most of the queries seem to be in, English where it cannot be told."""
+    guessed = corpus_room.guess_language("\n".join(texts[:GUESSED_FROM]))
+    return "en" if guessed == "unknown" else guessed
+
+
+def _language_of(workspace: Workspace, corpus_id: str) -> str:
+    return corpora.cw_language(corpus_room.load_manifest(workspace, corpus_id))

@@ -1,0 +1,65 @@
+"""The demo collection in the workspace: documents, recorded queries of both kinds, its benchmark, and its project."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from cdp import benchmarks, query_sets
+from cdp.base.workspace import SHIPPED_DATA, Workspace
+from cdp.services import access, corpora, projects
+from cdp.synthesis.generators.recorded import NOT_RECORDED
+from cdp.synthesis.methods import METHODS
+
+FOLDER = SHIPPED_DATA / "demo"
+NAME = "demo"
+
+
+@access.writes
+def load(workspace: Workspace) -> list[str]:
+    """Put the demo into the workspace where it is not there yet; what was added, in words."""
+    done: list[str] = []
+    added = corpora.add(workspace, FOLDER, name=NAME)
+    if not added.existed:
+        done.append(f"corpus {added.corpus.id} ({added.corpus.n_documents} documents)")
+    existing_names = {q.name for q in query_sets.list_query_sets(workspace) if q.corpus_id == added.corpus.id}
+    for method in ("diverse", "paraphrase"):
+        name = f"{NAME} {method}"
+        if name in existing_names:
+            continue
+        imported = query_sets.import_queries(
+            _recorded(method), workspace, added.corpus.id, name, kind="synthetic", method=method, language="en"
+        )
+        query_set = query_sets.update(
+            workspace,
+            imported.query_set.id,
+            generator="recorded",
+            model=NOT_RECORDED,
+            prompt_hash=METHODS[method].prompt_hash,
+        )
+        done.append(f"query set {query_set.id} ({query_set.n_queries} {method} queries)")
+    if NAME not in {info.name for info in benchmarks.list_benchmarks(workspace)}:
+        benchmarks.add_benchmark(FOLDER, workspace, NAME)
+        done.append(f"benchmark {NAME}")
+    if all(project.implied for project in projects.projects_of(workspace, "corpus", added.corpus.id)):
+        project = projects.create(workspace, _free_name(workspace), corpora=[added.corpus.id], benchmarks=[NAME])
+        done.append(f"project {project.id}")
+    return done
+
+
+def corpus(workspace: Workspace) -> str:
+    """The id of the demo's corpus, by its name; empty where it is not there."""
+    return next((manifest.id for manifest in corpora.list_corpora(workspace) if manifest.name == NAME), "")
+
+
+def _free_name(workspace: Workspace) -> str:
+    """The project's name: somebody may have made one of that name without the demo."""
+    taken = {project.name.casefold() for project in projects.list_projects(workspace) if not project.implied}
+    return next(n for i in range(1, len(taken) + 2) if (n := NAME if i == 1 else f"{NAME} {i}") not in taken)
+
+
+def _recorded(method: str) -> Iterator[tuple[str, list[str]]]:
+    with open(FOLDER / "generations" / f"{method}.jsonl", encoding="utf-8") as file:
+        for line in file:
+            record = json.loads(line)
+            yield record["document_id"], record["queries"]

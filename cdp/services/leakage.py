@@ -1,0 +1,228 @@
+"""Whether a training would see what a benchmark judges: such a training is refused, or marked as leaked for ever.
+
+Leaked are queries that the evaluated split judges, in these words or with the same content words, whatever document
+they stand for, and of imported sets documents that are the split's positives by queries of that benchmark. Queries of
+another split of it are no leak, and neither are other queries for the documents that answer the split's: training on
+synthetic queries over the corpus that will be searched is what one does in-domain, and such a result says so
+(``retrievers.leakage.in_domain``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cdp import benchmarks, query_sets
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError
+from cdp.base.file_cache import ANSWERS
+from cdp.base.workspace import Workspace, sha256_text
+from cdp.benchmarks import beir_files
+from cdp.benchmarks.benchmark import part, qrels_files
+from cdp.query_sets import QuerySet
+from cdp.retrievers import leakage as room
+from cdp.services import access
+
+LEAKAGE = room.LEAKAGE
+FLAG = "--allow-leakage"
+FOLLOWS = "The training and every result of it, now and later, are then marked as leaked."
+
+
+@dataclass(frozen=True)
+class Leak:
+    """What is trained on (a query set's name, or a retriever's) and one split of a benchmark: how many of the
+    ``judged`` queries are among its own, and how many of its ``documents`` are the split's positives."""
+
+    source: str
+    benchmark: str
+    split: str
+    queries: int
+    judged: int
+    documents: int = 0
+    query_set: str = ""
+    """The query set's id; empty where it is what the retriever was trained on before."""
+    near: int = 0
+    """How many of ``queries`` are there in other words: the same content words."""
+
+    @property
+    def sentence(self) -> str:
+        judging = f"{self.benchmark} {self.split}"
+        if self.queries:
+            reworded = f", {self.near:,} of them reworded (the same content words)" if self.near else ""
+            return (
+                f"{self.source} holds {self.queries:,} of the {self.judged:,} queries that {judging} judges{reworded}."
+            )
+        noun = "document" if self.documents == 1 else "documents"
+        return (
+            f"{self.source} has human queries of {self.benchmark} for {self.documents:,} {noun} that {judging} judges."
+        )
+
+
+@dataclass(frozen=True)
+class _JudgedSplit:
+    """One split of a benchmark: the keys of its queries, shape (n, 2), the hashes of those of the other splits
+    (``other``) and of all (``every``), and the documents that are relevant to any. ``key`` tells one state of the
+    files from another."""
+
+    key: str
+    queries: room.Hashes
+    other: room.Hashes
+    every: room.Hashes
+    positives: frozenset[str]
+
+
+def find_leaks(
+    workspace: Workspace,
+    names: Iterable[str],
+    benchmark_splits: Iterable[tuple[str, str]],
+    *,
+    per_doc: int | None = None,
+    max_documents: int | None = None,
+) -> list[Leak]:
+    """The leaks between query sets (by id or name, empty ones skipped) and (benchmark, split) places, each once."""
+    sets = [query_sets.resolve_query_set(workspace, name) for name in dict.fromkeys(names) if name]
+    leaks = []
+    for name, split in dict.fromkeys(benchmark_splits):
+        where, chosen = _place(workspace, name, split)
+        judged = _judged(where, chosen)
+        for query_set in sets:
+            shared, near = room.n_known(judged.queries, _hashes(workspace, query_set.id, per_doc, max_documents))
+            documents = _documents(workspace, query_set, judged, chosen) if query_set.generator == "import" else 0
+            if shared or documents:
+                leaks.append(
+                    Leak(query_set.name, where.name, chosen, shared, len(judged.queries), documents, query_set.id, near)
+                )
+    return leaks
+
+
+def among(workspace: Workspace, names: Iterable[str], texts: Iterable[str], benchmark: str, split: str) -> list[Leak]:
+    """The leaks between query sets and the queries of a split that is still to be made."""
+    judged = room.distinct(room.keys(texts))
+    leaks = []
+    for name in dict.fromkeys(names):
+        query_set = query_sets.resolve_query_set(workspace, name)
+        shared, near = room.n_known(judged, _hashes(workspace, query_set.id, None, None))
+        if shared:
+            leaks.append(Leak(query_set.name, benchmark, split, shared, len(judged), query_set=query_set.id, near=near))
+    return leaks
+
+
+@access.reads
+def of_training(
+    workspace: Workspace, config: TrainingConfig, benchmark_splits: Iterable[tuple[str, str]]
+) -> list[Leak]:
+    """The leaks of a training that is evaluated there, by its query set, by its dev benchmark, and by what the
+    retriever that it starts from was trained on."""
+    wanted = [*benchmark_splits, *([(config.benchmark, config.split)] if config.benchmark else [])]
+    if not wanted:
+        return []
+    leaks = find_leaks(
+        workspace, [config.query_set], wanted, per_doc=config.per_doc, max_documents=config.max_documents
+    )
+    before = room.seen(workspace, config.retriever)
+    for name, split in dict.fromkeys(wanted) if len(before) else ():
+        where, chosen = _place(workspace, name, split)
+        judged = _judged(where, chosen)
+        shared, near = room.n_known(judged.queries, before)
+        if shared:
+            source = f"The training of {config.retriever}"
+            leaks.append(Leak(source, where.name, chosen, shared, len(judged.queries), near=near))
+    return leaks
+
+
+@access.writes
+def leave_out(
+    workspace: Workspace, name: str, benchmark_splits: Iterable[tuple[str, str]], *, called: str = ""
+) -> tuple[QuerySet, int]:
+    """A copy of a query set without the queries that these (benchmark, split) places judge, and how many it lacks; the
+    set itself and 0 where they judge none of it.
+
+    Queries that a model writes are sometimes a benchmark's own by chance: a few short ones in thousands are no reason
+    to give up the set, or to have every result of it marked.
+    """
+    query_set = query_sets.resolve_query_set(workspace, name)
+    chosen = [_place(workspace, benchmark, split) for benchmark, split in dict.fromkeys(benchmark_splits)]
+    judged = np.unique(np.concatenate([_judged(folder, split).queries for folder, split in chosen]))
+    return query_sets.leave_out(
+        workspace,
+        query_set,
+        lambda texts: room.any_known(room.keys(texts), judged).tolist(),
+        called or f"{query_set.name} without judged queries",
+        {"judged_by": [f"{folder.name}:{split}" for folder, split in chosen]},
+    )
+
+
+def require(leaks: Iterable[Leak], allow_leakage: bool) -> None:
+    """ConfigError for the first leak, unless someone said yes to it."""
+    for leak in () if allow_leakage else leaks:
+        raise ConfigError(
+            f"{leak.sentence} Its score there would not say how it answers queries that it has never seen.",
+            hint="Make a copy of the set without them (queries leave-out), train on other queries (of a BEIR folder "
+            f"import the train split alone: --split train), or evaluate elsewhere. Or allow it: {FLAG}. {FOLLOWS}",
+        )
+
+
+def links(leaks: Iterable[Leak]) -> dict[str, Any]:
+    """What the inputs of a job say of the leaks that were allowed; empty without any."""
+    records = [dataclasses.asdict(leak) for leak in leaks]
+    return {room.LEAKAGE: records} if records else {}
+
+
+def _place(workspace: Workspace, name: str, split: str) -> tuple[Path, str]:
+    folder = benchmarks.resolve_benchmark(access.benchmark(workspace, name), workspace)
+    return folder, benchmarks.choose_split(benchmarks.describe(folder, workspace), split)
+
+
+def _hashes(workspace: Workspace, query_set: str, per_doc: int | None, max_documents: int | None) -> room.Hashes:
+    def compute() -> room.Hashes:
+        return room.set_hashes(workspace, query_set, per_doc, max_documents)
+
+    path = query_sets.files(workspace, query_set).queries
+    return ANSWERS.get(path, ("query hashes", per_doc, max_documents), compute)
+
+
+def _judged(folder: Path, split: str) -> _JudgedSplit:
+    """Read once for as long as the judgments of the split stay as they are."""
+
+    def compute() -> _JudgedSplit:
+        grades = {name: beir_files.read_qrels(path).grades for name, path in qrels_files(folder).items()}
+        texts = dict(room.query_texts(folder))
+        by_split = {
+            name: room.distinct(room.keys(texts[query] for query in judged if query in texts))
+            for name, judged in grades.items()
+        }
+        others = [judged[:, 0] for name, judged in by_split.items() if name != split]
+        positives = frozenset(
+            d for query_grades in grades[split].values() for d, grade in query_grades.items() if grade > 0
+        )
+        none = np.empty(0, dtype=np.uint64)
+        other = np.unique(np.concatenate([none, *others]))
+        every = np.unique(room.hashes(texts.values()))
+        key = sha256_text(split, by_split[split].tobytes().hex(), other.tobytes().hex(), *sorted(positives))
+        return _JudgedSplit(key, by_split[split], other, every, positives)
+
+    path = qrels_files(folder)[split]
+    return ANSWERS.get(path, ("judged", str(part(folder, "queries"))), compute)
+
+
+def _documents(workspace: Workspace, query_set: QuerySet, judged: _JudgedSplit, split: str) -> int:
+    """Documents of a human set that are positives of the split, by queries of the benchmark that no other split
+    judges, or by any other query of a set that was imported with this split."""
+    whole = split in query_set.parameters.get("splits", ())
+    path = query_sets.files(workspace, query_set.id).queries
+
+    def compute() -> int:
+        n = 0
+        for line in query_sets.iter_lines(workspace, query_set.id):
+            if line["document_id"] in judged.positives:
+                query_hashes = room.hashes(line["queries"])
+                own = np.isin(query_hashes, judged.every) | whole
+                n += bool((own & ~np.isin(query_hashes, judged.other)).any())
+        return n
+
+    return ANSWERS.get(path, ("documents judged", judged.key), compute)

@@ -1,0 +1,403 @@
+"""Q-D metrics of a query set: the quick ones, kept from when the set was written, and the model-based ones by a job."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdp import jobs, query_sets
+from cdp.base.config import MetricsConfig
+from cdp.base.errors import InputError
+from cdp.base.file_cache import ANSWERS
+from cdp.base.workspace import Workspace, read_json_or_none
+from cdp.complexity import STANDARD, CwProfile, bootstrap_interval
+from cdp.jobs import JobView
+from cdp.metrics import MEASURES, PairedDifference, paired_difference, reservoir, self_bleu
+from cdp.metrics import quick as quick_room
+from cdp.metrics.measures.self_bleu import bleu_against_others
+from cdp.metrics.quick import QuickPlan
+from cdp.metrics.report import document_pairs
+from cdp.metrics.tokens import TOKENISATIONS, tokens
+from cdp.principle import tables
+from cdp.query_sets import QuerySet
+from cdp.services import access, completeness
+
+WORKER = "cdp.workers.metrics"
+QUICK_WORKER, QUICK_KIND = "cdp.workers.measures", "measures"
+
+AT_ONCE = 5000
+"""Sets of at most so many queries are measured while a page is drawn: it takes less than half a second."""
+
+
+@dataclass(frozen=True)
+class QuickMetrics:
+    """What needs no model. ``measures`` are value records at the full Q/Doc; ``by_per_doc[measure][M]`` nests M."""
+
+    query_set: str
+    language: str
+    measures: list[dict[str, Any]]
+    by_per_doc: dict[str, dict[int, float]]
+    cw: CwProfile
+    n_empty: int = 0
+    n_failed: int = 0
+    failed: list[dict[str, Any]] = field(default_factory=list)
+    """The first of the documents that could not be measured, each with its ``id`` and ``reason``."""
+    note: str = ""
+    """What the set lacks where it is not whole."""
+    kept: str = ""
+    """Where the values of each document are kept: a file's name in the query set's folder."""
+
+
+def quick(
+    workspace: Workspace, query_set: str, *, human: str = "", language: str = "", stopwords: str = STANDARD
+) -> QuickMetrics:
+    """Self-BLEU, CW and, given human queries for the same documents, Len-Sim. Raises InputError for an empty set.
+
+    ``language`` is the corpus's if empty; ``stopwords`` is the name of a list or the file of one's own. What was
+    measured before is read; else it is measured now, a second per 12,000 queries.
+    """
+    resolved_set, plan = _planned(workspace, query_set, human, language, access.stopwords(workspace, stopwords))
+    values = plan.load() or quick_room.measure(plan)
+    assert values is not None  # nothing told it to stop
+    return _from_record(workspace, resolved_set, plan, values)
+
+
+def quick_at_once(workspace: Workspace, query_set: str, *, human: str = "") -> QuickMetrics | None:
+    """The same, where it takes no time: from what is kept, or of a set small enough to measure now. None elsewhere."""
+    resolved_set, plan = _planned(workspace, query_set, human)
+    values = plan.load()
+    if values is None and resolved_set.n_queries <= AT_ONCE:
+        values = quick_room.measure(plan)
+    return None if values is None else _from_record(workspace, resolved_set, plan, values)
+
+
+def _planned(
+    workspace: Workspace, query_set: str, human: str, language: str = "", stopwords: str = STANDARD
+) -> tuple[QuerySet, QuickPlan]:
+    resolved_set = query_sets.resolve_query_set(workspace, query_set)
+    reference = query_sets.resolve_query_set(workspace, human).id if human else ""
+    return resolved_set, quick_room.plan(
+        workspace, resolved_set.id, human=reference, language=language, stopwords=stopwords
+    )
+
+
+@access.runs
+def start_quick(workspace: Workspace, query_set: str, *, human: str = "") -> str:
+    """Measure a large set in the background; the job's id, that of the job at work on it where there is one."""
+    _, plan = _planned(workspace, query_set, human)
+    running = measuring(workspace, query_set, human=human)
+    if running is not None and running.active:
+        return running.id
+    return jobs.submit(
+        workspace,
+        kind=QUICK_KIND,
+        name=f"Measures of {query_sets.resolve_query_set(workspace, query_set).name}",
+        module=QUICK_WORKER,
+        config={"query_set": plan.query_set.id, "human": plan.human},
+        inputs={"query_set": plan.query_set.id, "human": plan.human, "kept": plan.path.name},
+        device=jobs.DeviceRequest.light(),
+    )
+
+
+def measuring(workspace: Workspace, query_set: str, *, human: str = "") -> JobView | None:
+    """The newest job that was started to measure the set as it is now; None if there was none."""
+    _, plan = _planned(workspace, query_set, human)
+    views = jobs.list_jobs(workspace, [QUICK_KIND])
+    return next((v for v in views if v.inputs.get("kept") == plan.path.name), None)
+
+
+def _from_record(workspace: Workspace, query_set: QuerySet, plan: QuickPlan, values: dict[str, Any]) -> QuickMetrics:
+    titled = [{**value, "title": MEASURES[value["name"]].title} for value in values["values"]]
+    most = max((value["per_doc"] for value in titled), default=0)
+    curves: dict[str, dict[int, float]] = {}
+    for value in titled:
+        if value["scope"] == "document" and value["value"] is not None:
+            curves.setdefault(value["name"], {})[value["per_doc"]] = value["value"]
+    cw = {**values["cw"], "histogram": tuple(values["cw"]["histogram"]), "interval": tuple(values["cw"]["interval"])}
+    return QuickMetrics(
+        query_set=query_set.id,
+        language=plan.language,
+        measures=[value for value in titled if value["per_doc"] == most],
+        by_per_doc=curves,
+        cw=CwProfile(**cw),
+        n_empty=values["n_empty"],
+        n_failed=values.get("n_failed", 0),
+        failed=values.get("failed", []),
+        note="" if query_set.complete else completeness.check(workspace, query_set).sentence,
+        kept=plan.columns.name,
+    )
+
+
+def per_document(workspace: Workspace, measured: QuickMetrics) -> dict[str, NDArray[Any]]:
+    """``document_id`` and a column per quick measure at the full Q/Doc, shape (n_documents,), NaN where undefined."""
+    path = query_sets.files(workspace, measured.query_set).measures / measured.kept
+
+    def read() -> dict[str, NDArray[Any]]:
+        with np.load(path) as columns:
+            return {name: columns[name] for name in columns.files}
+
+    return ANSWERS.get(path, "columns", read)
+
+
+def paired(
+    workspace: Workspace, first: QuickMetrics, second: QuickMetrics, measure: str = "self_bleu"
+) -> PairedDifference:
+    """second − first over the documents that have a value in both. InputError if there are none."""
+
+    def compare() -> PairedDifference:
+        a, b = per_document(workspace, first), per_document(workspace, second)
+        return paired_difference(a["document_id"].tolist(), a[measure], b["document_id"].tolist(), b[measure])
+
+    path = query_sets.files(workspace, first.query_set).measures / first.kept
+    return ANSWERS.get(path, ("paired", second.query_set, second.kept, measure), compare)
+
+
+def paired_models(first: dict[str, Any], second: dict[str, Any]) -> PairedDifference | None:
+    """The same for the paraphrase ratio of two metric jobs' results; None where the two cannot be compared: another
+    scorer or threshold, or no document in common.
+    """
+    if any(first["scorer"][key] != second["scorer"][key] for key in ("measure", "model", "threshold")):
+        return None
+    name = first["scorer"]["measure"]
+    a, b = first["per_document"], second["per_document"]
+    columns = [np.array(side[name], dtype=np.float64) for side in (a, b)]
+    try:
+        return paired_difference(a["document_id"], columns[0], b["document_id"], columns[1])
+    except InputError:
+        return None
+
+
+def values(measured: QuickMetrics, result: dict[str, Any] | None) -> dict[str, dict[str, Any]]:
+    """Every value at the full Q/Doc within documents, by measure: the quick ones, and a metric job's where given.
+
+    The paraphrase ratio stands under ``ce`` too, whichever model gave it.
+    """
+    by_measure = {v["name"]: v for v in measured.measures if v["scope"] == "document" and v["value"] is not None}
+    for value in result["measures"] if result else ():
+        if value["value"] is not None and MEASURES[value["name"]].model_based:
+            by_measure[value["name"]] = value
+            if value["name"].startswith("paraphrase_ratio"):
+                by_measure["ce"] = value
+    return by_measure
+
+
+def ce_by_per_doc(result: dict[str, Any]) -> dict[int, float]:
+    """The paraphrase ratio within documents at each Q/Doc that a metric job gives."""
+    name = result["scorer"]["measure"]
+    return {
+        v["per_doc"]: v["value"]
+        for v in result["values"]
+        if v["name"] == name and v["scope"] == "document" and v["value"] is not None
+    }
+
+
+@access.runs
+def start(workspace: Workspace, config: MetricsConfig) -> str:
+    """Start the model-based measures; the job's id."""
+    query_set = query_sets.resolve_query_set(workspace, config.query_set)
+    human = query_sets.resolve_query_set(workspace, config.human).id if config.human else ""
+    checked = MetricsConfig.from_dict({**config.to_dict(), "query_set": query_set.id, "human": human})
+    return jobs.submit(
+        workspace,
+        kind="metrics",
+        name=f"Q-D metrics of {query_set.name}",
+        module=WORKER,
+        config=checked.to_dict(),
+        inputs={
+            "query_set": query_set.id,
+            "query_set_hash": query_sets.content_hash(workspace, query_set),
+            "human": human,
+        },
+        device=jobs.DeviceRequest.cpu(),
+    )
+
+
+def results(workspace: Workspace, query_set: str) -> list[dict[str, Any]]:
+    """What finished metric jobs found for a query set, newest first: job id, measures, examples."""
+    resolved_set = query_sets.resolve_query_set(workspace, query_set)
+    rows = []
+    for job in jobs.list_jobs(workspace, ["metrics"]):
+        if job.config.get("query_set") == resolved_set.id:
+            path = job.folder / "results" / "metrics.json"
+            result = ANSWERS.get(path, "json", partial(read_json_or_none, path))
+            if isinstance(result, dict):
+                rows.append({**result, "job_id": job.id, "created": job.created})
+    return rows
+
+
+TABLES = ("qd_full", "diversity_ablation_qd")
+NAMES = {"Dist-Sim": "dist_sim", "Len-Sim": "len_sim", "CE": "ce", "Self-BLEU": "self_bleu"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A published method at one Q/Doc, with its values by measure."""
+
+    method: str
+    per_doc: int
+    values: dict[str, float]
+
+
+def references() -> list[Reference]:
+    """The published points, by method and Q/Doc; of two tables with the same condition the first counts."""
+    points: dict[tuple[str, int], dict[str, float]] = {}
+    for name in TABLES:
+        of_table: dict[tuple[str, int], dict[str, float]] = {}
+        for row in tables.table(name).rows:
+            key = (row["method"], row["queries_per_doc"])
+            of_table.setdefault(key, {})[NAMES[row["metric"]]] = row["value"]
+        points = {**of_table, **points}
+    return [Reference(method, m, points[method, m]) for method, m in sorted(points)]
+
+
+MOST_DOCUMENTS = 500
+"""A table of documents shows so many at most: those with the highest and those with the lowest values."""
+
+
+@dataclass(frozen=True)
+class DocumentValues:
+    """One document of a query set; None where a measure is not defined or was not measured."""
+
+    document_id: str
+    self_bleu: float | None
+    ce: float | None
+    cw: float | None
+
+
+@dataclass(frozen=True)
+class ScoredQueries:
+    """The queries of a document, each with its BLEU against the others (None for a single one), and the scored pairs,
+    highest first. ``threshold`` is the score above which a pair counts as paraphrases.
+    """
+
+    queries: list[str]
+    bleu: list[float | None]
+    pairs: list[tuple[float, str, str]]
+    threshold: float | None
+
+
+def list_documents(
+    workspace: Workspace, measured: QuickMetrics, result: dict[str, Any] | None, *, by: str = "self_bleu"
+) -> list[DocumentValues]:
+    """The documents with their values, the highest by ``by`` (``self_bleu`` or ``ce``) first, undefined ones last."""
+    path = query_sets.files(workspace, measured.query_set).measures / measured.kept
+    question = ("documents", result and result["job_id"], by)
+    return ANSWERS.get(path, question, lambda: _documents(workspace, measured, result, by))
+
+
+def _documents(
+    workspace: Workspace, measured: QuickMetrics, result: dict[str, Any] | None, by: str
+) -> list[DocumentValues]:
+    columns = per_document(workspace, measured)
+    ratios: dict[str, float | None] = {}
+    if result is not None:
+        theirs = result["per_document"]
+        ratios = dict(zip(theirs["document_id"], theirs[result["scorer"]["measure"]], strict=True))
+    rows = [
+        DocumentValues(name, _defined(bleu), ratios.get(name), _defined(cw))
+        for name, bleu, cw in zip(
+            columns["document_id"].tolist(), columns["self_bleu"].tolist(), columns["cw"].tolist(), strict=True
+        )
+    ]
+
+    def order(row: DocumentValues) -> tuple[bool, float, str]:
+        value = row.ce if by == "ce" else row.self_bleu
+        return value is None, -(value or 0.0), row.document_id
+
+    rows.sort(key=order)
+    if len(rows) <= MOST_DOCUMENTS:
+        return rows
+    return [*rows[: MOST_DOCUMENTS // 2], *rows[-MOST_DOCUMENTS // 2 :]]
+
+
+def document_queries(
+    workspace: Workspace, query_set: str, document_id: str, result: dict[str, Any] | None
+) -> ScoredQueries:
+    """The queries of one document and, from a metric job's result, its scored pairs."""
+    queries = ANSWERS.get(
+        query_sets.files(workspace, query_set).queries,
+        ("queries", document_id),
+        lambda: next(
+            (line.queries for line in query_sets.read_queries(workspace, query_set) if line.document_id == document_id),
+            [],
+        ),
+    )
+    bleu: list[float | None] = [None] * len(queries)
+    if len(queries) > 1:
+        bleu = list(bleu_against_others([tokens(query) for query in queries]))
+    if result is None:
+        return ScoredQueries(queries, bleu, [], None)
+    measured = queries[: result["config"].get("per_doc")]
+    pairs = document_pairs(workspace.job(result["job_id"]) / "results", document_id, measured)
+    return ScoredQueries(queries, bleu, pairs, result["scorer"]["threshold"])
+
+
+def _defined(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+DOCUMENTS, AMONG = 200, 2000
+"""A random sample of so many documents among the first so many is cut in every way: a fraction of a second, however
+large the set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Self-BLEU of a set under one tokenisation: the mean over documents with its 95% interval, their standard
+    deviation and quartiles. ``n_documents`` were measured, those with at least two queries of the sample."""
+
+    tokenisation: str
+    about: str
+    mean: float
+    interval: tuple[float, float]
+    sd: float
+    quartiles: tuple[float, float]
+    n_documents: int
+
+
+def spread(workspace: Workspace, query_set: str, *, per_doc: int | None = None) -> tuple[Spread, ...]:
+    """One entry per tokenisation, the default first; empty where no document has two queries."""
+    resolved_set = query_sets.resolve_query_set(workspace, query_set)
+
+    def measure() -> tuple[Spread, ...]:
+        several = (
+            queries
+            for line in islice(query_sets.read_queries(workspace, resolved_set.id), AMONG)
+            if len(queries := line.queries[:per_doc]) > 1
+        )
+        documents, _ = reservoir(several, DOCUMENTS)
+        return tuple(_of(documents, name) for name in TOKENISATIONS) if documents else ()
+
+    path = query_sets.files(workspace, resolved_set.id).queries
+    return ANSWERS.get(path, ("self-bleu spread", per_doc), measure)
+
+
+def _of(documents: Sequence[Sequence[str]], tokenisation: str) -> Spread:
+    values = np.array([self_bleu(queries, tokenisation) for queries in documents])
+    low, high = np.percentile(values, [25, 75])
+    return Spread(
+        tokenisation=tokenisation,
+        about=TOKENISATIONS[tokenisation],
+        mean=float(values.mean()),
+        interval=bootstrap_interval(values),
+        sd=float(values.std(ddof=1)) if len(values) > 1 else 0.0,
+        quartiles=(float(low), float(high)),
+        n_documents=len(values),
+    )
+
+
+def order_turns(spreads: Sequence[Sequence[Spread]]) -> bool:
+    """Whether the order of sets by Self-BLEU depends on the tokenisation. ``spreads`` has one entry per set."""
+    measured = [set_spreads for set_spreads in spreads if set_spreads]
+    orders = {
+        tuple(sorted(range(len(measured)), key=lambda i: measured[i][column].mean))
+        for column in range(len(TOKENISATIONS))
+    }
+    return len(orders) > 1

@@ -1,0 +1,118 @@
+"""Pruning a workspace: list and delete leftovers, checkpoints of finished jobs, embeddings and cached answers."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cdp import jobs
+from cdp.base.errors import ConfigError
+from cdp.base.locks import is_held
+from cdp.base.staging import OLD_S, PREFIX
+from cdp.base.workspace import Workspace, folder_size
+from cdp.jobs import JobView, State
+from cdp.jobs.records import DELETED, NEW
+from cdp.services import access
+
+PRUNABLE = {
+    "leftovers": "what killed imports, uploads, jobs and downloads left behind, and the catalogue before its rebuild",
+    "checkpoints": "checkpoints of trainings and other jobs that have finished; their models and results stay",
+    "embeddings": "embeddings of benchmarks and corpora; they are computed again when needed",
+    "llm_cache": "answers of language models, kept so that nothing is paid twice; the query sets stay",
+}
+
+# Answers of language models were paid for: they are deleted only when they are named.
+BY_DEFAULT = ("leftovers", "checkpoints", "embeddings")
+
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{12}|\.(storing|importing)-.+")
+
+
+@dataclass(frozen=True)
+class Prune:
+    """One kind of prunable item: number of files or folders, their size in bytes, and their paths."""
+
+    what: str
+    about: str
+    n: int
+    size: int
+    paths: tuple[str, ...]
+
+
+def prunable(workspace: Workspace, what: Sequence[str] = BY_DEFAULT) -> list[Prune]:
+    """Return what ``prune`` would delete, by kind. Raises ConfigError for an unknown kind."""
+    unknown = [name for name in what if name not in PRUNABLE]
+    if unknown:
+        raise ConfigError(f"Nothing to clear away is called {unknown[0]!r}.", hint=f"There is: {', '.join(PRUNABLE)}.")
+    active = jobs.list_active(workspace)
+    ended = [job for job in jobs.list_jobs(workspace) if not job.active]
+    rows = []
+    for name in dict.fromkeys(what):
+        if name == "leftovers":
+            doomed = list(_leftovers(workspace, active, ended))
+        elif name == "checkpoints":
+            finished = [job.folder / "checkpoints" for job in ended if job.state is State.FINISHED]
+            doomed = [path for path in finished if path.is_dir()]
+        else:
+            doomed = [] if active else _visible(workspace.root / name)  # jobs at work may be reading them
+        size = sum(folder_size(path) if path.is_dir() else path.lstat().st_size for path in doomed)
+        shown = tuple(str(path.relative_to(workspace.root)) for path in doomed)
+        rows.append(Prune(name, PRUNABLE[name], len(doomed), size, shown))
+    return rows
+
+
+@access.writes
+def prune(workspace: Workspace, what: Sequence[str] = BY_DEFAULT) -> list[Prune]:
+    """Delete what ``prunable`` lists and return what was deleted."""
+    rows = prunable(workspace, what)
+    deleted = []
+    for row in rows:
+        done = []
+        for name in row.paths:
+            path = workspace.root / name
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+            if not path.exists():
+                done.append(name)
+        deleted.append(Prune(row.what, row.about, len(done), row.size if len(done) == row.n else 0, tuple(done)))
+    return deleted
+
+
+def _visible(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("[!.]*") if path.is_dir() or path.is_file())
+
+
+def _leftovers(workspace: Workspace, active: Sequence[JobView], ended: Sequence[JobView]) -> Iterator[Path]:
+    """Yield hidden files and folders not in use: their lock is free, or they are older than a day."""
+    parents = [workspace.root, workspace.corpora, workspace.queries, workspace.benchmarks, workspace.uploads]
+    parents += [workspace.projects, *workspace.projects.glob("[!.]*/")]
+    for parent in parents:
+        for path in parent.glob(".*"):
+            if path.name.startswith(PREFIX) and path.suffix != ".lock":
+                lock = path.with_name(f"{path.name}.lock")
+                if (lock.exists() and not is_held(lock)) or _old(path):
+                    yield path
+            elif _TEMPORARY.fullmatch(path.name) and _old(path):
+                yield path
+    for path in workspace.jobs.glob(".*"):
+        if path.name.startswith((NEW, DELETED)) and not is_held(path / "alive.lock"):
+            yield path
+    for job in ended:
+        yield from (path for path in job.folder.glob(".*") if _TEMPORARY.fullmatch(path.name))
+    if not any(job.kind == "download" for job in active):
+        yield from _visible(workspace.benchmarks / ".downloads")
+    replaced = workspace.catalog.with_name(f"{workspace.catalog.name}.replaced")
+    if replaced.exists():
+        yield replaced
+
+
+def _old(path: Path) -> bool:
+    try:
+        return time.time() - path.lstat().st_mtime > OLD_S
+    except OSError:
+        return False

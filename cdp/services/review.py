@@ -1,0 +1,271 @@
+"""The query workbench: what is known of each query, which are chosen by it, and what people decide about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdp import query_sets
+from cdp.base.errors import CdpError, InputError, NotFoundError
+from cdp.base.file_cache import ANSWERS
+from cdp.base.records import Document
+from cdp.base.settings import Config, option
+from cdp.base.text import checked_title
+from cdp.base.workspace import Workspace, disk_faults_told
+from cdp.evaluation.round_trip import DEPTH
+from cdp.metrics import query_table
+from cdp.metrics.query_table import DUPLICATE, QueryTable
+from cdp.query_sets import QuerySet
+from cdp.query_sets import review as room
+from cdp.query_sets.formats import FORMATS
+from cdp.query_sets.nonsense import REASONS
+from cdp.query_sets.review import DECISIONS, Decisions
+from cdp.services import access, corpora, metrics, queries
+from cdp.services.queries import Passage, passage_of
+
+UNDECIDED = "undecided"
+
+
+class QueryChoice(Config):
+    """Which queries of a set are looked at, or decided about together. What is empty does not matter."""
+
+    rank_above: int | None = option(
+        None, "Round-trip rank below this: the query does not find its document among the first so many.",
+        minimum=1, maximum=DEPTH,
+    )  # fmt: skip
+    by: str = option("bm25", "Whose round-trip rank is meant.", reason="It needs no model.")
+    duplicate: bool = option(False, "Repeats an earlier query of its document.", reason="Off: all queries.")
+    flagged: bool = option(False, "Is no query: a refusal, the prompt, JSON …", reason="Off: all queries.")
+    formats: str = option("", f"Only these formats, separated by commas: {', '.join(FORMATS)}.")
+    cw_from: int | None = option(None, "At least so many content words.", minimum=0)
+    cw_to: int | None = option(None, "At most so many content words.", minimum=0)
+    words_from: int | None = option(None, "At least so many words.", minimum=0)
+    words_to: int | None = option(None, "At most so many words.", minimum=0)
+    decision: str = option("", "Only what was decided so.", choices=("", UNDECIDED, *DECISIONS[:3]))
+
+    @property
+    def text(self) -> str:
+        """What is chosen, as it is kept with a decision: ``rank_above=10 duplicate``."""
+        given = {name: value for name, value in self.to_dict().items() if value not in (None, False, "")}
+        if self.rank_above is None:
+            given.pop("by", None)
+        return " ".join(name if value is True else f"{name}={value}" for name, value in given.items())
+
+
+@dataclass(frozen=True)
+class ReviewedQuery:
+    """One query of a document as the workbench shows it. ``ranks`` maps what looked for its document to the rank, 0
+    where it did not find it."""
+
+    row: int
+    id: str
+    text: str
+    original: str
+    cw: int
+    words: int
+    format: str
+    duplicate: bool
+    reasons: tuple[str, ...]
+    ranks: dict[str, int]
+    decision: str
+    passage: Passage | None
+
+
+@dataclass(frozen=True)
+class ReviewedDocument:
+    """A document with its queries. ``document`` is None where the corpus does not have it any more."""
+
+    id: str
+    document: Document | None
+    queries: tuple[ReviewedQuery, ...] = field(default_factory=tuple)
+
+
+def table(workspace: Workspace, query_set: QuerySet, *, at_once: int = metrics.AT_ONCE) -> QueryTable | None:
+    """What is known of each query; None for a set of more than ``at_once`` queries that is not read yet."""
+    path = query_table.file_of(workspace, query_set)
+    if path.exists():
+        kept = ANSWERS.get(path, "query table", lambda: query_table.load(workspace, query_set))
+        if kept is not None:
+            return kept
+    return query_table.make(workspace, query_set) if query_set.n_queries <= at_once else None
+
+
+def whole_table(workspace: Workspace, query_set: QuerySet) -> QueryTable:
+    """The same, read now if need be, however large the set is. InputError for a set without queries."""
+    made = table(workspace, query_set, at_once=query_set.n_queries)
+    if made is None or not len(made):
+        raise InputError(f"The query set {query_set.name} has no queries yet.", hint="Generate or import some first.")
+    return made
+
+
+def decisions(workspace: Workspace, query_set: QuerySet) -> Decisions:
+    """What was decided about the queries of the set as it is now."""
+
+    def read() -> Decisions:
+        return room.read_decisions(workspace, query_set)
+
+    return ANSWERS.get(query_sets.files(workspace, query_set.id).review, ("decisions", query_set.content_hash), read)
+
+
+def chosen(workspace: Workspace, query_set: QuerySet, table: QueryTable, choice: QueryChoice) -> NDArray[np.bool_]:
+    """(n,): the queries that a choice means. InputError for ranks that were not measured, or formats that are none."""
+    mask = np.ones(len(table), bool)
+    if choice.rank_above is not None:
+        scores = queries.round_trips(workspace, query_set).get(choice.by)
+        if scores is None:
+            raise InputError(
+                f"The round-trip ranks of {query_set.name} by {choice.by} are not measured.",
+                hint=f"Measure them: queries round-trip {query_set.id} --by {choice.by}",
+            )
+        mask &= (scores.values == 0) | (scores.values > choice.rank_above)
+    if choice.duplicate:
+        mask &= table.duplicate
+    if choice.flagged:
+        mask &= table.flags != 0
+    formats = [name.strip() for name in choice.formats.split(",") if name.strip()]
+    if formats:
+        for name in formats:
+            if name not in FORMATS:
+                raise NotFoundError("format", name, known=list(FORMATS))
+        mask &= np.isin(table.format, [FORMATS.index(name) for name in formats])
+    for column, low, high in (
+        (table.cw, choice.cw_from, choice.cw_to),
+        (table.words, choice.words_from, choice.words_to),
+    ):
+        if low is not None:
+            mask &= column >= low
+        if high is not None:
+            mask &= column <= high
+    if choice.decision:
+        made = decisions(workspace, query_set)
+        wanted = "" if choice.decision == UNDECIDED else choice.decision
+        mask &= np.fromiter((made.of(name) == wanted for name in table.ids), bool, len(table))
+    return mask
+
+
+def document(workspace: Workspace, query_set: QuerySet, table: QueryTable, index: int) -> ReviewedDocument:
+    """The ``index``-th document of the set with its queries and what is known of each."""
+    line = query_sets.read_at(workspace, query_set.id, int(table.offset[index]))
+    name = str(line["document_id"])
+    try:
+        content = corpora.document(workspace, query_set.corpus_id, name)
+    except CdpError:
+        content = None
+    made = decisions(workspace, query_set)
+    ranks = {by: scores.values for by, scores in queries.round_trips(workspace, query_set).items()}
+    recorded = line.get("passages") or ()
+    first, last = (int(at) for at in np.searchsorted(table.document, [index, index + 1]))
+    listed = []
+    for row in range(first, last):
+        position = int(table.position[row])
+        query = line["queries"][position - 1]
+        original = query if isinstance(query, str) else str(query.get("text", ""))
+        query_id = query_sets.query_id(name, position)
+        text = made.edited.get(query_id, original)
+        kept = str(recorded[position - 1]) if len(recorded) >= position else ""
+        listed.append(
+            ReviewedQuery(
+                row, query_id, text, original, int(table.cw[row]), int(table.words[row]),
+                FORMATS[table.format[row]], bool(table.duplicate[row]), tuple(table.reasons(row)),
+                {by: int(values[row]) for by, values in ranks.items()}, made.of(query_id),
+                None if content is None else passage_of(original, content.text, query_set.language or "en", kept),
+            )
+        )  # fmt: skip
+    return ReviewedDocument(name, content, tuple(listed))
+
+
+@access.writes
+def decide(
+    workspace: Workspace, query_set: str, queries: Sequence[str], decision: str, *, text: str = "", why: str = ""
+) -> int:
+    """Write down a decision about these queries (ids); how many they are. NotFoundError for an id that is none."""
+    named = query_sets.resolve_query_set(workspace, query_set)
+    known = set(whole_table(workspace, named).ids)
+    for name in queries:
+        if name not in known:
+            raise NotFoundError("query", name)
+    with disk_faults_told("The decision"):
+        room.decide(workspace, named, list(dict.fromkeys(queries)), decision, text=text, why=why)
+    return len(set(queries))
+
+
+@access.writes
+def decide_all(workspace: Workspace, query_set: str, choice: QueryChoice, decision: str) -> int:
+    """The same for every query that a choice means; how many they are."""
+    named = query_sets.resolve_query_set(workspace, query_set)
+    whole = whole_table(workspace, named)
+    ids = [whole.ids[row] for row in np.flatnonzero(chosen(workspace, named, whole, choice))]
+    with disk_faults_told("The decision"):
+        room.decide(workspace, named, ids, decision, why=choice.text)
+    return len(ids)
+
+
+@access.writes
+def reviewed(
+    workspace: Workspace, query_set: str, *, name: str = "", only_accepted: bool = False
+) -> query_sets.Derived:
+    """The query set that the decisions leave. The first set and its decisions stay."""
+    named = query_sets.resolve_query_set(workspace, query_set)
+    with disk_faults_told("The reviewed set"):
+        return room.reviewed(workspace, named, name=checked_title(name), only_accepted=only_accepted)[0]
+
+
+def origin(query_set: QuerySet) -> str:
+    """What a derived set was made from and why it differs, in a sentence; empty for any other set."""
+    facts = query_set.parameters
+    parent = facts.get("made_from")
+    if not parent:
+        return ""
+    without = facts.get("without")
+    without = without if isinstance(without, dict) else {}
+    if isinstance(facts.get("review"), dict) and without.get("review"):
+        made = facts["review"]
+        return (
+            f"Made from {parent} by review: {made.get('accepted', 0):,} accepted, {made.get('edited', 0):,} edited, "
+            f"{made.get('rejected', 0):,} rejected."
+        )
+    how = f"the filter {without['filter']}" if without.get("filter") else "leaving out judged queries"
+    return f"Made from {parent} by {how}: {int(without.get('queries') or 0):,} queries left out."
+
+
+USABLE_WITHIN = 10
+
+
+@dataclass(frozen=True)
+class Usability:
+    """How many of a set's ``n`` queries are usable, and why the others are not: each counted once, under its first
+    reason. ``by`` names whose round-trip ranks were looked at; none where none was measured."""
+
+    n: int
+    usable: int
+    reasons: dict[str, int]
+    by: tuple[str, ...] = ()
+
+    @property
+    def share(self) -> float:
+        return self.usable / self.n if self.n else 0.0
+
+
+def usability(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> Usability:
+    """The share of usable queries: no nonsense, no repetition, and where round-trip ranks were measured, its document
+    among the first ten by at least one of those who looked for it."""
+    left = np.ones(len(table), bool)
+    reasons: dict[str, int] = {}
+
+    def fails(where: NDArray[np.bool_], reason: str) -> None:
+        n = int((left & where).sum())
+        if n:
+            reasons[reason] = n
+        left[where] = False
+
+    for name, words in REASONS.items():
+        fails(table.flagged(name), words)
+    fails(table.duplicate, DUPLICATE)
+    ranks = queries.round_trips(workspace, query_set)
+    if ranks:
+        in_reach = [(s.values > 0) & (s.values <= USABLE_WITHIN) for s in ranks.values()]
+        fails(~np.logical_or.reduce(in_reach), f"document not found within {USABLE_WITHIN}")
+    return Usability(len(table), int(left.sum()), reasons, tuple(ranks))

@@ -1,0 +1,581 @@
+"""Studies: the paper's experiment on one's own data, planned, run as one job, reported."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cdp import catalog, jobs, query_sets
+from cdp.base.config import FilterConfig, SynthesisConfig, TrainingConfig
+from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
+from cdp.base.workspace import Workspace, read_json_or_none
+from cdp.benchmarks import choose_split, describe, load_benchmark, resolve_benchmark
+from cdp.complexity import count_content_words
+from cdp.corpus import resolve_corpus
+from cdp.jobs import JobView
+from cdp.query_sets import QuerySet
+from cdp.retrievers import ResolvedRetriever, resolve
+from cdp.services import access, completeness, corpora, devices, leakage, queries, synthesis
+from cdp.services import in_use as jobs_in_use
+from cdp.studies import ReadyMade, StudyConfig, StudyReport, StudySource, read_plan, ready_made, records, to_markdown
+from cdp.studies import build as build_report
+from cdp.studies.estimate import PlannedGeneration, Speed, StudyPlan, estimate, measured_speeds
+from cdp.studies.gains import SCALING, TITLES, Gain
+from cdp.studies.plan import (
+    BY,
+    FILTERED,
+    FILTERED_BY,
+    ON,
+    benchmark_names,
+    condition_pairs,
+    conditions,
+    counted,
+    dev_name,
+    equal_steps,
+    evaluated_on,
+    method_of,
+    needs_reasoning,
+    problems_of_budget,
+    training_config,
+    with_kappa,
+)
+from cdp.studies.text import beside, minutes, plan_text, progress_text, threshold_rows
+from cdp.synthesis.generators import GENERATORS
+from cdp.synthesis.methods import get_method
+from cdp.training.plan import complete
+from cdp.training.reasoning import check_reasoned
+from cdp.training.weightings import WEIGHTINGS
+
+NONE = "none"
+"""The filter that keeps every query."""
+
+ANY = "any"
+"""The name of a set that is not there yet, where only a filter's tests are checked."""
+
+
+def source_of(workspace: Workspace, source: StudySource, text: str) -> StudySource:
+    """What the filter of this text makes of a source. ConfigError or NotFoundError for a filter that cannot be run."""
+    if text == NONE:
+        return source
+    text = queries.checked(workspace, FilterConfig.from_text(source.query_set or ANY, text)).text
+    label = f"{source.label}{FILTERED_BY}{text}"
+    wanted = dataclasses.replace(source, label=label, kind=FILTERED, filter=text, made_from=source.query_set)
+    if source.query_set:
+        made = query_sets.find_filtered(workspace, query_sets.load(workspace, source.query_set), text)
+        if made is not None:
+            return counted(workspace, dataclasses.replace(wanted, query_set=made.id))
+    return dataclasses.replace(wanted, query_set="", counts=())
+
+
+def sources_of(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySource], list[PlannedGeneration]]:
+    """What is trained on, and what has to be written for it first."""
+    whole, missing = _whole_sources(workspace, config)
+    filters = config.items("filters")
+    if not filters:
+        return whole, missing
+    if filters != [NONE] and any(map(needs_reasoning, config.items("weightings"))):
+        raise ConfigError("RI compares whole sets with their reasoned forms.", hint="Leave out filters, or RI.")
+    return [source_of(workspace, source, text) for source in whole for text in filters], missing
+
+
+def _whole_sources(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySource], list[PlannedGeneration]]:
+    """The query sets and methods of the plan, before any filter."""
+    sources: list[StudySource] = []
+    sets: list[QuerySet | None] = []
+    for name in config.items("query_sets"):
+        query_set = query_sets.resolve_query_set(workspace, name)
+        kind = "human" if query_set.kind == "human" else query_set.method
+        reasoning = _reasoning(workspace, config, query_set)
+        source = counted(workspace, StudySource(_label(query_set), kind, query_set.id, reasoning=reasoning))
+        if not source.n_documents:
+            raise InputError(f"The query set {query_set.name} has no queries to train on.")
+        sources.append(source)
+        sets.append(query_set)
+    missing: dict[int, PlannedGeneration] = {}
+    most = max(config.numbers("per_doc", minimum=1))
+    for corpus in config.items("corpus") if config.items("methods") else ():
+        manifest = resolve_corpus(workspace, corpus)
+        n_documents = min(manifest.n_documents, _documents_needed(config) or manifest.n_documents)
+        for method in config.items("methods"):
+            get_method(method)
+            existing_set = _existing_set(workspace, manifest.id, method, config, most)
+            sets.append(existing_set)
+            if existing_set is not None:
+                reasoning = _reasoning(workspace, config, existing_set)
+                sources.append(counted(workspace, StudySource(method, method, existing_set.id, reasoning=reasoning)))
+            else:
+                if any(map(needs_reasoning, config.items("weightings"))):
+                    raise ConfigError(
+                        "RI needs reasoned forms of queries that are there.",
+                        hint="Write the queries and their reasoned forms first, and name both as query sets.",
+                    )
+                source = StudySource(
+                    method, method, "", "", n_documents, language=corpora.cw_language(manifest), corpus=manifest.id
+                )
+                missing[len(sources)] = _generation(workspace, config, source)
+                sources.append(source)
+    told = _told_apart(workspace, config, sources, sets)
+    return told, [dataclasses.replace(planned, method=told[at].label) for at, planned in missing.items()]
+
+
+def _told_apart(
+    workspace: Workspace, config: StudyConfig, sources: Sequence[StudySource], sets: Sequence[QuerySet | None]
+) -> list[StudySource]:
+    """The sources with labels of their own: with the corpus where there are several, with the generator where a method
+    is there by several, and by name or id where that is not enough. ``sets`` are their query sets as far as there."""
+    several = len({source.corpus for source in sources}) > 1
+    names = {source.corpus: resolve_corpus(workspace, source.corpus).name for source in sources} if several else {}
+    written_by = [config.generator if q is None else "" if q.imported else q.generator for q in sets]
+    labels = [source.label for source in sources]
+    clashing = {
+        label
+        for label in labels
+        if len({by for own, by in zip(labels, written_by, strict=True) if own == label and by}) > 1
+    }
+    used: set[str] = set()
+    told = []
+    for source, query_set, by in zip(sources, sets, written_by, strict=True):
+        label = f"{source.label}{BY}{by}" if source.label in clashing and by else source.label
+        label = f"{label}{ON}{names[source.corpus]}" if several else label
+        if label in used and query_set is not None:
+            label = query_set.name if query_set.name not in used else query_set.id
+        used.add(label)
+        told.append(dataclasses.replace(source, label=label))
+    return told
+
+
+def _reasoning(workspace: Workspace, config: StudyConfig, query_set: QuerySet) -> str:
+    """The set of reasoned forms for a set to train on, where a weighting needs one; ConfigError where none fits."""
+    if not any(map(needs_reasoning, config.items("weightings"))):
+        return ""
+    named = [query_sets.resolve_query_set(workspace, name) for name in config.items("reasoning")]
+    reasoned = [q for q in named if q.parameters.get("source") == query_set.id]
+    fitting = reasoned or [q for q in named if not q.parameters.get("source") and q.corpus_id == query_set.corpus_id]
+    if len(fitting) != 1 or fitting[0].id == query_set.id:
+        problem = "no query set" if not fitting else "the set itself" if len(fitting) == 1 else "several"
+        raise ConfigError(
+            f"RI needs the reasoned forms of {query_set.name}, and 'reasoning' names {problem} for it.",
+            hint="Name one set for each query set: written with the method reasoning from it, or imported.",
+        )
+    check_reasoned(TrainingConfig(query_set=query_set.id, weighting="ri", reasoning=fitting[0].id), query_set.method)
+    return fitting[0].id
+
+
+def _generation(workspace: Workspace, config: StudyConfig, source: StudySource) -> PlannedGeneration:
+    """What it takes to have the queries of a source written, counted on a sample of the documents."""
+    if not GENERATORS[config.generator].endpoint:
+        return PlannedGeneration(source.label, config.generator)
+    cost_estimate = synthesis.estimate(workspace, synthesis_of(config, source))
+    return PlannedGeneration(
+        source.label,
+        config.generator,
+        cost_estimate.requests,
+        cost_estimate.input_tokens,
+        cost_estimate.output_tokens,
+        cost_estimate.cost,
+    )
+
+
+def _label(query_set: QuerySet) -> str:
+    unnamed = query_set.method == "imported"  # which would tell two of them from nothing
+    return "human" if query_set.kind == "human" else (not unnamed and query_set.method) or query_set.name
+
+
+def _existing_set(workspace: Workspace, corpus_id: str, method: str, config: StudyConfig, most: int) -> QuerySet | None:
+    """The newest complete set of this method and generator with enough queries per document for all documents; one for
+    the corpus's first documents only where there is none of a draw or of all."""
+    needed = _documents_needed(config)
+    first: QuerySet | None = None
+    for query_set in query_sets.list_query_sets(workspace):
+        same = (
+            query_set.corpus_id == corpus_id
+            and query_set.method == method
+            and query_set.generator == config.generator
+            and (not GENERATORS[config.generator].is_llm or query_set.model == config.model_name)
+        )
+        limit = query_set.parameters.get("limit")
+        enough = query_set.per_doc >= most and (limit is None or (needed is not None and limit >= needed))
+        # A copy without some of its queries says the same of method and Q/Doc: it is not what the method wrote.
+        if same and enough and query_set.complete and not query_set.parameters.get("made_from"):
+            if limit is None or query_set.parameters.get("draw") is not None:
+                return query_set
+            first = first or query_set
+    return first
+
+
+def _documents_needed(config: StudyConfig) -> int | None:
+    """How many documents the study looks at; None for all."""
+    if config.budget is None:
+        return config.max_documents
+    most = max(2, config.budget // min(config.numbers("per_doc", minimum=1)))
+    return most if config.max_documents is None else min(most, config.max_documents)
+
+
+def synthesis_of(config: StudyConfig, source: StudySource) -> SynthesisConfig:
+    """The job that writes a source's queries."""
+    n = len(config.items("methods")) * len(config.items("corpus"))
+    return SynthesisConfig.from_dict(
+        {
+            "corpus": source.corpus,
+            "method": method_of(source.label),
+            "per_doc": max(config.numbers("per_doc", minimum=1)),
+            "generator": config.generator,
+            "model": config.model,
+            "base_url": config.base_url,
+            "limit": _documents_needed(config),
+            "draw": config.numbers("seeds", minimum=0)[0],
+            "budget": config.spend / n if config.spend else None,
+        }
+    )
+
+
+def reused(
+    workspace: Workspace,
+    config: StudyConfig,
+    sources: Sequence[StudySource],
+    retrievers: Mapping[str, ResolvedRetriever],
+    evaluation_keys: Sequence[str],
+    dev: str = "",
+    languages: Sequence[str] = (),
+) -> set[str]:
+    """The conditions (as text) that have scores under the ``evaluation_keys`` that they are to have, and the retrievers
+    that have untrained ones. ``languages`` are those of the benchmarks.
+
+    The weights of an untrained retriever are not loaded to tell: they are taken to be those of earlier studies.
+    """
+    records_by_key: dict[str, Mapping[str, Any]] = {}
+    bases: dict[str, set[str]] = defaultdict(set)
+    for folder in sorted(workspace.jobs.glob("study-*")):
+        for record in records.list_records(folder):
+            if not record.get("failure"):
+                records_by_key[str(record["key"])] = record
+                bases[str(record["retriever"])].add(str(record.get("base_hash", "")))
+    reusable = {
+        name
+        for name in retrievers
+        if any(
+            _has(records_by_key.get(records.untrained_key(base, config.max_length)), evaluation_keys)
+            for base in bases[name]
+        )
+    }
+    by_label = {source.label: source for source in sources}
+    pairs_of: dict[tuple[Any, ...], str] = {}
+    for condition in conditions(config, sources):
+        retriever, source = retrievers[condition.retriever], by_label[condition.source]
+        if not bases[condition.retriever] or not source.query_set:
+            continue
+        drawn = condition.max_documents is not None or condition.budget is not None
+        key = (condition.source, condition.per_doc, condition.budget, condition.seed if drawn else None)
+        settings = complete(training_config(config, condition, source.query_set, source.reasoning), retriever)
+        try:
+            if key not in pairs_of:
+                pairs_of[key] = condition_pairs(workspace, config, source, condition).content_hash
+            steps = equal_steps(workspace, config, source, condition, settings)
+        except CdpError:  # the study itself will say what is wrong with these pairs
+            continue
+        keys = (
+            records.condition_key(
+                base,
+                pairs_of[key],
+                settings,
+                similarity=retriever.similarity[config.protocol],
+                dev=dev,
+                steps=steps,
+            )
+            for base in bases[condition.retriever]
+        )
+        there = evaluated_on(config, source, languages or [""] * len(evaluation_keys))
+        wanted = [place for place, judged in zip(evaluation_keys, there, strict=True) if judged]
+        if any(_has(records_by_key.get(record_key), wanted) for record_key in keys):
+            reusable.add(str(condition))
+    return reusable
+
+
+def _has(record: Mapping[str, Any] | None, places: Sequence[str]) -> bool:
+    """Whether a record has scores at all of these places."""
+    return record is not None and all(place in record["evaluations"] for place in places)
+
+
+__all__ = [
+    "SCALING",
+    "TITLES",
+    "Gain",
+    "ReadyMade",
+    "StudyConfig",
+    "StudyPlan",
+    "StudyReport",
+    "StudyStart",
+    "beside",
+    "list_studies",
+    "minutes",
+    "plan",
+    "plan_text",
+    "progress_text",
+    "read_plan",
+    "ready_made",
+    "report",
+    "run",
+    "speeds",
+    "threshold_rows",
+    "to_markdown",
+    "to_yaml",
+    "weightings",
+]
+
+WORKER = "cdp.workers.study"
+
+"""What a study reads of all others while they run, so that none trains what another has."""
+
+
+@dataclass(frozen=True)
+class StudyStart:
+    """What was submitted: the study, and the jobs that write its missing queries first."""
+
+    job_id: str
+    generations: list[str] = field(default_factory=list)
+
+
+@access.reads
+def plan(workspace: Workspace, config: StudyConfig, *, known: Sequence[Mapping[str, Any]] | None = None) -> StudyPlan:
+    """What a study would run, cost and take. Everything that can be wrong is found here; nothing is started.
+
+    ``known`` are the facts of its benchmarks where they are not in the workspace yet.
+    """
+    sources, missing = sources_of(workspace, config)
+    benchmarks = known or [_benchmark(workspace, config, name, split) for name, split in benchmark_names(config)]
+    benchmark_splits = [(b["name"], b["split"]) for b in benchmarks]
+    if len(set(benchmark_splits)) < len(benchmark_splits):
+        raise ConfigError("A benchmark is named twice.", hint="Name each benchmark and split once.")
+    dev = _dev_place(workspace, config, benchmark_splits) if config.dev else ""
+    for weighting in config.items("weightings"):
+        if with_kappa(weighting)[0] not in weightings():
+            raise NotFoundError("weighting", weighting, known=list(weightings()))
+    retrievers = {name: resolve(access.model(workspace, name), workspace) for name in config.items("retrievers")}
+    for source in sources:
+        problem = problems_of_budget(config, source)
+        if problem:
+            raise ConfigError(problem, hint="Lower the budget, leave out the highest Q/Doc, or use equal documents.")
+    whole = {
+        name: complete(TrainingConfig.from_dict({"query_set": "any", **_given(config)}), retriever)
+        for name, retriever in retrievers.items()
+    }
+    study_plan = estimate(
+        config,
+        sources,
+        benchmarks,
+        epochs={name: settings.epochs or 1 for name, settings in whole.items()},
+        batch_sizes={name: settings.batch_size or 1 for name, settings in whole.items()},
+        speeds=speeds(workspace),
+        generations=missing,
+        reused=reused(
+            workspace,
+            config,
+            sources,
+            retrievers,
+            [b["place"] for b in benchmarks],
+            dev,
+            [b["language"] for b in benchmarks],
+        ),
+    )
+    lacking = completeness.list_incomplete(workspace, config.items("query_sets"))
+    notes = [item.note for item in lacking]
+    notes += [text for source in sources if (text := _of_first_documents(workspace, source))]
+    if not known:
+        written = [source for source in sources if _written(config, source)]
+        notes += [left_out(leak) for leak in leaks_of(workspace, config, _sets(written))]
+    return dataclasses.replace(study_plan, notes=(*notes, *study_plan.notes))
+
+
+def _of_first_documents(workspace: Workspace, source: StudySource) -> str:
+    """What has to be said of a set that was written for the first documents of its corpus alone; empty of others."""
+    if not source.query_set:
+        return ""
+    query_set = query_sets.load(workspace, source.query_set)
+    limit = query_set.parameters.get("limit")
+    if query_set.parameters.get("draw") is not None or not isinstance(limit, int):
+        return ""
+    if limit >= resolve_corpus(workspace, query_set.corpus_id).n_documents:
+        return ""
+    return (
+        f"{query_set.name} has queries for the first {limit:,} documents of its corpus alone: what holds for them may "
+        "not hold for the others."
+    )
+
+
+def _written(config: StudyConfig, source: StudySource) -> bool:
+    """Whether a source is what a method writes, for this study or before, and no set that the plan names."""
+    return method_of(source.label) in config.items("methods")
+
+
+def _sets(sources: Sequence[StudySource]) -> list[str]:
+    return [name for source in sources if (name := source.query_set or source.made_from)]
+
+
+def left_out(leak: leakage.Leak) -> str:
+    """Of queries that a method wrote, those that a benchmark judges are not trained on: how many, in a sentence."""
+    reworded = f" ({leak.near:,} of them reworded)" if leak.near else ""
+    return (
+        f"{leak.source}: queries that {leak.benchmark} {leak.split} judges too, {leak.queries:,} of its "
+        f"{leak.judged:,}{reworded}, are left out of the training."
+    )
+
+
+def _dev_place(workspace: Workspace, config: StudyConfig, benchmark_splits: Sequence[tuple[str, str]]) -> str:
+    """The place of the dev benchmark; ConfigError for one that is also reported on: its scores would be selected."""
+    name, split = dev_name(config)
+    info = describe(resolve_benchmark(access.benchmark(workspace, name), workspace), workspace)
+    chosen = choose_split(info, split)
+    if (info.name, chosen) in benchmark_splits:
+        raise ConfigError(
+            f"{config.dev} cannot both choose the checkpoints and be reported on: its scores would be too high.",
+            hint="Name another split or benchmark as 'dev'.",
+        )
+    return records.evaluation_key(info.content_hash, chosen, "paper")
+
+
+def _given(config: StudyConfig) -> dict[str, Any]:
+    """The training settings that the plan fixes."""
+    names = ("epochs", "batch_size", "learning_rate", "max_length")
+    return {name: getattr(config, name) for name in names if getattr(config, name) is not None}
+
+
+@access.runs
+def run(
+    workspace: Workspace,
+    config: StudyConfig,
+    *,
+    api_key: str = "",
+    allow_incomplete: bool = False,
+    allow_leakage: bool = False,
+) -> StudyStart:
+    """Submit a study as one job, after the jobs that write the queries it lacks.
+
+    ConfigError for a query set that is not whole, unless ``allow_incomplete``, or a named one with queries that a
+    benchmark judges, unless ``allow_leakage``; of what methods wrote, such queries are left out, unless it is.
+    """
+    plan(workspace, config)
+    completeness.require(workspace, config.items("query_sets"), allow_incomplete)
+    sources, _ = sources_of(workspace, config)
+    leakage.require(leaks_of(workspace, config), allow_leakage)
+    leaks = leaks_of(workspace, config, _sets(sources)) if allow_leakage else []
+    generations = []
+    written: dict[str, str] = {}
+    ready = []
+    for source in sources:
+        if source.query_set:
+            ready.append(source)
+            continue
+        whole, _, _ = source.label.partition(FILTERED_BY)
+        if not source.made_from and whole not in written:
+            written[whole] = queries.generate(workspace, synthesis_of(config, source), api_key=api_key)
+            generations.append(written[whole])
+        if not source.filter:
+            ready.append(dataclasses.replace(source, job_id=written[whole]))
+            continue
+        made_from = source.made_from or jobs_in_use.set_of(workspace, written[whole])
+        after = [] if source.made_from else [written[whole]]
+        job_id = queries.start_filter(workspace, FilterConfig.from_text(made_from, source.filter), after=after)
+        generations.append(job_id)
+        ready.append(dataclasses.replace(source, job_id=job_id, made_from=made_from))
+    job_id = jobs.submit(
+        workspace,
+        kind="study",
+        name=config.name or "study",
+        module=WORKER,
+        config=config.to_dict(),
+        device=devices.request(workspace, config.gpus, at_most=1),
+        spreads=True,
+        inputs={"sources": [dataclasses.asdict(source) for source in ready], **leakage.links(leaks)},
+        after=generations,
+    )
+    return StudyStart(job_id, generations)
+
+
+@access.reads
+def leaks_of(workspace: Workspace, config: StudyConfig, sets: Sequence[str] | None = None) -> list[leakage.Leak]:
+    """The judged queries among those of ``sets``; without these, of the query sets that the plan names."""
+    names = config.items("query_sets") if sets is None else sets
+    benchmark_splits = benchmark_names(config) + ([dev_name(config)] if config.dev else [])
+    return leakage.find_leaks(workspace, names, benchmark_splits)
+
+
+def list_studies(workspace: Workspace) -> list[JobView]:
+    """The studies of this workspace, newest first."""
+    return jobs.list_jobs(workspace, ["study"])
+
+
+def report(workspace: Workspace, study: str) -> StudyReport:
+    """What a study has found so far, by its id, the beginning of its id, or its name."""
+    view = _study(workspace, study)
+    about = _about(view)
+    study_report = build_report(view.id, view.name, str(view.state), about, list(records.list_records(view.folder)))
+    leaks = [leakage.Leak(**leak).sentence for leak in view.inputs.get(leakage.LEAKAGE, ())]
+    return dataclasses.replace(study_report, limits=(*(f"Leaked: {leak}" for leak in leaks), *study_report.limits))
+
+
+def _study(workspace: Workspace, name: str) -> JobView:
+    view = jobs.view(workspace, jobs.resolve_job(workspace, name), with_size=False)
+    if view.kind != "study":
+        raise ConfigError(f"The job {view.id} is of kind {view.kind}.", hint="Name a study: see study list.")
+    return view
+
+
+def _about(view: JobView) -> dict[str, Any]:
+    about = read_json_or_none(view.folder / "results" / "about.json")
+    if not isinstance(about, dict):
+        why = view.failure["message"] if view.failure else f"it is {view.state}"
+        raise InputError(f"The study {view.id} has nothing to report yet: {why}.")
+    return about
+
+
+def weightings() -> dict[str, str]:
+    """The weightings that can be compared, each with its title: those that need no file of one's own."""
+    return {name: weighting.title for name, weighting in WEIGHTINGS.items() if weighting.needs != "column"}
+
+
+def to_yaml(config: StudyConfig) -> str:
+    """The plan as a file that ``study run`` reads."""
+    import yaml
+
+    values = {name: value for name, value in config.to_dict().items() if value not in (None, "")}
+    return yaml.safe_dump(values, allow_unicode=True, sort_keys=False)
+
+
+def _benchmark(workspace: Workspace, config: StudyConfig, name: str, split: str) -> dict[str, Any]:
+    folder = resolve_benchmark(access.benchmark(workspace, name), workspace)
+    info = describe(folder, workspace)
+    chosen = choose_split(info, split)
+    loaded = load_benchmark(folder, chosen)
+    language = config.language or loaded.counted_language
+    cw = count_content_words(loaded.queries, language)
+    return {
+        "name": info.name,
+        "split": chosen,
+        "place": records.evaluation_key(loaded.hash, chosen, config.protocol),
+        "n_queries": loaded.n_queries,
+        "n_documents": loaded.n_documents,
+        "language": language,
+        "cw": float(cw.mean()),
+        "empty": float((cw == 0).mean()),
+    }
+
+
+def speeds(workspace: Workspace) -> dict[str, Speed]:
+    """How fast each retriever was here, from its newest training and evaluation, or the newest study."""
+    pairs: dict[str, float] = {}
+    texts: dict[str, float] = {}
+    for row in catalog.trainings(workspace):
+        rate = row["result"].get("pairs_per_second")
+        if rate:
+            pairs.setdefault(row["retriever"], float(rate))
+    for row in catalog.evaluations(workspace):
+        if row["seconds"] and not row["counts"].get("embeddings_reused"):
+            texts.setdefault(row["retriever_id"], (row["n_queries"] + row["n_documents"]) / row["seconds"])
+    for view in list_studies(workspace):
+        for name, speed in measured_speeds(records.list_records(view.folder)).items():
+            pairs.setdefault(name, speed.pairs_per_second)
+            texts.setdefault(name, speed.texts_per_second)
+    return {name: Speed(pairs[name], texts[name]) for name in pairs if name in texts}

@@ -1,0 +1,357 @@
+"""What would write the queries of a project: the generator that was chosen or last used, for prices and tests."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cdp import jobs, query_sets
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import ConfigError
+from cdp.base.records import Document
+from cdp.base.workspace import Workspace, read_json_or_none
+from cdp.corpus import resolve_corpus
+from cdp.llm import address, prices
+from cdp.llm.answers import Usage
+from cdp.llm.prices import Price, PriceTable, read_prices
+from cdp.llm.prices import dollars as dollars
+from cdp.query_sets import QuerySet, exports
+from cdp.query_sets.exports import EXPORTS, Export
+from cdp.query_sets.nonsense import REASONS, nonsense
+from cdp.services import access, completeness, paths
+from cdp.services.projects import Index
+from cdp.synthesis import batch
+from cdp.synthesis import estimate as estimates
+from cdp.synthesis.batch import BatchResult
+from cdp.synthesis.estimate import Estimate
+from cdp.synthesis.generators import GENERATORS
+from cdp.synthesis.methods import METHODS, OTHER_CONDITIONS, OWN
+from cdp.synthesis.templates.phrases import is_english
+
+EXAMPLE = "openai"
+"""Whose default model prices are shown for where nothing was chosen and nothing written: the one endpoint that needs
+no address, with the model that the paper used."""
+
+CHOSEN, HERE, ELSEWHERE, UNUSED = (
+    "chosen here",
+    "last used here",
+    "last used in this workspace",
+    "an example: nothing was written here yet",
+)
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A generator with its model. ``basis`` says why this one, in a few words."""
+
+    generator: str
+    model: str
+    basis: str
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any], basis: str = CHOSEN) -> Writer:
+        """The writer of a form's or a job's settings: an empty model is the generator's default."""
+        generator = str(settings.get("generator") or "")
+        chosen = GENERATORS[generator]
+        return cls(generator, str(settings.get("model") or chosen.model) if chosen.is_llm else "", basis)
+
+    @property
+    def name(self) -> str:
+        """In words: ``gpt-4o-mini``, ``the template generator``."""
+        if self.model:
+            return self.model
+        return "recorded answers" if self.generator == "recorded" else f"the {self.generator} generator"
+
+    @property
+    def free(self) -> bool:
+        """Whether nobody is paid: no LLM, or one on this machine."""
+        return not GENERATORS[self.generator].endpoint
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Fields of ``SynthesisConfig``."""
+        return {"generator": self.generator, **({"model": self.model} if self.model else {})}
+
+
+def writer(workspace: Workspace, corpus: str = "", chosen: Writer | None = None) -> Writer:
+    """What was ``chosen``; else what last wrote queries for a corpus, for another one of its projects, or in the
+    workspace; else the example."""
+    if chosen is not None:
+        return chosen
+    written = [q for q in query_sets.list_query_sets(workspace) if q.generator in GENERATORS and q.generator]
+    if not written:
+        return Writer.of({"generator": EXAMPLE}, UNUSED)
+    related = siblings(workspace, corpus)
+
+    def order(query_set: QuerySet) -> tuple[bool, bool, str]:
+        return query_set.corpus_id == corpus, query_set.corpus_id in related, query_set.created
+
+    last = max(written, key=order)
+    return Writer.of({"generator": last.generator, "model": last.model}, HERE if order(last)[1] else ELSEWHERE)
+
+
+def siblings(workspace: Workspace, corpus: str) -> frozenset[str]:
+    """The corpora of all projects that a corpus belongs to, itself among them."""
+    own = [project.corpora for project in Index(workspace).projects if corpus in project.corpora]
+    return frozenset(corpus_id for members in own for corpus_id in members)
+
+
+_WORDS = {
+    "too_few": ("{n} query fewer than asked for", "{n} queries fewer than asked for"),
+    "duplicate": ("{n} query repeated another and was left out", "{n} queries repeated others and were left out"),
+    "empty": ("{n} empty query", "{n} empty queries"),
+    "over_long": ("{n} query too long to be one", "{n} queries too long to be one"),
+    "stray_line": ("{n} line beside the list", "{n} lines beside the list"),
+    "refusal": ("the model refused", "the model refused {n} times"),
+    "broken_json": ("the JSON broke off; what could be read is kept",) * 2,
+    "broken_text": ("{n} query held half a character", "{n} queries held half a character"),
+    "no_question": ("the answer holds no question", "{n} answers hold no question"),
+    "cut_off": ("the answer reached the token limit (max_output_tokens)",) * 2,
+    "repaired": ("this is a second attempt",) * 2,
+    "repair_failed": ("a second attempt was no better",) * 2,
+}
+"""For each problem of ``parsing.Parsed`` and ``generate``: the words for one and for several."""
+
+TEMPLATE_KINDS = ("diverse", "paraphrase")
+IGNORES_PROMPT = "The template generator reads no prompt: these are its diverse queries, whatever the method asks for."
+NOT_ENGLISH = "Not read as English: these are words and sentences of the document itself, put in another order."
+NO_WORDS = "The document holds no words to build a query from."
+UNREADABLE = "No query could be read from the answer."
+
+
+def problem(kind: str, n: int) -> str:
+    """One counted problem, said."""
+    words = _WORDS.get(kind)
+    return words[n > 1].format(n=n) if words else f"{kind.replace('_', ' ')}: {n}"
+
+
+def problems(counted: Mapping[str, int], *, queries: int, template: str, document: Document) -> list[str]:
+    """All there is to say of one method's answer for ``document``: first that there is none, then what was wrong.
+
+    ``template`` is the method that the template generator was asked for, empty for every other generator.
+    """
+    sentences = [problem(kind, n) for kind, n in counted.items()]
+    if not queries:
+        return [NO_WORDS if template else UNREADABLE, *(text for text in sentences if "fewer than" not in text)]
+    if not template:
+        return sentences
+    limits = [IGNORES_PROMPT] if template not in TEMPLATE_KINDS else []
+    return [*sentences, *limits, *([] if is_english(document.content) else [NOT_ENGLISH])]
+
+
+def flagged(queries: Sequence[str], document: str, prompt: str) -> list[str]:
+    """A sentence for each query that is none: ``query 2 is no query (refusal)``."""
+    reasons = [nonsense(query, document, prompt=prompt) for query in queries]
+    return [
+        f"query {at} is no query ({', '.join(REASONS[name] for name in names)})"
+        for at, names in enumerate(reasons, 1)
+        if names
+    ]
+
+
+__all__ = ["read_prices"]
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What a finished query set was expected to cost and did; None where nobody knows. Dollars and tokens."""
+
+    expected: float | None
+    actual: float | None
+    expected_tokens: tuple[int, int] | None
+    actual_tokens: tuple[int, int] | None
+    price_as_of: str = ""
+    n_unanswered: int = 0
+
+    @property
+    def told(self) -> str:
+        """What it cost, in a sentence."""
+        tokens = "" if self.actual_tokens is None else f" for {_tokens(self.actual_tokens)}"
+        day = f", by prices as of {self.price_as_of}" if self.price_as_of else ""
+        expected = "" if self.expected_tokens is None else f" ({_tokens(self.expected_tokens)})"
+        return f"Cost: {dollars(self.actual)}{tokens}{day}. Expected: {dollars(self.expected)}{expected}."
+
+    @property
+    def unanswered(self) -> str:
+        """How many requests may have been charged for without an answer, in a sentence; empty for none."""
+        if not self.n_unanswered:
+            return ""
+        requests = "1 request was" if self.n_unanswered == 1 else f"{self.n_unanswered:,} requests were"
+        return (
+            f"{requests} sent and never answered (connection lost, time-out, stopped or killed). The endpoint may "
+            "charge for them all the same, so the cost counts them at their expected price; what was asked again may "
+            "be paid for twice."
+        )
+
+
+def _tokens(both: tuple[int, int]) -> str:
+    return "{:,} input and {:,} output tokens".format(*both)
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written: ``n`` queries (or requests), and where; ``note`` says what an incomplete query set lacks."""
+
+    n: int
+    paths: tuple[Path, ...]
+    note: str = ""
+
+
+def list_conditions() -> list[dict[str, str]]:
+    """Every row of the paper's tables that a user can run: the methods, and the conditions that write no queries."""
+    conditions = [
+        {"name": m.name, "title": m.title, "kind": m.kind, "help": m.help, "note": m.note} for m in METHODS.values()
+    ]
+    for name, (title, text) in OTHER_CONDITIONS.items():
+        conditions.append({"name": name, "title": title, "kind": "no synthesis", "help": text, "note": ""})
+    return conditions
+
+
+@access.reads
+def resolved(workspace: Workspace, config: SynthesisConfig) -> SynthesisConfig:
+    """``config`` with the ids of its corpus and source, however they were named."""
+    manifest = resolve_corpus(workspace, config.corpus)
+    source = query_sets.resolve_query_set(workspace, config.source).id if config.source else ""
+    return SynthesisConfig.from_dict({**config.to_dict(), "corpus": manifest.id, "source": source})
+
+
+@access.reads
+def estimate(
+    workspace: Workspace,
+    config: SynthesisConfig,
+    *,
+    tokens_per_query: float | None = None,
+    latency_s: float | None = None,
+) -> Estimate:
+    """The expected tokens, price and time; the two measured values come from a preview where there was one.
+
+    ConfigError for an endpoint's address that is none, as from the job itself.
+    """
+    if GENERATORS[config.generator].endpoint:
+        address.address(config.base_url)
+    return estimates.estimate(
+        workspace, resolved(workspace, config), tokens_per_query=tokens_per_query, latency_s=latency_s
+    )
+
+
+@access.writes
+def save_prices(workspace: Workspace, table: list[dict[str, Any]], as_of: str) -> PriceTable:
+    """Keep an edited price table in this workspace; ConfigError names what is no price."""
+    try:
+        rows = [
+            Price(
+                str(row.get("model") or "").strip(),
+                float(row["input"]),
+                float(row["output"]),
+                float(row.get("batch_discount") or 0.0),
+            )
+            for row in table
+        ]
+    except (KeyError, TypeError, ValueError):
+        raise ConfigError("A row of the price table lacks its input or output price.") from None
+    prices.write_prices(workspace, rows, as_of)
+    return read_prices(workspace)
+
+
+def bill(workspace: Workspace, query_set: str) -> Bill | None:
+    """The cost beside its estimate; None for a set that no LLM of a priced endpoint wrote."""
+    resolved_set = query_sets.resolve_query_set(workspace, query_set)
+    if not _endpoint(resolved_set.generator) or not resolved_set.job_id:
+        return None
+    return _bill(workspace.job(resolved_set.job_id))
+
+
+def bill_of_job(workspace: Workspace, job: str) -> Bill | None:
+    """What a job that writes queries has cost so far; None before its first attempt ends, and where no LLM is paid."""
+    folder = workspace.job(jobs.resolve_job(workspace, job))
+    spec = jobs.load_spec(workspace, folder.name)
+    if spec.kind != "synthesis" or not _endpoint(spec.config.get("generator", "")):
+        return None
+    return _bill(folder) if (folder / "results" / "synthesis.json").exists() else None
+
+
+def _endpoint(generator: str) -> bool:
+    generator_info = GENERATORS.get(generator)
+    return generator_info is not None and generator_info.endpoint
+
+
+def _bill(folder: Path) -> Bill:
+    spec = read_json_or_none(folder / "spec.json") or {}
+    result = read_json_or_none(folder / "results" / "synthesis.json") or {}
+    expected = (spec.get("inputs") or {}).get("estimate") or {}
+    spent = result.get("spent") or {}
+
+    def tokens(values: dict[str, Any]) -> tuple[int, int] | None:
+        return (values["input_tokens"], values["output_tokens"]) if "input_tokens" in values else None
+
+    return Bill(
+        expected.get("cost"),
+        result.get("cost"),
+        tokens(expected),
+        tokens(spent),
+        result.get("price_as_of") or "",
+        Usage.from_dict(spent).unanswered,
+    )
+
+
+def for_spec(cost_estimate: Estimate) -> dict[str, Any]:
+    """Of an estimate, what is kept with the job."""
+    stored_fields = ("requests", "input_tokens", "output_tokens", "cost")
+    return {name: value for name, value in dataclasses.asdict(cost_estimate).items() if name in stored_fields}
+
+
+@access.writes
+def batch_write(workspace: Workspace, config: SynthesisConfig, folder: str | Path, *, name: str = "batch") -> Exported:
+    """Write the requests of a job that no answer is kept for yet, as OpenAI Batch JSONL."""
+    written = batch.write_batch(workspace, resolved(workspace, config), paths.to_write(workspace, folder), name)
+    return Exported(_lines(written), tuple(written))
+
+
+@access.writes
+def batch_read(workspace: Workspace, path: str | Path) -> BatchResult:
+    """Keep the answers of a batch's output file; the same job, started as usual, then finds them."""
+    return batch.read_batch(workspace, paths.to_read(workspace, path))
+
+
+def export_formats(query_set: QuerySet) -> dict[str, Export]:
+    """The formats that this set can be written in: requests only where there is a prompt behind it."""
+    return {name: kind for name, kind in EXPORTS.items() if kind.write is not None or not query_set.imported}
+
+
+@access.writes
+def export(
+    workspace: Workspace, query_set: str, form: str, target: str | Path, *, per_doc: int | None = None, model: str = ""
+) -> Exported:
+    """Write a query set to ``target`` in a registered format: its queries, or the requests behind it."""
+    resolved_set = query_sets.resolve_query_set(workspace, query_set)
+    path = paths.to_write(workspace, target)
+    if EXPORTS.named(form).write is not None:
+        note = "" if resolved_set.complete else completeness.check(workspace, resolved_set).sentence
+        return Exported(exports.export(workspace, resolved_set.id, form, path, per_doc=per_doc), (path,), note)
+    if resolved_set.method not in (*METHODS, OWN):
+        raise ConfigError(
+            f"{resolved_set.name} was imported: there is no prompt behind it.", hint="Choose another format."
+        )
+    settings = SynthesisConfig.settings()
+    own = {name: value for name, value in resolved_set.parameters.items() if name in settings and value is not None}
+    values = {
+        **own,
+        "corpus": resolved_set.corpus_id,
+        "method": resolved_set.method,
+        "per_doc": per_doc or resolved_set.per_doc,
+        "generator": "openai",
+        "model": model or (resolved_set.model if resolved_set.generator == "openai" else ""),
+    }
+    written = batch.write_batch(workspace, SynthesisConfig.from_dict(values), path, "batch", whole=True)
+    return Exported(_lines(written), tuple(written))
+
+
+def _lines(files: list[Path]) -> int:
+    total = 0
+    for path in files:
+        with open(path, "rb") as file:
+            total += sum(1 for _ in file)
+    return total

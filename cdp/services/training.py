@@ -1,0 +1,362 @@
+"""Training a retriever, with its evaluation before and after."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdp import jobs, query_sets
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError, InputError, ModelError
+from cdp.base.file_cache import ANSWERS
+from cdp.base.workspace import Workspace
+from cdp.jobs.launchers import SPINS, python_path
+from cdp.query_sets import QuerySet
+from cdp.retrievers import PRESETS, Default, resolve
+from cdp.retrievers.preset import PAPER_EPOCHS
+from cdp.services import access, commands, completeness, devices, evaluation, leakage, naming, paths, runs
+from cdp.training.licences import licence_notes
+from cdp.training.plan import (
+    INCOMPLETE,
+    Measured,
+    RunPlan,
+    complete,
+    defaults_for,
+    estimate,
+    measured_from,
+    order_notes,
+    order_of,
+)
+from cdp.training.reasoning import Reasoned, check_corpus, check_reasoned, pairs_with, unreasoned_note, uses_reasoned
+from cdp.training.splits import Split, chosen, pairs_of, splits, suggested
+from cdp.training.weightings import WEIGHTINGS
+from cdp.training.weightings.column import read_weights
+
+WORKER = "cdp.workers.training"
+LONGEST_MEASUREMENT_S = 900.0
+POOLING = {"mean": "Mean pooling", "cls": "CLS pooling", "lasttoken": "Last-token pooling"}
+
+
+@dataclass(frozen=True)
+class RetrieverChoice:
+    """Something that can be trained or evaluated: a preset, or what a training job made."""
+
+    id: str
+    title: str
+    kind: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """What a training would do, from the query set alone: pairs, documents, steps, the settings with every default
+    filled in, whose terms apply, what to know."""
+
+    pairs: int
+    documents: int
+    steps: int
+    query_set: QuerySet
+    settings: TrainingConfig
+    licences: dict[str, str]
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class TrainingPreview:
+    """What a training would do and take, with everything read and a few steps measured. ``seconds`` from the start to
+    the model, on one process, without evaluations; ``command`` starts it."""
+
+    plan: RunPlan
+    measured: Measured
+    seconds: float
+    command: str
+
+    @property
+    def fits(self) -> bool:
+        return self.measured.fits
+
+
+@dataclass(frozen=True)
+class TrainingStart:
+    """What was submitted: the training and, around it, evaluations. ``known`` are results that were there already."""
+
+    job_id: str
+    evaluations: list[str] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+
+
+def list_retrievers(workspace: Workspace) -> list[RetrieverChoice]:
+    """The presets, then the trained retrievers, newest first."""
+    presets = [RetrieverChoice(p.name, p.title, "preset", p.help) for p in PRESETS.values()]
+    trained = [
+        RetrieverChoice(view.id, view.name, "job", f"trained from {view.config.get('retriever', '')}")
+        for view in jobs.list_jobs(workspace, ["training"])
+        if view.has_model
+    ]
+    return presets + trained
+
+
+def defaults(workspace: Workspace, retriever: str, lora: bool = False) -> dict[str, Default]:
+    """What the settings left empty become for this retriever, each with its reason."""
+    preset = PRESETS.get(retriever)  # known, wherever its weights are
+    return defaults_for(
+        preset.defaults if preset else resolve(access.model(workspace, retriever), workspace).defaults, lora
+    )
+
+
+def embedding(retriever: str) -> dict[str, Default]:
+    """How a preset embeds, each with its reason: ``pooling`` and ``prompts``. Empty for a model of another name."""
+    preset = PRESETS.get(retriever)
+    if preset is None:
+        return {}
+    query = preset.prompts["query"]
+    return {
+        "pooling": Default(POOLING[preset.pooling], preset.pooling_reason),
+        "prompts": Default(f"queries after “{query}”" if query else "no prompts", preset.prompts_reason),
+    }
+
+
+def in_order(sets: Sequence[QuerySet], corpus: str = "") -> list[QuerySet]:
+    """Query sets with the likeliest to train on first: of the corpus that is looked at (or of the newest set's), what
+    an LLM or people wrote before a template's, reasoned forms last, diverse before others; then the newest.
+
+    ``sets`` is newest first.
+    """
+    at = corpus if any(q.corpus_id == corpus for q in sets) else sets[0].corpus_id if sets else ""
+    return sorted(
+        sets,
+        key=lambda q: (q.corpus_id != at, q.method == "reasoning", q.generator == "template", q.method != "diverse"),
+    )
+
+
+def reasoned_sets(workspace: Workspace, query_set: str) -> list[QuerySet]:
+    """The query sets of the same corpus that may hold the reasoned forms of this one's queries: those of the method
+    reasoning first, then imported ones."""
+    all_sets = query_sets.list_query_sets(workspace)
+    corpus = next((q.corpus_id for q in all_sets if q.id == query_set), "")
+    others = [q for q in all_sets if q.id != query_set and q.corpus_id == corpus]
+    fitting = [q for q in others if q.method == "reasoning" or q.generator == "import"]
+    return sorted(
+        fitting, key=lambda q: (q.method != "reasoning", q.parameters.get("source") not in ("", None, query_set))
+    )
+
+
+def query_counts(workspace: Workspace, query_set: str) -> NDArray[np.int64]:
+    """How many queries each document of a set has, in the set's order, shape (n_documents,), none of them zero.
+
+    The file is read once; the answer is kept in memory for as long as the file stays as it is.
+    """
+
+    def compute() -> NDArray[np.int64]:
+        lines = query_sets.iter_lines(workspace, query_set)
+        counts = np.fromiter((sum(map(bool, map(str.strip, line["queries"]))) for line in lines), dtype=np.int64)
+        return counts[counts > 0]
+
+    return ANSWERS.get(query_sets.files(workspace, query_set).queries, "query counts", compute)
+
+
+def possible_splits(workspace: Workspace, query_set: str, pairs: int) -> list[Split]:
+    """How ``pairs`` training pairs can be split into documents and queries per document, with what is in the way."""
+    return splits(query_counts(workspace, query_sets.resolve_query_set(workspace, query_set).id), pairs)
+
+
+def pairs_to_split(workspace: Workspace, query_set: str) -> tuple[int, int]:
+    """How many pairs a set has in all, and a number of them that can be split into documents and Q/Doc."""
+    counts = query_counts(workspace, query_sets.resolve_query_set(workspace, query_set).id)
+    return int(counts.sum()), suggested(counts)
+
+
+@access.reads
+def with_pairs(workspace: Workspace, config: TrainingConfig, pairs: int) -> TrainingConfig:
+    """``config`` for a fixed number of pairs: as many first documents as its Q/Doc (1 if empty) needs."""
+    query_set = query_sets.resolve_query_set(workspace, config.query_set)
+    pair_choice = chosen(query_counts(workspace, query_set.id), pairs, config.per_doc or 1)
+    changes = {"query_set": query_set.id, "per_doc": pair_choice.per_doc, "max_documents": pair_choice.documents}
+    return TrainingConfig.from_dict({**config.to_dict(), **changes})
+
+
+@access.reads
+def named(workspace: Workspace, config: TrainingConfig) -> tuple[TrainingConfig, QuerySet]:
+    """``config`` with the ids of the query sets that it names, and the one to train on.
+
+    What a weighting needs besides is looked at too: reasoned queries for the same corpus, a readable file of weights.
+    Whether every query has its weight is seen when the pairs are read.
+    """
+    query_set = completeness.with_counts(workspace, query_sets.resolve_query_set(workspace, config.query_set))
+    needs = WEIGHTINGS.named(config.weighting).needs
+    reasoning = config.reasoning
+    if uses_reasoned(config) and reasoning:
+        reasoned = query_sets.resolve_query_set(workspace, reasoning)
+        check_corpus(reasoned.id, reasoned.corpus_id, query_set.corpus_id)
+        reasoning = reasoned.id
+    if needs == "column" and config.weights:
+        ANSWERS.get(paths.to_read(workspace, config.weights), "weights", lambda: read_weights(config.weights, ()))
+    with_ids = config.replace(query_set=query_set.id, reasoning=reasoning)
+    check_reasoned(with_ids, query_set.method)
+    return with_ids, query_set
+
+
+@access.reads
+def plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
+    """What a training would do, and with which settings. Nothing is started, no model and no document is read."""
+    if naming.is_reserved(config.name):
+        raise ConfigError(f"{config.name!r} is the name of a retriever already.", hint="Give the training another one.")
+    retriever = resolve(config.retriever, workspace)
+    with_ids, query_set = named(workspace, config)
+    settings = complete(with_ids, retriever)
+    if query_set.complete and config.per_doc is None and config.max_documents is None:
+        pairs, documents = query_set.n_queries, query_set.n_documents
+    else:
+        counts = query_counts(workspace, query_set.id)
+        pairs = pairs_of(counts, config.per_doc, config.max_documents)
+        documents = len(counts[: config.max_documents])
+    unreasoned = 0
+    if uses_reasoned(settings):
+        lines = query_sets.read_queries(workspace, query_set.id)
+        forms = Reasoned(workspace, settings.reasoning)
+        pairs, documents, unreasoned = pairs_with(forms, lines, settings)
+    if not pairs:
+        raise InputError(f"The query set {query_set.name} has no queries to train on.", hint="Generate or import some.")
+    if documents < 2:
+        raise InputError(
+            f"These queries are for one document only ({query_set.name}), so none has a negative to learn from.",
+            hint="Training needs queries for at least two different documents.",
+        )
+    order = order_of(settings, pairs)
+    notes = order_notes(order)
+    if unreasoned:
+        notes.append(unreasoned_note(unreasoned, settings))
+    if config.max_documents is not None and documents < config.max_documents:
+        notes.append(
+            f"The set has {documents:,} documents with queries, fewer than the {config.max_documents:,} asked."
+        )
+    if settings.benchmark:
+        evaluation.checked(workspace, retriever.name, settings.benchmark, settings.split)
+    elif settings.epochs == PAPER_EPOCHS.value:
+        notes.append("So many epochs are meant to end at the best of them: set a dev benchmark to keep it.")
+    licences = licence_notes(settings, retriever, workspace)
+    return TrainingPlan(pairs, documents, order.steps, query_set, settings, licences, notes)
+
+
+def trained_on(config: TrainingConfig) -> list[str]:
+    """The query sets that a training reads."""
+    return [config.query_set, *([config.reasoning] if config.reasoning and uses_reasoned(config) else [])]
+
+
+@access.runs
+def preview(workspace: Workspace, config: TrainingConfig) -> TrainingPreview:
+    """Read everything and take a few real steps in a process of their own, which is gone afterwards.
+
+    InputError or ConfigError for what is wrong with data and settings; ModelError where the steps themselves failed.
+    """
+    plan(workspace, config)
+    values, _ = named(workspace, config)
+    lacking = completeness.list_incomplete(workspace, trained_on(values))
+    environment = {
+        "GOMP_SPINCOUNT": SPINS,
+        **os.environ,
+        "PYTHONPATH": python_path(os.environ),
+        "CDP_WORKSPACE": str(workspace.root),
+        "PYTHONSAFEPATH": "1",
+    }
+    worker = [sys.executable, "-m", "cdp.training.measure", json.dumps(values.to_dict())]
+    try:
+        done = subprocess.run(worker, env=environment, capture_output=True, text=True, timeout=LONGEST_MEASUREMENT_S)
+    except subprocess.TimeoutExpired:
+        raise ModelError(
+            f"Loading the model and a few steps took longer than {LONGEST_MEASUREMENT_S / 60:.0f} minutes.",
+            hint="Is another job at work? Otherwise use a smaller batch_size.",
+        ) from None
+    if done.returncode < 0:
+        raise ModelError(
+            "The measurement was ended by the system, most often because memory ran out.",
+            hint="Use a smaller batch_size or max_length, or mini_batch (GradCache).",
+        )
+    if done.returncode:
+        error_lines = done.stderr.strip().splitlines()
+        raise InputError(error_lines[-1] if error_lines else f"The measurement ended with exit code {done.returncode}.")
+    record = json.loads(done.stdout.splitlines()[-1])
+    run_plan, measured = RunPlan(**record["plan"]), measured_from(record["measured"])
+    run_plan.notes[:] = [*(item.note for item in lacking), *(note for note in run_plan.notes if note != INCOMPLETE)]
+    command = commands.line(
+        "train", config.query_set, config=config, without=("query_set",), allow_incomplete=bool(lacking), wait=True
+    )
+    return TrainingPreview(run_plan, measured, estimate(run_plan.texts, run_plan.steps, measured), command)
+
+
+@access.reads
+def label(workspace: Workspace, config: TrainingConfig) -> str:
+    """What a training is called that has no name of its own: by its own Q/Doc and pairs (see ``runs``)."""
+    query_set = query_sets.resolve_query_set(workspace, config.query_set)
+    counts = query_counts(workspace, query_set.id)
+    pairs = pairs_of(counts, config.per_doc, config.max_documents)
+    whose = runs.source(workspace, query_set.id)
+    documents = len(counts[: config.max_documents])
+    return runs.name(resolve(config.retriever, workspace).name, whose, config.to_dict(), pairs, documents)
+
+
+@access.runs
+def submit(workspace: Workspace, config: TrainingConfig, links: Mapping[str, Any] | None = None) -> str:
+    """Submit one training that has been checked (``plan``); the job's id. ``links`` say what it belongs to."""
+    with_ids, query_set = named(workspace, TrainingConfig.from_dict(config.to_dict()))
+    return jobs.submit(
+        workspace,
+        kind="training",
+        name=config.name or label(workspace, config),
+        module=WORKER,
+        config=with_ids.to_dict(),
+        launcher="accelerate",
+        device=devices.request(workspace, config.gpus, ids=config.gpu_ids),
+        inputs={
+            "query_set": query_set.id,
+            "query_set_hash": query_sets.content_hash(workspace, query_set),
+            "corpus": query_set.corpus_id,
+            **(links or {}),
+        },
+    )
+
+
+@access.runs
+def start(
+    workspace: Workspace,
+    config: TrainingConfig,
+    *,
+    benchmarks: Sequence[tuple[str, str]] = (),
+    before: bool = True,
+    after: bool = True,
+    allow_incomplete: bool = False,
+    allow_leakage: bool = False,
+) -> TrainingStart:
+    """Submit a training and, for each (benchmark, split), the evaluation of the retriever before and after it.
+
+    An evaluation of the untrained retriever that is in the results already is not run again. ConfigError for a query
+    set that is not whole, unless ``allow_incomplete``, and for one that holds what a benchmark judges, unless
+    ``allow_leakage``: that marks the training and its results.
+    """
+    plan(workspace, config)
+    completeness.require(workspace, trained_on(config), allow_incomplete)
+    base = resolve(config.retriever, workspace)
+    wanted = [evaluation.checked(workspace, base.name, benchmark, split) for benchmark, split in benchmarks]
+    leaks = leakage.of_training(workspace, config, [(wish.benchmark, wish.split) for wish in wanted])
+    leakage.require(leaks, allow_leakage)
+    reused: list[str] = []
+    evaluations: list[str] = []
+    if before:
+        for wish in wanted:
+            there = evaluation.existing(workspace, wish)
+            if there:
+                reused.append(there)
+            else:
+                evaluations.append(evaluation.start(workspace, wish))
+    job_id = submit(workspace, config, leakage.links(leaks))
+    if after:
+        evaluations += [evaluation.start_after(workspace, wish, job_id) for wish in wanted]
+    return TrainingStart(job_id, evaluations, reused)

@@ -1,0 +1,178 @@
+"""Choosing a prompt on a sample: start the job, read what it found, override its choice, write queries with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cdp import jobs, query_sets
+from cdp.base.config import PromptTuningConfig, SynthesisConfig
+from cdp.base.errors import InputError, NotFoundError
+from cdp.base.workspace import Workspace, fitting, now, read_json_or_none, slug, write_json
+from cdp.corpus import resolve_corpus
+from cdp.jobs import JobView
+from cdp.services import access, endpoints, paths, queries
+from cdp.studies.prompts import LINE, candidates_of
+from cdp.synthesis.generators import make_generator
+from cdp.synthesis.methods import METHODS, OWN
+
+WORKER = "cdp.workers.prompt_tuning"
+KIND = "prompts"
+LONGEST_PROMPT = 100_000
+"""Characters; a longer file is taken for something else than a prompt."""
+
+TARGET_WORDS = {
+    "ood": f"different queries: CE and Self-BLEU both below {LINE}",
+    "in-domain": f"alike queries: CE and Self-BLEU both above {LINE}",
+}
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What a finished job found. ``choice`` is the algorithm's, ``chosen`` the one in force: the user's, if there is
+    one. ``candidates`` are the records of ``results/prompts.json``, the algorithm's choice first.
+    """
+
+    job_id: str
+    corpus: str
+    target: str
+    created: str
+    n_documents: int
+    n_corpus: int
+    choice: str
+    why: str
+    chosen: str
+    scorer: dict[str, Any]
+    candidates: list[dict[str, Any]]
+    config: dict[str, Any]
+
+    @property
+    def overridden(self) -> bool:
+        return self.chosen != self.choice
+
+    def candidate(self, name: str) -> dict[str, Any]:
+        """The record of a candidate by its name; NotFoundError."""
+        record = next((c for c in self.candidates if c["name"] == name), None)
+        if record is None:
+            raise NotFoundError("candidate", name, known=[c["name"] for c in self.candidates])
+        return record
+
+
+def candidate_methods() -> dict[str, str]:
+    """The methods that can be tried, with their titles."""
+    return {name: method.title for name, method in METHODS.items() if not method.from_queries}
+
+
+def read_prompts(files: Iterable[str | Path]) -> dict[str, str]:
+    """Prompts of the user's own from files, under the files' names without ending."""
+    prompts: dict[str, str] = {}
+    for path in files:
+        source = paths.to_read(Workspace.default(), path)
+        try:
+            text = source.read_text(encoding="utf-8-sig")
+        except FileNotFoundError as error:
+            raise InputError(f"There is no file {source}.") from error
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError("cannot be read as UTF-8 text.", file=source, hint="Save it as UTF-8.") from error
+        if len(text) > LONGEST_PROMPT:
+            raise InputError(f"is longer than {LONGEST_PROMPT:,} characters: is it a prompt?", file=source)
+        name = slug(source.stem)
+        if name in prompts:
+            raise InputError(f"Two prompt files are called {name}.", hint="Rename one of them.")
+        prompts[name] = text
+    return prompts
+
+
+@access.runs
+def start(
+    workspace: Workspace, config: PromptTuningConfig, *, prompts: Mapping[str, str] | None = None, api_key: str = ""
+) -> str:
+    """Start trying the candidates, ``prompts`` (name → template) among them; the job's id."""
+    manifest = resolve_corpus(workspace, config.corpus)
+    human = query_sets.resolve_query_set(workspace, config.human).id if config.human else ""
+    checked = PromptTuningConfig.from_dict({**config.to_dict(), "corpus": manifest.id, "human": human})
+    own = {slug(name): text for name, text in (prompts or {}).items()}
+    endpoint = endpoints.endpoint_for(checked.to_dict(), api_key)
+    checked = checked.replace(base_url=endpoint.url or config.base_url)
+    for candidate in candidates_of(checked, own):
+        make_generator(checked.synthesis(candidate.method.name, candidate.prompt), api_key=endpoint.key)
+    return jobs.submit(
+        workspace,
+        kind=KIND,
+        name=f"Prompts for {manifest.name} ({checked.target})",
+        module=WORKER,
+        config=checked.to_dict(),
+        inputs={"corpus": manifest.id, "corpus_hash": manifest.content_hash, "human": human, "prompts": own},
+        env_secrets=endpoint.environment,
+    )
+
+
+def list_tunings(workspace: Workspace, *, corpus: str = "") -> list[JobView]:
+    """The jobs that tune prompts, newest first; only those of one corpus if it is named."""
+    return [v for v in jobs.list_jobs(workspace, [KIND]) if not corpus or v.config.get("corpus") == corpus]
+
+
+def result(workspace: Workspace, job: str) -> Tuning | None:
+    """What a job found, with the user's own choice where there is one; None before its end."""
+    folder = workspace.job(jobs.resolve_job(workspace, job))
+    record = read_json_or_none(folder / "results" / "prompts.json")
+    if not isinstance(record, dict):
+        return None
+    override = read_json_or_none(folder / "choice.json")
+    with fitting(folder / "results" / "prompts.json"):
+        return _tuning(folder.name, record, override if isinstance(override, dict) else {})
+
+
+def _tuning(job_id: str, record: dict[str, Any], override: dict[str, Any]) -> Tuning:
+    names = [candidate["name"] for candidate in record["candidates"]]
+    chosen = str(override.get("candidate", ""))
+    return Tuning(
+        job_id=job_id,
+        corpus=record["corpus"],
+        target=record["target"],
+        created=record["created"],
+        n_documents=record["n_documents"],
+        n_corpus=record["n_corpus"],
+        choice=record["choice"]["name"],
+        why=record["choice"]["why"],
+        chosen=chosen if chosen in names else record["choice"]["name"],
+        scorer=record["scorer"],
+        candidates=record["candidates"],
+        config=record["config"],
+    )
+
+
+def finished(workspace: Workspace, job: str) -> Tuning:
+    """As ``result``; InputError before the job's end."""
+    tuning = result(workspace, job)
+    if tuning is None:
+        raise InputError(f"The job {job} has not found anything yet.", hint="Wait for its end.")
+    return tuning
+
+
+@access.writes
+def override(workspace: Workspace, job: str, candidate: str) -> Tuning:
+    """Let the user's own choice stand in place of the algorithm's; the algorithm's name takes it back."""
+    tuning = finished(workspace, job)
+    record = tuning.candidate(candidate)
+    if not record.get("n_queries"):
+        raise InputError(f"{candidate} wrote no queries, so it cannot be chosen. {record['error']}")
+    write_json(workspace.job(tuning.job_id) / "choice.json", {"candidate": candidate, "created": now()})
+    return finished(workspace, tuning.job_id)
+
+
+def synthesis_of(tuning: Tuning, *, per_doc: int | None = None) -> SynthesisConfig:
+    """The settings that write queries for the whole corpus with the chosen prompt."""
+    record = tuning.candidate(tuning.chosen)
+    config = PromptTuningConfig.from_dict(tuning.config)
+    settings = config.synthesis(record["method"], record["prompt"]).to_dict()
+    name = f"{tuning.corpus} {record['name']}" if record["method"] == OWN else ""
+    return SynthesisConfig.from_dict({**settings, "per_doc": per_doc or config.per_doc, "name": name})
+
+
+@access.runs
+def write_queries(workspace: Workspace, job: str, *, per_doc: int | None = None, api_key: str = "") -> str:
+    """Start writing queries for the whole corpus with the chosen prompt; the job's id."""
+    return queries.generate(workspace, synthesis_of(finished(workspace, job), per_doc=per_doc), api_key=api_key)
