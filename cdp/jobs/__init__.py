@@ -12,9 +12,9 @@ Workers are started by module name; this room imports none of them.
 
 from __future__ import annotations
 
-from cdp.jobs.control import cluster_of, delete, delete_many, resume, stop, submit
+from cdp.jobs.control import cluster_of, delete, resume, stop, submit
 from cdp.jobs.devices import DeviceRequest, Gpu, cpu_slots, gpu_trouble, list_gpus
-from cdp.jobs.logs import follow_log, read_log, search_log
+from cdp.jobs.logs import follow_log, read_log
 from cdp.jobs.place import choosing
 from cdp.jobs.records import JobSpec, load_spec
 from cdp.jobs.state import JobFiles, JobState, State, derive
@@ -22,7 +22,6 @@ from cdp.jobs.view import (
     JobView,
     list_active,
     list_jobs,
-    read_metrics,
     resolve_job,
     view,
     wait,
@@ -40,7 +39,6 @@ __all__ = [
     "cluster_of",
     "cpu_slots",
     "delete",
-    "delete_many",
     "derive",
     "follow_log",
     "gpu_trouble",
@@ -49,10 +47,8 @@ __all__ = [
     "list_jobs",
     "load_spec",
     "read_log",
-    "read_metrics",
     "resolve_job",
     "resume",
-    "search_log",
     "stop",
     "submit",
     "view",

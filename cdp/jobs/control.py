@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -215,17 +215,6 @@ def delete(workspace: Workspace, job_id: str) -> None:
         Queue(workspace).remove(job_id)
     finally:
         os.close(lock)
-
-
-def delete_many(workspace: Workspace, job_ids: Iterable[str]) -> list[str]:
-    """Delete several jobs; the ids of those that are still active and were left alone."""
-    active = []
-    for job_id in job_ids:
-        try:
-            delete(workspace, job_id)
-        except ConfigError:
-            active.append(job_id)
-    return active
 
 
 def _check(device: DeviceRequest, cluster: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -57,29 +56,6 @@ def follow_log(
     if start > (offset or 0):
         data = data[data.find(b"\n") + 1 :]
     return redact(data.decode("utf-8", "replace")), size
-
-
-def search_log(workspace: Workspace, job_id: str, text: str, *, limit: int = 200) -> tuple[list[tuple[int, str]], int]:
-    """Lines of the log that contain ``text`` (letter case ignored): (line number, line), the last ``limit`` of them.
-
-    The second value counts all that match. The log is read line by line, whatever its size.
-    """
-    load_spec(workspace, job_id)
-    pattern = re.compile(re.escape(text.encode("utf-8")), re.IGNORECASE)
-    last: deque[tuple[int, str]] = deque(maxlen=limit)
-    count = 0
-    try:
-        with open(workspace.job(job_id) / "worker.log", "rb") as file:
-            for number, line in enumerate(file, 1):
-                if not pattern.search(line):
-                    continue
-                shown = redact(line.rstrip(b"\r\n").decode("utf-8", "replace"))
-                if pattern.search(shown.encode("utf-8")):  # nobody finds a key by asking for its letters
-                    count += 1
-                    last.append((number, shown[:2000]))
-    except FileNotFoundError:
-        pass
-    return list(last), count
 
 
 _KILLED = (

@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -119,31 +118,18 @@ def send(pids: list[int], number: signal.Signals) -> None:
 def memory_kills(root: Path = Path("/")) -> int:
     """How many processes the kernel has killed for lack of memory so far; 0 where nothing tells.
 
-    Counted in the control group of this process, or where that does not count, on the whole machine. ``root`` is where
-    the kernel's files are read.
+    Counted in the control group of this process (version 2), else on the whole machine; ``root`` is where the kernel's
+    files are read.
     """
-    for path in _memory_counters(root):
+    group = ""
+    with suppress(OSError, IndexError):
+        group = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()[-1].split("::/", 1)[1]
+    groups = root / "sys/fs/cgroup"
+    # Inside a container the group's own folder may be mounted at the top.
+    for path in (groups / group / "memory.events", groups / "memory.events", root / "proc/vmstat"):
         with suppress(OSError, ValueError):
             for line in path.read_text(encoding="ascii").splitlines():
                 name, _, number = line.partition(" ")
                 if name == "oom_kill":
                     return int(number)
     return 0
-
-
-def _memory_counters(root: Path) -> Iterator[Path]:
-    """The files that may count such kills, the nearest first.
-
-    A line of /proc/self/cgroup is ``number:controllers:group``, without controllers in version 2. Inside a container
-    the group's own folder may be mounted at the top.
-    """
-    groups = root / "sys/fs/cgroup"
-    with suppress(OSError, ValueError):
-        for line in (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines():
-            _, controllers, group = line.split(":", 2)
-            for cgroup in (group.lstrip("/"), ""):
-                if not controllers:
-                    yield groups / cgroup / "memory.events"
-                elif "memory" in controllers.split(","):
-                    yield groups / "memory" / cgroup / "memory.oom_control"
-    yield root / "proc/vmstat"

@@ -17,7 +17,7 @@ from typing import Any
 from cdp.base.errors import ClusterError, ConfigError, NotFoundError, WorkspaceError
 from cdp.base.locks import is_held
 from cdp.base.redaction import redact
-from cdp.base.workspace import Workspace, disk_fault, folder_size, is_name, read_jsonl
+from cdp.base.workspace import Workspace, disk_fault, folder_size, is_name
 from cdp.jobs import control, processes
 from cdp.jobs.logs import log_tail
 from cdp.jobs.queue import Queue
@@ -264,29 +264,6 @@ def _seconds(status: dict[str, Any], beat: dict[str, Any], state: State, clock: 
     if not state.active:
         clock = float(beat.get("clock", began))
     return round(max(0.0, clock - float(began)), 3)
-
-
-def read_metrics(workspace: Workspace, job_id: str) -> list[dict[str, Any]]:
-    """What the worker logged, in order: dictionaries with step, time, attempt and values.
-
-    Where a resumed attempt (or a group that lost a process) went back to a checkpoint, the steps that had been logged
-    beyond it are left out: each step appears once, as it counts in the end.
-    """
-    load_spec(workspace, job_id)
-    records: list[dict[str, Any]] = []
-    for record in read_jsonl(workspace.job(job_id) / "metrics.jsonl"):
-        if not isinstance(record, dict):
-            continue
-        while (
-            records and _run_of(records[-1]) < _run_of(record) and records[-1].get("step", 0) >= record.get("step", 0)
-        ):
-            records.pop()
-        records.append(record)
-    return records
-
-
-def _run_of(record: dict[str, Any]) -> tuple[int, int]:
-    return record.get("attempt", 1), record.get("start", 0)
 
 
 def resolve_job(workspace: Workspace, text: str, kinds: Collection[str] | None = None) -> str:

@@ -71,11 +71,6 @@ def log(workspace: Workspace, job: str, *, tail_bytes: int = 65536) -> str:
     return room.read_log(workspace, room.resolve_job(workspace, job), tail_bytes=tail_bytes)
 
 
-def search_log(workspace: Workspace, job: str, text: str, *, limit: int = 200) -> tuple[list[tuple[int, str]], int]:
-    """The last lines of the log that hold ``text``, whatever its case, with their numbers; and how many there are."""
-    return room.search_log(workspace, room.resolve_job(workspace, job), text, limit=limit)
-
-
 def follow(workspace: Workspace, job: str, *, follow: bool = False) -> Iterator[str]:
     """The log in pieces; with ``follow`` until the job has ended."""
     job_id = room.resolve_job(workspace, job)

@@ -21,7 +21,7 @@ from cdp.services import search, studies, training
 from cdp.services.jobs import written_set
 from cdp.studies import StudyConfig, records
 from tests.cluster.conftest import SmallCluster
-from tests.jobs.support import start, until, until_state, until_step
+from tests.jobs.support import logged, start, until, until_state, until_step
 from tests.support import REPOSITORY
 
 pytestmark = pytest.mark.slow
@@ -101,14 +101,14 @@ def test_two_nodes_train_what_two_processes_of_one_machine_train(workspace: Work
     assert one["model_hash"] == other["model_hash"], "bit for bit"
 
     hit = start_training(workspace, cluster.address)
-    until(lambda: jobs.view(workspace, hit).done > 2 * SAVED_EVERY and jobs.read_metrics(workspace, hit), "some steps",
+    until(lambda: jobs.view(workspace, hit).done > 2 * SAVED_EVERY and logged(workspace, hit), "some steps",
           PATIENCE_S)  # fmt: skip
     cluster.kill(cluster.nodes.pop())
     ended(workspace, hit)
     log = jobs.read_log(workspace, hit)
     assert "A process of the job was lost" in log
     assert "The nodes that are left take 1 of 2 processes." in log
-    assert [line["step"] for line in jobs.read_metrics(workspace, hit)] == list(range(1, STEPS + 1))
+    assert [line["step"] for line in logged(workspace, hit)] == list(range(1, STEPS + 1))
     left = zip(weights(workspace.job(there)), weights(workspace.job(hit)), strict=True)
     assert max(float(abs(a.astype("float64") - b.astype("float64")).max()) for a, b in left) < CLOSE
     cluster.add(1)
@@ -204,7 +204,7 @@ def test_a_workers_node_and_then_the_head_die(workspace: Workspace, cluster: Sma
     until(lambda: len(began()) == 2, "the work to start again", PATIENCE_S)
     assert (began()[1]["attempt"], began()[1]["from"] >= 3) == (1, True)
     until_step(workspace, job_id, began()[1]["from"] + 3)
-    steps = [line["step"] for line in jobs.read_metrics(workspace, job_id)]
+    steps = [line["step"] for line in logged(workspace, job_id)]
     assert steps == list(range(1, len(steps) + 1)), "each step once, as it counts in the end"
 
     cluster.kill("head")

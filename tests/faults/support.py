@@ -11,7 +11,7 @@ from contextlib import suppress
 
 from cdp import jobs
 from cdp.base.workspace import Workspace, read_jsonl
-from tests.jobs.support import lives, saved_step, status, until, until_state
+from tests.jobs.support import lives, logged, saved_step, status, until, until_state
 from tests.support import REPOSITORY
 
 TRUE_WITHIN_S = 20.0
@@ -71,4 +71,4 @@ def resumes_without_loss(workspace: Workspace, job_id: str, steps: int) -> None:
     assert (job.state, job.attempt, job.done) == ("finished", attempt, steps), job.failure
     last = list(read_jsonl(workspace.job(job_id) / "began.jsonl"))[-1]
     assert (last["attempt"], last["from"]) == (attempt, saved), "it went on from its checkpoint"
-    assert [m["step"] for m in jobs.read_metrics(workspace, job_id)] == list(range(1, steps + 1)), "each step once"
+    assert [m["step"] for m in logged(workspace, job_id)] == list(range(1, steps + 1)), "each step once"

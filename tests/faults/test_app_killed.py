@@ -7,7 +7,7 @@ import pytest
 from cdp import catalog, jobs
 from cdp.base.workspace import Workspace
 from tests.faults.support import TRUE_WITHIN_S, app, first_line, kill_whole
-from tests.jobs.support import until, until_state, until_step
+from tests.jobs.support import logged, until, until_state, until_step
 
 pytestmark = pytest.mark.slow
 
@@ -37,16 +37,16 @@ def test_app_killed_during_a_real_training(workspace: Workspace) -> None:
     """A training of static-minilm on the demo collection."""
     first = app(workspace, "train", "4")
     job_id = first_line(first)
-    until(lambda: len(jobs.read_metrics(workspace, job_id)) >= 2, "the training to log its steps", 180)
+    until(lambda: len(logged(workspace, job_id)) >= 2, "the training to log its steps", 180)
     kill_whole(first)
-    logged = len(jobs.read_metrics(workspace, job_id))
+    before = len(logged(workspace, job_id))
 
     job = until_state(workspace, job_id, "running", "finished", patience_s=TRUE_WITHIN_S)
     assert job.phase == "training"
     job = until_state(workspace, job_id, "finished", "failed", "lost", "stopped", patience_s=300)
     assert (job.state, job.attempt, job.has_model) == ("finished", 1, True), job.failure
     assert job.done == job.total > 0
-    assert len(jobs.read_metrics(workspace, job_id)) > logged, "it went on without its app"
+    assert len(logged(workspace, job_id)) > before, "it went on without its app"
     (row,) = catalog.trainings(workspace)
     assert row["id"] == job_id
     assert row["loss_last"] < row["loss_first"]

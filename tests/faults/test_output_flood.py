@@ -20,9 +20,6 @@ def test_output_flood(workspace: Workspace) -> None:
     assert (workspace.job(job_id) / "worker.log").stat().st_size > MEGABYTES * 1_000_000
     assert "flood is over" in jobs.read_log(workspace, job_id, tail_bytes=200_000)
     assert len(jobs.read_log(workspace, job_id)) <= 64 * 1024
-    found, count = jobs.search_log(workspace, job_id, "flood is over")
-    assert count == 1
-    assert found[0][1] == "flood is over"
     assert jobs.list_jobs(workspace)[0].size is None
     size = jobs.view(workspace, job_id).size
     assert size is not None

@@ -13,7 +13,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.workspace import Workspace, append_jsonl, read_jsonl
 from cdp.services import corpora, queries
 from tests.faults.support import kill, resumes_without_loss, worker_of
-from tests.jobs.support import start, until, until_state, until_step
+from tests.jobs.support import logged, start, until, until_state, until_step
 
 RECORDS = [{"step": n, "text": "ünï\ncode"} for n in range(3)]
 
@@ -40,11 +40,11 @@ def test_every_jsonl_of_a_job_torn_and_the_job_resumed(workspace: Workspace) -> 
     until_state(workspace, job_id, "stopped")
     torn = list(workspace.job(job_id).glob("*.jsonl"))
     assert {path.name for path in torn} >= {"metrics.jsonl", "began.jsonl"}
-    steps = len(jobs.read_metrics(workspace, job_id))
+    steps = len(logged(workspace, job_id))
     for path in torn:
         with open(path, "ab") as file:
             file.write(json.dumps({"step": 99, "attempt": 1, "from": 99}).encode()[:-9])
-    assert len(jobs.read_metrics(workspace, job_id)) == steps, "the torn line is not shown"
+    assert len(logged(workspace, job_id)) == steps, "the torn line is not shown"
     resumes_without_loss(workspace, job_id, 40)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import psutil
 
 from cdp import jobs
-from cdp.base.workspace import Workspace, read_json, read_json_or_none
+from cdp.base.workspace import Workspace, read_json, read_json_or_none, read_jsonl
 
 PATIENCE_S = 60.0
 """How long a test waits for something that must happen before it calls it a failure; not a measure of speed."""
@@ -76,3 +76,18 @@ def until_step(workspace: Workspace, job_id: str, step: int) -> None:
 
 def status(workspace: Workspace, job_id: str) -> dict[str, Any]:
     return read_json(workspace.job(job_id) / "status.json")
+
+
+def logged(workspace: Workspace, job_id: str) -> list[dict[str, Any]]:
+    """What the worker logged, each step once: those beyond the checkpoint that a later start went back to left out."""
+    records: list[dict[str, Any]] = []
+    for record in read_jsonl(workspace.job(job_id) / "metrics.jsonl"):
+        run = record["attempt"], record.get("start", 0)
+        while (
+            records
+            and (records[-1]["attempt"], records[-1].get("start", 0)) < run
+            and records[-1]["step"] >= record["step"]
+        ):
+            records.pop()
+        records.append(record)
+    return records

@@ -12,7 +12,7 @@ from cdp import jobs
 from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.jobs.records import read_spec
-from tests.jobs.support import start, status, until, until_state
+from tests.jobs.support import logged, start, status, until, until_state
 
 
 def test_a_job_runs_and_tells_its_story(workspace: Workspace) -> None:
@@ -26,7 +26,7 @@ def test_a_job_runs_and_tells_its_story(workspace: Workspace) -> None:
     assert (job.name, job.done, job.total, job.unit, job.has_model) == ("Überraschung", 5, 5, "steps", True)
     assert job.created <= job.started <= job.ended
     assert read_json(workspace.job(job_id) / "results" / "count.json") == {"id": job_id, "counted": 5}
-    assert [m["step"] for m in jobs.read_metrics(workspace, job_id)] == [1, 2, 3, 4, 5]
+    assert [m["step"] for m in logged(workspace, job_id)] == [1, 2, 3, 4, 5]
     assert "attempt 1 starts" in jobs.read_log(workspace, job_id)
     recorded = status(workspace, job_id)
     assert (recorded["phase"], recorded["outcome"], recorded["exit_code"]) == ("ended", "finished", 0)

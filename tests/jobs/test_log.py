@@ -28,9 +28,3 @@ def test_log(workspace: Workspace) -> None:
     new, after = jobs.follow_log(workspace, job_id, offset=offset)
     assert (new, after) == ("fresh\n", offset + 6)
     assert jobs.follow_log(workspace, job_id, offset=after) == ("", after)
-
-    found, count = jobs.search_log(workspace, job_id, "LINE 99", limit=5)
-    assert count == 11
-    assert found[-1] == (1000, "line 999 ä")
-    assert len(found) == 5
-    assert jobs.search_log(workspace, job_id, "(")[1] == 0, "plain text, not a pattern"

@@ -11,7 +11,7 @@ import pytest
 from cdp import jobs
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, read_jsonl
-from tests.jobs.support import saved_step, start, status, until, until_state, until_step
+from tests.jobs.support import logged, saved_step, start, status, until, until_state, until_step
 
 
 def test_stop_saves_and_resume_goes_on(workspace: Workspace) -> None:
@@ -29,7 +29,7 @@ def test_stop_saves_and_resume_goes_on(workspace: Workspace) -> None:
     assert (job.state, job.attempt, job.done) == ("finished", 2, 60)
     began = list(read_jsonl(workspace.job(job_id) / "began.jsonl"))
     assert [(b["attempt"], b["from"]) for b in began] == [(1, 0), (2, saved)]
-    assert [m["step"] for m in jobs.read_metrics(workspace, job_id)] == list(range(1, 61)), "each step once"
+    assert [m["step"] for m in logged(workspace, job_id)] == list(range(1, 61)), "each step once"
     (earlier,) = job.history
     assert (earlier["attempt"], earlier["outcome"]) == (1, "stopped")
     assert "--- attempt 2 ---" in jobs.read_log(workspace, job_id)
@@ -61,12 +61,12 @@ def test_metrics_of_steps_done_again_are_not_shown_twice(workspace: Workspace) -
     with open(workspace.job(job_id) / "metrics.jsonl", "w", encoding="utf-8") as file:
         file.writelines(f'{{"step": {step}, "attempt": {attempt}}}\n' for step, attempt in lines)
         file.write('{"step": 6, "att')
-    shown = [(m["step"], m["attempt"]) for m in jobs.read_metrics(workspace, job_id)]
+    shown = [(m["step"], m["attempt"]) for m in logged(workspace, job_id)]
     assert shown == [(1, 1), (2, 1), (3, 2), (4, 2), (5, 2)]
     with open(workspace.job(job_id) / "metrics.jsonl", "w", encoding="utf-8") as file:
         file.writelines(f'{{"step": {step}, "attempt": 1{again}}}\n' for step, again in
                         [(1, ""), (2, ""), (2, ', "start": 1'), (3, ', "start": 1'), (3, ', "start": 2')])  # fmt: skip
-    again = [(m["step"], m.get("start", 0)) for m in jobs.read_metrics(workspace, job_id)]
+    again = [(m["step"], m.get("start", 0)) for m in logged(workspace, job_id)]
     assert again == [(1, 0), (2, 1), (3, 2)], "within one attempt a group may start again"
 
 

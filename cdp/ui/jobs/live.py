@@ -16,7 +16,7 @@ from cdp.services.jobs import JobView
 from cdp.ui.shell import charts as drawn
 from cdp.ui.shell import forms, navigation, project
 from cdp.ui.shell.frame import guarded
-from cdp.ui.shell.text import count, cut, duration, label_of, md, moment
+from cdp.ui.shell.text import cut, duration, label_of, md, moment
 
 EVERY = "2s"
 """How often a live view looks again; only while something runs."""
@@ -177,22 +177,13 @@ def choose_curve(measures: Sequence[str], *, key: str) -> str:
 
 
 def log(workspace: Workspace, view: JobView, *, follow: bool = False) -> None:
-    """The end of the log with a search; ``follow`` keeps its newest line in sight."""
-    wanted = st.text_input(
-        "Search the log", type="search", key=f"log_search_{view.id}", placeholder="error, warning, step …"
-    )
-    if wanted:
-        lines, n = jobs.search_log(workspace, view.id, wanted)
-        text = "\n".join(f"{number:>6}  {line}" for number, line in lines)
-        more = f", showing the last {len(lines)}" if n > len(lines) else ""
-        st.caption(f"{count(n, 'matching line')}{more}." if n else "No matching lines.")
-    else:
-        text = jobs.log(workspace, view.id, tail_bytes=LOG_BYTES).rstrip()
-        if not text:
-            st.caption("The log is empty so far.")
-    if text:
-        with st.container(height=340, autoscroll=follow and not wanted):
-            st.code(text, language=None, wrap_lines=True)
+    """The end of the log; ``follow`` keeps its newest line in sight."""
+    text = jobs.log(workspace, view.id, tail_bytes=LOG_BYTES).rstrip()
+    if not text:
+        st.caption("The log is empty so far.")
+        return
+    with st.container(height=340, autoscroll=follow):
+        st.code(text, language=None, wrap_lines=True)
 
 
 def running_list(workspace: Workspace, drawn_states: dict[str, str]) -> None:

@@ -25,6 +25,7 @@ from cdp.benchmarks import add_benchmark
 from cdp.corpus import read_documents, store
 from cdp.services import benchmarks, evaluation, metrics, queries, studies, training, tuning
 from cdp.studies import StudyConfig
+from tests.jobs.support import logged
 
 WORDS = ("amber", "basalt", "cedar", "delta", "ember", "fjord", "grove", "heron", "iris", "jasper", "knoll", "lagoon")
 
@@ -157,7 +158,7 @@ def outputs(workspace: Workspace, job_id: str) -> dict[str, Any]:
         found[str(path.relative_to(folder))] = load_file(path)
     made = (read_json_or_none(folder / "results" / "synthesis.json") or {}).get("query_set")
     if not made:  # the synthesis reports by the clock: a slow machine has it report more often
-        found["steps"] = [record["step"] for record in jobs.read_metrics(workspace, job_id)]
+        found["steps"] = [record["step"] for record in logged(workspace, job_id)]
     if made:
         own = workspace.query_set(made)
         found["queries"] = (own / "queries.jsonl").read_bytes()
