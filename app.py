@@ -9,9 +9,9 @@ from __future__ import annotations
 import streamlit as st
 from starlette.middleware import Middleware
 
-from cdp.ui.shell import addresses, router
+from cdp.ui.shell import router
 
-app = st.App(router.__file__, middleware=[Middleware(addresses.UnknownPages)])
+app = st.App(router.__file__, middleware=[Middleware(router.UnknownPages)])
 
 if __name__ == "__main__":  # run as a plain script, as the tests do
     router.main()

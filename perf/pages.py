@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.workspace import REPOSITORY
-from cdp.ui.shell.navigation import PAGES
+from cdp.ui.shell.frame import PAGES
 from perf import large_workspace
 from perf.startup import BROWSER, server
 from perf.timing import Row, paired

@@ -169,7 +169,7 @@ def test_the_command_line_runs_one_of_each(environment: dict[str, str], written:
 PAGES = """
 import json
 from streamlit.testing.v1 import AppTest
-from cdp.ui.shell.navigation import PAGES
+from cdp.ui.shell.frame import PAGES
 
 def opened(name, **query):
     at = AppTest.from_file("app.py", default_timeout=60)

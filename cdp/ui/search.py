@@ -14,9 +14,9 @@ from cdp.services import commands, jobs, judged, queries, search
 from cdp.services.judged import Judgment
 from cdp.services.projects import Members
 from cdp.services.search import Answer, Collection, Hit
-from cdp.ui.jobs import live
-from cdp.ui.shell import access, command, navigation, state
-from cdp.ui.shell.text import count, cut, duration, md, number
+from cdp.ui import jobs as job_views
+from cdp.ui.shell import forms, frame, state
+from cdp.ui.shell.tables import count, cut, duration, md, number
 
 QUERY = "q"
 MOST_QUERIES = 500  # queries of a benchmark that are offered: a browser is sent all of them
@@ -145,7 +145,7 @@ def show(workspace: Workspace, members: Members, collection: Collection, retriev
                 trained = _training_set(workspace, answer.retriever, sets)
                 _answer(workspace, searched.collection, answer, judgments, corpus, trained, first)
     given = [word for name in retrievers for word in ("--retriever", name)]
-    command.show(commands.line("search", cut(searched.query, 200), *given, corpus=collection.id))
+    forms.command(commands.line("search", cut(searched.query, 200), *given, corpus=collection.id))
 
 
 def _training_set(workspace: Workspace, retriever: str, sets: Sequence[str]) -> str:
@@ -184,7 +184,7 @@ def _hit(hit: Hit, judgments: Sequence[Judgment], corpus: str, query_set: str, *
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(" ".join(facts), width="content")
         if corpus:
-            navigation.link("corpus", md(title), icon=":material/description:", corpus=corpus, document=hit.id)
+            frame.link("corpus", md(title), icon=":material/description:", corpus=corpus, document=hit.id)
         else:
             st.markdown(f"**{md(title)}**", width="content")
     # Every character is escaped.
@@ -193,9 +193,7 @@ def _hit(hit: Hit, judgments: Sequence[Judgment], corpus: str, query_set: str, *
     st.html(f"<p class='snippet'>{shown}</p>")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if query_set:
-            navigation.link(
-                "review", "Training queries", icon=":material/edit_note:", query_set=query_set, document=hit.id
-            )
+            frame.link("review", "Training queries", icon=":material/edit_note:", query_set=query_set, document=hit.id)
         if not corpus:
             with st.popover("Whole document", type="tertiary"):
                 st.text(hit.text)
@@ -233,8 +231,8 @@ def _problem(workspace: Workspace, collection: Collection, answer: Answer) -> No
         title=md(answer.problem.message),
     )
     if job is not None:
-        live.live(_progress, True, workspace, answer.retriever, collection.id)
-    elif access.button(
+        job_views.live(_progress, True, workspace, answer.retriever, collection.id)
+    elif forms.button(
         "Index the documents", key=f"index_{answer.retriever}", icon=":material/database:", type="primary"
     ):
         settings = {"retriever": answer.retriever, "collection": collection.id}
@@ -247,5 +245,5 @@ def _progress(workspace: Workspace, retriever: str, collection: str) -> None:
     if job is None:
         st.rerun()
     assert job is not None
-    st.progress(job.fraction, text=md(live.doing(job)))
-    navigation.link("jobs", "Watch", job=job.id)
+    st.progress(job.fraction, text=md(job_views.doing(job)))
+    frame.link("jobs", "Watch", job=job.id)

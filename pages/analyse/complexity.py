@@ -6,37 +6,35 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.services import decide
-from cdp.ui.complexity import advice as complexity
-from cdp.ui.complexity import decision, trial
-from cdp.ui.complexity import distribution as cw_distribution
-from cdp.ui.complexity import evidence as complexity_evidence
-from cdp.ui.queries import generators
+from cdp.ui.decide import answer as decide_answer
+from cdp.ui.decide import rule
+from cdp.ui.queries import writing
 from cdp.ui.shell import frame
 
 workspace = Workspace.default()
 frame.head("complexity")
 
 with frame.guarded():
-    corpus, source, name = complexity.choose_task(workspace)
+    corpus, source, name = rule.choose_task(workspace)
     first = st.container()  # the sentence stands above the questions that the published rule asks
     st.subheader("Content words and the published rule", anchor=False, help=frame.definition("cw"))
-    request = complexity.choose_rest(workspace, corpus, source, name)
+    request = rule.choose_rest(workspace, corpus, source, name)
     target, prior = request.target, request.recommend()
-    known = decide.decide(workspace, corpus=corpus, target=target, prior=prior, chosen=generators.chosen())
+    known = decide.decide(workspace, corpus=corpus, target=target, prior=prior, chosen=writing.chosen_llm())
     with first:
-        decision.answer(workspace, known, request)
-        trial.panel(workspace, corpus, name if source == complexity.BENCHMARK else "")
-        decision.options(known)
-        decision.cli(request, target.benchmark if target is not None else "")
+        decide_answer.answer(workspace, known, request)
+        decide_answer.test_panel(workspace, corpus, name if source == rule.BENCHMARK else "")
+        decide_answer.options(known)
+        decide_answer.cli(request, target.benchmark if target is not None else "")
     if target is not None and prior is not None:
         measured = known.standing == decide.MEASURED
-        complexity.rule(workspace, prior, request, target, measured, known.writer)
-        complexity_evidence.similar(prior)
-        cw_distribution.heading()
-        others = cw_distribution.compared(workspace, target)
-        cw_distribution.distribution(target, others)
-        cw_distribution.by_language(target, others)
-        complexity.extremes(target)
-        complexity_evidence.expected(prior)
-        complexity_evidence.splits(prior)
-        complexity.what_next(workspace, prior, request, measured)
+        rule.rule(workspace, prior, request, target, measured, known.writer)
+        rule.similar(prior)
+        rule.heading()
+        others = rule.compared(workspace, target)
+        rule.distribution(target, others)
+        rule.by_language(target, others)
+        rule.extremes(target)
+        rule.expected(prior)
+        rule.splits(prior)
+        rule.what_next(workspace, prior, request, measured)

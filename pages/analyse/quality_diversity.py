@@ -6,29 +6,27 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.services import queries
-from cdp.ui.quality_diversity import measures, usable
-from cdp.ui.quality_diversity import models as measure_models
-from cdp.ui.quality_diversity import pairs as measure_pairs
+from cdp.ui.quality_diversity import measures
 from cdp.ui.quality_diversity import prompt_tuning as tuning
 from cdp.ui.quality_diversity import spread as measure_spread
-from cdp.ui.queries import incomplete
-from cdp.ui.shell import frame, project, state
+from cdp.ui.queries import sets as stored_sets
+from cdp.ui.shell import frame, state
 
 workspace = Workspace.default()
 frame.head("quality_diversity")
 
 with frame.guarded():
-    own_sets = project.keep(workspace, "query_set", queries.list_query_sets(workspace))
+    own_sets = state.of_project(workspace, "query_set", queries.list_query_sets(workspace))
     query_sets = [q for q in own_sets if q.n_queries]
     if not query_sets:
         frame.empty("No query sets yet", "Write queries for a corpus or import some, then measure them here.")
-        frame.navigation.button("queries", "Write queries", "to_queries")
+        frame.page_button("queries", "Write queries", "to_queries")
     else:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             with st.container():
                 chosen = state.choose_many(
                     "Query sets",
-                    incomplete.names(workspace, query_sets),
+                    stored_sets.set_names(workspace, query_sets),
                     "sets",
                     default=measures.first_choice(query_sets),
                     most=8,
@@ -40,18 +38,18 @@ with frame.guarded():
         if not picked:
             st.caption("Choose at least one query set.")
         else:
-            incomplete.notes(workspace, [*chosen, human])
-            usable.show(workspace, picked)
+            stored_sets.incomplete_notes(workspace, [*chosen, human])
+            measures.usability(workspace, picked)
             measured = measures.quick(workspace, picked, human)
-            results = measure_models.newest(workspace, picked)
+            results = measures.newest(workspace, picked)
             measures.answer(workspace, picked, measured)
             measures.table(workspace, picked, measured, results)
             measure_spread.show(workspace, picked)
             measures.differences(workspace, picked, measured, results)
-            measure_models.trade_off_chart(picked, measured, results)
+            measures.trade_off_chart(picked, measured, results)
             measures.curves(picked, measured, results)
-            measure_models.model_based(workspace, picked, results, human)
-            measure_pairs.explore(workspace, picked, measured, results)
+            measures.model_based(workspace, picked, results, human)
+            measures.explore(workspace, picked, measured, results)
     tuning.section(workspace, query_sets)
     if query_sets:
         frame.next_step(

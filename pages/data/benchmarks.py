@@ -5,20 +5,20 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.ui.benchmarks import library as benchmarks
-from cdp.ui.shell import frame, imports
+from cdp.ui import benchmarks as benchmark_page
+from cdp.ui.shell import forms, frame
 
 workspace = Workspace.default()
 frame.head("benchmarks")
 
 with frame.guarded():
-    imports.flash()
-    benchmarks.own(workspace)
-    benchmarks.add(workspace)
+    forms.flash()
+    benchmark_page.own(workspace)
+    benchmark_page.add(workspace)
     st.subheader("Download benchmarks", anchor=False)
-    statuses = benchmarks.choose_group(workspace)
-    benchmarks.table(statuses)
-    benchmarks.download_missing(workspace, statuses)
-    benchmarks.details(workspace, statuses)
-    benchmarks.group_means(workspace)
+    statuses = benchmark_page.choose_group(workspace)
+    benchmark_page.table(statuses)
+    benchmark_page.download_missing(workspace, statuses)
+    benchmark_page.details(workspace, statuses)
+    benchmark_page.group_means(workspace)
     st.caption("CW and sizes are as stated by each source. Decide counts the CW of a benchmark's own queries.")

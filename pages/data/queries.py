@@ -6,28 +6,27 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.services import corpora, queries
-from cdp.ui.complexity import trial
-from cdp.ui.jobs import clone
-from cdp.ui.queries import preview
-from cdp.ui.queries import sets as query_sets
-from cdp.ui.queries import whole_corpus as synthesis
-from cdp.ui.shell import frame, imports, project, state
+from cdp.ui import jobs as job_views
+from cdp.ui.decide import answer as decide_answer
+from cdp.ui.queries import preview, writing
+from cdp.ui.queries import sets as stored_sets
+from cdp.ui.shell import forms, frame, state
 
 workspace = Workspace.default()
 frame.head("queries")
 
 with frame.guarded():
-    imports.flash()
-    manifests = project.keep(workspace, "corpus", corpora.list_corpora(workspace))
+    forms.flash()
+    manifests = state.of_project(workspace, "corpus", corpora.list_corpora(workspace))
     if not manifests:
         frame.empty("No documents yet", "Queries are written for documents. Add a corpus first.")
-        frame.navigation.button("corpus", "Add a corpus", "to_corpus")
+        frame.page_button("corpus", "Add a corpus", "to_corpus")
     else:
         corpus = state.choose("Corpus", {m.id: m.name for m in manifests}, "corpus", what="corpus")
         manifest = next(m for m in manifests if m.id == corpus)
-        trial.summary(workspace, manifest.id)
+        decide_answer.test_summary(workspace, manifest.id)
         sets = queries.list_query_sets(workspace, corpus=manifest.id)
-        cloned = clone.asked()
+        cloned = job_views.clone_asked()
         one_document, whole, listed = st.tabs(
             ["One document", "Whole corpus", f"Query sets ({len(sets)})"],
             default="Whole corpus" if cloned else None,
@@ -39,8 +38,8 @@ with frame.guarded():
                 preview.show(workspace, manifest, sets)
         if whole.open:
             with whole, frame.guarded():
-                synthesis.generate(workspace, manifest, sets)
-                query_sets.add(workspace, manifest)
+                writing.generate(workspace, manifest, sets)
+                stored_sets.add(workspace, manifest)
         if listed.open:
             with listed, frame.guarded():
-                query_sets.browse(workspace, manifest, sets)
+                stored_sets.browse(workspace, manifest, sets)

@@ -6,25 +6,24 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.services import corpora, overview, results
-from cdp.ui.complexity import decision
-from cdp.ui.home import guide, prune
-from cdp.ui.home import project as home_project
-from cdp.ui.jobs import live as jobs
-from cdp.ui.shell import addresses, frame, imports, navigation, project, tables
-from cdp.ui.shell.text import moment, number
+from cdp.ui import home
+from cdp.ui import jobs as job_views
+from cdp.ui.decide import answer as decide_answer
+from cdp.ui.shell import forms, frame, router, state, tables
+from cdp.ui.shell.tables import moment, number
 
 workspace = Workspace.default()
 frame.head("overview")
-addresses.notice()
+router.notice()
 
 with frame.guarded():
-    imports.flash()
-    summary = overview.summary(workspace, scope=project.scope(workspace))
-    home_project.section(workspace)
-    mine = project.keep(workspace, "corpus", corpora.list_corpora(workspace))
+    forms.flash()
+    summary = overview.summary(workspace, scope=state.scope(workspace))
+    home.project_section(workspace)
+    mine = state.of_project(workspace, "corpus", corpora.list_corpora(workspace))
     if mine:
-        decision.line(workspace, mine[0].id)  # what people come for stands first
-    guide.next_step(summary.next_step)
+        decide_answer.home_line(workspace, mine[0].id)  # what people come for stands first
+    home.next_step(summary.next_step)
     if summary.n_corpora or summary.n_results:
         with st.grid(4, min_column_width=150):
             st.metric("Corpora", number(summary.n_corpora), border=True, help=frame.definition("corpus"))
@@ -34,7 +33,7 @@ with frame.guarded():
 
     if summary.running:
         st.subheader("Running now", anchor=False)
-        jobs.live(jobs.running_list, True, workspace, jobs.states(summary.running))
+        job_views.live(job_views.running_list, True, workspace, job_views.states(summary.running))
 
     if summary.latest:
         st.subheader("Latest results", anchor=False)
@@ -51,7 +50,7 @@ with frame.guarded():
             alt="The latest evaluation results",
             config={"NDCG@10 (%)": st.column_config.NumberColumn(format="%.2f")},
         )
-        navigation.link("compare", "Compare retrievers")
+        frame.link("compare", "Compare retrievers")
 
-    guide.first_run(workspace, summary)
-    prune.section(workspace)
+    home.first_run(workspace, summary)
+    home.prune_section(workspace)

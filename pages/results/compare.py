@@ -7,18 +7,15 @@ import streamlit as st
 from cdp.base.workspace import Workspace
 from cdp.services import leaderboard as result_means
 from cdp.services import results, runs
-from cdp.ui.compare import comparison as compare
-from cdp.ui.compare import focus, leaderboard
-from cdp.ui.compare import queries as compare_queries
-from cdp.ui.compare import scores as compare_scores
-from cdp.ui.shell import frame, project
+from cdp.ui.compare import choice, details, leaderboard
+from cdp.ui.shell import frame, state
 
 workspace = Workspace.default()
 frame.head("compare")
 
 with frame.guarded():
     everything = results.list_evaluations(workspace)
-    rows = leaderboard.show(workspace, project.scope(workspace), everything)
+    rows = leaderboard.show(workspace, state.scope(workspace), everything)
     if not rows:
         if everything:
             st.caption(f"{len(everything):,} results are archived, or belong to other projects.")
@@ -26,28 +23,28 @@ with frame.guarded():
             "No results yet",
             "Train a retriever with an evaluation before and after to compare both here.",
         )
-        frame.navigation.button("launch", "Set up a training", "to_launch")
-        frame.navigation.link("launch", "Or evaluate an existing retriever", start="evaluation")
+        frame.page_button("launch", "Set up a training", "to_launch")
+        frame.link("launch", "Or evaluate an existing retriever", start="evaluation")
     else:
         st.subheader("Compare runs with a baseline", anchor=False)
-        baseline, others = compare.choose(rows)
+        baseline, others = choice.choose(rows)
         if baseline and others:
-            wanted = compare.filter_benchmarks(rows, [baseline, *others])
-            test, over_seeds = compare.how()
-            compare.left_out(rows, baseline, runs.with_relatives(rows, others) if over_seeds else others)
+            wanted = choice.filter_benchmarks(rows, [baseline, *others])
+            test, over_seeds = choice.how()
+            choice.left_out(rows, baseline, runs.with_relatives(rows, others) if over_seeds else others)
             comparison = results.compare(
                 workspace, baseline, others, test=test, over_seeds=over_seeds, evaluations=rows
             )
-            comparison = compare.covered(result_means.only(comparison, wanted))
-            chosen = focus.chosen(compare.names_of(comparison))
-            compare.answer(comparison)
-            compare.bm25(workspace, comparison)
-            palette = compare.palette(workspace, comparison)
-            compare_scores.scores(workspace, comparison, chosen, palette)
-            compare_scores.differences(comparison, chosen, palette)
-            compare.download(comparison)
-            compare_queries.behind(workspace, comparison, chosen, palette)
-            frame.navigation.link("launch", "Evaluate another retriever", icon=":material/add:", start="evaluation")
+            comparison = choice.covered(result_means.only(comparison, wanted))
+            chosen = choice.in_focus(choice.names_of(comparison))
+            choice.answer(comparison)
+            choice.bm25(workspace, comparison)
+            palette = choice.palette(workspace, comparison)
+            details.scores(workspace, comparison, chosen, palette)
+            details.differences(comparison, chosen, palette)
+            choice.download(comparison)
+            details.behind(workspace, comparison, chosen, palette)
+            frame.link("launch", "Evaluate another retriever", icon=":material/add:", start="evaluation")
             frame.next_step(
                 "study",
                 "Plan a study",

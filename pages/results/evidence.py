@@ -6,8 +6,7 @@ import streamlit as st
 
 from cdp import principle
 from cdp.base.workspace import Workspace
-from cdp.ui.evidence import checks as evidence_checks
-from cdp.ui.evidence import published as evidence
+from cdp.ui import evidence as evidence_page
 from cdp.ui.shell import frame
 
 RELATION, CLAIMS, TABLES = "CW and gain", "Claims and limits", "All tables"
@@ -19,23 +18,23 @@ relation, claims, every = st.tabs(
     [RELATION, CLAIMS, TABLES], default=TABLES if "table" in st.query_params else RELATION
 )
 with relation, frame.guarded():
-    choice, implied = evidence.choose_evidence()
+    choice, implied = evidence_page.choose_evidence()
     data = principle.differences(choice, implied=implied)
     fit = principle.threshold(data)
     correlations = principle.correlation_table(data)
-    evidence.answer(fit, correlations, choice)
-    evidence.by_retriever(data)
+    evidence_page.answer(fit, correlations, choice)
+    evidence_page.by_retriever(data)
     if choice == principle.MULTI_HOP:
-        evidence_checks.rests_on(fit)
-    evidence.scatter(data, fit)
-    evidence.correlation_table(correlations)
-    evidence.rates(data, fit)
-    evidence.elsewhere()
-    evidence_checks.prediction_check()
+        evidence_page.rests_on(fit)
+    evidence_page.scatter(data, fit)
+    evidence_page.correlation_table(correlations)
+    evidence_page.rates(data, fit)
+    evidence_page.elsewhere()
+    evidence_page.prediction_check()
 with claims, frame.guarded():
-    evidence_checks.limits()
-    evidence_checks.claims()
+    evidence_page.limits()
+    evidence_page.claims()
 with every, frame.guarded():
-    evidence.all_tables(workspace)
+    evidence_page.all_tables(workspace)
 with frame.guarded():
-    evidence.what_next()
+    evidence_page.what_next()

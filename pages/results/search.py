@@ -7,17 +7,17 @@ import streamlit as st
 from cdp.base.workspace import Workspace
 from cdp.services import search
 from cdp.ui import search as page
-from cdp.ui.shell import frame, project
+from cdp.ui.shell import frame, state
 
 workspace = Workspace.default()
 frame.head("search")
 
 with frame.guarded():
-    members = project.scope(workspace)
+    members = state.scope(workspace)
     collections = page.of_project(members, search.list_collections(workspace))
     if not collections:
         frame.empty("No documents yet", "There is nothing to search. Add a corpus first.")
-        frame.navigation.button("corpus", "Add a corpus", "to_corpus")
+        frame.page_button("corpus", "Add a corpus", "to_corpus")
     else:
         query = page.query()
         left, right = st.columns([2, 3], gap="medium")

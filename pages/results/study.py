@@ -5,10 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.ui.jobs import clone
+from cdp.ui import jobs as job_views
+from cdp.ui import study as study_page
 from cdp.ui.shell import frame
-from cdp.ui.study import plan as study_plan
-from cdp.ui.study import report as study
 
 PLAN = "Plan a new study"
 
@@ -16,21 +15,21 @@ workspace = Workspace.default()
 frame.head("study")
 
 with frame.guarded():
-    first = PLAN if study_plan.asked() or clone.asked() or not study.listed(workspace) else None
+    first = PLAN if study_page.asked() or job_views.clone_asked() or not study_page.listed(workspace) else None
     results_tab, plan_tab = st.tabs(["Results", PLAN], default=first)
     with results_tab, frame.guarded():
-        chosen = study.choose_study(workspace)
+        chosen = study_page.choose_study(workspace)
         if chosen is None:
             frame.empty(
                 "No study yet",
                 "Plan one under **Plan a new study**: it repeats the paper's experiment on your own data.",
             )
         else:
-            study.shown(workspace, chosen)
+            study_page.shown(workspace, chosen)
     with plan_tab, frame.guarded():
         left, right = st.columns([3, 2], gap="large")
         with left:
-            config = study_plan.choose(workspace)
+            config = study_page.choose(workspace)
         if config is not None:
             with right, frame.guarded():
-                study_plan.summary(workspace, config)
+                study_page.summary(workspace, config)

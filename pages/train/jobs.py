@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from cdp.base.workspace import Workspace
 from cdp.services import jobs
-from cdp.ui.jobs import page as job_page
-from cdp.ui.shell import frame, project
+from cdp.ui import jobs as job_views
+from cdp.ui.shell import frame, state
 
 workspace = Workspace.default()
 frame.head("jobs")
 
 with frame.guarded():
-    all_jobs = project.keep(workspace, "job", jobs.list_jobs(workspace))
+    all_jobs = state.of_project(workspace, "job", jobs.list_jobs(workspace))
     if not all_jobs:
         frame.empty("Nothing has run yet", "Jobs appear here when you write queries, measure, train or evaluate.")
-        frame.navigation.button("launch", "Set up a training", "to_launch")
+        frame.page_button("launch", "Set up a training", "to_launch")
     else:
-        job = job_page.choose(all_jobs)
-        job_page.one(workspace, job)
-        job_page.listing(all_jobs)
+        job = job_views.choose(all_jobs)
+        job_views.one(workspace, job)
+        job_views.listing(all_jobs)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cdp.ui.shell.navigation import PAGES
+from cdp.ui.shell.frame import PAGES
 from tests.browser.conftest import Looker, Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

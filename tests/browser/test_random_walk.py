@@ -19,7 +19,7 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from cdp.base.workspace import Workspace
 from cdp.services import benchmarks, corpora, jobs, projects, queries
 from cdp.services.results import list_evaluations
-from cdp.ui.shell.navigation import PAGES
+from cdp.ui.shell.frame import PAGES
 from tests.browser.conftest import Looker, Server
 from tests.pages.support import evaluated, trained
 

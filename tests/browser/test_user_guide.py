@@ -17,7 +17,7 @@ import pytest
 from cdp.base.config import TrainingConfig
 from cdp.base.workspace import Workspace
 from cdp.services import jobs, queries, search, training
-from cdp.ui.shell.navigation import PAGES
+from cdp.ui.shell.frame import PAGES
 from tests.browser.conftest import Looker, Server
 from tests.support import REPOSITORY
 

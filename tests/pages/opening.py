@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from streamlit.testing.v1 import AppTest
 
-from cdp.ui.shell.navigation import PAGES
+from cdp.ui.shell.frame import PAGES
 from tests.support import REPOSITORY
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents
 from cdp.services import projects, queries
-from cdp.ui.shell.navigation import PAGES
+from cdp.ui.shell.frame import PAGES
 from tests.pages.conftest import Open
 
 ROWS = [f"{i},Lighthouse {i} was built in {1800 + i} on the coast.,When was {i} built?,x" for i in range(30)]

@@ -12,8 +12,8 @@ from streamlit.testing.v1 import AppTest
 from cdp.base.workspace import Workspace
 from cdp.services import modes, queries
 from cdp.services.modes import Mode
-from cdp.ui.shell import access
-from cdp.ui.shell.navigation import PAGES
+from cdp.ui.shell import forms
+from cdp.ui.shell.frame import PAGES
 from tests.pages.conftest import Open
 from tests.pages.support import with_results
 
@@ -64,7 +64,7 @@ def test_whatever_is_pressed_on_a_read_only_page_changes_nothing(
     """Every button is there to press, as for somebody who gets around its being disabled: the services refuse, and the
     page says so in a box."""
     monkeypatch.setattr(
-        access, "button", lambda label, disabled=False, help=None, **options: st.button(label, **options)
+        forms, "button", lambda label, disabled=False, help=None, **options: st.button(label, **options)
     )
     with_results(filled, queries.list_query_sets(filled)[0].id)
     become(Mode.READ_ONLY, monkeypatch)

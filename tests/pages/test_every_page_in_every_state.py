@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
 from cdp.services import queries
-from cdp.ui.shell.navigation import PAGES
+from cdp.ui.shell.frame import PAGES
 from tests.pages.conftest import Open
 from tests.pages.support import with_results
 from tests.support import REPOSITORY
@@ -94,7 +94,7 @@ def test_no_library_that_takes_seconds_is_loaded_by_any_page(filled: Workspace) 
     code = """
 import sys
 from streamlit.testing.v1 import AppTest
-from cdp.ui.shell.navigation import PAGES
+from cdp.ui.shell.frame import PAGES
 at = AppTest.from_file("app.py", default_timeout=60).run()
 for page in PAGES.values():
     assert not at.switch_page(page.path).run().exception

@@ -7,7 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from cdp.base.config import MetricsConfig, SynthesisConfig, TrainingConfig
 from cdp.base.settings import Config
-from cdp.ui.shell.text import JOINER
+from cdp.ui.shell.tables import JOINER
 
 
 def form() -> None:

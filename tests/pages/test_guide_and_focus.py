@@ -8,9 +8,9 @@ from cdp.base.workspace import Workspace
 from cdp.charts.style import METHOD_COLOURS
 from cdp.services import corpora, queries, results
 from cdp.services.overview import summary
-from cdp.ui.compare import comparison as compare
-from cdp.ui.home import guide
-from cdp.ui.shell.navigation import PAGES
+from cdp.ui import home
+from cdp.ui.compare import choice
+from cdp.ui.shell.frame import PAGES
 from tests.pages.conftest import Open
 from tests.pages.support import evaluated, trained, with_results
 from tests.support import REPOSITORY
@@ -22,14 +22,14 @@ def test_the_demo_is_offered_in_an_empty_workspace_and_fills_the_links(open_page
     at.button(key="overview_demo").click().run()
     assert not at.exception
     (corpus,) = corpora.list_corpora(workspace)
-    links = guide.links(workspace)
+    links = home.links(workspace)
     assert links["queries"] == {"corpus": corpus.id, "document": "lighthouse"}
     assert any("2 of 5 steps done" in str(p.proto.text) for p in at.get("progress"))
 
 
 def test_every_link_of_the_guide_opens_what_it_names(open_page: Open, filled: Workspace) -> None:
     with_results(filled, queries.list_query_sets(filled)[0].id)
-    for page, params in guide.links(filled).items():
+    for page, params in home.links(filled).items():
         at = open_page(page, **params)
         assert not at.error, page
         assert not at.warning, page
@@ -41,11 +41,11 @@ def test_every_link_of_the_guide_opens_what_it_names(open_page: Open, filled: Wo
 def test_steps_are_ticked_as_the_workspace_fills(filled: Workspace) -> None:
     def taken() -> list[str]:
         found = summary(filled)
-        return [step.page for step in guide.STEPS if step.done(found)]
+        return [step.page for step in home.STEPS if step.done(found)]
 
     assert taken() == ["corpus", "queries"]
     with_results(filled, queries.list_query_sets(filled)[0].id)
-    assert taken() == [step.page for step in guide.STEPS]
+    assert taken() == [step.page for step in home.STEPS]
 
 
 def test_the_guide_can_be_put_away_and_called_back(open_page: Open, filled: Workspace) -> None:
@@ -102,7 +102,7 @@ def test_a_retriever_has_the_colour_of_the_method_it_was_trained_on(filled: Work
         trained(filled, f"training-{method}", by_method[method], name=f"a {method}")
         evaluated(filled, f"evaluation-{method}", f"training-{method}", [0.5, 0.6], name=f"a {method}")
     evaluated(filled, "evaluation-before", "static-minilm", [0.4, 0.5], name="before")
-    found = compare.palette(filled, results.compare(filled, "static-minilm"))
+    found = choice.palette(filled, results.compare(filled, "static-minilm"))
     assert found["a paraphrase"] == METHOD_COLOURS["paraphrase"]
     assert found["a diverse"] == METHOD_COLOURS["diverse"]
     assert found["before"] == METHOD_COLOURS["pretrained"]

@@ -13,7 +13,7 @@ from cdp.base.locks import wait_for_lock
 from cdp.base.workspace import Workspace, append_jsonl, read_json, write_json
 from cdp.jobs.records import load_spec
 from cdp.services import job_words, jobs, live_metrics, queries, stored
-from cdp.ui.shell.text import md
+from cdp.ui.shell.tables import md
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job, evaluated, trained
 

@@ -12,7 +12,7 @@ from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.corpus import load_documents
 from cdp.query_sets import QuerySet
 from cdp.services import demo, queries, sweeps, training
-from cdp.ui.shell.text import JOINER
+from cdp.ui.shell.tables import JOINER
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job, trained
 

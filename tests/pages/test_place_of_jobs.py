@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 from cdp import jobs
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.jobs import place
-from cdp.ui.shell.text import JOINER
+from cdp.ui.shell.tables import JOINER
 from tests.jobs.support import start, until_state
 from tests.pages.conftest import Open
 

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
 from cdp.services import corpora, projects, queries
-from cdp.ui.shell.navigation import PAGES
+from cdp.ui.shell.frame import PAGES
 from tests.pages.conftest import Open
 from tests.pages.support import trained
 

@@ -7,8 +7,8 @@ from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
 from cdp.services import corpora, modes, queries
-from cdp.ui.shell.access import allowed
-from cdp.ui.shell.navigation import PAGES
+from cdp.ui.shell.frame import PAGES
+from cdp.ui.shell.router import allowed
 from tests.pages.conftest import Open
 from tests.pages.support import with_results
 from tests.support import REPOSITORY

@@ -10,7 +10,7 @@ from cdp import query_sets
 from cdp.base.workspace import Workspace
 from cdp.query_sets import QuerySet, measured, review
 from cdp.services import jobs, queries
-from cdp.ui.review.cards import highlighted
+from cdp.ui.review import highlighted
 from tests.pages.conftest import Open
 
 

@@ -13,8 +13,8 @@ import pytest
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.services import corpora, queries
 from cdp.services.corpora import ReadOptions
-from cdp.ui.shell import text
-from cdp.ui.shell.navigation import PAGES
+from cdp.ui.shell import tables
+from cdp.ui.shell.frame import PAGES
 from tests.pages.conftest import Open
 from tests.pages.support import with_results
 from tests.services.support import evaluation
@@ -28,24 +28,24 @@ HOSTILE = (
 
 def unescaped(escaped: str) -> str:
     """What a Markdown reader makes of backslash escapes, without the joiners."""
-    return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", escaped).replace(text.JOINER, "")
+    return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", escaped).replace(tables.JOINER, "")
 
 
 @pytest.mark.parametrize(
     "written", [HOSTILE, "plain words", "", "a\nb", "日本語 ~ é", "\\", "1. x", "- y", "$$\\int$$"]
 )
 def test_escaping_loses_nothing(written: str) -> None:
-    assert unescaped(text.md(written)) == " ".join(written.split())
+    assert unescaped(tables.md(written)) == " ".join(written.split())
 
 
 @pytest.mark.parametrize("mark", list("\\`*_{}[]()#+-.!|<>~$&:"))
 def test_every_mark_is_escaped(mark: str) -> None:
-    assert re.search(rf"\\{re.escape(mark)}", text.md(f"a {mark}b"))
+    assert re.search(rf"\\{re.escape(mark)}", tables.md(f"a {mark}b"))
 
 
 def test_names_that_streamlit_replaces_after_reading_markdown_are_taken_apart() -> None:
     for written in (":material/home:", ":tada:", "a -> b", "a <- b", "a >= b", "www.example.com", "a@b.example"):
-        assert text.JOINER in text.md(written)
+        assert tables.JOINER in tables.md(written)
 
 
 def test_hostile_names_and_documents_on_pages(open_page: Open, workspace: Workspace) -> None:
@@ -67,27 +67,27 @@ def test_hostile_names_and_documents_on_pages(open_page: Open, workspace: Worksp
 
 
 def test_numbers_have_one_format() -> None:
-    assert text.points(1.204) == "+1.20"
-    assert text.points(-0.351) == "−0.35"
-    assert text.points(0.001) == "0.00"
-    assert text.p_value(0.0004) == "< 0.001"
-    assert text.count(1, "query", "queries") == "1 query"
-    assert text.count(1234, "query", "queries") == "1,234 queries"
-    assert text.duration(59) == "59 s"
-    assert text.duration(125) == "2 min 5 s"
-    assert text.duration(4800) == "1 h 20 min"
-    assert text.duration(None) == "–"
+    assert tables.points(1.204) == "+1.20"
+    assert tables.points(-0.351) == "−0.35"
+    assert tables.points(0.001) == "0.00"
+    assert tables.p_value(0.0004) == "< 0.001"
+    assert tables.count(1, "query", "queries") == "1 query"
+    assert tables.count(1234, "query", "queries") == "1,234 queries"
+    assert tables.duration(59) == "59 s"
+    assert tables.duration(125) == "2 min 5 s"
+    assert tables.duration(4800) == "1 h 20 min"
+    assert tables.duration(None) == "–"
 
 
 def test_moments_are_said_as_people_say_them() -> None:
     from datetime import datetime, timedelta
 
     at = datetime.fromisoformat("2026-05-06T07:08:09+00:00")
-    assert text.moment((at - timedelta(seconds=5)).isoformat(), at=at) == "just now"
-    assert text.moment((at - timedelta(minutes=5)).isoformat(), at=at) == "5 min ago"
-    assert text.moment((at - timedelta(hours=3)).isoformat(), at=at) == "3 h ago"
-    assert text.moment("2026-01-02T03:04:05+00:00", at=at) == "02 Jan 2026, 03:04 UTC"
-    assert text.moment("") == ""
+    assert tables.moment((at - timedelta(seconds=5)).isoformat(), at=at) == "just now"
+    assert tables.moment((at - timedelta(minutes=5)).isoformat(), at=at) == "5 min ago"
+    assert tables.moment((at - timedelta(hours=3)).isoformat(), at=at) == "3 h ago"
+    assert tables.moment("2026-01-02T03:04:05+00:00", at=at) == "02 Jan 2026, 03:04 UTC"
+    assert tables.moment("") == ""
 
 
 IMAGE = "![i](http://x.y/z) :red[h] <b>t</b>"

@@ -8,7 +8,7 @@ from cdp.base.config import FilterConfig, IndexConfig, RoundTripConfig
 from cdp.base.workspace import Workspace
 from cdp.jobs import stop, wait
 from cdp.services import demo, jobs, queries, search
-from cdp.ui.jobs.clone import HERE, PAGES
+from cdp.ui.jobs import HERE, PAGES
 
 pytestmark = pytest.mark.slow
 

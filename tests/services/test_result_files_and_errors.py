@@ -17,7 +17,7 @@ from cdp.evaluation.results import write_run
 from cdp.services import result_errors as result_errors
 from cdp.services import result_files as result_files
 from cdp.services import results
-from cdp.ui.compare.errors import underlined
+from cdp.ui.compare.details import underlined
 
 pytestmark = pytest.mark.slow
 

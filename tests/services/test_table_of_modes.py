@@ -6,7 +6,7 @@ import pytest
 
 from cdp.services import modes
 from cdp.services.modes import ABOUT, TABLE, Action, Mode, NotAllowedError, ReadOnlyError
-from cdp.ui.shell import access
+from cdp.ui.shell import router
 from tests.support import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "RELIABILITY.md"
@@ -76,4 +76,4 @@ def test_the_operator_may_say_that_it_is_shared(monkeypatch: pytest.MonkeyPatch)
      ("::", False), ("192.168.1.2", False), ("studio.example.org", False), ("localhost.example.org", False)],
 )  # fmt: skip
 def test_which_addresses_are_this_machines_alone(host: str, alone: bool) -> None:
-    assert access.loopback(host) is alone
+    assert router.loopback(host) is alone

@@ -25,7 +25,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.workspace import Workspace
 from cdp.services import corpora, queries
 from cdp.services import jobs as job_service
-from cdp.ui.shell.navigation import PAGES
+from cdp.ui.shell.frame import PAGES
 from tests.browser.conftest import Looker, Server, browser, serve  # noqa: F401  (fixtures)
 from tests.jobs.support import start, until
 from tests.services.support import evaluation

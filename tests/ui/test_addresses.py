@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from cdp.ui.shell.addresses import UnknownPages, unknown
-from cdp.ui.shell.navigation import PAGES
+from cdp.ui.shell.frame import PAGES
+from cdp.ui.shell.router import UnknownPages, unknown
 
 
 @pytest.mark.parametrize("name", list(PAGES))

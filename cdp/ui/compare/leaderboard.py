@@ -13,10 +13,9 @@ from cdp.services import commands, run_notes
 from cdp.services import leaderboard as boards
 from cdp.services.leaderboard import Board, BoardRow
 from cdp.services.projects import Members
-from cdp.ui.compare.comparison import MOST
-from cdp.ui.shell import access, command, frame, state
-from cdp.ui.shell.tables import MISSING
-from cdp.ui.shell.text import count, md
+from cdp.ui.compare.choice import MOST
+from cdp.ui.shell import forms, frame, state
+from cdp.ui.shell.tables import MISSING, count, md
 
 TABLE = "board_table"
 PICKED = "retrievers"
@@ -40,7 +39,7 @@ def show(workspace: Workspace, members: Members, evaluations: Sequence[dict[str,
     picked = [row for row in shown.every if row.run in st.query_params.get_all(PICKED)]
     if picked:
         _edit(workspace, picked)
-    command.show(commands.line("results", "list"))
+    forms.command(commands.line("results", "list"))
     hidden = set() if _with_archived() else {row.id for row in whole.every if row.archived}
     return [row for row in shown.evaluations if row["id"] not in hidden]
 
@@ -176,7 +175,7 @@ def _edit(workspace: Workspace, picked: Sequence[BoardRow]) -> None:
             )
             if alone:
                 note = st.text_area("Note", first.note, key=f"note_{key}")
-            if access.button("Save", key="board_save", type="primary"):
+            if forms.button("Save", key="board_save", type="primary"):
                 with frame.guarded():
                     tags = [tag.strip() for tag in text.split(",") if tag.strip()]
                     run_notes.tag(workspace, list(runs), add=tags, remove=before - set(tags))
@@ -186,7 +185,7 @@ def _edit(workspace: Workspace, picked: Sequence[BoardRow]) -> None:
                     st.rerun()
         archived = all(row.archived for row in picked)
         label = "Bring back" if archived else "Archive"
-        if access.button(
+        if forms.button(
             label,
             icon=":material/unarchive:" if archived else ":material/archive:",
             key="board_archive",

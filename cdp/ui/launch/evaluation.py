@@ -10,9 +10,9 @@ from cdp.base.config import EvaluationConfig
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo
 from cdp.services import benchmarks, commands, evaluation, training
-from cdp.ui.launch import place
-from cdp.ui.shell import access, command, forms, frame, project, state
-from cdp.ui.shell.text import count, md
+from cdp.ui.launch import training as training_form
+from cdp.ui.shell import forms, frame, state
+from cdp.ui.shell.tables import count, md
 
 BM25, OTHER = "bm25", "other"
 GROUP = "group:"
@@ -35,7 +35,7 @@ def page(workspace: Workspace) -> None:
 
 
 def _retriever(workspace: Workspace) -> str:
-    choices = project.keep(workspace, "job", training.list_retrievers(workspace))
+    choices = state.of_project(workspace, "job", training.list_retrievers(workspace))
     names = {c.id: c.title for c in reversed(choices) if c.kind == "job"}
     names |= {BM25: "BM25 (keyword search, no model)"}
     names |= {c.id: c.title for c in choices if c.kind != "job"} | {OTHER: "Other model (name or folder)"}
@@ -63,13 +63,13 @@ def _retriever(workspace: Workspace) -> str:
 
 def _places(workspace: Workspace) -> dict[str, tuple[str, str]]:
     """What is chosen to evaluate on: {name in the address: (benchmark or group, split)}."""
-    own = project.keep(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
+    own = state.of_project(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
     usable_benchmarks = [b for b in own if b.splits and not b.problem]
     if not usable_benchmarks:
         frame.empty(
             "No benchmarks yet", "Retrievers are evaluated on queries with known answers. Add a benchmark first."
         )
-        frame.navigation.button("benchmarks", "Add a benchmark", "to_benchmarks")
+        frame.page_button("benchmarks", "Add a benchmark", "to_benchmarks")
         return {}
     options = {f"{b.name}/{split}": (b.name, split) for b in usable_benchmarks for split in b.splits}
     labels = {
@@ -86,7 +86,7 @@ def _places(workspace: Workspace) -> dict[str, tuple[str, str]]:
             labels[f"{GROUP}{name}"] = f"{title}: {here} of {len(members)} downloaded"
     first = [key for key in options if not key.startswith(GROUP)][:1]
     chosen = state.choose_many("Evaluate on", labels, "on", default=first, help=frame.definition("benchmark"))
-    frame.navigation.link("benchmarks", "Add benchmarks", icon=":material/add:")
+    frame.link("benchmarks", "Add benchmarks", icon=":material/add:")
     return {key: options[key] for key in chosen}
 
 
@@ -113,11 +113,11 @@ def _summary(
             done = "already has a result with these settings" if evaluated else "will be evaluated"
             icon = "check_circle" if evaluated else "play_arrow"
             st.markdown(f":material/{icon}: **{md(name)}** · {md(split)} {done}")
-        where = place.choose(workspace, "evaluate") if to_do else place.Choice()
+        where = training_form.choose_place(workspace, "evaluate") if to_do else training_form.Place()
         if to_do:
             _start(workspace, retriever, benchmark_splits, settings, where)
         else:
-            frame.navigation.button("compare", "Compare results", "evaluate_compare")
+            frame.page_button("compare", "Compare results", "evaluate_compare")
     lines = [
         where.command(
             commands.line(
@@ -132,7 +132,7 @@ def _summary(
         )
         for name, split in benchmark_splits.values()
     ]
-    command.show(*lines)
+    forms.command(*lines)
 
 
 def _start(
@@ -140,20 +140,20 @@ def _start(
     retriever: str,
     benchmark_splits: dict[str, tuple[str, str]],
     settings: dict[str, Any],
-    where: place.Choice,
+    where: training_form.Place,
 ) -> None:
     st.caption(
         "BM25 is keyword search without a model: the baseline to compare retrievers with."
         if retriever.startswith(BM25)
         else "Embeddings are cached and reused by later evaluations of the same model on the same documents."
     )
-    if access.button(
+    if forms.button(
         "Start the evaluation", type="primary", icon=":material/play_arrow:", key="evaluate_start", width="stretch"
     ):
         with frame.guarded():
             with st.spinner("Starting"), where.applied(workspace):
                 started = benchmarks.evaluate_on(workspace, retriever, list(benchmark_splits.values()), settings)
             if started:
-                frame.navigation.go("jobs", job=started[0])
+                frame.go("jobs", job=started[0])
             st.info("All of these results already exist.", icon=":material/check_circle:")
-            frame.navigation.link("compare", "Compare results")
+            frame.link("compare", "Compare results")

@@ -11,14 +11,11 @@ from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
 from cdp.services import commands, leakage, sweeps, training
 from cdp.services.sweeps import Sweep, SweepReport
-from cdp.ui.jobs import live as jobs
-from cdp.ui.launch import dev_benchmarks as training_dev
-from cdp.ui.launch import leakage as leaking
-from cdp.ui.launch import place
-from cdp.ui.launch import preview as training_preview
-from cdp.ui.queries import incomplete
-from cdp.ui.shell import access, command, forms, frame, navigation, project, state, tables
-from cdp.ui.shell.text import count, md, moment
+from cdp.ui import jobs as job_views
+from cdp.ui.launch import training as training_form
+from cdp.ui.queries import sets as stored_sets
+from cdp.ui.shell import forms, frame, state, tables
+from cdp.ui.shell.tables import count, md, moment
 
 ONE, SWEEP, EVALUATION = "one", "sweep", "evaluation"
 CHOSEN_HERE = ("learning_rate", "benchmark", "split")
@@ -46,7 +43,7 @@ def grid(workspace: Workspace, config: TrainingConfig) -> tuple[tuple[float, ...
     rates: tuple[float, ...] = ()
     with frame.guarded():
         rates = sweeps.read_rates(text)
-    options = training_dev.options(workspace)
+    options = training_form.dev_options(workspace)
     chosen = state.choose(
         "Dev benchmark",
         {name: " · ".join(option) for name, option in options.items()},
@@ -70,17 +67,17 @@ def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ..
     plan = training.plan(workspace, config)
     with st.container(border=True):
         st.markdown("#### What will happen")
-        training_preview.figures(plan, trainings=len(rates))
+        training_form.plan_figures(plan, trainings=len(rates))
         every = sweeps.steps_between(plan.settings.eval_steps, plan.steps)
         st.caption(f":material/info: Each training is evaluated every {count(every, 'step')} and at the end.")
         with frame.guarded():
-            training_preview.measured(workspace, config, trainings=len(rates))
-        training_preview.licences(plan)
-        lacking, agreed = incomplete.consent(workspace, training.trained_on(config), "sweep_incomplete")
+            training_form.measured_figures(workspace, config, trainings=len(rates))
+        training_form.licences(plan)
+        lacking, agreed = stored_sets.incomplete_consent(workspace, training.trained_on(config), "sweep_incomplete")
         leaks = leakage.of_training(workspace, config, [])
-        leaking_agreed = leaking.consent(leaks, "sweep_leakage")
-        where = place.choose(workspace, "sweep")
-        if access.button(
+        leaking_agreed = training_form.leak_consent(leaks, "sweep_leakage")
+        where = training_form.choose_place(workspace, "sweep")
+        if forms.button(
             "Start the sweep",
             type="primary",
             icon=":material/rocket_launch:",
@@ -96,7 +93,7 @@ def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ..
                 state.write("sweep", begun.id)
                 st.rerun()
         st.caption("Runs in the background: one job per learning rate, one after the other.")
-    command.show(
+    forms.command(
         where.command(
             commands.line(
                 "sweep",
@@ -114,7 +111,7 @@ def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ..
 
 def results(workspace: Workspace) -> None:
     """The sweeps that there are, one of them opened."""
-    scope = project.scope(workspace)
+    scope = state.scope(workspace)
     all_sweeps = [s for s in sweeps.list_sweeps(workspace) if any(scope.has_job(job) for job in s.jobs)]
     if not all_sweeps:
         return
@@ -122,7 +119,7 @@ def results(workspace: Workspace) -> None:
     names = {s.id: f"{s.name} ({moment(s.created)})" for s in all_sweeps}
     chosen = state.choose("Sweep", names, "sweep", what="sweep", label_visibility="collapsed")
     sweep = next(s for s in all_sweeps if s.id == chosen)
-    jobs.live(_live, sweep.active, workspace, sweep, sweep.active)
+    job_views.live(_live, sweep.active, workspace, sweep, sweep.active)
 
 
 def _live(workspace: Workspace, sweep: Sweep, was_active: bool) -> None:
@@ -136,8 +133,8 @@ def _live(workspace: Workspace, sweep: Sweep, was_active: bool) -> None:
         if picked is not None:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(f"**{sweeps.rate(picked.learning_rate)}**", width="content")
-                navigation.link("jobs", "Open its training", icon=":material/progress_activity:", job=picked.job_id)
-                navigation.link(
+                frame.link("jobs", "Open its training", icon=":material/progress_activity:", job=picked.job_id)
+                frame.link(
                     "launch", "Train with this rate", icon=":material/content_copy:", clone=picked.job_id, start=ONE,
                     query_set=report.query_set, retriever=report.retriever,
                 )  # fmt: skip
@@ -189,4 +186,4 @@ def _export(report: SweepReport) -> None:
             ("JSON", json.dumps(report.to_dict(), ensure_ascii=False, indent=2), "json"),
         ):
             forms.download(f"Report as {label}", data, f"{report.id}.{kind}", key=f"sweep_{kind}_{report.id}")
-    command.show(commands.line("study", "report", report.id))
+    forms.command(commands.line("study", "report", report.id))

@@ -1,10 +1,12 @@
-"""Setting up a training: what on, which retriever, how, judged by what; and what that comes to."""
+"""Setting up a training: its queries, retriever and dev benchmark, and what it comes to."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import streamlit as st
 
@@ -12,18 +14,253 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo
-from cdp.services import benchmarks, commands, devices, leakage, training
+from cdp.services import benchmarks, clusters, commands, devices, jobs, leakage, sweeps, training
+from cdp.services.leakage import Leak
 from cdp.services.queries import QuerySet
+from cdp.services.training import TrainingPlan, TrainingPreview
 from cdp.training.weightings import WEIGHTINGS
-from cdp.ui.jobs import clone
-from cdp.ui.launch import dev_benchmarks as training_dev
-from cdp.ui.launch import leakage as leaking
-from cdp.ui.launch import pairs as training_pairs
-from cdp.ui.launch import place
-from cdp.ui.launch import preview as training_preview
-from cdp.ui.queries import incomplete
-from cdp.ui.shell import access, command, forms, frame, imports, paper_notes, project, state
-from cdp.ui.shell.text import count, md
+from cdp.ui import jobs as job_views
+from cdp.ui.queries import sets as stored_sets
+from cdp.ui.shell import forms, frame, state, tables
+from cdp.ui.shell.tables import count, duration, md, number, size
+
+NONE = ""
+
+
+def dev_options(workspace: Workspace) -> dict[str, tuple[str, str]]:
+    """Name → (benchmark, split) of every usable one in the workspace, splits made for choosing first."""
+    own = state.of_project(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
+    usable_benchmarks = [b for b in own if b.splits and not b.problem]
+    benchmark_splits = {f"{b.name}/{split}": (b.name, split) for b in usable_benchmarks for split in b.splits}
+    return dict(sorted(benchmark_splits.items(), key=lambda item: item[1][1] not in sweeps.DEV_SPLITS))
+
+
+def choose_dev(workspace: Workspace, first: dict[str, Any], key: str) -> dict[str, str]:
+    """The settings ``benchmark`` and ``split`` of a single training; empty where the last model is to be kept."""
+    benchmark_splits = dev_options(workspace)
+    preset = (str(first.get("benchmark") or ""), str(first.get("split") or ""))
+    if preset[0] and preset not in benchmark_splits.values():
+        benchmark_splits["/".join(filter(None, preset))] = preset
+    chosen = st.selectbox(
+        "Dev benchmark",
+        [NONE, *benchmark_splits],
+        index=[("", ""), *benchmark_splits.values()].index(preset),
+        format_func=lambda name: (
+            " · ".join(filter(None, benchmark_splits[name])) if name else "none (keep the last model)"
+        ),
+        key=f"{key}_dev",
+        help="Evaluated during training (every 500 steps; change it under More settings). The model with the "
+        "best NDCG@10 is kept. Do not report results on this benchmark.",
+        persist_state="session",
+    )
+    return {"benchmark": benchmark_splits[chosen][0], "split": benchmark_splits[chosen][1]} if chosen else {}
+
+
+def leak_consent(leaks: Sequence[Leak], key: str) -> bool:
+    """Say what leaks, and ask for the yes; False until it is given. True where there is nothing to say."""
+    if not leaks:
+        return True
+    for leak in leaks:
+        st.error(f"**Test leakage.** {md(leak.sentence)}", icon=":material/gpp_maybe:")
+    return st.checkbox(
+        f"Train anyway. {leakage.FOLLOWS}",
+        key="_".join([key, *(f"{leak.source}_{leak.benchmark}_{leak.split}" for leak in leaks)]),
+        help="Choose another query set or benchmark instead: a score on queries seen in training says nothing "
+        "about unseen queries.",
+    )
+
+
+def offer_copy(workspace: Workspace, leaks: Sequence[Leak], query_set: str) -> None:
+    """A button that goes on with a copy of the set without the judged queries, where a copy would cure it."""
+    benchmark_splits = [(leak.benchmark, leak.split) for leak in leaks if leak.queries and leak.query_set == query_set]
+    if not benchmark_splits:
+        return
+    if forms.button(
+        "Train on a copy without these queries",
+        icon=":material/content_copy:",
+        key="leave_out_judged",
+        help="The query set itself stays as it is. Nothing in the copy is judged there: its results carry no mark.",
+    ):
+        with frame.guarded():
+            copy, _ = leakage.leave_out(workspace, query_set, benchmark_splits)
+            frame.go("launch", query_set=copy.id)
+
+
+LIMIT, FIXED = "limit", "fixed"
+MOST = 10**9
+
+
+def choose_pairs(workspace: Workspace, query_set: str, first: dict[str, Any], key: str) -> dict[str, int]:
+    """The settings ``per_doc`` and ``max_documents`` as they were chosen; those left empty are not in it."""
+    way = forms.segments(
+        "Pairs",
+        {LIMIT: "First queries of each document", FIXED: "Fixed number of pairs"},
+        key=f"{key}_pairs_way",
+        help="With a fixed number of pairs you can compare many documents with one query each against few "
+        "documents with many queries.",
+    )
+    return _fixed(workspace, query_set, key) if way == FIXED else _limits(first, key)
+
+
+def _limits(first: dict[str, Any], key: str) -> dict[str, int]:
+    with st.container(horizontal=True):
+        limits = {
+            "per_doc": forms.widget(TrainingConfig, "per_doc", key=key, label="Q/Doc", value=first.get("per_doc")),
+            "max_documents": forms.widget(
+                TrainingConfig, "max_documents", key=key, label="Maximum documents", value=first.get("max_documents")
+            ),
+        }
+    return {name: int(value) for name, value in limits.items() if value is not None}
+
+
+def _fixed(workspace: Workspace, query_set: str, key: str) -> dict[str, int]:
+    try:
+        total, begin = training.pairs_to_split(workspace, query_set)
+    except CdpError as error:
+        frame.show_error(error)
+        return {}
+    with st.container(horizontal=True):
+        pairs = st.number_input(
+            "Number of pairs",
+            min_value=2,
+            max_value=MOST,
+            value=begin,
+            step=100,
+            key=f"{key}_pairs_{query_set}",
+            help="The paper compares 8,000 and 80,000 pairs.",
+            persist_state="session",
+        )
+        splits = training.possible_splits(workspace, query_set, int(pairs))
+        possible = {split.per_doc: split for split in splits if not split.problem}
+        chosen = st.selectbox(
+            "Documents × Q/Doc",
+            list(possible),
+            format_func=lambda per_doc: str(possible[per_doc]),
+            key=f"{key}_pairs_split",
+            placeholder="no valid split",
+            disabled=not possible,
+        )
+    impossible = [split for split in splits if split.problem]
+    if impossible:
+        title = f"{count(len(impossible), 'split')} not possible" if possible else "Why no split is possible"
+        with st.expander(title, not possible, type="compact", key=f"{key}_impossible"):
+            st.markdown("\n".join(f"- **{split}**: {md(split.problem)}." for split in impossible))
+    if chosen is None:
+        st.warning(
+            f"No split of this query set gives {pairs:,} pairs, so all {count(total, 'query', 'queries')} are used."
+        )
+        return {}
+    return {"per_doc": chosen, "max_documents": possible[chosen].documents}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A cluster's address, "" where there is no choice to make."""
+
+    on: str = ""
+
+    @contextmanager
+    def applied(self, workspace: Workspace) -> Iterator[None]:
+        """What is started within runs there."""
+        with clusters.chosen(workspace, self.on):
+            yield
+
+    def command(self, line: str) -> str:
+        """A command line that does the same there."""
+        return f"{line} {commands.options(on=self.on)}".rstrip()
+
+
+def choose_place(workspace: Workspace, key: str) -> Place:
+    """The choice, where the operator has named a cluster; the workspace's own comes first."""
+    named = clusters.named(workspace)
+    if not named:
+        return Place()
+    own = clusters.setting(workspace)
+    options = [own, clusters.HERE, *(a for a in named if a != own)] if own else [clusters.HERE, *named]
+    labels = {
+        clusters.HERE: "This machine",
+        **{address: f"Ray cluster {urlsplit(address).netloc}" for address in named},
+    }
+    on = st.selectbox(
+        "Run on",
+        options,
+        format_func=lambda address: labels.get(address, address),
+        key=f"{key}_on",
+        help="Jobs on a Ray cluster look the same: state, log, stop and resume.",
+        persist_state="session",
+    )
+    if on == clusters.HERE:
+        return Place(clusters.HERE if own else "")
+    return Place(on or "")
+
+
+KEPT = "training_preview"
+
+
+def plan_figures(plan: TrainingPlan, trainings: int = 1) -> None:
+    """Pairs, documents, steps, and what to know of them."""
+    tables.figures(
+        ("Pairs", number(plan.pairs), "Each pair is a query and its document."),
+        ("Documents", number(plan.documents)),
+        ("Steps" if trainings == 1 else "Steps each", number(plan.steps), "Updates of the model's weights."),
+        ("Trainings", number(trainings)) if trainings > 1 else None,
+    )
+    frame.remarks(plan.notes)
+
+
+def licences(plan: TrainingPlan) -> None:
+    """Whose terms apply."""
+    with st.expander("Licences", icon=":material/gavel:", type="compact", key="train_licences"):
+        st.markdown("\n".join(f"- **{what.capitalize()}**: {md(note)}" for what, note in plan.licences.items()))
+
+
+def measured_figures(workspace: Workspace, config: TrainingConfig, trainings: int = 1) -> None:
+    """The button that measures, and what it found for just these settings."""
+    settings = {name: value for name, value in config.to_dict().items() if name != "name"}
+    if forms.button(
+        "Measure time and memory",
+        icon=":material/timer:",
+        key="train_measure",
+        help="Loads the model in a separate process and runs four training steps.",
+    ):
+        with st.spinner("Loading the model and running a few steps"):
+            st.session_state[KEPT] = (settings, training.preview(workspace, config))
+    cached = st.session_state.get(KEPT)
+    if cached is None or cached[0] != settings:
+        return
+    _measured(cached[1], trainings)
+    if jobs.list_active(workspace):
+        st.caption(":material/info: Other jobs are running; without them, training is faster.")
+
+
+def _measured(preview: TrainingPreview, trainings: int) -> None:
+    now = preview.measured
+    where = "this machine" if now.device == "CPU" else f"the {now.device}"
+    each = "" if trainings == 1 else " each"
+    tables.figures(
+        (
+            f"Time{each}",
+            duration(preview.seconds),
+            f"{now.step_seconds:.3f} s per step, measured on {where}. Evaluations are not included.",
+        ),
+        (
+            "Memory",
+            size(now.memory_peak),
+            f"Peak memory. {size(now.memory_free)} of {size(now.memory_total)} was free on {where}.",
+        ),
+        ("Trainable parameters", f"{now.trained_parameters / 1e6:,.1f} M"),
+    )
+    if preview.fits:
+        st.caption(f":material/check: It fits: {size(now.memory_free)} of memory was free on {where}.")
+    else:
+        st.warning(
+            f"Training needs {size(now.memory_peak)} of memory, but only {size(now.memory_free)} was free on "
+            f"{where}. Use a smaller batch size or length, or GradCache (mini batch).",
+            icon=":material/memory:",
+        )
+    left = [note for note in preview.plan.notes if note.startswith("Left out")]
+    frame.remarks(left or [f"All {count(preview.plan.pairs, 'pair')} can be used."])
+
 
 OTHER = "other"
 
@@ -47,18 +284,18 @@ def settings(
 
     ``leave_out`` are settings that are chosen elsewhere.
     """
-    first, suffix = clone.first(workspace, "training")
+    first, suffix = job_views.prefilled(workspace, "training")
     key = f"train{suffix}"
     ordered = training.in_order(query_sets, state.kept("corpus") or "")
     query_set = state.choose(
         "Query set",
-        {q.id: f"{incomplete.name(workspace, q)} ({count(q.n_queries, 'query', 'queries')})" for q in ordered},
+        {q.id: f"{stored_sets.set_name(workspace, q)} ({count(q.n_queries, 'query', 'queries')})" for q in ordered},
         "query_set",
         what="query set",
         help=frame.definition("query_set"),
     )
     retriever = _retriever(workspace, first, key)
-    pairs = training_pairs.choose(workspace, query_set or ordered[0].id, first, key)
+    pairs = choose_pairs(workspace, query_set or ordered[0].id, first, key)
     weighting = forms.segments(
         "Weighting",
         {name: weighting.title for name, weighting in WEIGHTINGS.items()},
@@ -69,7 +306,7 @@ def settings(
         "ratio of the two losses. Needs a query set with the reasoned form of each query.",
     )
     if weighting != "none":
-        paper_notes.beside("weighting")
+        frame.paper_notes("weighting")
     needed = _needed(workspace, query_set or ordered[0].id, weighting, first, key)
     name = forms.widget(TrainingConfig, "name", key=key)
     try:
@@ -82,7 +319,7 @@ def settings(
         st.caption(
             "Empty fields use the retriever's own value, shown in grey; hover over the question mark for the reason."
         )
-        judged = {} if "benchmark" in leave_out else training_dev.choose(workspace, first, key)
+        judged = {} if "benchmark" in leave_out else choose_dev(workspace, first, key)
         more = forms.fields(
             TrainingConfig,
             key=key,
@@ -130,7 +367,9 @@ def _needed(workspace: Workspace, query_set: str, weighting: str, first: dict[st
         return {"weights": forms.widget(TrainingConfig, "weights", key=key, value=first.get("weights"))}
     candidates = training.reasoned_sets(workspace, query_set)
     preset = str(first.get("reasoning") or "")
-    names = {q.id: f"{incomplete.name(workspace, q)} ({count(q.n_queries, 'query', 'queries')})" for q in candidates}
+    names = {
+        q.id: f"{stored_sets.set_name(workspace, q)} ({count(q.n_queries, 'query', 'queries')})" for q in candidates
+    }
     if preset and preset not in names:
         names[preset] = preset
     ri = needs == "reasoning"
@@ -140,7 +379,7 @@ def _needed(workspace: Workspace, query_set: str, weighting: str, first: dict[st
                 "This corpus has no reasoned queries yet. Write them with the method “reasoning”, or import existing "
                 "ones."
             )
-            frame.navigation.link("queries", "Write or import reasoned queries", icon=":material/edit_note:")
+            frame.link("queries", "Write or import reasoned queries", icon=":material/edit_note:")
         return {}
     source = str(first.get("query_source") or "query-only")
     if any(q.method == "reasoning" for q in candidates) or ri or preset:
@@ -181,7 +420,7 @@ def _gpus(first: dict[str, Any], key: str) -> dict[str, str]:
 
 
 def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
-    choices = project.keep(workspace, "job", training.list_retrievers(workspace))
+    choices = state.of_project(workspace, "job", training.list_retrievers(workspace))
     preset = str(first.get("retriever", ""))
     if preset and preset not in {c.id for c in choices} and st.query_params.get("retriever") == preset:
         st.query_params["retriever"] = OTHER
@@ -213,7 +452,7 @@ def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
 def judges(workspace: Workspace, query_set: str = "") -> Judged:
     """The benchmarks to evaluate on before and after. Without a choice the first three that do not judge what is
     trained on: the others are named with what is in the way."""
-    own = project.keep(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
+    own = state.of_project(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
     usable_benchmarks = [b for b in own if b.splits and not b.problem]
     if not usable_benchmarks:
         st.caption("The workspace has no benchmark, so the retriever is trained without an evaluation. Add one below.")
@@ -255,17 +494,17 @@ def _add_benchmark(workspace: Workspace) -> None:
             key="benchmark_path",
             help="corpus.jsonl, queries.jsonl (both may be gzipped) and qrels/<split>.tsv.",
         )
-        if access.button("Add benchmark", key="benchmark_add", disabled=not path.strip()):
+        if forms.button("Add benchmark", key="benchmark_add", disabled=not path.strip()):
             with frame.guarded(), st.spinner("Checking the benchmark"):
                 added = benchmarks.add(workspace, path.strip())
                 split = "test" if "test" in added.splits else added.splits[0]
                 state.set_many("benchmarks", [*state.kept_many("benchmarks"), f"{added.name}/{split}"])
-                imports.remember(
+                forms.remember(
                     f"The benchmark {added.name} is added.",
                     [f"{count(added.n_queries, 'query', 'queries')}, {count(added.n_documents, 'document')}."],
                 )
                 st.rerun()
-        frame.navigation.link("benchmarks", "Download BEIR, BRIGHT, MIRACL and others")
+        frame.link("benchmarks", "Download BEIR, BRIGHT, MIRACL and others")
 
 
 def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> None:
@@ -273,22 +512,22 @@ def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> Non
     plan = training.plan(workspace, config)
     with st.container(border=True):
         st.markdown("#### What will happen")
-        training_preview.figures(plan)
+        plan_figures(plan)
         with frame.guarded():
-            training_preview.measured(workspace, config)
-        training_preview.licences(plan)
+            measured_figures(workspace, config)
+        licences(plan)
         runs = len(judged.benchmarks) * (int(judged.before) + int(judged.after))
         st.caption(
             f"Includes {count(runs, 'evaluation')}. Existing results of the untrained retriever are reused."
             if runs
             else "No evaluation. You can evaluate the retriever later."
         )
-        lacking, agreed = incomplete.consent(workspace, training.trained_on(config), "train_incomplete")
+        lacking, agreed = stored_sets.incomplete_consent(workspace, training.trained_on(config), "train_incomplete")
         leaks = leakage.of_training(workspace, config, judged.benchmarks if runs else [])
-        leaking_agreed = leaking.consent(leaks, "train_leakage")
-        leaking.offer_copy(workspace, leaks, config.query_set)
-        where = place.choose(workspace, "train")
-        if access.button(
+        leaking_agreed = leak_consent(leaks, "train_leakage")
+        offer_copy(workspace, leaks, config.query_set)
+        where = choose_place(workspace, "train")
+        if forms.button(
             "Start training",
             type="primary",
             icon=":material/rocket_launch:",
@@ -307,7 +546,7 @@ def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> Non
                         allow_incomplete=agreed,
                         allow_leakage=bool(leaks) and leaking_agreed,
                     )
-                frame.navigation.go("jobs", job=started.job_id)
+                frame.go("jobs", job=started.job_id)
         st.caption("Runs in the background. You can close this page, the browser and the app.")
     when = "both" if judged.before and judged.after else "before" if judged.before else "after"
     judges = judged.benchmarks if judged.before or judged.after else []
@@ -317,4 +556,4 @@ def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> Non
         when=when if judges and when != "both" else "",
         allow_incomplete=bool(lacking), allow_leakage=bool(leaks), wait=True,
     )  # fmt: skip
-    command.show(where.command(begin), commands.line("train", config.query_set, **words, plan=True))
+    forms.command(where.command(begin), commands.line("train", config.query_set, **words, plan=True))

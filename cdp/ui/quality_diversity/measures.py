@@ -1,4 +1,4 @@
-"""Q-D measures of query sets side by side: what needs no model, and how sets differ document by document."""
+"""Q-D measures of query sets side by side: usable queries, quick and model-based measures, pairs behind a number."""
 
 from __future__ import annotations
 
@@ -8,19 +8,68 @@ from typing import Any
 
 import streamlit as st
 
+from cdp.base.config import MetricsConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace, slug
 from cdp.charts.decide import cw_histogram
-from cdp.charts.quality_diversity import by_queries_per_document
+from cdp.charts.quality_diversity import MeasuredSet, ReferencePoint, by_queries_per_document, trade_off
 from cdp.charts.style import by_method
 from cdp.metrics import MEASURES
-from cdp.services import metrics, queries
-from cdp.services.metrics import PairedDifference, QuickMetrics
+from cdp.services import access as access_service
+from cdp.services import commands, completeness, jobs, metrics, queries, review
+from cdp.services.jobs import JobView
+from cdp.services.metrics import PairedDifference, QuickMetrics, ScoredQueries, references
 from cdp.services.queries import QuerySet
-from cdp.ui.quality_diversity import measuring
-from cdp.ui.queries import incomplete
-from cdp.ui.shell import charts, frame, state, tables
-from cdp.ui.shell.text import count, md
+from cdp.services.review import Usability
+from cdp.ui import jobs as job_views
+from cdp.ui.queries import sets as stored_sets
+from cdp.ui.review import found_by, share
+from cdp.ui.shell import charts, forms, frame, state, tables
+from cdp.ui.shell.tables import count, md
+
+
+def wait(workspace: Workspace, missing: Sequence[QuerySet], human: str) -> None:
+    """Start what measures these sets, or follow what was started; draw nothing for none."""
+    views = [view for query_set in missing if (view := _begun(workspace, query_set, human)) is not None]
+    if views:
+        job_views.live(_progress, True, workspace, job_views.states(views))
+
+
+def _begun(workspace: Workspace, query_set: QuerySet, human: str) -> JobView | None:
+    """The job at work on a set; None, and the reason on the page, where there is none."""
+    name = md(query_set.name)
+    if completeness.check(workspace, query_set).active:
+        st.caption(f"{name} is still being written. It will be measured when it is finished.")
+        return None
+    view = metrics.measuring(workspace, query_set.id, human=human)
+    if view is not None and view.active:
+        return view
+    if view is None and not access_service.read_only():
+        metrics.start_quick(workspace, query_set.id, human=human)
+        return metrics.measuring(workspace, query_set.id, human=human)
+    with st.container(border=True):
+        if view is not None and view.failure is not None:
+            job_views.failure(view)
+        command = commands.line("metrics", query_set.id, human=human, quick=True)
+        st.markdown(f"**{name}** is not measured yet. On the command line: `{command}`")
+        if forms.button("Measure query set", icon=":material/play_arrow:", key=f"measure_{query_set.id}"):
+            with frame.guarded():
+                metrics.start_quick(workspace, query_set.id, human=human)
+                st.rerun()
+    return None
+
+
+def _progress(workspace: Workspace, drawn_states: dict[str, str]) -> None:
+    """How far the jobs are; the whole page is drawn anew once one has begun or ended. For ``live``."""
+    with frame.guarded():
+        views = [jobs.show(workspace, job_id, with_size=False) for job_id in drawn_states]
+        if job_views.states(views) != drawn_states:
+            st.rerun()
+        with st.container(border=True):
+            st.markdown(f"**Measuring {count(len(views), 'query set')}.** This continues if you leave the page.")
+            for view in views:
+                st.progress(view.fraction, text=f"{md(view.name, 90)}  \n{md(job_views.doing(view))}")
+
 
 Value = dict[str, Any]
 
@@ -75,7 +124,7 @@ def quick(workspace: Workspace, picked: Sequence[QuerySet], human: str) -> dict[
                 missing.append(query_set)
             else:
                 metrics_by_set[query_set.id] = measured
-    measuring.wait(workspace, missing, human)
+    wait(workspace, missing, human)
     return metrics_by_set
 
 
@@ -206,7 +255,7 @@ def table(
     }
     tables.show(
         {
-            "Query set": [incomplete.name(workspace, q) for q, _ in rows],
+            "Query set": [stored_sets.set_name(workspace, q) for q, _ in rows],
             "Q/Doc": [q.per_doc for q, _ in rows],
             "Self-BLEU ↓": [with_interval(value_of(m, "self_bleu")) for _, m in rows],
             "Embedding diversity ↑": [with_interval(value) if value else "not measured" for value in embedded],
@@ -301,3 +350,289 @@ def curves(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics], model_
         alt="Distribution of content words of each query set",
         caption="Dashed lines: the published thresholds 7 and 10.",
     )
+
+
+DIVERSITY = {"ce": "CE", "self_bleu": "Self-BLEU"}
+QUALITY = {"dist_sim": "Dist-Sim", "len_sim": "Len-Sim"}
+ENDS = {
+    "ce": "lower: more diverse",
+    "self_bleu": "lower: more diverse",
+    "dist_sim": "higher: closer to human",
+    "len_sim": "higher: closer to human",
+}
+
+
+def newest(workspace: Workspace, picked: Sequence[QuerySet]) -> dict[str, Value]:
+    """The newest result of a metric job by query set, for those that have one."""
+    return {q.id: rows[0] for q in picked if (rows := metrics.results(workspace, q.id))}
+
+
+def model_based(workspace: Workspace, picked: Sequence[QuerySet], results: Mapping[str, Value], human: str) -> None:
+    """Dist-Sim and the paraphrase ratio: what finished jobs found, what runs, and the button that starts more."""
+    st.subheader("Measured with models", anchor=False, help=frame.definition("paraphrase_ratio"))
+    measured_sets = [(q, results[q.id]) for q in picked if q.id in results]
+    if measured_sets:
+        _results_table(measured_sets)
+    ids = {q.id for q in picked}
+    running = [v for v in jobs.list_active(workspace) if v.kind == "metrics" and v.config.get("query_set") in ids]
+    if running:
+        job_views.live(job_views.running_list, True, workspace, job_views.states(jobs.list_active(workspace)))
+    if not measured_sets and not running:
+        st.caption(
+            "The paraphrase ratio needs a cross-encoder that compares pairs of queries; Dist-Sim needs an encoder "
+            "and human queries. Both run in the background."
+        )
+    first, suffix = job_views.prefilled(workspace, "metrics")
+    with st.expander("Settings", bool(first), icon=":material/tune:", key=f"metrics_settings{suffix}"):
+        settings = forms.fields(MetricsConfig, key=f"metrics{suffix}", leave_out=("query_set", "human"), values=first)
+    with frame.guarded():
+        configs = [MetricsConfig.from_dict({**settings, "query_set": q.id, "human": human}) for q in picked]
+        busy = {v.config.get("query_set") for v in running}
+        wanted = [c for c in configs if c.query_set not in busy]
+        label = "Measure again" if measured_sets else "Measure with models"
+        if forms.button(label, icon=":material/play_arrow:", key="metrics_start", disabled=not wanted):
+            for config in wanted:
+                metrics.start(workspace, config)
+            st.rerun()
+        lines = (
+            commands.line("metrics", config.query_set, config=config, without=("query_set",), wait=True)
+            for config in configs
+        )
+        forms.command(*lines)
+
+
+def _results_table(measured_sets: Sequence[tuple[QuerySet, Value]]) -> None:
+    about = MEASURES
+    rows = [(q, value) for q, row in measured_sets for value in row["measures"] if value.get("value") is not None]
+    tables.show(
+        {
+            "Query set": [q.name for q, _ in rows],
+            "Measure": [about[v["name"]].title if v["name"] in about else v["name"] for _, v in rows],
+            "Value": [with_interval(v) for _, v in rows],
+            "Model": [v.get("model", "") for _, v in rows],
+            "Threshold": ["–" if v.get("threshold") is None else f"{v['threshold']:g}" for _, v in rows],
+            "Q/Doc": [v.get("per_doc") for _, v in rows],
+            "Documents": [_documents(v) for _, v in rows],
+        },
+        alt="Measures computed with models, and the model of each",
+    )
+    stand_in = [v for _, v in rows if "bi_encoder" in v["name"]]
+    if stand_in:
+        st.caption(
+            "The cross-encoder could not be loaded, so a bi-encoder was used instead, shown under its own name. Its "
+            "ratios are comparable with each other, but not with published ones."
+        )
+
+
+def _documents(value: Value) -> str:
+    """How many documents were measured, and of how many they are a sample."""
+    n = f"{value.get('n_documents', 0):,}"
+    return f"{n} of {value['sampled_from']:,}" if value.get("sampled_from") else n
+
+
+def trade_off_chart(
+    picked: Sequence[QuerySet], measured: Mapping[str, QuickMetrics], results: Mapping[str, Value]
+) -> None:
+    """Quality against diversity, with the published methods behind; both diversity measures without human queries."""
+    values = {q.id: metrics.values(measured[q.id], results.get(q.id)) for q in picked if q.id in measured}
+    measure_names = {name for by_measure in values.values() for name in by_measure}
+    xs = [name for name in DIVERSITY if name in measure_names]
+    ys = [name for name in (*QUALITY, "self_bleu") if name in measure_names]
+    if not xs or not ys or (xs == ys == ["self_bleu"]):
+        return
+    st.subheader("Quality against diversity", anchor=False, help=frame.definition("q_d"))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        x = _axis("Horizontal axis", xs, "trade_x")
+        y = _axis("Vertical axis", [name for name in ys if name != x], "trade_y")
+        published = st.toggle(
+            "Show published methods",
+            value=True,
+            key="trade_published",
+            persist_state="session",
+            help="The values printed in the paper for its methods at each Q/Doc, in grey.",
+        )
+    if y is None or x is None:
+        return
+    points = [
+        MeasuredSet(q.name, q.method or q.kind, by_measure[x]["value"], by_measure[y]["value"],
+                    _interval(by_measure[x]), _interval(by_measure[y]))
+        for q in picked
+        if (by_measure := values.get(q.id, {})) and x in by_measure and y in by_measure
+    ]  # fmt: skip
+    behind = [
+        ReferencePoint(r.method, r.per_doc, r.values[x], r.values[y])
+        for r in references()
+        if published and x in r.values and y in r.values
+    ]
+    stand_in = "ce" in (x, y) and any(v["ce"]["name"] != "paraphrase_ratio" for v in values.values() if "ce" in v)
+    charts.show(
+        trade_off(points, x=_title(x, stand_in), y=_title(y, stand_in), references=behind, lines=y == "self_bleu"),
+        key="trade_off",
+        alt=f"{_title(y, stand_in)} against {_title(x, stand_in)} for {len(points)} query sets"
+        + (f" and {len({r.method for r in behind})} published methods" if behind else ""),
+        caption=_caption(y, published=published, stand_in=stand_in),
+    )
+
+
+def _axis(label: str, names: Sequence[str], key: str) -> str | None:
+    """Which measure an axis shows; nothing is asked where there is no choice."""
+    if len(names) < 2:
+        return names[0] if names else None
+    titles = {**DIVERSITY, **QUALITY}
+    return str(forms.segments(label, {name: titles[name] for name in names}, key=key))
+
+
+def _title(name: str, stand_in: bool) -> str:
+    measure = "CE by bi-encoder" if name == "ce" and stand_in else {**DIVERSITY, **QUALITY}[name]
+    return f"{measure} ({ENDS[name]})"
+
+
+def _interval(value: Value) -> tuple[float, float] | None:
+    return tuple(value["interval"]) if value.get("interval") else None
+
+
+def _caption(y: str, *, published: bool, stand_in: bool) -> str:
+    parts = [
+        "The lower left corner is the most diverse. Dotted lines at 0.5: the targets of prompt tuning."
+        if y == "self_bleu"
+        else "The upper left corner is best: close to human queries and diverse."
+    ]
+    if published:
+        parts.append(
+            "Grey: the paper's methods, one marker per Q/Doc, measured on its own documents; at Q/Doc 1 its CE and "
+            "Self-BLEU compare queries of different documents."
+        )
+    if stand_in:
+        parts.append("CE was computed with a bi-encoder, so its axis is not comparable with the paper's.")
+    return " ".join(parts)
+
+
+def explore(
+    workspace: Workspace,
+    picked: Sequence[QuerySet],
+    measured: Mapping[str, QuickMetrics],
+    results: Mapping[str, Value],
+) -> None:
+    """Documents by their values; a click on one shows its queries and pairs."""
+    rows = {q.id: q.name for q in picked if q.id in measured}
+    if not rows:
+        return
+    st.subheader("Documents behind the numbers", anchor=False)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = forms.segments("Query set", {key: md(name, 60) for key, name in rows.items()}, key="pairs_set")
+        result = results.get(chosen)
+        by = "self_bleu"
+        if result is not None:
+            by = forms.segments("Sort by", {"ce": "CE", "self_bleu": "Self-BLEU"}, key="pairs_by")
+    with frame.guarded():
+        documents = metrics.list_documents(workspace, measured[chosen], result, by=by)
+        columns: dict[str, Sequence[Any]] = {
+            "Document": [d.document_id for d in documents],
+            "Self-BLEU": [d.self_bleu for d in documents],
+            "CE": [d.ce for d in documents],
+            "Mean CW": [d.cw for d in documents],
+        }
+        if result is None:
+            del columns["CE"]
+        digits = tables.decimals("Self-BLEU", "CE", digits=3) | tables.decimals("Mean CW", digits=1)
+        digits["Document"] = st.column_config.TextColumn(width=130 if result is None else 80)
+        left, right = st.columns([2, 3], gap="medium")
+        with left:
+            st.caption("The most repetitive documents first. Choose a row to see its queries.")
+            row = tables.pick_row(
+                columns, alt="Documents with their measures", key=f"pairs_{chosen}_{by}", config=digits, height=360
+            )
+        with right:
+            document = documents[row or 0]
+            _one(document.document_id, metrics.document_queries(workspace, chosen, document.document_id, result))
+
+
+def _one(document_id: str, document_queries: ScoredQueries) -> None:
+    """The queries of one document with their BLEU, and its pairs where a model scored them."""
+    st.markdown(f"**{md(document_id, 80)}**")
+    if document_queries.pairs:
+        threshold = document_queries.threshold or 0.0
+        above = sum(score > threshold for score, _, _ in document_queries.pairs)
+        st.caption(
+            f"{above} of {len(document_queries.pairs)} pairs score above {threshold:g} and count as paraphrases: "
+            f"a share of {above / len(document_queries.pairs):.2f}."
+        )
+        tables.show(
+            {
+                "Score": [score for score, _, _ in document_queries.pairs],
+                "Paraphrase": [score > threshold for score, _, _ in document_queries.pairs],
+                "Query": [a for _, a, _ in document_queries.pairs],
+                "Other query": [b for _, _, b in document_queries.pairs],
+            },
+            alt=f"Scored pairs of queries of {document_id}, the most similar first",
+            config={
+                "Score": st.column_config.NumberColumn(format="%.3f", width=60),
+                "Paraphrase": st.column_config.CheckboxColumn(width=80),
+                "Query": st.column_config.TextColumn(width=230),
+                "Other query": st.column_config.TextColumn(width=230),
+            },
+            height=200,
+        )
+    tables.show(
+        {"BLEU": document_queries.bleu, "Query": document_queries.queries},
+        alt=f"Queries of {document_id}, each with its BLEU against the others",
+        config={
+            "BLEU": st.column_config.NumberColumn(
+                format="%.3f",
+                width=60,
+                help="How much of this query the other queries of the document repeat; their mean is the document's "
+                "Self-BLEU.",
+            ),
+            "Query": st.column_config.TextColumn(width="large"),
+        },
+        height=160 if document_queries.pairs else 360 if len(document_queries.queries) > 9 else None,
+    )
+    if len(document_queries.queries) < 2:
+        st.caption("This document has one query only, so there is no pair to compare.")
+
+
+def usability(workspace: Workspace, picked: Sequence[QuerySet]) -> None:
+    """One row per set. Those whose queries were not read yet, which are large, are measured below and shown then."""
+    rows: list[tuple[QuerySet, Usability]] = []
+    for query_set in picked:
+        with frame.guarded():
+            table = review.table(workspace, query_set)
+            if table is None:
+                st.caption(
+                    f":material/info: The single queries of {md(query_set.name)} are not read yet. **Review queries** "
+                    "reads them."
+                )
+                frame.link("review", "Review queries", query_set=query_set.id)
+            elif len(table):
+                rows.append((query_set, review.usability(workspace, query_set, table)))
+    if not rows:
+        return
+    worst_set, worst = min(rows, key=lambda row: row[1].share)
+    title = f"{share(worst)} of {count(worst.n, 'query', 'queries')} are usable"
+    if len(rows) > 1:
+        all_of_them = all(usability.usable == usability.n for _, usability in rows)
+        title = "All queries are usable" if all_of_them else f"{md(worst_set.name)}: {title}"
+    st.markdown(f"#### {title}", help=frame.definition("usable"))
+    if len(rows) > 1 or worst.reasons:
+        tables.show(
+            {
+                "Query set": [stored_sets.set_name(workspace, q) for q, _ in rows],
+                "Usable": [f"{share(u)} of {u.n:,}" for _, u in rows],
+                "Not usable": [_reasons(usability) for _, usability in rows],
+                MEASURES["round_trip"].title: [_round_trip(workspace, q) for q, _ in rows],
+            },
+            alt="Share of usable queries of each set, with what makes the others unusable",
+            config={MEASURES["round_trip"].title: st.column_config.TextColumn(help=MEASURES["round_trip"].help)},
+        )
+    frame.link("review", "Review queries", query_set=worst_set.id)
+
+
+def _round_trip(workspace: Workspace, query_set: QuerySet) -> str:
+    """``97.4% by BM25``, of each who looked for the documents."""
+    ranks = queries.round_trips(workspace, query_set)
+    shares = (f"{((s.values > 0) & (s.values <= 10)).mean():.1%} by {found_by(by)}" for by, s in ranks.items())
+    return " · ".join(shares) or "not measured"
+
+
+def _reasons(usability: Usability) -> str:
+    return " · ".join(f"{reason}: {n:,}" for reason, n in usability.reasons.items()) or "–"

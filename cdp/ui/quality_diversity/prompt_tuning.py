@@ -12,17 +12,17 @@ from cdp.base.workspace import Workspace
 from cdp.services import commands, corpora, jobs, queries, tuning
 from cdp.services.queries import QuerySet
 from cdp.services.tuning import Tuning
-from cdp.ui.jobs import live as job_views
-from cdp.ui.queries import generators
-from cdp.ui.shell import access, command, forms, frame, project, state, tables
-from cdp.ui.shell.text import count, md, moment
+from cdp.ui import jobs as job_views
+from cdp.ui.queries import writing
+from cdp.ui.shell import forms, frame, state, tables
+from cdp.ui.shell.tables import count, md, moment
 
 OWN_NAME = "my-prompt"
 
 
 def section(workspace: Workspace, query_sets: Sequence[QuerySet]) -> None:
     """The results of the newest job for the chosen corpus, what runs, and the form that starts one."""
-    names = {m.id: m.name for m in project.keep(workspace, "corpus", corpora.list_corpora(workspace))}
+    names = {m.id: m.name for m in state.of_project(workspace, "corpus", corpora.list_corpora(workspace))}
     if not names:
         return
     st.subheader(
@@ -61,7 +61,7 @@ def _form(workspace: Workspace, corpus: str, sets: list[QuerySet], *, busy: bool
         key="tuning_methods",
         persist_state="session",
     )
-    chosen = generators.choose(sets, "tuning")
+    chosen = writing.choose_generator(sets, "tuning")
     prompts: dict[str, str] = {}
     if chosen.costs:
         own = st.text_area(
@@ -101,11 +101,11 @@ def _form(workspace: Workspace, corpus: str, sets: list[QuerySet], *, busy: bool
         }
     )
     st.caption(f"Target: {tuning.TARGET_WORDS[config.target]}.")
-    if access.button("Try candidates", icon=":material/play_arrow:", key="tuning_start", disabled=busy):
+    if forms.button("Try candidates", icon=":material/play_arrow:", key="tuning_start", disabled=busy):
         with frame.guarded():
             tuning.start(workspace, config, prompts=prompts, api_key=chosen.api_key)
             st.rerun()
-    command.show(commands.line("prompts", "tune", config=config, wait=True))
+    forms.command(commands.line("prompts", "tune", config=config, wait=True))
 
 
 def _outcome(workspace: Workspace, outcome: Tuning) -> None:
@@ -132,12 +132,12 @@ def _outcome(workspace: Workspace, outcome: Tuning) -> None:
                 key=f"tuning_choice_{outcome.job_id}",
                 width=260,
             )
-            if access.button(
+            if forms.button(
                 "Use this prompt", key=f"tuning_override_{outcome.job_id}", disabled=picked == outcome.chosen
             ):
                 tuning.override(workspace, outcome.job_id, str(picked))
                 st.rerun()
-            if access.button(
+            if forms.button(
                 "Write queries for the whole corpus",
                 icon=":material/edit_note:",
                 key=f"tuning_write_{outcome.job_id}",

@@ -10,7 +10,7 @@ from cdp.base.workspace import Workspace
 from cdp.services import metrics
 from cdp.services.queries import QuerySet
 from cdp.ui.shell import tables
-from cdp.ui.shell.text import md
+from cdp.ui.shell.tables import md
 
 TITLES = {"marks": "Hyphenated words split (default)", "hyphens": "Hyphenated words kept whole", "words": "Words only"}
 

@@ -1,17 +1,55 @@
-"""Query sets: importing existing queries, the list, and one set opened document by document."""
+"""Query sets: their names with what they lack, imports, the list, and one set opened document by document."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import streamlit as st
 
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.services import commands, completeness, corpora, queries, review
+from cdp.services.completeness import Completeness
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import ImportOptions, QuerySet
-from cdp.ui.queries import costs, exports, incomplete
-from cdp.ui.shell import access, command, failed, forms, frame, imports, state, tables
-from cdp.ui.shell.text import count, cut, md, moment
+from cdp.ui.queries import writing
+from cdp.ui.shell import forms, frame, state, tables
+from cdp.ui.shell.tables import count, cut, md, moment
+
+
+def set_name(workspace: Workspace, query_set: QuerySet) -> str:
+    """A query set's name, with what is wrong with it where it is not whole."""
+    return completeness.check(workspace, query_set).name
+
+
+def set_names(workspace: Workspace, query_sets: Iterable[QuerySet]) -> dict[str, str]:
+    """The names of query sets by id, for a list to choose from."""
+    return {q.id: set_name(workspace, q) for q in query_sets}
+
+
+def incomplete_notes(workspace: Workspace, query_sets: Iterable[str]) -> list[Completeness]:
+    """Say of each of these sets (by id) what it lacks, with a link to its job; those that are not whole."""
+    incomplete_sets = completeness.list_incomplete(workspace, query_sets)
+    for item in incomplete_sets:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.warning(md(item.beside_link), icon=":material/warning:")
+            if item.job_state:
+                frame.link("jobs", "Open job", icon=":material/progress_activity:", job=item.job_id)
+    return incomplete_sets
+
+
+def incomplete_consent(workspace: Workspace, query_sets: Iterable[str], key: str) -> tuple[list[Completeness], bool]:
+    """(the sets that are not whole, whether training on them is agreed to): the notes, and one box that says yes."""
+    incomplete_sets = incomplete_notes(workspace, query_sets)
+    if not incomplete_sets:
+        return [], False
+    what = "this incomplete set" if len(incomplete_sets) == 1 else "these incomplete sets"
+    return incomplete_sets, st.checkbox(
+        f"Train on {what}",
+        key=f"{key}_{'_'.join(item.query_set.id for item in incomplete_sets)}",
+        help="Incomplete query sets are used for training only if you tick this box.",
+    )
+
 
 PER_PAGE = 10
 TYPES = ["jsonl", "ndjson", "json", "csv", "tsv", "zip", "gz"]
@@ -24,23 +62,23 @@ def add(workspace: Workspace, manifest: CorpusManifest) -> None:
             "One row per query with the ID of its document (JSONL, JSON, CSV or TSV), or a zipped BEIR folder whose "
             "qrels refer to these documents."
         )
-        uploaded, path = imports.source("Queries", "queries", TYPES)
+        uploaded, path = forms.source("Queries", "queries", TYPES)
         name = st.text_input("Name", key="queries_name", placeholder="taken from the file name", max_chars=80)
         chosen = forms.fields(ImportOptions, key="queries_read")
-        pressed = access.button("Import queries", icon=":material/upload_file:", key="queries_add")
+        pressed = forms.button("Import queries", icon=":material/upload_file:", key="queries_add")
         shown = path or getattr(uploaded, "name", "") or "PATH"
-        command.show(commands.line("queries", "import", shown, corpus=manifest.id, config=chosen, name=name))
+        forms.command(commands.line("queries", "import", shown, corpus=manifest.id, config=chosen, name=name))
         if not pressed:
             return
         with frame.guarded():
             options = ImportOptions.from_dict(chosen)
-            with st.spinner("Reading the queries"), imports.opened(workspace, uploaded, path) as file:
+            with st.spinner("Reading the queries"), forms.opened(workspace, uploaded, path) as file:
                 done = queries.import_file(workspace, file, manifest.id, name=name, options=options)
             notes = [*done.notes, *done.rejected]
             if done.n_rejected > len(done.rejected):
                 notes.append(f"and {done.n_rejected - len(done.rejected)} more rows that could not be imported")
             query_set = done.query_set
-            imports.remember(
+            forms.remember(
                 f"{query_set.name}: {count(query_set.n_queries, 'query', 'queries')} for "
                 f"{count(query_set.n_documents, 'document')}.",
                 notes,
@@ -75,17 +113,17 @@ def browse(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet])
     )
     chosen = state.choose("Query set to show", names, "query_set", what="query set")
     query_set = next(q for q in sets if q.id == chosen)
-    incomplete.notes(workspace, [query_set.id])
+    incomplete_notes(workspace, [query_set.id])
     with st.container(horizontal=True):
-        frame.navigation.link("review", "Review and filter", query_set=query_set.id)
-        frame.navigation.link("quality_diversity", "Measure this set", sets=[query_set.id])
-        frame.navigation.link("launch", "Train on this set", query_set=query_set.id)
+        frame.link("review", "Review and filter", query_set=query_set.id)
+        frame.link("quality_diversity", "Measure this set", sets=[query_set.id])
+        frame.link("launch", "Train on this set", query_set=query_set.id)
     _origin(workspace, query_set)
-    costs.after(workspace, query_set)
+    writing.cost_after(workspace, query_set)
     _best(workspace, query_set)
     _lacks(workspace, query_set)
     read(workspace, manifest, query_set)
-    exports.export(workspace, query_set)
+    writing.export(workspace, query_set)
     _remove(workspace, query_set)
 
 
@@ -113,7 +151,7 @@ def _origin(workspace: Workspace, query_set: QuerySet) -> None:
         }
         key = f"origin_{query_set.id}"
         provenance = {name: forms.widget(ImportOptions, name, key=key, value=value) for name, value in values.items()}
-        if access.button("Save", key=f"{key}_save", icon=":material/save:"):
+        if forms.button("Save", key=f"{key}_save", icon=":material/save:"):
             with frame.guarded():
                 queries.describe(workspace, query_set.id, provenance.pop("origin"), **provenance)
                 st.rerun()
@@ -126,11 +164,11 @@ def _best(workspace: Workspace, query_set: QuerySet) -> None:
     with st.popover("Filter by log-probability", icon=":material/filter_alt:", type="tertiary"):
         half = max(1, query_set.n_queries // 2)
         keep = st.number_input("Queries to keep", 1, query_set.n_queries, half, key=f"best_{query_set.id}")
-        if access.button("Create filtered set", key=f"best_{query_set.id}_go", icon=":material/filter_alt:"):
+        if forms.button("Create filtered set", key=f"best_{query_set.id}_go", icon=":material/filter_alt:"):
             with frame.guarded():
                 best_set, without = queries.best(workspace, query_set.id, int(keep))
                 notes = [f"{without:,} queries have no log-probability and were left out."] if without else []
-                imports.remember(f"{best_set.name}: {count(best_set.n_queries, 'query', 'queries')}.", notes)
+                forms.remember(f"{best_set.name}: {count(best_set.n_queries, 'query', 'queries')}.", notes)
                 state.keep("query_set", best_set.id)
                 st.rerun()
 
@@ -145,7 +183,7 @@ def _lacks(workspace: Workspace, query_set: QuerySet) -> None:
     if folded.open:
         with folded:
             failures = queries.failures(workspace, query_set.id)
-            failed.listing(failures.first, failures.n, key=f"lacking_{query_set.id}")
+            forms.failures(failures.first, failures.n, key=f"lacking_{query_set.id}")
 
 
 def read(workspace: Workspace, manifest: CorpusManifest, query_set: QuerySet) -> None:
@@ -174,9 +212,9 @@ def _remove(workspace: Workspace, query_set: QuerySet) -> None:
     with st.popover("Delete this query set", icon=":material/delete:", type="tertiary"):
         st.markdown(f"Delete **{md(query_set.name)}** with {count(query_set.n_queries, 'query', 'queries')}?")
         st.caption("Retrievers trained on it are kept.")
-        if access.button("Delete", key=f"delete_{query_set.id}", icon=":material/delete:"):
+        if forms.button("Delete", key=f"delete_{query_set.id}", icon=":material/delete:"):
             with frame.guarded():
                 queries.delete(workspace, query_set.id)
                 state.keep("query_set", None)
-                imports.remember(f"{query_set.name} is deleted.", ["Retrievers trained on it are kept."])
+                forms.remember(f"{query_set.name} is deleted.", ["Retrievers trained on it are kept."])
                 st.rerun()

@@ -1,14 +1,22 @@
-"""Widgets made from a configuration's fields: what a setting means is written once, in ``cdp.base.config``."""
+"""Widgets made from a configuration's fields, file choices, failed items, and the command that does the same."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 
 import streamlit as st
+from streamlit.typing import UploadedFile
 
+from cdp.base.errors import InputError
 from cdp.base.settings import Config, Setting
-from cdp.ui.shell.text import label_of, md
+from cdp.base.workspace import Workspace
+from cdp.services import access, corpora, demo
+from cdp.services.commands import PROGRAM
+from cdp.ui.shell import state, tables
+from cdp.ui.shell.tables import cut, label_of, md
 
 
 class Preset(Protocol):
@@ -45,6 +53,12 @@ def segments(
         label_visibility="collapsed" if hidden else "visible", **more,
     )  # fmt: skip
     return chosen if chosen in titles else first
+
+
+def button(label: str, *, disabled: bool = False, help: str | None = None, **options: Any) -> bool:
+    """``st.button`` for what changes the workspace: disabled, with the reason, on a read-only dashboard."""
+    locked = access.read_only()
+    return bool(st.button(label, disabled=disabled or locked, help=access.REASON if locked else help, **options))
 
 
 def download(label: str, data: Any, file_name: str, *, key: str, **more: Any) -> None:
@@ -208,3 +222,113 @@ def _step(value: Any) -> float:
     if not isinstance(value, (int, float)) or value == 0:
         return 0.1
     return float(f"1e{len(str(int(abs(value)))) - 2}") if abs(value) >= 1 else float(f"{abs(value) / 10:.0e}")
+
+
+ONE_WORD = ("train", "evaluate", "metrics", "search", "sweep", "decide")
+"""Commands whose second word is an id or a text."""
+
+
+def command(*lines: str, key: str = "") -> None:
+    """The equivalent commands, folded away, to copy. A page shows each kind of command once, or gives it a ``key``.
+
+    They are sent once the fold is opened: the browser's part that colours code takes a sixth of a second to start.
+    """
+    _command([line for line in lines if line], key)
+
+
+def command_key(lines: list[str]) -> str:
+    """What the fold of these commands is known by, whatever their settings are: ``command-queries-import``."""
+    words = lines[0].removeprefix(PROGRAM).split() if lines else []
+    return "-".join(("command", *words[: 1 if words[:1] and words[0] in ONE_WORD else 2]))
+
+
+@st.fragment
+def _command(lines: list[str], key: str) -> None:
+    folded = st.expander(
+        "Show the command", icon=":material/terminal:", type="compact", key=key or command_key(lines),
+        on_change="rerun",
+    )  # fmt: skip
+    if folded.open:
+        folded.code("\n".join(lines), language="bash", wrap_lines=True)
+
+
+def failures(lines: Sequence[dict[str, Any]], n: int, *, key: str) -> None:
+    """A table of the first lines of a ``failures.jsonl``, ``n`` in all; choosing one shows its text and traceback."""
+    row = tables.pick_row(
+        {
+            "Item type": [str(line.get("unit") or "document") for line in lines],
+            "ID": [failure_name(line) for line in lines],
+            "Reason": [str(line.get("reason") or "") for line in lines],
+            "Stage": [str(line.get("stage") or "") for line in lines],
+        },
+        alt="What failed and why; choose a row to see its text and traceback",
+        key=key,
+    )
+    if n > len(lines):
+        st.caption(f"Showing the first {len(lines)} of {n:,}. All are listed in failures.jsonl.")
+    if row is None:
+        return
+    line = lines[row]
+    raw = [str(text) for text in line.get("raw") or ()]
+    for title, text in (
+        ("Input text", str(line.get("text") or "")),
+        ("Model answer", "\n\n".join(raw)),
+        ("Traceback", str(line.get("traceback") or "")),
+    ):
+        if text:
+            st.caption(title)
+            st.code(cut(text, 4000), language=None, wrap_lines=True)
+
+
+def failure_name(line: dict[str, Any]) -> str:
+    """The item's id; of a rejected row its line."""
+    return str(line.get("id") or line.get("document_id") or (f"line {line['line']}" if line.get("line") else ""))
+
+
+MAX_UPLOAD_MB = 500
+
+
+def remember(message: str, notes: list[str]) -> None:
+    """Show this after the page has been drawn anew."""
+    st.session_state["flash"] = (message, notes)
+
+
+def flash() -> None:
+    """What the last action came to, once."""
+    message, notes = st.session_state.pop("flash", ("", []))
+    if message:
+        body = "\n".join(f"- {md(note)}" for note in notes) or "It is selected below."
+        st.success(body, title=md(message), icon=":material/check_circle:")
+
+
+def source(what: str, key: str, types: list[str]) -> tuple[UploadedFile | None, str]:
+    """Ask for a file: an upload (or None) and a path on the server (or "")."""
+    way = segments("File location", ["Upload", "Path on this server"], key=f"{key}_way", hidden=True, persistent=False)
+    if way == "Upload":
+        uploaded = st.file_uploader(what, type=types, max_upload_size=MAX_UPLOAD_MB, key=f"{key}_file")
+        return uploaded, ""
+    path = st.text_input(
+        "File or folder on this server",
+        key=f"{key}_path",
+        placeholder="data/demo/corpus.jsonl",
+        help="For large collections: the server reads the file directly; nothing is sent through the browser.",
+    )
+    return None, path.strip()
+
+
+@contextmanager
+def opened(workspace: Workspace, uploaded: UploadedFile | None, path: str) -> Iterator[Path]:
+    """The chosen file as a path: an upload is written to disk first. InputError if nothing was chosen."""
+    if uploaded is not None:
+        with corpora.received(workspace, uploaded.name, uploaded) as target:
+            yield target
+    elif path:
+        yield Path(path)
+    else:
+        raise InputError("No file is selected.", hint="Choose a file to upload, or enter a path on this server.")
+
+
+def load_demo(workspace: Workspace) -> None:
+    """Load the demo collection, and turn to its project."""
+    remember("The demo collection is loaded.", demo.load(workspace))
+    state.turn_to(workspace, "corpus", demo.corpus(workspace))

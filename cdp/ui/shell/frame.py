@@ -1,26 +1,142 @@
-"""What every page has: its head, the calm error box, empty states and the next step."""
+"""The menu with every page, links that carry a selection, and what every page has: head, error box, next step."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
 from cdp.base.errors import CdpError
-from cdp.base.workspace import Workspace
-from cdp.ui.shell import navigation, project
-from cdp.ui.shell.text import md
+from cdp.base.workspace import REPOSITORY, Workspace
+from cdp.services import complexity
+from cdp.ui.shell import state
+from cdp.ui.shell.state import kept, kept_many
+from cdp.ui.shell.tables import count, md
+
+Params = Mapping[str, str | list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class PageInfo:
+    """A page: its file, title, icon and the question that it answers. ``carries`` names the selections it shows."""
+
+    name: str
+    path: str
+    title: str
+    icon: str
+    question: str
+    section: str = ""
+    carries: tuple[str, ...] = ()
+
+    @property
+    def file(self) -> str:
+        """The page's file, wherever the server was started from."""
+        return str(REPOSITORY / self.path)
+
+
+# Name, file, title, icon, question, section of the menu, selections that it shows.
+PAGES: dict[str, PageInfo] = {
+    row[0]: PageInfo(*row)
+    for row in (
+        ("overview", "pages/home/overview.py", "Overview", "home",
+         "What is in this workspace, and what comes next?", "", ()),
+        ("corpus", "pages/data/corpus.py", "Corpus", "library_books",
+         "Which documents do you have, and were they imported correctly?", "Data", ("corpus",)),
+        ("queries", "pages/data/queries.py", "Queries", "edit_note",
+         "How do diverse and paraphrase queries differ for a document?", "Data", ("corpus", "document")),
+        ("review", "pages/data/review.py", "Review queries", "rate_review",
+         "Which queries are worth training on?", "Data", ("query_set", "document")),
+        ("benchmarks", "pages/data/benchmarks.py", "Benchmarks", "inventory_2",
+         "Which benchmarks can you evaluate on, and which are downloaded?", "Data", ("group", "entry")),
+        ("quality_diversity", "pages/analyse/quality_diversity.py", "Quality and diversity", "scatter_plot",
+         "How diverse are a document's queries, and how close to human queries?", "Analyse", ("sets",)),
+        ("complexity", "pages/analyse/complexity.py", "Decide", "balance",
+         "One query, paraphrases or different queries, how many, and does it help on your data?", "Analyse",
+         ("corpus", "target_benchmark", "pasted")),
+        ("launch", "pages/train/launch.py", "Launch", "rocket_launch",
+         "What do you want to train or evaluate?", "Train", ("query_set",)),
+        ("jobs", "pages/train/jobs.py", "Jobs", "progress_activity",
+         "What is running, and how is it going?", "Train", ("job",)),
+        ("compare", "pages/results/compare.py", "Compare", "leaderboard",
+         "Which run is best, and is the difference more than chance?", "Results",
+         ("baseline", "retrievers", "benchmark", "focus", "board", "columns")),
+        ("search", "pages/results/search.py", "Try a query", "search",
+         "What does each retriever retrieve for a query of yours?", "Results", ("collection", "search_with", "q")),
+        ("evidence", "pages/results/evidence.py", "Evidence", "fact_check",
+         "What does the published evidence show, and what are its limits?", "Results", ("table",)),
+        ("study", "pages/results/study.py", "Study", "science",
+         "Do the published findings hold for your documents and your task?", "Results", ("study",)),
+    )
+}  # fmt: skip
+
+
+def parameters(name: str) -> dict[str, Any]:
+    """The selections that a link to this page carries: the project, and what the page shows of it."""
+    carried: dict[str, Any] = {}
+    for param in ("project", *PAGES[name].carries):
+        value: Any = kept(param) or kept_many(param)
+        if value:
+            carried[param] = value
+    return carried
+
+
+def sidebar() -> None:
+    """The menu. Its links carry what is chosen, so that the address always says what is on screen."""
+    section = ""
+    for page in PAGES.values():
+        if page.section != section:
+            section = page.section
+            st.caption(section)
+        st.page_link(
+            page.file,
+            label=page.title,
+            icon=f":material/{page.icon}:",
+            help=page.question,
+            query_params=parameters(page.name) or None,
+        )
+
+
+def link(
+    name: str,
+    label: str,
+    *,
+    icon: str = ":material/arrow_forward:",
+    **params: str | list[str],
+) -> None:
+    """A quiet link to a page, with a selection."""
+    query = {**parameters(name), **params}
+    st.page_link(PAGES[name].file, label=label, icon=icon, query_params=query or None, help="")
+
+
+def go(name: str, **params: str | list[str]) -> None:
+    """Open a page now, with a selection. Does not return."""
+    st.switch_page(PAGES[name].file, query_params={**parameters(name), **params} or None)
+
+
+def page_button(name: str, label: str, key: str, *, icon: str = "arrow_forward", params: Params | None = None) -> None:
+    """A button that opens a page: for the one next step of a page."""
+    if st.button(
+        label,
+        key=key,
+        type="primary",
+        icon=f":material/{icon}:",
+        icon_position="right",
+    ):
+        go(name, **(params or {}))
+
 
 log = logging.getLogger(__name__)
 
 
 def head(name: str) -> None:
     """The page's title, the question that it answers, and the project that it is about."""
-    page = navigation.PAGES[name]
+    page = PAGES[name]
     st.title(page.title, anchor=False)
-    current = project.title(Workspace.default())
+    current = state.project_title(Workspace.default())
     st.caption(f"{page.question} · :material/folder: {current}" if current else page.question)
 
 
@@ -72,7 +188,7 @@ def next_step(name: str, label: str, why: str, key: str, **params: str | list[st
     """The one step that comes after this page."""
     with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.markdown(f"**Next:** {why}", width="stretch")
-        navigation.button(name, label, key, params=params)
+        page_button(name, label, key, params=params)
 
 
 def definition(term: str) -> str:
@@ -112,3 +228,14 @@ DEFINITIONS = {
     "which query.",
 }
 """The paper's terms, in one sentence or two."""
+
+
+def paper_notes(feature: str) -> None:
+    """A quiet line with the notes on a feature (``complexity.NOTES_ON``)."""
+    notes = complexity.notes_on(feature)
+    with st.popover(f"{count(len(notes), 'note')} on the paper", type="tertiary", icon=":material/sticky_note_2:"):
+        for note in notes:
+            facts = "; ".join(
+                f"{word}: {text}" for word, text in (("printed", note.printed), ("computed", note.computed)) if text
+            )
+            st.markdown(f"- {md(note.note)}" + (f"  \n  :gray[{md(facts)}]" if facts else ""))

@@ -1,18 +1,177 @@
-"""The frame around every page: the menu, the strip of running jobs, and the page that was asked for.
+"""The frame around every page: sign-in, the menu, the strip of running jobs, and the page that was asked for.
 
 The server runs this file for every session (see ``app.py``), not ``app.py`` itself: beside a folder called ``pages``
 Streamlit would start in its old multipage mode, and the first deep link after a restart would say "page not found".
+
+Without an ``[auth]`` section in ``.streamlit/secrets.toml`` nobody is asked to sign in.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
 
 import streamlit as st
 
 from cdp.base.workspace import Workspace, open_workspace, private_files
-from cdp.ui.jobs import live as jobs
-from cdp.ui.shell import access, frame, navigation, project, state
+from cdp.services import access
+from cdp.ui import jobs as job_views
+from cdp.ui.shell import frame, state
+from cdp.ui.shell.frame import PAGES
+from cdp.ui.shell.tables import md
+
+FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
+"""What a proxy adds to a request."""
+
+
+def configured() -> Mapping[str, Any] | None:
+    """The ``[auth]`` section, None without one."""
+    try:
+        section = st.secrets.get("auth")
+    except FileNotFoundError:
+        return None
+    return section if isinstance(section, Mapping) and section else None
+
+
+def allowed(email: str, verified: bool, people: Sequence[str]) -> bool:
+    """Whether someone may look: everyone whom the provider lets in, or those on the list alone.
+
+    An entry is an address (``ada@example.org``) or everyone of a domain (``@example.org``); the provider must have
+    verified the address.
+    """
+    if not people:
+        return True
+    if not verified or email.count("@") != 1:
+        return False
+    address = email.strip().lower()
+    listed = {entry.strip().lower() for entry in people}
+    return address in listed or f"@{address.rpartition('@')[2]}" in listed
+
+
+def declare() -> None:
+    """Say what this process is: a dashboard, with sign-in or without, reachable by others or not."""
+    access.in_dashboard(sign_in=configured() is not None, shared=reachable())
+
+
+def reachable() -> bool:
+    """Whether others can come here: the server listens beyond loopback, or somebody came through a proxy."""
+    if not loopback(str(st.get_option("server.address") or "")):
+        return True
+    headers = st.context.headers
+    if any(name in headers for name in FORWARDED):
+        return True
+    host = urlsplit(f"//{headers.get('Host') or 'localhost'}").hostname or ""
+    return not loopback(host)
+
+
+def loopback(host: str) -> bool:
+    """Whether a name or address is this machine's alone; an empty one listens everywhere."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def sign_in() -> None:
+    """Stop here, with a way in, until someone who may look has signed in; do nothing where no sign-in is set up."""
+    section = configured()
+    if section is None:
+        return
+    if not st.user.get("is_logged_in"):
+        st.title("CDP Studio", anchor=False)
+        st.markdown("Sign in to see this workspace.")
+        st.button("Sign in", type="primary", icon=":material/login:", key="sign_in", on_click=st.login)
+        st.stop()
+    people = section.get("allowed", ())
+    email = str(st.user.get("email") or "")
+    if not allowed(email, bool(st.user.get("email_verified")), [people] if isinstance(people, str) else list(people)):
+        st.error(
+            "Ask the administrator of this server for access, or sign in with another account.",
+            title=f"{md(email or 'This account', 80)} has no access to this workspace",
+            icon=":material/lock:",
+        )
+        st.button("Sign out", icon=":material/logout:", key="sign_out", on_click=st.logout)
+        st.stop()
+
+
+def who() -> None:
+    """In the menu: who is signed in, and that nothing can be changed."""
+    if access.read_only():
+        st.badge("Read-only", icon=":material/lock:", color="gray", help=access.REASON)
+    if configured() is not None and st.user.get("is_logged_in"):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(md(st.user.get("email") or st.user.get("name") or "signed in", 60))
+            st.button("Sign out", icon=":material/logout:", type="tertiary", key="sign_out", on_click=st.logout)
+
+
+NO_PAGE = "no_page"
+FIRST = "overview"
+RESERVED = {"healthz", "oauth2callback", "script-health-check"}
+"""What the server itself answers at the root, beside names that begin with an underscore or hold a dot."""
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
+
+
+def unknown(path: str, base: str = "") -> str:
+    """The part of an address's path that should name a page and names none; empty where all is well.
+
+    ``base`` is the path under which the dashboard is served (``server.baseUrlPath``).
+    """
+    name = path.removeprefix(f"/{base}").strip("/")
+    first = name.split("/")[0]
+    if not name or name in PAGES or first in RESERVED or first.startswith("_") or "." in name:
+        return ""
+    return "" if first in ("static", "media", "component", "auth") else name
+
+
+class UnknownPages:
+    """ASGI middleware: who asks for a page that is not here, or for the Overview by name, is sent to the root.
+
+    There Streamlit serves its first page; ``/overview`` itself it would not know.
+    """
+
+    def __init__(self, app: Application) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+        path = str(scope["path"])
+        name = unknown(path, base) if _asks_for_a_page(scope) else ""
+        home = _asks_for_a_page(scope) and path.rstrip("/").removeprefix(f"/{base}").strip("/") == FIRST
+        if not name and not home:
+            await self.app(scope, receive, send)
+            return
+        query = scope.get("query_string", b"").decode("latin-1") if home else f"{NO_PAGE}={quote(name[:80], safe='')}"
+        target = f"/{base}/".replace("//", "/") + (f"?{query}" if query else "")
+        headers = [(b"location", target.encode("ascii")), (b"content-length", b"0")]
+        await send({"type": "http.response.start", "status": 303, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def _asks_for_a_page(scope: Message) -> bool:
+    if scope["type"] != "http" or scope["method"] != "GET":
+        return False
+    return b"text/html" in dict(scope["headers"]).get(b"accept", b"")
+
+
+def notice() -> None:
+    """What the address asked for, where it asked for a page that is not here."""
+    name = st.query_params.get(NO_PAGE)
+    if name:
+        st.info(
+            "You are on the Overview instead. The menu lists every page.",
+            title=f"There is no page {md(name, 80)}",
+            icon=":material/explore_off:",
+        )
+
 
 ASSETS = Path(__file__).resolve().parent / "assets"
 MENU_WIDTH = 230
@@ -25,8 +184,8 @@ def main() -> None:
         page_title="CDP Studio", page_icon=str(ASSETS / "icon.svg"), layout="wide", initial_sidebar_state=MENU_WIDTH
     )
     private_files()
-    access.declare()
-    access.sign_in()
+    declare()
+    sign_in()
     usable = False
     with frame.guarded():
         open_workspace(Workspace.default())
@@ -42,7 +201,7 @@ def main() -> None:
             help=page.question,
             default=page.name == "overview",
         )
-        for page in navigation.PAGES.values()
+        for page in frame.PAGES.values()
     ]
     current = st.navigation(pages, position="hidden")
     st.html(ASSETS / "style.css")
@@ -50,10 +209,10 @@ def main() -> None:
     state.begin(current.url_path)
     with st.sidebar:
         with frame.guarded():
-            project.switcher(Workspace.default())
-        navigation.sidebar()
-        access.who()
-        jobs.strip(Workspace.default())
+            state.switcher(Workspace.default())
+        frame.sidebar()
+        who()
+        job_views.strip(Workspace.default())
     with frame.guarded(), frame.unexpected():
         current.run()
 

@@ -1,22 +1,26 @@
-"""Where the target queries come from, and what their content words say."""
+"""The published rule on the Decide page: target queries, their content words, and the evidence behind it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
+from cdp import principle
 from cdp.base.workspace import Workspace
-from cdp.complexity import LANGUAGES, stopword_variants
+from cdp.charts.decide import cw_cumulative, cw_histogram
+from cdp.charts.evidence import difference_against_cw
+from cdp.complexity import LANGUAGES, language_of, stopword_variants
 from cdp.principle import KINDS
 from cdp.services import benchmarks, commands, complexity, corpora, decisions, queries, training
 from cdp.services import complexity as service
 from cdp.services.access import read_only
 from cdp.services.complexity import Profiled, Recommendation
 from cdp.services.synthesis import Writer
-from cdp.ui.queries import incomplete
-from cdp.ui.shell import command, forms, frame, navigation, project, state, tables
-from cdp.ui.shell.text import count, md, number
+from cdp.ui.queries import sets as stored_sets
+from cdp.ui.shell import charts, forms, frame, state, tables
+from cdp.ui.shell.tables import count, md, number, points
 
 OWN = "own"
 STOPWORDS = {
@@ -62,11 +66,12 @@ class AdviceRequest:
 
 def choose_task(workspace: Workspace) -> tuple[str, str, str]:
     """(corpus, where the target queries are from, their name): what the answer is about."""
-    corpora_there = {c.id: c.name for c in project.keep(workspace, "corpus", corpora.list_corpora(workspace))}
-    stored = project.keep(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
+    corpora_there = {c.id: c.name for c in state.of_project(workspace, "corpus", corpora.list_corpora(workspace))}
+    stored = state.of_project(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
     stored_names = {b.name: b.name for b in stored}
-    sets = incomplete.names(
-        workspace, project.keep(workspace, "query_set", [q for q in queries.list_query_sets(workspace) if q.n_queries])
+    sets = stored_sets.set_names(
+        workspace,
+        state.of_project(workspace, "query_set", [q for q in queries.list_query_sets(workspace) if q.n_queries]),
     )
     there = [*([BENCHMARK] if stored_names else []), *([QUERY_SET] if sets else []), PASTE]
     options = {kind: TARGETS[kind] for kind in there}
@@ -270,10 +275,10 @@ def rule(
             "**Limits of this answer**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in recommendation.caveats)
         )
         params = {"plan": decision.plan, **decision.settings}
-        navigation.link("study", "Plan the study that would answer this", icon=":material/science:", **params)
+        frame.link("study", "Plan the study that would answer this", icon=":material/science:", **params)
         if decision.missing:
             st.caption(md(decision.missing))
-    command.show(_command(request, target), decision.command)
+    forms.command(_command(request, target), decision.command)
 
 
 def _command(request: AdviceRequest, target: Profiled) -> str:
@@ -364,3 +369,233 @@ def leads_to(workspace: Workspace, request: AdviceRequest) -> tuple[str, str, di
     if name and split:
         params["benchmarks"] = [f"{name}/{split}"]
     return "launch", "Set up a training", params
+
+
+def heading() -> None:
+    """The title of the part on the distribution."""
+    st.subheader("Content words per query", anchor=False, help=frame.definition("cw"))
+
+
+def compared(workspace: Workspace, target: Profiled) -> list[Profiled]:
+    """Other query sets and benchmarks to lay over the target queries, each counted in its own language."""
+    own = state.scope(workspace)
+    stored = own.keep("benchmark", benchmarks.list_benchmarks(workspace))
+    items = {f"benchmark:{b.name}": f"{b.name} (benchmark)" for b in stored}
+    sets = own.keep("query_set", queries.list_query_sets(workspace))
+    items |= {f"set:{q.id}": stored_sets.set_name(workspace, q) for q in sets if q.n_queries}
+    chosen = state.choose_many(
+        "Compare with", items, "with", most=7, placeholder="Query sets and benchmarks to compare"
+    )
+    others = []
+    for key in chosen:
+        kind, _, name = key.partition(":")
+        with frame.guarded():
+            if kind == "benchmark":
+                others.append(service.profile_benchmark(workspace, name, language=""))
+            else:
+                others.append(service.profile_query_set(workspace, name))
+    return [other for other in others if other.name != target.name]
+
+
+def distribution(target: Profiled, others: Sequence[Profiled]) -> None:
+    """Histogram and cumulative share of all sets, with the published lines."""
+    series = {p.name: p.profile.histogram for p in (target, *others)}
+    profile = target.profile
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.markdown("**Distribution**")
+        charts.show(
+            cw_histogram(series),
+            key="cw",
+            alt=f"Distribution of content words over {profile.n} queries: mean {profile.mean:.2f}, "
+            f"median {profile.median:.0f}, from {profile.minimum} to {profile.maximum}.",
+        )
+    with right:
+        st.markdown("**Cumulative share**")
+        charts.show(
+            cw_cumulative(series),
+            key="cw_cumulative",
+            alt=f"Cumulative share of queries by content words: {profile.below:.0%} below 7, "
+            f"{1 - profile.above:.0%} up to 10.",
+        )
+    st.caption(
+        f"Half of the queries of {md(target.name)} have between {profile.lower_quartile:.0f} and "
+        f"{profile.upper_quartile:.0f} content words. Dashed lines: the published thresholds 7 and 10."
+    )
+
+
+def by_language(target: Profiled, others: Sequence[Profiled]) -> None:
+    """Every set with its language and how its words were counted, and what question words change."""
+    rows = sorted((target, *others), key=lambda p: (language_of(p.language).name, p.name))
+    several = len({p.language for p in rows}) > 1
+    with st.expander(
+        "By language" if several else "How words were counted",
+        expanded=several or target.language != "en",
+        icon=":material/translate:",
+    ):
+        ranges = [service.published_range(p.language) for p in rows]
+        tables.show(
+            {
+                "Language": [language_of(p.language).name for p in rows],
+                "Source": [p.name for p in rows],
+                "Queries": [p.profile.n for p in rows],
+                "Mean CW": [_mean(p) for p in rows],
+                "Below 7": [f"{p.profile.below:.0%}" for p in rows],
+                "Above 10": [f"{p.profile.above:.0%}" for p in rows],
+                "Published range": ["–" if r is None else f"{r[0]} to {r[1]}" for r in ranges],
+                "Tokenizer": [language_of(p.language).tokenizer for p in rows],
+                "Stopwords": [f"{p.stopwords}: {language_of(p.language).stopwords}" for p in rows],
+            },
+            alt="Content words by language, with tokenizer and stopword list",
+            config={
+                "Published range": st.column_config.TextColumn(
+                    help="The lowest and highest CW that the paper reports for MIRACL's training queries."
+                )
+            },
+        )
+        if any(p.language == "en" for p in rows):
+            frame.paper_notes("cw-english")
+        if several:
+            st.caption(
+                "Counts are not comparable across languages: words carry more information in some languages than in "
+                "others, and the thresholds 7 and 10 come from English queries."
+            )
+    for profiled in rows:
+        _question_words(profiled)
+
+
+def _mean(profiled: Profiled) -> str:
+    low, high = profiled.profile.interval
+    return f"{profiled.profile.mean:.2f}  [{low:.2f}, {high:.2f}]"
+
+
+def _question_words(profiled: Profiled) -> None:
+    """Both counts of the same queries, where the language's question words are set apart."""
+    effect = service.question_words(profiled)
+    if effect is None:
+        return
+    language = language_of(profiled.language).name
+    st.markdown(f"**Effect of question words: {md(profiled.name)} ({language})**")
+    low, high = effect.interval
+    tables.figures(
+        ("Standard list", f"{effect.standard.mean:.2f}"),
+        ("Question words counted", f"{effect.kept.mean:.2f}"),
+        ("Difference", f"+{effect.difference:.2f}", f"95% interval {low:.2f} to {high:.2f}"),
+        ("Queries affected", f"{effect.changed:.0%}"),
+        ("Still below 7", f"{effect.kept.below:.0%}"),
+    )
+    charts.show(
+        cw_histogram({"standard list": effect.standard.histogram, "question words counted": effect.kept.histogram}),
+        key=f"question_words_{profiled.name}",
+        alt=f"Content words of {profiled.name} with and without question words among the stopwords",
+        caption=f"The paper suspects that its result on {language} comes from question words in the stopword list.",
+    )
+
+
+def similar(recommendation: Recommendation) -> None:
+    """What happened on the published datasets most like the task."""
+    if not recommendation.similar:
+        return
+    n = len(recommendation.similar)
+    st.subheader(f"Results on the {n} published datasets most similar to yours", anchor=False)
+    kinds = KINDS
+    rows = [(s, retriever, gains) for s in recommendation.similar for retriever, gains in s.gains.items()]
+    per_docs = sorted(rows[0][2])
+    tables.show(
+        {
+            "Dataset": [s.dataset for s, _, _ in rows],
+            "Task type": [kinds[s.kind] for s, _, _ in rows],
+            "CW": [s.cw for s, _, _ in rows],
+            "Retriever": [retriever for _, retriever, _ in rows],
+            **{f"Q/Doc {m}": [points(gains[m]) for _, _, gains in rows] for m in per_docs},
+        },
+        alt="Printed gains of diverse queries over one query per document on the published datasets most similar "
+        "to the task",
+        config={"CW": st.column_config.NumberColumn(format="%.2f")},
+    )
+    st.caption(
+        "Gain in NDCG@10 points over one query per document, as printed in the paper. Datasets are chosen by task "
+        "type, then by CW; all are in English, with queries written by GPT-4o-mini."
+    )
+    if recommendation.outlook:
+        with st.expander("Prediction for a new dataset", icon=":material/query_stats:"):
+            tables.show(
+                {
+                    "Q/Doc": [o.per_doc for o in recommendation.outlook],
+                    "Mean": [points(o.points) for o in recommendation.outlook],
+                    "95% prediction interval": [f"{points(o.low)} to {points(o.high)}" for o in recommendation.outlook],
+                    "Probability of a gain": [f"{o.probability:.0%}" for o in recommendation.outlook],
+                    "Datasets": [o.n_datasets for o in recommendation.outlook],
+                },
+                alt="Prediction for a new dataset from the most similar published ones",
+            )
+            st.caption(
+                "Based on Student's t over these datasets. The Evidence page shows how often such intervals held."
+            )
+
+
+def expected(recommendation: Recommendation) -> None:
+    """The published line, and where these queries lie on it; nothing of it outside its evidence."""
+    if not recommendation.expected:
+        return
+    st.subheader("Prediction from the published regression line", anchor=False)
+    if recommendation.scope.unknown:
+        st.markdown(md(recommendation.scope.text))
+    evidence = principle.differences()
+    fit = principle.threshold()
+    charts.show(
+        difference_against_cw(evidence, fit, here=recommendation.mean_cw),
+        key="evidence",
+        alt=f"{len(evidence)} published differences in NDCG@10 against content words, {fit.n_datasets} datasets; "
+        f"the fitted line crosses zero at {fit.crossing:.2f}; these queries are at {recommendation.mean_cw:.2f}.",
+        caption="Each point is one retriever on one dataset under one condition. Above zero, diverse queries "
+        f"helped. These are only {fit.n_datasets} datasets, so read the line as a tendency.",
+    )
+    with st.expander("Expected differences at this CW", icon=":material/table_chart:"):
+        tables.show(
+            {
+                "Comparison": [principle.COMPARISONS.get(e.comparison, e.comparison) for e in recommendation.expected],
+                "Q/Doc": [e.per_doc for e in recommendation.expected],
+                "Points": [points(e.points) for e in recommendation.expected],
+                "95% prediction interval": [f"{points(e.low)} to {points(e.high)}" for e in recommendation.expected],
+                "Probability of a gain": [f"{e.probability:.0%}" for e in recommendation.expected],
+                "Datasets": [e.n_datasets for e in recommendation.expected],
+            },
+            alt="Expected differences in NDCG@10 points at this mean CW, with prediction intervals",
+        )
+        st.caption(
+            "Difference in NDCG@10 points, from the line through the dataset means. The interval is for one new "
+            "dataset, so it includes the variation between datasets."
+        )
+
+
+def splits(recommendation: Recommendation) -> None:
+    """What the same number of queries is worth on fewer documents."""
+    if not recommendation.splits:
+        return
+    first = recommendation.splits[0]
+    inside = any(s.low is not None for s in recommendation.splits)
+    with st.expander("Same number of queries on fewer documents", icon=":material/call_split:"):
+        columns: dict[str, list[object]] = {
+            "Q/Doc": [s.per_doc for s in recommendation.splits],
+            **({} if first.documents is None else {"Documents": [s.documents for s in recommendation.splits]}),
+            "Share of documents": [f"{s.documents_share:.0%}" for s in recommendation.splits],
+            "LLM requests": [f"{s.llm_cost:.0%}" for s in recommendation.splits],
+            **{
+                f"{retriever}, {first.group}": [points(s.printed[retriever]) for s in recommendation.splits]
+                for retriever in first.printed
+            },
+        }
+        if inside:
+            columns["Regression line"] = [points(s.points) for s in recommendation.splits]
+            columns["95% prediction interval"] = [
+                "–" if s.low is None or s.high is None else f"{points(s.low)} to {points(s.high)}"
+                for s in recommendation.splits
+            ]
+        tables.show(columns, alt="Difference when the same number of queries is written for fewer documents")
+        n = {"TREC-DL": 2, "BEIR": 14, "BRIGHT": 12, "Multi-hop": 4}[first.group]
+        st.caption(
+            "Difference in NDCG@10 points from one query for each document, at the same number of pairs: averages "
+            f"printed for {first.group} ({n} datasets)"
+            + (", and the regression line through its datasets." if inside else ".")
+        )

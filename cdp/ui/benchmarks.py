@@ -1,4 +1,4 @@
-"""The registry of benchmarks as a page shows it: what there is, what it takes to bring one in, and groups' means."""
+"""The Benchmarks page: the registry, downloads, subsets, own benchmarks, and means over groups."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo
 from cdp.services import benchmarks, commands
 from cdp.services.benchmarks import BenchmarkDetails, RegistryStatus
-from cdp.ui.shell import access, command, forms, frame, imports, paper_notes, project, state, tables
-from cdp.ui.shell.text import count, md, number, size
+from cdp.ui.shell import forms, frame, state, tables
+from cdp.ui.shell.tables import count, md, number, size
 
 ALL = "all"
 HUB, FOLDER = "Hugging Face Hub", "Folder on this server"
@@ -77,12 +77,12 @@ def download_missing(workspace: Workspace, statuses: Sequence[RegistryStatus]) -
     stated = [k.entry.text_bytes for k in missing if k.entry.text_bytes is not None]
     with st.container(horizontal=True, vertical_alignment="center"):
         label = f"Download the {len(missing)} missing benchmarks"
-        pressed = access.button(label, icon=":material/download:", key="group_download")
+        pressed = forms.button(label, icon=":material/download:", key="group_download")
         st.caption(f"≈ {size(sum(stated))} of text in total, each under its own licence.")
     if pressed:
         with frame.guarded():
             job_id = benchmarks.start_download(workspace, DownloadConfig(benchmark=group))
-            frame.navigation.go("jobs", job=job_id)
+            frame.go("jobs", job=job_id)
 
 
 def _text(status: RegistryStatus) -> str:
@@ -96,7 +96,7 @@ def group_means(workspace: Workspace) -> None:
         return
     if any(k.here for k in benchmarks.list_registry(workspace, group)):
         label = "Evaluate a retriever on the downloaded benchmarks of this group"
-        frame.navigation.link("launch", label, start="evaluation", on=[f"group:{group}"])
+        frame.link("launch", label, start="evaluation", on=[f"group:{group}"])
     scores = benchmarks.scores(workspace, group)
     if not scores:
         return
@@ -153,7 +153,7 @@ def _facts(item: RegistryStatus, shown: BenchmarkDetails) -> None:
     if entry.note:
         st.caption(md(entry.note))
     if "MIRACL" in entry.groups:
-        paper_notes.beside("miracl")
+        frame.paper_notes("miracl")
     if shown.members:
         missing = [m.entry.name for m in shown.members if not m.here]
         if missing and item.present:
@@ -183,7 +183,7 @@ def _download(workspace: Workspace, item: RegistryStatus) -> None:
     several = "" if item.wanted == 1 else f" It has {item.wanted} parts; {item.present} of them are downloaded."
     st.caption(f"{_text(item)} of text, licence {md(entry.licence)}.{several}")
     with st.container(horizontal=True):
-        pressed = access.button(
+        pressed = forms.button(
             "Download" if way == HUB else "Import benchmark",
             type="primary",
             icon=":material/download:",
@@ -196,12 +196,12 @@ def _download(workspace: Workspace, item: RegistryStatus) -> None:
                     hub_size = benchmarks.size_on_hub(entry.name, revision)
                 licences = ", ".join(sorted(set(hub_size["licences"].values())))
                 st.caption(f"{size(hub_size['bytes'])} to download; licence on the Hub: {md(licences)}.")
-    command.show(commands.line("benchmarks", "download", entry.name, revision=revision, folder=folder))
+    forms.command(commands.line("benchmarks", "download", entry.name, revision=revision, folder=folder))
     if pressed:
         with frame.guarded():
             values = {"benchmark": entry.name, "revision": revision, "folder": folder}
             job_id = benchmarks.start_download(workspace, DownloadConfig.from_dict(values))
-            frame.navigation.go("jobs", job=job_id)
+            frame.go("jobs", job=job_id)
 
 
 def _stored(workspace: Workspace, shown: BenchmarkDetails) -> None:
@@ -215,8 +215,8 @@ def _stored(workspace: Workspace, shown: BenchmarkDetails) -> None:
     st.caption(md(f"{count(info.n_documents, 'document')}, judged queries {judged}, {size(info.bytes)} on disk."))
     split = shown.entry.split if shown.entry is not None and shown.entry.split in info.splits else info.splits[0]
     benchmark_split = f"{info.name}/{split}"
-    frame.navigation.link("launch", "Train and evaluate on it", benchmarks=[benchmark_split])
-    frame.navigation.link("launch", "Evaluate a retriever on it", start="evaluation", on=[benchmark_split])
+    frame.link("launch", "Train and evaluate on it", benchmarks=[benchmark_split])
+    frame.link("launch", "Evaluate a retriever on it", start="evaluation", on=[benchmark_split])
     for repository, commit in manifest.commits.items():
         st.caption(f"{md(repository)} at `{commit[:12]}`")
     for note in manifest.notes:
@@ -235,7 +235,7 @@ def subset(workspace: Workspace, info: BenchmarkInfo) -> None:
         with st.container(horizontal=True):
             queries = st.number_input("Queries", min_value=1, value=50, key=f"{key}_queries")
             documents = st.number_input("Documents", min_value=1, value=2000, key=f"{key}_documents")
-        if access.button("Create subset", icon=":material/filter_alt:", key=f"{key}_draw"):
+        if forms.button("Create subset", icon=":material/filter_alt:", key=f"{key}_draw"):
             with frame.guarded():
                 with st.spinner("Reading the benchmark"):
                     drawn, existed = benchmarks.sample(
@@ -243,13 +243,13 @@ def subset(workspace: Workspace, info: BenchmarkInfo) -> None:
                     )
                 done = "was already in the workspace" if existed else "was added"
                 figures = f"{count(drawn.n_queries, 'query', 'queries')}, {count(drawn.n_documents, 'document')}."
-                imports.remember(f"The subset {drawn.name} {done}.", [figures, *drawn.warnings])
+                forms.remember(f"The subset {drawn.name} {done}.", [figures, *drawn.warnings])
                 st.rerun()
 
 
 def own(workspace: Workspace) -> None:
     """The workspace's benchmarks that the registry does not know, and subsets."""
-    own_benchmarks = project.keep(workspace, "benchmark", benchmarks.list_own(workspace))
+    own_benchmarks = state.of_project(workspace, "benchmark", benchmarks.list_own(workspace))
     if not own_benchmarks:
         return
     st.subheader("Your benchmarks and subsets", anchor=False)
@@ -278,10 +278,10 @@ def own(workspace: Workspace) -> None:
             key=f"own_benchmark_sure_{name}",
             help="Its files are deleted; results on it are kept.",
         )
-        if access.button("Remove benchmark", icon=":material/delete:", key="own_benchmark_remove", disabled=not sure):
+        if forms.button("Remove benchmark", icon=":material/delete:", key="own_benchmark_remove", disabled=not sure):
             with frame.guarded():
                 benchmarks.delete(workspace, name)
-                imports.remember(f"The benchmark {name} is removed.", ["Results on it are kept."])
+                forms.remember(f"The benchmark {name} is removed.", ["Results on it are kept."])
                 st.rerun()
 
 
@@ -291,7 +291,7 @@ def add(workspace: Workspace) -> None:
         "Add your own benchmark: a folder or zip in BEIR layout", icon=":material/add:", key="benchmark_own"
     ):
         st.caption("corpus.jsonl, queries.jsonl (both may be gzipped) and qrels/<split>.tsv.".replace("<", "\\<"))
-        uploaded, path = imports.source("Benchmark", "benchmark_own_source", ["zip"])
+        uploaded, path = forms.source("Benchmark", "benchmark_own_source", ["zip"])
         name = st.text_input("Name", key="benchmark_own_name", placeholder="taken from the file name", max_chars=80)
         language = st.text_input(
             "Language",
@@ -300,14 +300,14 @@ def add(workspace: Workspace) -> None:
             max_chars=8,
             help="Language code of the queries and documents (en, zh …), used for CW and BM25.",
         )
-        pressed = access.button("Add benchmark", icon=":material/upload_file:", key="benchmark_own_add")
+        pressed = forms.button("Add benchmark", icon=":material/upload_file:", key="benchmark_own_add")
         shown = path or getattr(uploaded, "name", "") or "PATH"
-        command.show(commands.line("benchmarks", "add", shown, name=name.strip(), language=language.strip()))
+        forms.command(commands.line("benchmarks", "add", shown, name=name.strip(), language=language.strip()))
         if pressed:
             with frame.guarded():
-                with st.spinner("Checking the benchmark"), imports.opened(workspace, uploaded, path) as file:
+                with st.spinner("Checking the benchmark"), forms.opened(workspace, uploaded, path) as file:
                     added = benchmarks.add(workspace, file, name=name.strip(), language=language.strip())
-                    project.join(workspace, benchmarks=[added.name])
+                    state.join_project(workspace, benchmarks=[added.name])
                 figures = f"{count(added.n_queries, 'query', 'queries')}, {count(added.n_documents, 'document')}."
-                imports.remember(f"The benchmark {added.name} is added.", [figures, *added.warnings])
+                forms.remember(f"The benchmark {added.name} is added.", [figures, *added.warnings])
                 st.rerun()

@@ -1,4 +1,4 @@
-"""The next step, and a guided first run: the five steps of the main job, each with a link that is filled in."""
+"""The overview: the next step, the guided first run, the project on screen, and freeing disk space."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import demo, projects, queries
+from cdp.services import commands, demo, projects, prune, queries
+from cdp.services.job_words import size
 from cdp.services.overview import NextStep, Overview
-from cdp.ui.shell import access, frame, imports, navigation, project
-from cdp.ui.shell.text import md
+from cdp.services.projects import Project
+from cdp.ui.shell import forms, frame, state, tables
+from cdp.ui.shell.tables import count, md
 
 HIDDEN = "guide_hidden"
 ARROW = ":material/arrow_forward:"
@@ -69,7 +71,7 @@ def next_step(step: NextStep) -> None:
 
 def page_name(reference: str) -> str:
     """A page's name from what a service calls it: its name, its file or its title."""
-    for page in navigation.PAGES.values():
+    for page in frame.PAGES.values():
         if reference in (page.name, page.path, page.title) or page.path.endswith(f"/{reference}.py"):
             return page.name
     return "overview"
@@ -102,21 +104,21 @@ def first_run(workspace: Workspace, summary: Overview) -> None:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(f"{mark} **{step.title}**{' (done)' if done else ''}", width=200)
                 st.caption(ON_DEMO[step.page] if on_demo else step.text, width="stretch")
-                title = navigation.PAGES[step.page].title
-                navigation.link(step.page, title, icon=ARROW, **on_demo.get(step.page, {}))
+                title = frame.PAGES[step.page].title
+                frame.link(step.page, title, icon=ARROW, **on_demo.get(step.page, {}))
 
 
 def _offer_demo(workspace: Workspace) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("**New here?** Try the five steps on the demo collection first.", width="stretch")
-        if access.button(
+        if forms.button(
             "Load the demo collection",
             icon=":material/science:",
             key="overview_demo",
             help="96 short documents, diverse and paraphrase queries written by an LLM, and a benchmark.",
         ):
             with st.spinner("Loading the demo collection"):
-                imports.load_demo(workspace)
+                forms.load_demo(workspace)
             st.rerun()
 
 
@@ -124,7 +126,7 @@ def links(workspace: Workspace) -> Mapping[str, Params]:
     """What each step's link chooses on the demo; empty where that is not here, or another project is on screen."""
     corpus = demo.corpus(workspace)
     owner = projects.project_of(workspace, "corpus", corpus) if corpus else None
-    if owner is None or project.current_project(workspace) not in (owner, None):
+    if owner is None or state.current_project(workspace) not in (owner, None):
         return {}
     sets = queries.list_query_sets(workspace, corpus=corpus)
     diverse = next((q.id for q in sets if q.method == "diverse"), sets[0].id if sets else "")
@@ -135,3 +137,79 @@ def links(workspace: Workspace) -> Mapping[str, Params]:
         "launch": {"query_set": diverse, "retriever": "static-minilm", "benchmarks": [f"{demo.NAME}/test"]},
         "compare": {"baseline": "static-minilm"},
     }
+
+
+def project_section(workspace: Workspace) -> None:
+    """The notes as text, and a popover that changes name and notes. Nothing where all projects are shown."""
+    current = state.current_project(workspace)
+    if current is None:
+        return
+    if current.notes:
+        st.markdown(md(current.notes))
+    with st.popover("Name and notes", icon=":material/edit_note:", type="tertiary", key="project_open"):
+        _edit(workspace, current)
+        if not current.implied:
+            _delete(workspace, current)
+
+
+def _edit(workspace: Workspace, current: Project) -> None:
+    name = st.text_input("Name", value=current.name, max_chars=80, key=f"project_name_{current.id}")
+    notes = st.text_area("Notes", value=current.notes, key=f"project_notes_{current.id}")
+    if forms.button("Save", key="project_save", icon=":material/save:"):
+        with frame.guarded():
+            if name.strip() != current.name:
+                projects.rename(workspace, current.id, name)
+            if notes != current.notes:
+                projects.annotate(workspace, current.id, notes)
+            st.rerun()
+
+
+def _delete(workspace: Workspace, current: Project) -> None:
+    st.caption("Removing the project removes nothing else: its documents, benchmarks, queries and results stay.")
+    sure = st.checkbox(f"Yes, remove the project {md(current.name, 60)}", key=f"project_sure_{current.id}")
+    if forms.button("Remove project", key="project_delete", icon=":material/delete:", disabled=not sure):
+        with frame.guarded():
+            projects.delete(workspace, current.id)
+            forms.remember(f"The project {current.name} is removed.", ["What belonged to it is still here."])
+            st.query_params.clear()
+            st.rerun()
+
+
+def prune_section(workspace: Workspace) -> None:
+    """Draw what can be deleted, by kind, with the button and the command that delete it."""
+    folded = st.expander("Free up space", icon=":material/delete_sweep:", key="prune", on_change="rerun")
+    if not folded.open:
+        return
+    with folded:
+        _prune(workspace)
+
+
+def _prune(workspace: Workspace) -> None:
+    kinds = st.multiselect(
+        "What to delete", list(prune.PRUNABLE), default=list(prune.BY_DEFAULT), key="prune_kinds",
+        help="; ".join(f"{name}: {about}" for name, about in prune.PRUNABLE.items()),
+    )  # fmt: skip
+    with frame.guarded():
+        rows = prune.prunable(workspace, kinds)
+        if rows:
+            tables.show(
+                {
+                    "Item type": [row.what for row in rows],
+                    "Files or folders": [row.n for row in rows],
+                    "Size": [size(row.size) for row in rows],
+                    "Description": [row.about for row in rows],
+                },
+                alt="What can be deleted",
+            )
+        nothing = not any(row.n for row in rows)
+        pressed = forms.button(
+            "Delete these files", icon=":material/delete_sweep:", key="prune_delete", disabled=nothing
+        )
+        forms.command(commands.line("workspace", "prune", *(f"--what={kind}" for kind in kinds), "--yes"))
+        if pressed:
+            deleted = prune.prune(workspace, kinds)
+            freed = sum(row.size for row in deleted)
+            st.success(
+                f"{count(sum(row.n for row in deleted), 'file or folder', 'files or folders')} deleted, {size(freed)} "
+                "freed."
+            )

@@ -1,0 +1,514 @@
+"""The compared retrievers: scores and differences, and what stands behind them (queries, settings, curves)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from html import escape
+from typing import Any
+
+import streamlit as st
+
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
+from cdp.charts.decide import gains_by_cw
+from cdp.charts.results import LABELS, GainPoint, curve, gains, ndcg_bars, parallel
+from cdp.services import evaluated, jobs, results
+from cdp.services import leaderboard as result_tables
+from cdp.services import result_errors as result_errors
+from cdp.services import result_files as result_files
+from cdp.services.evaluated import Passage
+from cdp.services.leaderboard import ALL, OWN, means
+from cdp.services.result_errors import AUTO, FIELDS, ID_PREFIX, Errors
+from cdp.services.results import ComparedRow, Comparison
+from cdp.ui.compare import choice
+from cdp.ui.compare.choice import compared, interval, largest, mark, marks, names_of
+from cdp.ui.jobs import choose_curve
+from cdp.ui.shell import charts, forms, frame, state, tables
+from cdp.ui.shell.tables import count, cut, label_of, md, p_value, points
+
+
+def scores(workspace: Workspace, comparison: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:
+    """Retrievers × benchmarks with the means over shared benchmarks; rows and bars choose what stands out."""
+    names = names_of(comparison)
+    having = Counter(row.place for row in comparison.rows)
+    benchmarks = sorted(having, key=lambda benchmark: -having[benchmark])  # those with gaps come last
+    values: dict[str, dict[str, float]] = {name: {} for name in names.values()}
+    stars = {(row.retriever, row.place): mark(row) for row in comparison.rows}
+    for row in comparison.rows:
+        values[row.retriever][row.place] = row.ndcg
+    shown = {(row.retriever, row.place): _value(row) for row in comparison.rows}
+    averages = [mean for mean in means(comparison) if mean.values or mean.group == ALL] if len(benchmarks) > 1 else []
+    st.subheader("NDCG@10", anchor=False, help=frame.definition("ndcg"))
+    columns: dict[str, list[str]] = {
+        "Retriever": [f"{name} (baseline)" if name == comparison.baseline else name for name in names.values()]
+    }
+    for mean in averages:
+        title = f"{_group(mean.group)}: {mean.coverage}"
+        columns[title] = [f"{mean.values[name]:.2f}" if mean.values else "–" for name in names.values()]
+    for benchmark in benchmarks:
+        columns[benchmark] = [
+            f"{shown[name, benchmark]}{stars[name, benchmark]}" if benchmark in values[name] else "–"
+            for name in names.values()
+        ]
+    if any(comparison.coverage.get(name, 0) < comparison.n_benchmarks for name in names.values()):
+        columns["Coverage"] = [
+            f"{comparison.coverage.get(name, 0)} of {comparison.n_benchmarks}" for name in names.values()
+        ]
+    badges = {
+        name: ", ".join(dict.fromkeys(r.marks for r in comparison.rows if r.retriever == name and r.marks))
+        for name in values
+    }
+    if any(badges.values()):
+        columns["Marks"] = [badges[name] or "–" for name in names.values()]
+    right = {
+        title: st.column_config.TextColumn(alignment="right")
+        for title in columns
+        if title not in ("Retriever", "Marks")
+    }
+    choice.focus_table(
+        columns,
+        list(names),
+        alt="NDCG@10 in percent of each retriever on each benchmark, with means over the shared benchmarks",
+        config=right | {"Coverage": st.column_config.TextColumn(help="Number of benchmarks with a result.")},
+    )
+    notes = ["NDCG@10 in percent.", marks(comparison)]
+    if any(badges.values()):
+        notes.append(
+            "Scores with a mark are never starred: they do not come from a complete training on other queries."
+        )
+    if averages:
+        notes.append("Means cover the benchmarks that all shown retrievers share; the header says how many.")
+    if any(row.seed_sd is not None for row in comparison.rows):
+        notes.append("± is the standard deviation over the averaged seeds.")
+    elif comparison.families:
+        notes.append(
+            f"{len(comparison.families)} of these runs differ from another only in seed; average them "
+            "under Test and seeds."
+        )
+    st.caption(" ".join(notes))
+    frame.remarks(result_tables.noise_notes(comparison), "casino")
+    frame.remarks(result_tables.remarks(workspace, comparison))
+    charts.show(
+        ndcg_bars(values, palette=palette, marks=stars, focus=chosen),
+        key="ndcg",
+        turn=choice.focus_turn(),
+        alt="NDCG@10 in percent. " + " ".join(f"{name}: {_listed(values[name])}." for name in values),
+        caption="Select rows above or bars here to highlight retrievers on the whole page." if len(names) > 2 else "",
+        on_pick=lambda points: choice.focus_toggle(names, points),
+    )
+
+
+def _value(row: ComparedRow) -> str:
+    """``41.20``, or ``41.20 ± 0.35`` where seeds were averaged."""
+    return f"{row.ndcg:.2f}" if row.seed_sd is None else f"{row.ndcg:.2f} ± {row.seed_sd:.2f}"
+
+
+def _group(group: str) -> str:
+    return {ALL: "Mean", OWN: "Mean of own benchmarks"}.get(group, f"Mean of {group}")
+
+
+def _listed(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.2f}" for name, value in values.items())
+
+
+def differences(comparison: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:
+    """Signed differences with interval, p and counts; a row or a point opens its queries below."""
+    rows = compared(comparison)
+    if not rows:
+        return
+    st.subheader(f"Difference from {md(cut(comparison.baseline, 80))}", anchor=False, help=frame.definition("interval"))
+    charts.show(
+        gains(
+            [
+                GainPoint(
+                    r.place, r.retriever, r.difference or 0.0, r.low, r.high, r.significant,
+                    r.evaluation_id,
+                )
+                for r in rows
+                if r.low is not None and r.high is not None
+            ],
+            palette=palette,
+            focus=chosen,
+        ),
+        key="gains",
+        alt="Differences in NDCG@10 points from the baseline with 95% intervals: "
+        + "; ".join(f"{r.retriever} on {r.place} {points(r.difference or 0.0)}{mark(r)}" for r in rows),
+        caption="NDCG@10 points with 95% intervals over queries; an interval that crosses zero is inconclusive. "
+                "Filled: significant; open: not significant.",
+        on_pick=_open_queries,
+    )  # fmt: skip
+    shown = [r for r in rows if not chosen or r.retriever in chosen] or rows
+    picked = tables.pick_row(
+        {
+            "Retriever": [r.retriever for r in shown],
+            "Benchmark": [r.place for r in shown],
+            "Difference": [points(r.difference or 0.0) + mark(r) for r in shown],
+            **({"Marks": [r.marks or "–" for r in shown]} if any(r.marks for r in shown) else {}),
+            "95% interval": [interval(r) for r in shown],
+            "p (t)": [_p(r.p_t) for r in shown],
+            "p (random.)": [_p(r.p_random) for r in shown],
+            "p (Holm)": [_p(r.p_holm) for r in shown],
+            "Effect": ["–" if r.effect is None else points(r.effect) for r in shown],
+            "Better": [r.wins for r in shown],
+            "Worse": [r.losses for r in shown],
+            "Same": [r.ties for r in shown],
+        },
+        alt="Differences from the baseline with interval, p value and counts of queries; choose one for its queries",
+        key="differences_table",
+        config={
+            "p (t)": st.column_config.TextColumn(width=62, help=f"Paired t-test. {frame.definition('p')}"),
+            "p (random.)": st.column_config.TextColumn(width=82, help=f"Paired randomisation. {frame.definition('p')}"),
+            "Effect": st.column_config.TextColumn(
+                width=56,
+                help="Cohen's d for pairs: the mean difference over the standard deviation of the differences. 0.2 is "
+                "called small, 0.5 medium, 0.8 large.",
+            ),
+            "p (Holm)": st.column_config.TextColumn(width=72, help=frame.definition("holm")),
+            "Better": st.column_config.NumberColumn(width=56, help="Queries on which it is better than the baseline."),
+            "Worse": st.column_config.NumberColumn(width=56),
+            "Same": st.column_config.NumberColumn(width=52),
+        },
+    )
+    if picked is not None and shown[picked].evaluation_id != st.session_state.get("differences_opened"):
+        st.session_state["differences_opened"] = shown[picked].evaluation_id
+        state.write("per_query", shown[picked].evaluation_id)
+        show_queries()
+    st.caption("Choose a row to see its queries below.")
+
+
+def _p(value: float | None) -> str:
+    return "–" if value is None else p_value(value)
+
+
+def _open_queries(clicked: Sequence[Mapping[str, object]]) -> None:
+    """A click on a difference: its queries are shown below."""
+    for point in clicked:
+        data = point.get("customdata")
+        if isinstance(data, (list, tuple)) and len(data) == 3 and data[2]:
+            state.write("per_query", str(data[2]))
+            show_queries()
+
+
+OUTCOME = "NDCG@10 (%)"
+
+
+def measured(workspace: Workspace, comparison: Comparison) -> dict[str, dict[str, float]]:
+    """The last value of each measure, by job, of the shown retrievers that were trained here."""
+    there = (key for key in names_of(comparison) if (workspace.jobs / key / "metrics.jsonl").exists())
+    return {key: values for key in there if (values := _latest(workspace, key))}
+
+
+def curves(
+    workspace: Workspace,
+    comparison: Comparison,
+    chosen: Sequence[str],
+    palette: Mapping[str, str],
+    measured: Mapping[str, Mapping[str, float]],
+) -> None:
+    """The training curves of all that were trained here, one upon the other."""
+    runs = {key: name for key, name in names_of(comparison).items() if key in measured}
+    measures = [measure for measure in LABELS if any(measure in values for values in measured.values())]
+    if not measures:
+        return
+    measure = choose_curve(measures, key="compare_curve")
+    lines = {
+        name: _points(workspace, key, measure)
+        for key, name in runs.items()
+        if measure in measured[key] and (not chosen or name in chosen or not set(chosen) & set(runs.values()))
+    }
+    charts.show(
+        curve(lines, measure, palette=palette),
+        key=f"curves_{measure}",
+        alt=f"{LABELS[measure]} over the training steps. Last values: "
+        + ", ".join(f"{name} {measured[key][measure]:.4g}" for key, name in runs.items() if name in lines),
+        caption="One line per training. Losses are comparable only with the same batch size and weighting."
+        if measure == "loss"
+        else "",
+    )
+
+
+def _latest(workspace: Workspace, job: str) -> dict[str, float]:
+    try:
+        return jobs.latest(workspace, job)
+    except CdpError:
+        return {}
+
+
+def _points(workspace: Workspace, job: str, measure: str) -> list[dict[str, float]]:
+    logged = jobs.curve(workspace, job, measure)
+    return [{"step": step, measure: value} for step, value in zip(logged.steps, logged.values, strict=True)]
+
+
+def settings(comparison: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:
+    """Only the settings in which the compared retrievers differ: as lines to the outcome, and as a table."""
+    trained = list(dict.fromkeys(name for values in comparison.settings.values() for name in values))
+    axes = _axes(comparison, trained)
+    if axes:
+        names = names_of(comparison)
+        charts.show(
+            parallel(axes, palette=palette, focus=[name for name in chosen if name in trained]),
+            key="parallel",
+            turn=choice.focus_turn(),
+            alt=f"One line per trained retriever over {', '.join(axes)}. The table below holds the same values.",
+            caption="Each line is a trained retriever; the last axis is its mean NDCG@10 over the benchmarks "
+            "that all shown retrievers share. Click a point to highlight its line.",
+            on_pick=lambda points: choice.focus_toggle(names, points),
+        )
+    tables.show(
+        {
+            "Setting": [label_of(key) for key in comparison.settings],
+            **{name: [_shown(values.get(name)) for values in comparison.settings.values()] for name in trained},
+        },
+        alt="Training settings in which the compared retrievers differ",
+    )
+
+
+def _axes(comparison: Comparison, trained: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+    """The settings as axes with their values by retriever, and what came of them last."""
+    outcome = means(comparison)[0].values
+    if len(trained) < 2 or not outcome:
+        return {}
+    axes = {label_of(key): {name: values.get(name) for name in trained} for key, values in comparison.settings.items()}
+    return {**axes, OUTCOME: {name: round(outcome[name], 2) for name in trained}}
+
+
+def _shown(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+SHOWN_CHARACTERS = 1200
+MOST_CASES = 200
+
+SOURCES = {AUTO: "Automatic (a shared field, else the ID)", ID_PREFIX: "ID without its trailing number"}
+SOURCES |= {name: f"Field “{name}”" for name in FIELDS}
+
+
+def _rank_one(workspace: Workspace, comparison: Comparison, row: ComparedRow) -> None:
+    """Wins and losses at P@1 with their passages, and where the gains sit by CW."""
+    with st.container(width=360):
+        source = state.choose(
+            "Source of a passage",
+            SOURCES,
+            "source",
+            help="Passages of one source belong to the same document, such as a book or an article. The wrong "
+            "passage of the right source is a smaller error than another document.",
+        )
+    try:
+        errors = result_errors.analyse(
+            workspace,
+            row.baseline_evaluation_id or "",
+            row.evaluation_id,
+            source=source or AUTO,
+            within=comparison,
+        )
+    except CdpError as error:
+        st.caption(md(str(error)))
+        return
+    _counts(errors)
+    _case(errors)
+    _gains(errors)
+    if errors.n_failed:
+        st.caption(f":material/warning: {count(errors.n_failed, 'query', 'queries')} could not be analysed.")
+        forms.failures(errors.failed, errors.n_failed, key="errors_failed")
+
+
+def _counts(errors: Errors) -> None:
+    groups = ((errors.other, errors.wins, errors.baseline), (errors.baseline, errors.losses, errors.other))
+    tables.show(
+        {
+            "Correct at rank 1": [f"only {right}" for right, _, _ in groups],
+            "Queries": [len(cases) for _, cases, _ in groups],
+            "Other retriever": [wrong for _, _, wrong in groups],
+            **{
+                kind[:1].upper() + kind[1:]: [errors.kinds(cases)[kind] for _, cases, _ in groups]
+                for kind in result_errors.KINDS
+            },
+        },
+        alt="Queries that only one of the two retrievers answers at rank 1, and what the other put first",
+    )
+    st.caption(
+        f"Of {errors.n_queries:,} queries, both are correct at rank 1 on {errors.both:,} and neither on "
+        f"{errors.neither:,}. {errors.rule} Same source: the right document, the wrong passage."
+    )
+
+
+def _case(errors: Errors) -> None:
+    """One query with the two passages side by side, content words underlined."""
+    cases = [(f"only {errors.other}", case) for case in errors.wins] + [
+        (f"only {errors.baseline}", case) for case in errors.losses
+    ]
+    if not cases:
+        return
+    titles = {case.query_id: f"{who}: {cut(case.query or case.query_id, 90)}" for who, case in cases[:MOST_CASES]}
+    picked = state.choose("Query", titles, "query", what="query")
+    case = next((case for _, case in cases if case.query_id == picked), cases[0][1])
+    won = case in errors.wins
+    st.html(f"<p>{underlined(case.query, case.words)}</p>")
+    left, right = st.columns(2, gap="medium")
+    right_of, wrong_of = (errors.other, errors.baseline) if won else (errors.baseline, errors.other)
+    _passage(left, f"Correct: ranked first by {right_of}", case.right, case.words)
+    _passage(right, f"Wrong ({case.kind}): ranked first by {wrong_of}", case.wrong, case.words)
+    st.caption("The query's content words are underlined.")
+
+
+def _passage(
+    column: st.delta_generator.DeltaGenerator, title: str, passage: Passage | None, words: Collection[str]
+) -> None:
+    with column.container(border=True):
+        st.markdown(f"**{md(title, 120)}**")
+        if passage is None:
+            st.caption("No result, or a document that is no longer in the benchmark.")
+            return
+        st.text(cut(f"{passage.id} · {passage.title}" if passage.title else passage.id, 120))
+        st.html(f"<p>{underlined(cut(passage.text, SHOWN_CHARACTERS), words)}</p>")
+
+
+def underlined(text: str, words: Collection[str]) -> str:
+    """HTML that shows ``text`` as it is, every character of it escaped, with the ``words`` in it underlined."""
+    pieces = result_errors.marked(text, words)
+    return "".join(f"<u>{escape(piece)}</u>" if marked else escape(piece) for piece, marked in pieces)
+
+
+def _gains(errors: Errors) -> None:
+    there = [bucket for bucket in errors.gains if bucket.mean is not None]
+    if not there:
+        return
+    summary = "; ".join(f"{b.name}: {points(b.mean or 0.0)} over {b.n} queries" for b in there)
+    charts.show(
+        gains_by_cw(errors.gains),
+        key="gains_by_cw",
+        alt=f"Mean difference in NDCG@10 points by the content words of the query. {summary}.",
+        caption="Mean difference by the number of content words in the query, with 95% intervals over those queries.",
+    )
+    tables.show(
+        {
+            "Content words": [b.name for b in there],
+            "Queries": [b.n for b in there],
+            "Difference": [points(b.mean or 0.0) for b in there],
+            "95% interval": [
+                f"{points(b.interval[0])} to {points(b.interval[1])}" if b.interval else "–" for b in there
+            ],
+        },
+        alt="Mean difference by content words, with its interval and the number of queries",
+    )
+
+
+def files(workspace: Workspace, comparison: Comparison, row: ComparedRow) -> None:
+    """The evaluation in the files of other tools."""
+    titles = {
+        "trec-run": "TREC run",
+        "trec-qrels": "TREC qrels",
+        "mteb": "MTEB-style JSON",
+        "mteb-predictions": "MTEB predictions",
+        "ir-measures": "ir_measures scores",
+    }
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for form in result_files.available(
+            workspace, evaluated.find(workspace, row.evaluation_id, comparison.evaluations)
+        ):
+            st.download_button(
+                titles[form],
+                partial(result_files.content, workspace, row.evaluation_id, form),
+                file_name=f"{row.evaluation_id}{result_files.SUFFIXES[form]}",
+                icon=":material/download:",
+                type="tertiary",
+                on_click="ignore",
+                key=f"file_{form}",
+            )
+
+
+SHOWN_QUERIES = 10
+QUERIES, FIRST, SETTINGS, TRAINING = "Per query", "Rank 1", "Different settings", "Training"
+VIEW = "compare_view"
+
+
+def behind(workspace: Workspace, comparison: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:
+    """The parts that there are, as tabs; what is not open is not worked out."""
+    rows = [row for row in compared(comparison) if row.baseline_evaluation_id]
+    trained = measured(workspace, comparison)
+    parts: dict[str, Callable[[], None]] = {}
+    if rows:
+        parts[QUERIES] = lambda: by_query(workspace, comparison, choose(rows))
+        parts[FIRST] = lambda: first_places(workspace, comparison, choose(rows))
+    if comparison.settings:
+        parts[SETTINGS] = lambda: settings(comparison, chosen, palette)
+    if trained:
+        parts[TRAINING] = lambda: curves(workspace, comparison, chosen, palette, trained)
+    if not parts:
+        return
+    if st.session_state.get(VIEW) not in parts:
+        named = rows and st.query_params.get("query")
+        st.session_state[VIEW] = FIRST if named else next(iter(parts))
+    tabs = st.tabs(list(parts), on_change="rerun", key=VIEW)
+    for tab, draw in zip(tabs, parts.values(), strict=True):
+        if tab.open:
+            with tab, frame.guarded():
+                draw()
+
+
+def choose(rows: Sequence[ComparedRow]) -> ComparedRow:
+    """One retriever on one benchmark; at first the one that the answer is about."""
+    first = largest(rows)
+    named = {row.evaluation_id: row for row in (first, *rows)}
+    picked = state.choose(
+        "Retriever and benchmark",
+        {key: f"{row.retriever} on {row.place}" for key, row in named.items()},
+        "per_query",
+        what="evaluation",
+    )
+    return named.get(picked or "", first)
+
+
+def show_queries() -> None:
+    """Before the tabs are drawn: a difference was chosen, so a part that is about it is opened."""
+    if st.session_state.get(VIEW) not in (None, QUERIES, FIRST):
+        st.session_state[VIEW] = QUERIES
+
+
+def by_query(workspace: Workspace, comparison: Comparison, row: ComparedRow) -> None:
+    """The queries that one retriever wins and loses most clearly, on one benchmark."""
+    queries = results.per_query(workspace, comparison, row)
+    lost = [q for q in queries if q.difference < 0][:SHOWN_QUERIES]
+    won = [q for q in reversed(queries) if q.difference > 0][:SHOWN_QUERIES]
+    left, right = st.columns(2, gap="medium")
+    for column, title, listed in ((left, "Largest gains", won), (right, "Largest losses", lost)):
+        with column:
+            st.markdown(f"**{title}**")
+            if not listed:
+                st.caption("None.")
+                continue
+            tables.show(
+                {
+                    "Difference": [points(q.difference) for q in listed],
+                    "Baseline → this": [f"{q.baseline:.0f} → {q.other:.0f}" for q in listed],
+                    "Query": [q.text or q.query_id for q in listed],
+                },
+                alt=f"{title}: queries with NDCG@10 under both retrievers",
+                config={
+                    "Difference": st.column_config.TextColumn(width=85),
+                    "Baseline → this": st.column_config.TextColumn(
+                        width=115, help="NDCG@10 of the baseline and of this retriever."
+                    ),
+                    "Query": st.column_config.TextColumn(width="large"),
+                },
+            )
+    st.caption(
+        f"NDCG@10 per query in percent. {count(row.wins or 0, 'query', 'queries')} better, {row.losses or 0} worse, "
+        f"{row.ties or 0} the same."
+    )
+    if not _averaged(row):
+        files(workspace, comparison, row)
+
+
+def first_places(workspace: Workspace, comparison: Comparison, row: ComparedRow) -> None:
+    """What each of the two put first."""
+    if _averaged(row):
+        st.caption("These runs are averaged over seeds. Show each run (Test and seeds) to see its rank-1 results.")
+    else:
+        _rank_one(workspace, comparison, row)
+
+
+def _averaged(row: ComparedRow) -> bool:
+    return "+" in row.evaluation_id or "+" in (row.baseline_evaluation_id or "")

@@ -1,1 +1,0 @@
-"""The Decide page, at the address of the Complexity page that it took the place of."""

@@ -1,0 +1,1 @@
+"""The Decide page: the answer, and the published rule."""

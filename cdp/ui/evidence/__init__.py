@@ -1,1 +1,0 @@
-"""The Evidence page: the published results."""

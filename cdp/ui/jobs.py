@@ -1,0 +1,560 @@
+"""Jobs as every page shows them, a job run again with changed settings, and the Jobs page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import streamlit as st
+
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
+from cdp.charts.results import LABELS, curve
+from cdp.services import commands, job_words, jobs
+from cdp.services.job_words import KINDS as KINDS
+from cdp.services.job_words import doing as doing
+from cdp.services.jobs import JobView
+from cdp.services.queries import synthesis
+from cdp.ui.shell import charts as drawn
+from cdp.ui.shell import forms, frame, state, tables
+from cdp.ui.shell.frame import guarded
+from cdp.ui.shell.tables import count, cut, duration, label_of, md, moment, size
+
+EVERY = "2s"
+"""How often a live view looks again; only while something runs."""
+
+LOG_BYTES = 20_000
+"""How much of the log's end is shown."""
+
+LOOKS: dict[str, tuple[str, str]] = {
+    "queued": ("hourglass_empty", "gray"),
+    "running": ("play_circle", "blue"),
+    "stalled": ("warning", "orange"),
+    "stopping": ("stop_circle", "orange"),
+    "stopped": ("stop_circle", "gray"),
+    "finished": ("check_circle", "green"),
+    "failed": ("error", "red"),
+    "lost": ("error", "red"),
+}
+"""Icon and colour of each state; its word always stands beside them."""
+
+
+def live(draw: Callable[..., None], active: bool, *args: Any) -> None:
+    """Call ``draw(*args)`` as a fragment that looks again every two seconds while ``active``, once otherwise."""
+    st.fragment(draw, run_every=EVERY if active else None)(*args)
+
+
+def in_order(views: Iterable[JobView]) -> list[JobView]:
+    """Jobs as they take their turn: those at work, then the waiting by their place, then the ended, newest first."""
+
+    def rank(view: JobView) -> tuple[int, int, int]:
+        waiting = str(view.state) == "queued"
+        return (0 if view.active and not waiting else 1 if waiting else 2, view.position or 0, -view.sequence)
+
+    return sorted(views, key=rank)
+
+
+def strip(workspace: Workspace) -> None:
+    """The jobs that run now. Nothing is drawn, and no timer runs, while there are none."""
+    with guarded():
+        running = jobs.list_active(workspace)
+        if running:
+            live(_strip, True, workspace, states(running))
+
+
+def states(views: Iterable[JobView]) -> dict[str, str]:
+    """What is compared to notice that a job began, moved on or ended."""
+    return {view.id: str(view.state) for view in views}
+
+
+def _strip(workspace: Workspace, drawn_states: dict[str, str]) -> None:
+    with guarded():
+        running = in_order(jobs.list_active(workspace))
+        if states(running) != drawn_states:
+            st.rerun()
+        at_work = [view for view in running if str(view.state) != "queued"]
+        waiting = len(running) - len(at_work)
+        st.caption(":material/progress_activity: " + _counted(len(at_work), waiting))
+        for view in (at_work or running)[:3]:
+            other = state.elsewhere(workspace, view.id)
+            whose = f" (project {md(other.name, 30)})" if other else ""
+            st.progress(view.fraction, text=f"{md(view.name, 44)}{whose}  \n:small[{md(doing(view))}]")
+        _watch(workspace, running[0], "Watch" if len(running) == 1 else "All jobs")
+
+
+def _watch(workspace: Workspace, view: JobView, label: str = "Watch") -> None:
+    """The link to a job, with its project where that is another one than that on screen."""
+    other = state.elsewhere(workspace, view.id)
+    if other is None:
+        frame.link("jobs", label, job=view.id)
+    else:
+        frame.link("jobs", label, job=view.id, project=other.id)
+
+
+def _counted(at_work: int, waiting: int) -> str:
+    parts = [f"{at_work} running" if at_work else "", f"{waiting} waiting" if waiting else ""]
+    return ", ".join(part for part in parts if part)
+
+
+def badge(state: str) -> str:
+    """The state as a badge in Markdown: icon, word, colour."""
+    icon, colour = LOOKS.get(state, ("help", "gray"))
+    return f":{colour}-badge[:material/{icon}: {state}]"
+
+
+def summary(view: JobView) -> None:
+    """State, what it means, progress with the time left, and what went wrong where something did."""
+    facts = [KINDS.get(view.kind, label_of(view.kind))]
+    if view.attempt > 1:
+        facts.append(f"attempt {view.attempt}")
+    if view.started:
+        facts.append(f"started {moment(view.started)}")
+    if view.active and view.seconds is not None:
+        facts.append(f"running for {duration(view.seconds)}")
+    facts += [name if name != "cpu" else "CPU" for name in view.devices]
+    facts += [where for where in [job_words.where(view)] if where]
+    st.markdown(f"{badge(str(view.state))} {md(' · '.join(facts))}")
+    st.markdown(md(job_words.sentence(view)))
+    if view.active:
+        st.progress(view.fraction, text=md(doing(view)))
+    if view.failure is not None:
+        failure(view)
+
+
+def failure(view: JobView) -> None:
+    """What went wrong, what to do, and the last lines of the log."""
+    message, hint, lines = job_words.failure(view)
+    st.error(md(hint), title=md(message), icon=":material/error:")
+    if lines:
+        st.caption("Last lines of the log")
+        st.code("\n".join(lines[-12:]), language=None, wrap_lines=True)
+
+
+def bill(known: synthesis.Bill | None) -> None:
+    """What writing queries has cost so far, and what of it may have been paid for nothing."""
+    if known is not None:
+        st.caption(md(known.told))
+        if known.unanswered:
+            st.caption(f":material/warning: {md(known.unanswered)}")
+
+
+def figures(workspace: Workspace, view: JobView) -> None:
+    """The newest value of each live measure: of a training its loss and what goes with it, of others their memory."""
+    if str(view.state) == "queued":
+        return
+    readings = job_words.figures(jobs.latest(workspace, view.id))
+    if view.active:
+        there = {name for name, _ in readings}
+        rate = job_words.rate(view)
+        if rate and "pairs per second" not in there:
+            value, _, unit = rate.partition(" ")
+            readings.append((unit, value))
+        readings += [(name, value) for name, value in job_words.memory(view) if name not in there]
+    if readings:
+        with st.grid(len(readings), min_column_width=120):
+            for name, value in readings:
+                st.metric(name[:1].upper() + name[1:], value)
+
+
+def curves(workspace: Workspace, view: JobView) -> None:
+    """The live charts: the loss, and what else the worker wrote down."""
+    written = jobs.latest(workspace, view.id)
+    measures = [name for name in LABELS if name in written]
+    if not measures:
+        if view.kind == "training" and str(view.state) == "running":
+            st.caption("The loss curve appears after the first steps.")
+        return
+    chosen = choose_curve(measures, key=f"curve_{view.id}")
+    logged = jobs.curve(workspace, view.id, chosen)
+    lines = [{"step": step, chosen: value} for step, value in zip(logged.steps, logged.values, strict=True)]
+    thinned = ""
+    if logged.n > len(logged.steps):
+        thinned = f"{logged.n:,} points, reduced to the lowest and highest of each interval."
+    # A study writes down the score of each of its trainings.
+    x, y = ("training", "NDCG@10 (%)") if view.kind == "study" else ("step", LABELS[chosen])
+    drawn.show(
+        curve({cut(view.name, 60): lines}, chosen, x=x, y=y),
+        key=f"curve-{chosen}",
+        alt=f"{y} over the {x}s; the last value is {written[chosen]:.4g}.",
+        caption=thinned,
+    )
+
+
+def choose_curve(measures: Sequence[str], *, key: str) -> str:
+    """Which of a training's curves is drawn; nothing is asked where there is one."""
+    titles = {name: LABELS[name] for name in measures}
+    return measures[0] if len(measures) == 1 else str(forms.segments("Curve", titles, key=key, hidden=True))
+
+
+def log(workspace: Workspace, view: JobView, *, follow: bool = False) -> None:
+    """The end of the log; ``follow`` keeps its newest line in sight."""
+    text = jobs.log(workspace, view.id, tail_bytes=LOG_BYTES).rstrip()
+    if not text:
+        st.caption("The log is empty so far.")
+        return
+    with st.container(height=340, autoscroll=follow):
+        st.code(text, language=None, wrap_lines=True)
+
+
+def running_list(workspace: Workspace, drawn_states: dict[str, str]) -> None:
+    """The running jobs, each with its progress and a link, and the waiting ones by name. For ``live``."""
+    with guarded():
+        running = in_order(jobs.list_active(workspace))
+        if states(running) != drawn_states:
+            st.rerun()
+        waiting = [view for view in running if str(view.state) == "queued"]
+        with st.container(border=True):
+            for view in running:
+                if view in waiting:
+                    continue
+                with st.container(horizontal=True, vertical_alignment="center"):
+                    other = state.elsewhere(workspace, view.id)
+                    whose = f" (project {md(other.name, 60)})" if other else ""
+                    text = f"**{md(view.name, 90)}**{whose}  \n{md(doing(view))}"
+                    st.progress(view.fraction, text=text, width="stretch")
+                    _watch(workspace, view)
+            if waiting:
+                names = "  \n".join(f"{i}. {md(view.name, 90)}" for i, view in enumerate(waiting[:5], 1))
+                more = f"  \nand {len(waiting) - 5} more" if len(waiting) > 5 else ""
+                st.caption(f"Waiting in the queue:  \n{names}{more}")
+
+
+LABEL = "Run again with changes"
+
+PAGES: dict[str, tuple[str, dict[str, str]]] = {
+    "synthesis": ("queries", {"corpus": "corpus"}),
+    "metrics": ("quality_diversity", {"sets": "query_set", "human": "human"}),
+    "training": ("launch", {"query_set": "query_set", "retriever": "retriever"}),
+    "study": ("study", {}),
+}
+"""Where each kind of job is set up, and which settings the link carries as selections (parameter → setting)."""
+
+
+HERE = {
+    "evaluation": "Start the evaluation",
+    "round-trip": "Measure the ranks",
+    "filter": "Make the filtered set",
+    "index": "Index the documents",
+}
+"""What starts a job of a kind whose settings are asked for in a dialog."""
+
+
+def clone_button(workspace: Workspace, view: JobView) -> None:
+    """What opens the form with this job's settings: on the page of its kind, or here for kinds that have none."""
+    if view.kind in PAGES:
+        page, carried = PAGES[view.kind]
+        carried_values = {param: str(view.config.get(field) or "") for param, field in carried.items()}
+        params: dict[str, str | list[str]] = {param: value for param, value in carried_values.items() if value}
+        frame.link(page, LABEL, icon=":material/content_copy:", clone=view.id, **params)
+    elif view.kind in HERE and st.button(LABEL, icon=":material/content_copy:", key=f"clone_{view.id}"):
+        _again(workspace, view)
+
+
+def prefilled(workspace: Workspace, kind: str) -> tuple[dict[str, Any], str]:
+    """The settings with which a form for this kind of job begins, and what to add to its widgets' keys.
+
+    ({}, "") unless the page was opened with the settings of a job; where it was, that is said.
+    """
+    job_id = st.query_params.get("clone", "")
+    if not job_id:
+        return {}, ""
+    try:
+        view = jobs.show(workspace, job_id, with_size=False)
+        values, left_out = jobs.prefill(workspace, view.id)
+    except CdpError as error:
+        frame.show_error(error)
+        return {}, ""
+    if view.kind != kind:
+        return {}, ""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f":material/content_copy: Filled in with the settings of **{md(view.name, 80)}**.", width="content")
+        if st.button("Clear settings", key="clone_leave", type="tertiary"):
+            del st.query_params["clone"]
+            st.rerun()
+    _remark(left_out)
+    return {**values, "name": ""}, f"_{view.id}"
+
+
+def clone_asked() -> bool:
+    """Whether the page was opened with the settings of a job."""
+    return bool(st.query_params.get("clone"))
+
+
+@st.dialog("Run again with changes", width="large")
+def _again(workspace: Workspace, view: JobView) -> None:
+    with frame.guarded():
+        first_values, left_out = jobs.prefill(workspace, view.id)
+        values = forms.fields(jobs.CONFIGS[view.kind], key=f"again_{view.id}", values=first_values)
+        _remark(left_out)
+        if forms.button(HERE[view.kind], type="primary", key="again_start"):
+            # What was not changed was not named by this person: the check of stored settings applies to it.
+            changes = {name: value for name, value in values.items() if value != first_values.get(name)}
+            job_id = jobs.start(workspace, view.id, {"name": "", **changes} if "name" in values else changes)
+            frame.go("jobs", job=job_id)
+
+
+def _remark(left_out: dict[str, list[str]]) -> None:
+    if left_out:
+        listed = ", ".join(f"{md(name)} ({md(', '.join(values), 200)})" for name, values in left_out.items())
+        st.caption(f"Not filled in, because it leads out of the workspace: {listed}. Enter it again if you know it.")
+
+
+RESUMABLE = ("stopped", "failed", "lost")
+LISTED = 500
+"""How many jobs the list to choose from holds; the table below it holds all."""
+
+
+def choose(all_jobs: Sequence[JobView]) -> JobView:
+    """The job to open: the address's, the one chosen before, else one that runs, else the newest."""
+    ordered = in_order(all_jobs)
+    names = {v.id: f"{v.name} ({KINDS.get(v.kind, v.kind).lower()}, {moment(v.created)})" for v in ordered}
+    wanted = (st.query_params.get("job"), state.kept("job"))
+    offered = {key: name for i, (key, name) in enumerate(names.items()) if i < LISTED or key in wanted}
+    picked = state.choose("Job", offered, "job", what="job")
+    return next(v for v in all_jobs if v.id == picked)
+
+
+def one(workspace: Workspace, job: JobView) -> None:
+    """The chosen job; it looks again every two seconds while the job is active, without the rest of the page."""
+    with st.container(border=True):
+        live(_live, job.active, workspace, job.id, job.active)
+    _failed(workspace, job)
+    _log(workspace, job)
+    _attempts(job)
+    _settings(job)
+
+
+def _live(workspace: Workspace, job_id: str, was_active: bool) -> None:
+    with frame.guarded():
+        view = jobs.show(workspace, job_id, with_size=False)
+        if view.active != was_active:
+            st.rerun()  # it began or ended: the timer, the log and the table change with it
+        st.markdown(f"#### {md(view.name, 120)}")
+        summary(view)
+        _actions(workspace, view)
+        if view.kind == "synthesis":
+            bill(synthesis.bill_of_job(workspace, view.id))
+        figures(workspace, view)
+        curves(workspace, view)
+
+
+def _actions(workspace: Workspace, view: JobView) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if view.active and str(view.state) != "stopping":
+            with st.popover("Stop", icon=":material/stop_circle:", key=f"stop_open_{view.id}"):
+                st.markdown("Stop this job? Its progress and model are saved, and you can resume it later.")
+                if forms.button("Stop the job", key=f"stop_{view.id}", type="primary"):
+                    jobs.stop(workspace, view.id)
+                    st.rerun()
+        if str(view.state) in RESUMABLE:
+            _resume(workspace, view)
+        _where_next(workspace, view)
+        clone_button(workspace, view)
+        if not view.active:
+            _delete(workspace, view)
+
+
+def _resume(workspace: Workspace, view: JobView) -> None:
+    """Go on from the last checkpoint; asks for keys, which are never stored, and for places outside the workspace."""
+    missing = jobs.missing_secrets(workspace, view.id)
+    with frame.guarded():
+        outside = jobs.outside(workspace, view.id)
+        if not missing and not outside:
+            if forms.button(
+                "Resume", icon=":material/resume:", key=f"resume_{view.id}", help="Continue from the last checkpoint."
+            ):
+                jobs.resume(workspace, view.id)
+                st.rerun()
+            return
+        with st.popover("Resume", icon=":material/resume:", key=f"resume_open_{view.id}"):
+            if outside:
+                listed = ", ".join(f"**{md(name, 200)}**" for name in outside)
+                st.markdown(
+                    f"This job's settings name places outside the workspace: {listed}. Resume it only if you know them."
+                )
+            if missing:
+                st.markdown("This job needs its API key again, because keys are never stored.")
+            typed = {
+                name: st.text_input(
+                    "API key" if name == "CDP_API_KEY" else name, type="password", key=f"secret_{name}_{view.id}"
+                )
+                for name in missing
+            }
+            pressed = forms.button(
+                "Resume the job", key=f"resume_{view.id}", type="primary", disabled=not all(typed.values())
+            )
+            if pressed:
+                secrets = {name: value for name, value in typed.items() if value}
+                jobs.resume(workspace, view.id, env_secrets=secrets, allow=outside)
+                st.rerun()
+
+
+def _delete(workspace: Workspace, view: JobView) -> None:
+    """Delete after a look at what goes with it, and how large it is."""
+    with st.popover("Delete", icon=":material/delete:", type="tertiary", key=f"delete_open_{view.id}"):
+        parts = jobs.sizes(workspace, view.id)
+        total = parts.pop("total")
+        st.markdown(f"Delete this job and everything it created ({size(total)})?")
+        if parts:
+            st.caption(" · ".join(f"{name} {size(n)}" for name, n in parts.items()))
+        if view.kind == "synthesis":
+            st.caption("The query set that it wrote is kept.")
+        if forms.button("Delete the job", key=f"delete_{view.id}"):
+            jobs.delete(workspace, view.id)
+            state.keep("job", None)
+            st.query_params.clear()
+            st.rerun()
+
+
+def _where_next(workspace: Workspace, view: JobView) -> None:
+    """The button from what a job made to where it is looked at: of all that can be done with the job, the first."""
+    if str(view.state) != "finished":
+        return
+    key = f"next_{view.id}"
+    if view.kind == "training":
+        frame.page_button("compare", "Compare results", key, icon="leaderboard")
+        frame.link("launch", "Evaluate this retriever", icon=":material/speed:", start="evaluation", judged=view.id)
+    elif view.kind == "evaluation":
+        frame.page_button("compare", "See the result", key, icon="leaderboard")
+    elif view.kind == "synthesis":
+        query_set_id = jobs.written_set(view)
+        frame.page_button(
+            "quality_diversity", "Measure the queries", key, icon="scatter_plot", params={"sets": [query_set_id]}
+        )
+        frame.link("launch", "Train on these queries", query_set=query_set_id)
+    elif view.kind in ("measures", "metrics"):
+        sets = [str(view.config.get("query_set", ""))]
+        frame.page_button("quality_diversity", "See the measures", key, icon="scatter_plot", params={"sets": sets})
+    elif view.kind in ("round-trip", "filter"):
+        made = str(jobs.outcome(workspace, view.id).get("query_set") or view.config.get("query_set", ""))
+        label = "Review the filtered set" if view.kind == "filter" else "See the ranks"
+        frame.page_button("review", label, key, icon="rate_review", params={"query_set": made})
+        if view.kind == "filter":
+            frame.link("launch", "Train on the filtered set", query_set=made)
+    elif view.kind == "study" and view.config.get("corpus"):
+        about = {
+            "corpus": str(view.config["corpus"]),
+            "target_benchmark": str(view.config["benchmarks"]).partition(",")[0].partition(":")[0],
+        }
+        frame.page_button("complexity", "See what it decides", key, icon="balance", params=about)
+        frame.link("study", "Read the findings", study=view.id)
+    elif view.kind == "study":
+        frame.page_button("study", "Read the findings", key, icon="science", params={"study": view.id})
+
+
+def _failed(workspace: Workspace, job: JobView) -> None:
+    """The documents, pairs or queries that failed while the job went on. The file is read when it is opened."""
+    if not job.n_failures:
+        return
+    title = f"{count(job.n_failures, 'item')} failed"
+    folded = st.expander(title, icon=":material/warning:", on_change="rerun", key=f"failed_{job.id}")
+    if folded.open:
+        with folded, frame.guarded():
+            failures = jobs.failed(workspace, job.id)
+            forms.failures(failures.summary.first, failures.summary.n, key=f"failures_{job.id}")
+            st.caption("All other items were processed. The full list, with texts and tracebacks, is in:")
+            st.code("\n".join(map(str, failures.files)), language=None, wrap_lines=True)
+
+
+def _log(workspace: Workspace, job: JobView) -> None:
+    folded = st.expander("Log", icon=":material/receipt_long:", on_change="rerun", key=f"log_{job.id}")
+    if folded.open:
+        with folded:
+            follow = job.active and st.toggle(
+                "Follow", value=True, key=f"log_follow_{job.id}", help="Show new lines as they are written."
+            )
+            live(_log_body, follow, workspace, job.id, follow)
+
+
+def _log_body(workspace: Workspace, job_id: str, follow: bool) -> None:
+    with frame.guarded():
+        log(workspace, jobs.show(workspace, job_id, with_size=False), follow=follow)
+
+
+def _attempts(job: JobView) -> None:
+    """How the earlier attempts of a job that was resumed ended."""
+    if not job.history:
+        return
+    with st.expander(f"Earlier attempts ({len(job.history)})", icon=":material/history:", key=f"attempts_{job.id}"):
+        tables.show(
+            {
+                "Attempt": [row.get("attempt") for row in job.history],
+                "Result": [row.get("outcome") or "interrupted" for row in job.history],
+                "Started": [moment(row.get("started")) for row in job.history],
+                "Duration": [duration(row.get("seconds")) for row in job.history],
+                "Error": [row.get("failure") or "" for row in job.history],
+            },
+            alt="The earlier attempts of this job and how each ended",
+        )
+
+
+def _settings(job: JobView) -> None:
+    with st.expander("Settings", icon=":material/tune:", key=f"settings_{job.id}"):
+        rows = {k: v for k, v in job.config.items() if v not in (None, "")}
+        tables.show(
+            {"Setting": [label_of(k) for k in rows], "Value": [str(v) for v in rows.values()]},
+            alt="The settings of this job",
+        )
+        st.caption("Settings that are not listed are empty or use the retriever's own values.")
+    lines = [commands.line("jobs", "show", job.id), commands.line("jobs", "logs", job.id, "-f")]
+    if job.active:
+        lines += [commands.line("jobs", "wait", job.id), commands.line("jobs", "stop", job.id)]
+    else:
+        resume = [commands.line("jobs", "resume", job.id, "--wait")] if str(job.state) in RESUMABLE else []
+        lines += [*resume, commands.line("jobs", "clone", job.id, "--set", "FIELD=VALUE")]
+        if job.kind == "training" and str(job.state) == "finished":
+            lines += [
+                commands.line("models", "push", job.id, "OWNER/NAME", "--dry-run"),
+                commands.line("models", "export", job.id, "FOLDER"),
+            ]
+        lines.append(commands.line("jobs", "delete", job.id))
+    forms.command(*lines)
+
+
+def listing(all_jobs: Sequence[JobView]) -> None:
+    """All jobs, filtered by kind and state; choosing one opens it."""
+    st.subheader("All jobs", anchor=False)
+    kinds = list(dict.fromkeys(v.kind for v in all_jobs))
+    states = list(dict.fromkeys(str(v.state) for v in all_jobs))
+    with st.container(horizontal=True):
+        kind = st.pills(
+            "Kind",
+            kinds,
+            format_func=lambda k: KINDS.get(k, label_of(k)),
+            selection_mode="multi",
+            key="jobs_kinds",
+            persist_state="session",
+        )
+        wanted = st.pills("State", states, selection_mode="multi", key="jobs_states", persist_state="session")
+    shown = [v for v in all_jobs if (not kind or v.kind in kind) and (not wanted or str(v.state) in wanted)]
+    columns: dict[str, Sequence[Any]] = {
+        "State": [str(v.state) for v in shown],
+        "Queue position": [v.position for v in shown],
+        "Job": [v.name for v in shown],
+        "Kind": [KINDS.get(v.kind, label_of(v.kind)) for v in shown],
+        "Progress": [None if str(v.state) == "finished" else v.fraction for v in shown],
+        "Duration": [duration(v.seconds) for v in shown],
+        "Created": [moment(v.created) for v in shown],
+        "Failed items": [v.n_failures or None for v in shown],
+        "Error": [(v.failure or {}).get("message", "") for v in shown],
+    }
+    row = tables.pick_row(
+        {
+            name: cells
+            for name, cells in columns.items()
+            if name in ("State", "Job") or any(cell not in ("", None) for cell in cells)
+        },
+        alt="All jobs; choose one to open it",
+        key="jobs_table",
+        config={
+            "Progress": st.column_config.ProgressColumn(min_value=0, max_value=1, format="percent"),
+            "Queue position": st.column_config.NumberColumn(
+                width="small", help="Position in the queue while the job waits."
+            ),
+        },
+    )
+    if row is not None and shown[row].id != st.session_state.get("jobs_opened"):
+        st.session_state["jobs_opened"] = shown[row].id
+        state.keep("job", shown[row].id)
+        st.query_params["job"] = shown[row].id
+        st.rerun()

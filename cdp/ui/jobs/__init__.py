@@ -1,1 +1,0 @@
-"""The Jobs page, and jobs as other pages show them."""

@@ -1,0 +1,445 @@
+"""The query workbench: documents beside their queries, decisions about single queries, filters before training."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import streamlit as st
+from numpy.typing import NDArray
+
+from cdp.base.config import FilterConfig
+from cdp.base.workspace import Workspace
+from cdp.query_sets.nonsense import REASONS
+from cdp.services import commands, jobs, queries, review
+from cdp.services.queries import Passage, QuerySet
+from cdp.services.review import FORMATS, QueryChoice, QueryTable, ReviewedDocument, ReviewedQuery, Usability
+from cdp.ui import jobs as job_views
+from cdp.ui.shell import forms, frame, state, tables
+from cdp.ui.shell.tables import count, md, moment
+
+
+def summary(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> None:
+    """The sentence, the reasons, and where the set is from."""
+    usability = review.usability(workspace, query_set, table)
+    st.markdown(f"#### {share(usability)} of {count(usability.n, 'query', 'queries')} are usable")
+    reasons(usability)
+    _made_from(workspace, query_set)
+    with st.container(horizontal=True):
+        frame.link("quality_diversity", "Measure this set", sets=[query_set.id])
+        frame.link("launch", "Train on this set", query_set=query_set.id)
+
+
+def share(usability: Usability) -> str:
+    """``97.4%``; never 100% where some are not usable."""
+    if usability.usable == usability.n:
+        return "100%"
+    return f"{min(0.999, usability.share):.1%}"
+
+
+def reasons(usability: Usability) -> None:
+    """What makes the others unusable, the most frequent reason first, and what was looked at."""
+    listed = sorted(usability.reasons.items(), key=lambda item: -item[1])
+    parts = [f"{reason}: {n:,}" for reason, n in listed]
+    parts.append(f"round-trip rank by {found_by(*usability.by)}" if usability.by else "round-trip rank not measured")
+    st.caption(md(" · ".join(parts)), help=frame.definition("usable"))
+
+
+def found_by(*names: str) -> str:
+    """Who looked for the documents: ``BM25 and minilm``."""
+    return " and ".join("BM25" if name == "bm25" else name for name in names)
+
+
+def _made_from(workspace: Workspace, query_set: QuerySet) -> None:
+    """The set that this one was made from, with what was left out or rewritten."""
+    parent = str(query_set.parameters.get("made_from") or "")
+    if not parent:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f":material/account_tree: {md(review.origin(query_set))}", width="content")
+        frame.link("review", "Open that set", query_set=parent)
+
+
+SELECTED, EDITED = "review_selected", "review_edited"
+LONGEST_SHOWN = 20_000
+"""Characters of a document that are drawn."""
+
+HEIGHT = 560
+VERDICTS = (
+    ("accept", "Accept", ":material/check:", "A", "green", "accepted"),
+    ("edit", "Edit", ":material/edit:", "E", "blue", "edited"),
+    ("reject", "Reject", ":material/close:", "X", "red", "rejected"),
+)
+HOW = {
+    "recorded": "Highlighted: the passage that the generator recorded for the selected query.",
+    "verbatim": "Highlighted: the selected query stands in the document word for word.",
+    "overlap": "Highlighted: the sentence that shares most content words with the selected query. The generator "
+    "recorded no passage.",
+}
+
+
+def begin() -> None:
+    """Another document: no query of it is selected yet."""
+    st.session_state.pop(SELECTED, None)
+    st.session_state.pop(EDITED, None)
+
+
+def draw(workspace: Workspace, query_set: QuerySet, shown: ReviewedDocument, mask: NDArray[np.bool_]) -> None:
+    """The document left, its queries right. Queries that the filter does not mean are shown quietly, to compare."""
+    ids = [query.id for query in shown.queries]
+    selected = st.session_state.get(SELECTED)
+    if selected not in ids:
+        open_queries = [q.id for q in shown.queries if not q.decision and mask[q.row]]
+        selected = next(iter(open_queries or ids), "")
+    current = next((query for query in shown.queries if query.id == selected), None)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _document(shown, current.passage if current else None)
+    with right:
+        _keys(ids, selected)
+        for query in shown.queries:
+            _card(workspace, query_set, query, selected=query.id == selected, meant=bool(mask[query.row]))
+
+
+def _document(shown: ReviewedDocument, passage: Passage | None) -> None:
+    if shown.document is None:
+        st.info(f"The corpus has no document {md(shown.id, 80)} any more.", icon=":material/info:")
+        return
+    text = shown.document.text
+    st.markdown(f"**{md(shown.document.title or shown.id, 160)}**")
+    with st.container(height=HEIGHT if len(text) > 2500 else "content", border=True):
+        st.markdown(highlighted(text[:LONGEST_SHOWN], passage))
+        if len(text) > LONGEST_SHOWN:
+            st.caption(f"The other {len(text) - LONGEST_SHOWN:,} characters are not shown.")
+    st.caption(HOW[passage.how] if passage else "No sentence shares a content word with the selected query.")
+
+
+def highlighted(text: str, passage: Passage | None) -> str:
+    """A document as Markdown in which every character shows as it is, with one passage on a coloured ground."""
+    if passage is None or passage.start >= len(text):
+        parts = [(text, False)]
+    else:
+        start, end = passage.start, min(passage.end, len(text))
+        parts = [(text[:start], False), (text[start:end], True), (text[end:], False)]
+    paragraphs: list[list[str]] = [[]]
+    for part, marked in parts:
+        for at, line in enumerate(part.split("\n")):
+            if at:
+                paragraphs.append([])
+            if shown := md(line):
+                paragraphs[-1].append(f":yellow-background[{shown}]" if marked else shown)
+    return "\n\n".join(" ".join(pieces) for pieces in paragraphs if pieces)
+
+
+def _keys(ids: list[str], selected: str) -> None:
+    """The keys that move between queries; one line that names all keys."""
+    at = ids.index(selected) if selected in ids else 0
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for label, key, shortcut, to in (("Up", "go_up", "K", at - 1), ("Down", "go_down", "J", at + 1)):
+            inside = 0 <= to < len(ids)
+            st.button(
+                label, key=key, shortcut=shortcut, type="tertiary", disabled=not inside, on_click=_select,
+                args=(ids[to] if inside else selected,),
+            )  # fmt: skip
+        st.caption(f"Query {at + 1} of {len(ids)}", width="content")
+
+
+def _select(query_id: str) -> None:
+    st.session_state[SELECTED] = query_id
+    st.session_state.pop(EDITED, None)
+
+
+def _card(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery, *, selected: bool, meant: bool) -> None:
+    with st.container(border=True, key=f"card_{'selected' if selected else 'other'}_{query.id}"):
+        marker = ":material/arrow_right: " if selected else ""
+        text = md(query.text) or "*(empty)*"
+        st.markdown(f"{marker}**{text}**" if selected else text if meant else f":gray[{text}]")
+        if query.text != query.original:
+            st.caption(f"Written as: {md(query.original)}")
+        _facts(query)
+        if selected and st.session_state.get(EDITED) == query.id:
+            _edit(workspace, query_set, query)
+            return
+        with st.container(horizontal=True):
+            for verdict, label, icon, key, _, _ in VERDICTS:
+                forms.button(
+                    label, icon=icon, key=f"{verdict}_{query.id}", shortcut=key if selected else None,
+                    type="primary" if query.decision == verdict else "secondary",
+                    on_click=_press, args=(workspace, query_set, query, verdict),
+                )  # fmt: skip
+            if not selected:
+                st.button("Select", key=f"select_{query.id}", type="tertiary", on_click=_select, args=(query.id,))
+
+
+UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+"""Scripts without spaces between words, where what stands between spaces is no word."""
+
+
+def _length(query: ReviewedQuery) -> str:
+    if UNSPACED.search(query.text):
+        return count(len(query.text), "character")
+    return count(query.words, "word")
+
+
+def _facts(query: ReviewedQuery) -> None:
+    """CW, format, ranks, and what is wrong with it."""
+    ranks = [
+        f"{found_by(by)} rank {rank}" if rank else f"not found by {found_by(by)}" for by, rank in query.ranks.items()
+    ]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(md(" · ".join([f"CW {query.cw}", _length(query), query.format, *ranks])), width="content")
+        for verdict, _, icon, _, colour, word in VERDICTS:
+            if query.decision == verdict:
+                st.badge(word, icon=icon, color=colour)
+        if query.duplicate:
+            st.badge("duplicate", icon=":material/content_copy:", color="orange")
+        for reason in query.reasons:
+            st.badge(REASONS[reason], icon=":material/warning:", color="orange")
+
+
+def _press(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery, verdict: str) -> None:
+    """A decision, or the second press that takes it back; the next query is selected. An edit opens the field first."""
+    if verdict == "edit":
+        st.session_state[SELECTED] = st.session_state[EDITED] = query.id
+        return
+    with frame.guarded():
+        review.decide(workspace, query_set.id, [query.id], "clear" if query.decision == verdict else verdict)
+        st.session_state.pop(SELECTED, None)
+
+
+def _edit(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery) -> None:
+    st.text_area("The query", value=query.text, key=f"text_{query.id}", height=80, max_chars=2000)
+    with st.container(horizontal=True):
+        forms.button(
+            "Save", key=f"save_{query.id}", type="primary", icon=":material/save:", on_click=_save,
+            args=(workspace, query_set, query),
+        )  # fmt: skip
+        st.button("Cancel", key=f"cancel_{query.id}", on_click=_select, args=(query.id,))
+
+
+def _save(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery) -> None:
+    with frame.guarded():
+        text = str(st.session_state.get(f"text_{query.id}", ""))
+        review.decide(workspace, query_set.id, [query.id], "edit", text=text)
+        begin()
+
+
+DOCUMENT = "document"
+DECIDED = {"": "all", "undecided": "undecided", "accept": "accepted", "edit": "edited", "reject": "rejected"}
+NUMBERS = ("rank_above", "cw_from", "cw_to", "words_from", "words_to")
+LABELS = {
+    "rank_above": "Round-trip rank above",
+    "cw_from": "CW from",
+    "cw_to": "CW to",
+    "words_from": "Words from",
+    "words_to": "Words to",
+}
+
+
+def workbench(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> None:
+    """The fragment, and below it what the decisions leave."""
+    _workbench(workspace, query_set, table)
+
+
+@st.fragment
+def _workbench(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> None:
+    with frame.guarded():
+        choice = _choice(workspace, query_set)
+        mask = review.chosen(workspace, query_set, table, choice)
+        documents = np.unique(table.document[mask])
+        _bulk(workspace, query_set, choice, int(mask.sum()), len(documents))
+        index = _current(query_set, table, documents.tolist())
+        if index is not None:
+            draw(workspace, query_set, review.document(workspace, query_set, table, index), mask)
+        _result(workspace, query_set, len(table))
+
+
+def _choice(workspace: Workspace, query_set: QuerySet) -> QueryChoice:
+    """Which queries are looked at."""
+    values: dict[str, object] = {}
+    key = f"review_{query_set.id}"
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        values["decision"] = forms.segments("Show", DECIDED, key=f"{key}_decision")
+    with st.expander("Filter", icon=":material/filter_alt:", key=f"{key}_filter"):
+        with st.container(horizontal=True):
+            for name, label in (("duplicate", "Duplicates"), ("flagged", "No query (refusal, prompt, JSON …)")):
+                values[name] = st.toggle(label, key=f"{key}_{name}", persist_state="session")
+        picked = st.pills("Format", list(FORMATS), selection_mode="multi", key=f"{key}_formats")
+        values["formats"] = ",".join(picked)
+        with st.grid(5, min_column_width=120):
+            for name in NUMBERS:
+                values[name] = forms.widget(QueryChoice, name, key=key, label=LABELS[name])
+        ranked = list(queries.round_trips(workspace, query_set))
+        if values["rank_above"] is not None and len(ranked) > 1:
+            values["by"] = forms.segments("Round-trip rank by", ranked, key=f"{key}_by")
+        elif ranked:
+            values["by"] = ranked[0]
+    return QueryChoice.from_dict(values)
+
+
+def _bulk(workspace: Workspace, query_set: QuerySet, choice: QueryChoice, n: int, n_documents: int) -> None:
+    """How many queries are meant, and one decision about all of them."""
+    if not choice.text:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{count(n, 'query', 'queries')}** of {count(n_documents, 'document')} match.", width="content")
+        if not n:
+            return
+        with st.popover(f"Decide about all {n:,}", icon=":material/done_all:", type="tertiary"):
+            st.caption(
+                "Decisions are kept beside the set and can be taken back; the queries stay as they were written."
+            )
+            for verdict, label in (("reject", "Reject"), ("accept", "Accept"), ("clear", "Take decisions back")):
+                forms.button(
+                    f"{label}: {n:,}", key=f"bulk_{verdict}", on_click=_decide_all,
+                    args=(workspace, query_set, choice, verdict),
+                )  # fmt: skip
+    given = {name: value for name, value in choice.to_dict().items() if value not in (None, "", False)}
+    forms.command(commands.line("queries", "review", query_set.id, "reject", **given))
+
+
+def _decide_all(workspace: Workspace, query_set: QuerySet, choice: QueryChoice, verdict: str) -> None:
+    with frame.guarded():
+        review.decide_all(workspace, query_set.id, choice, verdict)
+        begin()
+
+
+def _current(query_set: QuerySet, table: QueryTable, documents: list[int]) -> int | None:
+    """Which document is looked at: the one that the address names, else the first with a query that is meant."""
+    if not documents:
+        st.info("No query matches. Change the filter to see others.", icon=":material/filter_alt_off:")
+        return None
+    linked = st.query_params.get(DOCUMENT)
+    current = _index(table, linked or state.kept(DOCUMENT) or "")
+    if linked and current is None:
+        st.caption(f":material/info: The document {md(linked, 80)} of the link has no queries in this set.")
+    if current not in documents:
+        # The next one that is meant: after a decision the document may not be among them any more.
+        at = int(np.searchsorted(documents, -1 if current is None else current)) % len(documents)
+        current = documents[at]
+    at = documents.index(current)
+    names = table.document_ids
+    state.keep(DOCUMENT, str(names[current]))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for label, icon, key, shortcut, to in (
+            ("Previous", ":material/chevron_left:", "go_previous", "P", at - 1),
+            ("Next", ":material/chevron_right:", "go_next", "N", at + 1),
+        ):
+            inside = 0 <= to < len(documents)
+            st.button(
+                label, icon=icon, key=key, shortcut=shortcut, disabled=not inside, on_click=_go,
+                args=(str(names[documents[to]]) if inside else "",),
+            )  # fmt: skip
+        st.caption(f"Document {at + 1:,} of {len(documents):,}", width="content")
+    return current
+
+
+def _index(table: QueryTable, name: str) -> int | None:
+    """Where a document stands in the set; None where it has no queries there."""
+    there = np.flatnonzero(table.document_ids == name).tolist()
+    return int(there[0]) if there else None
+
+
+def _go(name: str) -> None:
+    state.write(DOCUMENT, name)
+    begin()
+
+
+def _result(workspace: Workspace, query_set: QuerySet, n: int) -> None:
+    """What was decided so far, and the set that it leaves."""
+    made = review.decisions(workspace, query_set)
+    if made.stale:
+        st.caption(f":material/info: {count(made.stale, 'line')} of decisions are about another content of this set.")
+    if not len(made):
+        return
+    with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.markdown(
+            f"**Decided: {len(made):,} of {n:,}** · {len(made.accepted):,} accepted · {len(made.edited):,} edited · "
+            f"{len(made.rejected):,} rejected",
+            width="content",
+        )
+        only = st.toggle("Only accepted and edited", key=f"only_{query_set.id}")
+        if forms.button("Create reviewed set", type="primary", icon=":material/fact_check:", key="review_make"):
+            derived = review.reviewed(workspace, query_set.id, only_accepted=only)
+            notes = [f"{derived.dropped:,} left out, {derived.rewritten:,} rewritten. The first set is unchanged."]
+            new = derived.query_set
+            forms.remember(f"{new.name}: {count(new.n_queries, 'query', 'queries')}.", notes)
+            state.write("query_set", new.id)
+            st.rerun()
+    forms.command(
+        commands.line("queries", "review", query_set.id, "create", only_accepted=only),
+        key="command-queries-review-create",
+    )
+
+
+SHOWN = (1, 3, 10, 100)
+KEEP = ("round_trip_rank", "by", "cross_encoder", "at_least", "usable", "name")
+
+
+def filters(workspace: Workspace, query_set: QuerySet) -> None:
+    """The section below the workbench."""
+    st.subheader("Round trip", anchor=False, help=frame.definition("round_trip"))
+    _running(workspace, query_set)
+    _ranks(workspace, query_set)
+    st.subheader("Filter before training", anchor=False)
+    st.caption(
+        "Makes a new query set without the queries that fail a test. This set stays as it is, and a study can compare "
+        "both (its setting *filters*)."
+    )
+    with frame.guarded():
+        _filter(workspace, query_set)
+
+
+def _running(workspace: Workspace, query_set: QuerySet) -> None:
+    kinds = (queries.RANK_KIND, queries.FILTER_KIND)
+    views = [v for v in jobs.list_active(workspace) if v.kind in kinds and v.config.get("query_set") == query_set.id]
+    if views:
+        job_views.live(job_views.running_list, True, workspace, job_views.states(jobs.list_active(workspace)))
+
+
+def _ranks(workspace: Workspace, query_set: QuerySet) -> None:
+    """How many queries find their document, by each of those who looked; and the button for one more."""
+    scores = queries.round_trips(workspace, query_set)
+    if scores:
+        tables.show(
+            {
+                "Found by": [found_by(name) for name in scores],
+                **{
+                    f"Within {k}": [f"{((s.values > 0) & (s.values <= k)).mean():.1%}" for s in scores.values()]
+                    for k in SHOWN
+                },
+                "Measured": [moment(s.created) for s in scores.values()],
+            },
+            alt="Share of queries that find the document they were written for, by rank",
+        )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        by = st.text_input(
+            "Search with",
+            value=queries.BM25 if queries.BM25 not in scores else "static-minilm",
+            key=f"round_trip_by_{query_set.id}",
+            help=md(FilterConfig.settings()["by"].help),
+            width=320,
+        )
+        if forms.button("Measure round-trip rank", icon=":material/sync_alt:", key="round_trip_start"):
+            with frame.guarded():
+                queries.start_round_trip(workspace, query_set.id, by.strip())
+                st.rerun()
+    forms.command(commands.line("queries", "round-trip", query_set.id, by=by.strip(), wait=True))
+
+
+def _filter(workspace: Workspace, query_set: QuerySet) -> None:
+    given = forms.fields(FilterConfig, key=f"filter_{query_set.id}", leave_out=("query_set",), columns=3)
+    pressed = forms.button("Create filtered set", icon=":material/filter_alt:", key="filter_start")
+    words = {name: given[name] for name in KEEP if name in given}
+    forms.command(commands.line("queries", "filter", query_set.id, **words, wait=True))
+    if pressed:
+        config = FilterConfig.from_dict({**given, "query_set": query_set.id})
+        job = queries.start_filter(workspace, config)
+        frame.go("jobs", job=job)
+    made = queries.made_from(workspace, query_set)
+    if made:
+        st.caption(f"Made from this set: {count(len(made), 'query set')}.")
+        for other in made[:10]:
+            frame.link(
+                "review", f"{md(other.name, 60)} ({count(other.n_queries, 'query', 'queries')})", query_set=other.id
+            )
