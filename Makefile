@@ -76,10 +76,10 @@ check: install-dev
 
 # One at a time: what is measured here would measure its neighbour.
 soak: install-dev chromium
-	CDP_SOAK=1 $(BIN)/python -m pytest -n 0 -m soak
+	CDP_SOAK=1 $(BIN)/python -m pytest -n 0 -m soak --timeout 0
 
 package: install-dev chromium
-	CDP_SOAK=1 $(BIN)/python -m pytest -q -n 0 -s tests/documents/test_fresh_environment.py
+	CDP_SOAK=1 $(BIN)/python -m pytest -q -n 0 -s --timeout 0 tests/documents/test_fresh_environment.py
 
 gauntlet: install-dev
 	$(BIN)/python -m tests.gauntlet
