@@ -16,8 +16,7 @@ from cdp.base.errors import ConfigError, InputError
 from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, folder_size, now
 from cdp.benchmarks import BenchmarkInfo, library, manifests
-from cdp.benchmarks.beir_files import QueryLine, iter_corpus, read_qrels, read_queries
-from cdp.benchmarks.beir_writing import write_beir
+from cdp.benchmarks.beir_files import QueryLine, iter_corpus, read_qrels, read_queries, write_beir
 from cdp.benchmarks.benchmark import part, qrels_files, subset_note
 from cdp.complexity import count_content_words
 
@@ -181,7 +180,7 @@ def _store(workspace: Workspace, source: Source, drawn: Drawn) -> BenchmarkInfo:
     with staging(workspace.benchmarks) as incoming:
         folder = incoming / "derived"
         documents = iter_corpus(part(workspace.benchmarks / source.info.name, "corpus"))
-        write_beir(folder, source.split, documents, lines, drawn.qrels)
+        write_beir(folder, documents, lines, {source.split: drawn.qrels})
         manifests.write(folder, manifest)
         made = library.survey(folder, allow_unknown=manifest.allow_unknown)
         library.install(folder, target)

@@ -19,7 +19,7 @@ from cdp.base.errors import InputError
 from cdp.base.records import Document
 from cdp.base.staging import staging
 from cdp.base.workspace import REPOSITORY, Workspace, read_jsonl
-from cdp.benchmarks import add_benchmark, library, made
+from cdp.benchmarks import add_benchmark, library, manifests
 from cdp.benchmarks.beir_files import iter_corpus
 from cdp.benchmarks.benchmark import part
 from cdp.corpus import ReadOptions, list_corpora, read_documents, store
@@ -176,15 +176,8 @@ def _judged(
     queries = {query: text for query, text in queries.items() if text not in taught}
     qrels = {query: qrels[query] for query in queries}
     source = {"kind": "held out", "of": f"{human.file}.jsonl.gz", "share": human.held_out, "licence": human.licence}
-    made.make(
-        workspace,
-        name,
-        [_document(row) for row in rows],
-        queries,
-        {"test": qrels},
-        language=human.language,
-        source=source,
-    )
+    manifest = manifests.Manifest(language=human.language, source=source)
+    library.make(workspace, name, [_document(row) for row in rows], queries, {"test": qrels}, manifest)
 
 
 def _all_judged(workspace: Workspace, data: Path, name: str, language: str, licence: str) -> None:

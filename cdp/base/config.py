@@ -718,8 +718,8 @@ class DownloadConfig(Config):
     benchmark: str = option(REQUIRED, "A benchmark of the registry, or a group: all that it is made of.")
     revision: str = option(
         "",
-        "A branch, tag or commit of its repository (REPO=REVISION,… for several). Empty: the commit of an earlier "
-        "download, else that of the main branch now, which is then kept.",
+        "A branch, tag or commit of its (first) repository. Empty: the commit of its main branch now, which is then "
+        "kept.",
     )
     folder: str = option(
         "", "Take it from this folder on the server, where it was downloaded to, not from the hub.", holds="path"

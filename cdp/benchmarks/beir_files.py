@@ -12,7 +12,7 @@ import hashlib
 import io
 import itertools
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -295,3 +295,24 @@ def read_qrels(path: Path) -> Judgments:
     if not judgments.grades:
         raise InputError("There is no judgment in it.", hint=_QRELS_HINT, file=path.name)
     return judgments
+
+
+Judged = Mapping[str, Mapping[str, Mapping[str, int]]]
+"""{split: {query id: {document id: grade}}}"""
+
+
+def write_beir(
+    folder: Path, documents: Iterable[Document], queries: Iterable[Mapping[str, Any]], judged: Judged
+) -> None:
+    """Write the three kinds of file into a folder that holds none yet; ``queries`` are lines with ``_id`` and ``text``,
+    judgments stand in the order of the file."""
+    (folder / "qrels").mkdir(parents=True)
+    records = ({"_id": document.id, "title": document.title, "text": document.text} for document in documents)
+    for name, lines in (("corpus", records), ("queries", queries)):
+        with open(folder / f"{name}.jsonl", "x", encoding="utf-8") as file:
+            file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    for split, qrels in judged.items():
+        with open(folder / "qrels" / f"{split}.tsv", "x", encoding="utf-8") as file:
+            file.write("query-id\tcorpus-id\tscore\n")
+            for query, grades in qrels.items():
+                file.writelines(f"{query}\t{document}\t{grade}\n" for document, grade in grades.items())

@@ -372,7 +372,5 @@ def licence_note(folder: Path) -> str:
     with open(path, encoding="utf-8", errors="replace") as file:
         text = file.read(100_000)
     section = re.search(r"^#+[ \t]*licen[cs]e.*?$\n+(.+?)(?=^#|\Z)", text, re.IGNORECASE | re.MULTILINE | re.DOTALL)
-    if section:
-        return " ".join(section[1].split())[:600]
-    line = re.search(r"^.*\blicen[cs]e.*$", text, re.IGNORECASE | re.MULTILINE)
-    return " ".join(line[0].split())[:600] if line else ""
+    line = section or re.search(r"^(.*\blicen[cs]e.*)$", text, re.IGNORECASE | re.MULTILINE)
+    return " ".join(line[1].split())[:600] if line else ""

@@ -6,8 +6,7 @@
                                  files/…       what was fetched so far; a second attempt goes on from there
                                  converted/    the BEIR layout being written; renamed to benchmarks/<name> when checked
 
-A branch is resolved to its commit at the first download. The commit stands in the manifest of the stored benchmark, and
-a later download of the same entry without a revision gets that commit, until the benchmark is removed.
+A branch is resolved to its commit at the first download, which stands in the manifest of the stored benchmark.
 """
 
 from __future__ import annotations
@@ -80,9 +79,9 @@ def download_benchmark(
 ) -> Stored:
     """Store a benchmark of the registry under its own or another ``name``.
 
-    From ``folder`` if one is given, else from the hub at ``revision`` (see ``pins``). A benchmark that is there already
-    from the same entry and revision is left as it is. Raises DownloadError without a network, InputError for a source
-    that cannot be used, ConfigError for a name that is taken, StoppedError once ``should_stop`` says so.
+    From ``folder`` if one is given, else from the hub at the ``revision`` of its first repository. A benchmark that is
+    there already from the same entry and revision is left as it is. Raises DownloadError without a network, InputError
+    for a source that cannot be used, ConfigError for a name that is taken, StoppedError once ``should_stop`` says so.
     """
     name = checked_name(name or entry.name)
     staging = workspace.benchmarks / ".downloads" / name
@@ -93,7 +92,7 @@ def download_benchmark(
         if folder is not None:
             source = in_folder(entry, folder)
         else:
-            source = _from_hub(entry, staging, revision, _earlier(entry, workspace), progress, should_stop)
+            source = _from_hub(entry, staging, revision, progress, should_stop)
         converted = staging / "converted"
         shutil.rmtree(converted, ignore_errors=True)  # of an attempt that was killed
         try:
@@ -110,43 +109,11 @@ def download_benchmark(
     return Stored(info, False)
 
 
-def pins(entry: Entry, revision: str) -> dict[str, str]:
-    """Return {repository: revision}: ``REV`` is of the entry's first repository, others are named.
-
-    ``BeIR/scifact=abc123,BeIR/scifact-qrels=def456`` names both. ConfigError for a repository that is not the entry's.
-    """
-    revisions: dict[str, str] = {}
-    for item in filter(None, (part.strip() for part in revision.split(","))):
-        repository, separator, value = item.partition("=")
-        if not separator:
-            repository, value = entry.repos[0], item
-        if repository not in entry.repos:
-            raise ConfigError(
-                f"{entry.name} has no repository {repository}.", hint=f"It has: {', '.join(entry.repos)}."
-            )
-        revisions[repository] = value
-    return revisions
-
-
-def size_on_hub(entry: Entry, revision: str = "") -> dict[str, Any]:
-    """Return bytes, commits and licences of an entry's download before it starts. Errors as for the download."""
-    parts = schema_of(entry).parts(entry)
-    repositories = _repositories(parts, pins(entry, revision))
-    wanted = {(part.repo, path) for part in parts if part.repo for path in part.choose(repositories[part.repo].files)}
-    return {
-        "bytes": sum(repositories[repo].files[path] for repo, path in wanted),
-        "commits": {repo: repository.commit for repo, repository in repositories.items()},
-        "licences": {repo: repository.licence for repo, repository in repositories.items()},
-    }
-
-
 def _existing(entry: Entry, target: Path, workspace: Workspace, revision: str, folder: Path | None) -> Stored:
     """Return the benchmark that has the name already, if it is what was asked for; else ConfigError."""
     manifest = manifests.read(target)
-    wanted = pins(entry, revision)
-    same = manifest.source.get("asked") == revision or all(
-        manifest.commits.get(repo, "").startswith(commit) for repo, commit in wanted.items()
-    )
+    commit = manifest.commits.get(entry.repos[0], "")
+    same = not revision or manifest.source.get("asked") == revision or commit.startswith(revision)
     if manifest.entry == entry.name and manifest.subset is None and folder is None and same:
         return Stored(library.describe(target, workspace), True)
     there = f"the registry's {manifest.entry}" if manifest.entry else "a benchmark of one's own"
@@ -155,15 +122,6 @@ def _existing(entry: Entry, target: Path, workspace: Workspace, revision: str, f
         f"The workspace has {there} under the name {target.name!r} already{f' ({at})' if at else ''}.",
         hint="Store this one under another name, or remove that one first.",
     )
-
-
-def _earlier(entry: Entry, workspace: Workspace) -> dict[str, str]:
-    """Return the commits at which the entry is stored in the workspace under another name, if it is."""
-    for name in stored_by_entry(workspace).get(entry.name, []):
-        commits = manifests.read(workspace.benchmarks / name).commits
-        if commits:
-            return commits
-    return {}
 
 
 def _repositories(parts: Sequence[Part], commits: Mapping[str, str]) -> dict[str, hub.Repository]:
@@ -175,19 +133,15 @@ def _from_hub(
     entry: Entry,
     staging: Path,
     revision: str,
-    earlier: Mapping[str, str],
     progress: Progress | None,
     should_stop: Callable[[], bool] | None,
 ) -> Source:
-    """Fetch an entry's files into ``staging``, at commits that are decided once and kept there.
-
-    Without a ``revision`` the commits of an ``earlier`` download are used, else those of the main branches now.
-    """
+    """Fetch an entry's files into ``staging``, at commits that are decided once and kept there: the ``revision`` of its
+    first repository, the main branches now of others."""
     schema = schema_of(entry)
     parts = schema.parts(entry)
     try:
-        asked = pins(entry, revision)
-        pinned = _load_pins(staging, entry, revision) or {**({} if revision else earlier), **asked}
+        pinned = _load_pins(staging, entry, revision) or {entry.repos[0]: revision}
         repositories = _repositories(parts, pinned)
         commits = {repo: repository.commit for repo, repository in repositories.items()}
         write_json(staging / "pins.json", {"entry": entry.name, "asked": revision, "commits": commits})

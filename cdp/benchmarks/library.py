@@ -11,18 +11,19 @@ import os
 import re
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from cdp.base.errors import InputError, NotFoundError, WorkspaceError
+from cdp.base.records import Document
 from cdp.base.staging import staging
 from cdp.base.text import typed_folder, typed_path
-from cdp.base.workspace import Workspace, checked_name, folder_size, read_json_or_none, slug, write_json
+from cdp.base.workspace import Workspace, checked_name, folder_size, now, read_json_or_none, slug, write_json
 from cdp.benchmarks import manifests, registry
-from cdp.benchmarks.beir_files import iter_corpus, read_qrels, read_queries
+from cdp.benchmarks.beir_files import Judged, iter_corpus, read_qrels, read_queries, write_beir
 from cdp.benchmarks.benchmark import (
     NOTES,
     TEXTS,
@@ -253,6 +254,21 @@ def add_benchmark(path: Path | str, workspace: Workspace, name: str = "", langua
     except OSError as error:
         raise WorkspaceError(f"The benchmark could not be copied: {error.strerror or error}.") from error
     return name
+
+
+def make(
+    workspace: Workspace, name: str, documents: Iterable[Document], queries: Mapping[str, str], judged: Judged,
+    manifest: manifests.Manifest,
+) -> str:  # fmt: skip
+    """Store documents, queries (id to text) and judgments that came in another form; the benchmark's name.
+
+    InputError where it is no benchmark, or another one has the name.
+    """
+    with staging(workspace.benchmarks) as folder:
+        lines = ({"_id": query, "text": text} for query, text in queries.items())
+        write_beir(folder / "made", documents, lines, judged)
+        manifests.write(folder / "made", replace(manifest, created=now()))
+        return add_benchmark(folder / "made", workspace, name)
 
 
 def set_language(folder: Path, language: str) -> None:

@@ -6,10 +6,12 @@ A folder that somebody made by hand has none; then the rules for all benchmarks 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cdp.base.errors import WorkspaceError
+from cdp.base.records import checked
 from cdp.base.workspace import read_json_or_none, write_json
 from cdp.benchmarks.schemas import Entry
 
@@ -62,7 +64,8 @@ class Manifest:
     @property
     def commits(self) -> dict[str, str]:
         """{repository: the commit that was read}; empty for a benchmark that did not come from the hub."""
-        return {str(name): str(commit) for name, commit in self.source.get("commits", {}).items()}
+        commits = self.source.get("commits")
+        return {str(name): str(commit) for name, commit in commits.items()} if isinstance(commits, dict) else {}
 
     @property
     def protocol(self) -> tuple[str, ...]:
@@ -93,35 +96,10 @@ def read(folder: Path) -> Manifest:
     value = read_json_or_none(folder / NAME)
     if not isinstance(value, dict) or value.get("schema") != SCHEMA:
         return Manifest()
-    field_names = {f.name for f in fields(Manifest)}
-    values = {name: v for name, v in value.items() if name in field_names}
-    subset = values.get("subset")
     try:
-        values["subset"] = Subset(**subset) if isinstance(subset, dict) else None
-        manifest = Manifest(
-            **{**values, "files": tuple(values.get("files", ())), "notes": tuple(values.get("notes", ()))}
-        )
-    except TypeError:
+        return checked(Manifest, value, folder / NAME)  # anybody may have written it
+    except WorkspaceError:
         return Manifest()
-    return manifest if _fits(manifest) and (manifest.subset is None or _fits(manifest.subset)) else Manifest()
-
-
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "str": (str,),
-    "int": (int,),
-    "bool": (bool,),
-    "bool | None": (bool, type(None)),
-    "Mapping[str, Any]": (dict,),
-    "Mapping[str, int]": (dict,),
-}
-
-
-def _fits(record: Manifest | Subset) -> bool:
-    """Whether what a file says has the types that it is used as: anybody may have written it."""
-    plain = all(isinstance(getattr(record, f.name), _TYPES[str(f.type)]) for f in fields(record) if f.type in _TYPES)
-    if isinstance(record, Subset) or not plain:
-        return plain
-    return isinstance(record.source.get("commits", {}), dict) and all(isinstance(note, str) for note in record.notes)
 
 
 def write(folder: Path, manifest: Manifest) -> None:

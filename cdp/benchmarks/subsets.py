@@ -18,8 +18,7 @@ from cdp.base.errors import ConfigError, InputError, WorkspaceError
 from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, checked_name, folder_size, now
 from cdp.benchmarks import library, manifests
-from cdp.benchmarks.beir_files import iter_corpus, read_qrels, read_queries
-from cdp.benchmarks.beir_writing import write_beir
+from cdp.benchmarks.beir_files import iter_corpus, read_qrels, read_queries, write_beir
 from cdp.benchmarks.benchmark import judged_split, part, qrels_files
 from cdp.benchmarks.library import BenchmarkInfo
 from cdp.benchmarks.manifests import Manifest, Subset
@@ -156,7 +155,7 @@ def _write(
     """The three files of the subset; judgments of documents that were not drawn are left out."""
     drawn = (document for document in iter_corpus(part(source, "corpus")) if document.id in document_ids)
     judged = {query: {d: grade for d, grade in grades.items() if d in document_ids} for query, grades in qrels.items()}
-    write_beir(folder, split, drawn, lines.values(), judged)
+    write_beir(folder, drawn, lines.values(), {split: judged})
 
 
 def _manifest(manifest: Manifest, info: BenchmarkInfo, subset: Subset) -> Manifest:

@@ -53,14 +53,11 @@ def _number(n: int | None) -> str:
 def show(
     run: Run,
     name: Annotated[str, f"a benchmark or a group ({GROUPS})"],
-    *,
-    hub: Annotated[bool, "also ask the hub for the size of the download"] = False,
 ) -> int:
     """One benchmark or group: size, licence, protocol, source, and scores of a group with their coverage."""
     from cdp.services import benchmarks
 
     benchmark = benchmarks.show(run.workspace, name)
-    size = benchmarks.size_on_hub(name) if hub else None
     lines = [] if benchmark.entry is None else _entry_lines(benchmark.entry)
     if benchmark.group is not None:
         here = sum(member.here for member in benchmark.members)
@@ -69,12 +66,9 @@ def show(
         lines += ["", _table([_row(member) for member in benchmark.members], "here")]
     if benchmark.info is not None:
         lines += ["", *_stored_lines(benchmark)]
-    if size is not None:
-        commits = ", ".join(f"{repo} {commit[:12]}" for repo, commit in size["commits"].items())
-        lines += ["", f"On the hub now: {job_words.size(size['bytes'])} to download ({commits})"]
     if benchmark.scores:
         lines += ["", "NDCG@10 (%), mean over what is covered:", scores_table(benchmark.scores)]
-    more = {"id": benchmark.name, "hub": size, "scores": score_values(benchmark.scores)}
+    more = {"id": benchmark.name, "scores": score_values(benchmark.scores)}
     return run.say({**display.plain(benchmark), **more}, "\n".join(lines))
 
 

@@ -17,7 +17,7 @@ from cdp.base.settings import Config, option
 from cdp.base.staging import keep_upload, staging
 from cdp.base.text import checked_title, counted
 from cdp.base.workspace import Workspace, disk_faults_told, slug
-from cdp.benchmarks import BenchmarkInfo, add_benchmark, describe, library, made
+from cdp.benchmarks import BenchmarkInfo, add_benchmark, describe, library, manifests
 from cdp.corpus import CorpusManifest, ReadOptions, iter_documents
 from cdp.corpus.checks import FILE_KINDS, GUESSES, queries_of
 from cdp.corpus.looking import DOCUMENTS, GRADES, SPLITS, Glimpse, iter_rows, look
@@ -553,15 +553,8 @@ def _benchmark(
     texts_by_id = {query: text for text, query in ids.items()}
 
     def take(name: str) -> str:
-        return made.make(
-            workspace,
-            name,
-            iter_documents(workspace, corpus.id),
-            texts_by_id,
-            judged,
-            source=dict(facts),
-            notes=tuple(outcome.stated),
-        )
+        manifest = manifests.Manifest(source=dict(facts), notes=tuple(outcome.stated))
+        return library.make(workspace, name, iter_documents(workspace, corpus.id), texts_by_id, judged, manifest)
 
     return _under_a_free_name(workspace, corpus, take)
 
@@ -569,8 +562,9 @@ def _benchmark(
 def _under_a_free_name(workspace: Workspace, corpus: CorpusManifest, take: Any) -> str:
     """The benchmark under the corpus's name, or the next free one; the same content again is the one that is there."""
     refused: InputError | None = None
-    for name in made.free_name(workspace, slug(corpus.name, fallback="benchmark")):
-        taken = name in library.list_names(workspace)
+    wanted, names = slug(corpus.name, fallback="benchmark"), library.list_names(workspace)
+    for name in (wanted, *(f"{wanted}-{number}" for number in range(2, len(names) + 3))):
+        taken = name in names
         try:
             with disk_faults_told("The import"):
                 return str(take(name))

@@ -180,16 +180,6 @@ def show(workspace: Workspace, name: str) -> BenchmarkDetails:
     return BenchmarkDetails(shown, entry, members=parts, info=info, manifest=manifest, scores=means)
 
 
-def size_on_hub(name: str, revision: str = "") -> dict[str, Any]:
-    """Bytes, commits and licences of a download as the hub gives them; it is asked over the network."""
-    downloads = [download.size_on_hub(entry, revision) for entry in registry.leaves(name)]
-    return {
-        "bytes": sum(download["bytes"] for download in downloads),
-        "commits": {repo: commit for download in downloads for repo, commit in download["commits"].items()},
-        "licences": {repo: licence for download in downloads for repo, licence in download["licences"].items()},
-    }
-
-
 @access.reads
 def check_download(config: DownloadConfig) -> tuple[tuple[Entry, ...], Path | None]:
     """What a download brings in and from which folder; refused is what can be known to fail without the network."""
@@ -198,8 +188,6 @@ def check_download(config: DownloadConfig) -> tuple[tuple[Entry, ...], Path | No
         raise ConfigError(f"{config.benchmark} is {len(wanted)} benchmarks, which keep their own names.")
     folder = paths.to_read(Workspace.default(), config.folder).resolve() if config.folder else None
     for leaf in wanted:
-        if len(wanted) == 1:
-            download.pins(leaf, config.revision)
         if folder is not None:
             download.in_folder(leaf, folder)
     return wanted, folder

@@ -30,7 +30,7 @@ from cdp.benchmarks import (
     resolve_benchmark,
     subsets,
 )
-from cdp.benchmarks.beir_writing import write_beir
+from cdp.benchmarks.beir_files import write_beir
 from cdp.complexity import LANGUAGES, count_content_words
 from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
 from cdp.corpus.documents import permutation
@@ -243,7 +243,7 @@ def _write(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, fol
     lines = [{"_id": f"q{number}", "text": text} for number, (_, text) in enumerate(pairs)]
     qrels = {f"q{number}": {identifier: 1} for number, (identifier, _) in enumerate(pairs)}
     documents = _documents(workspace, manifest, {identifier for identifier, _ in pairs}, judged.n_documents)
-    write_beir(folder, judged.split, documents, lines, qrels)
+    write_beir(folder, documents, lines, {judged.split: qrels})
     source = {"kind": "test", "queries": judged.kind, "corpus": manifest.id, "of": judged.of}
     language = corpora.cw_language(manifest)
     manifests.write(

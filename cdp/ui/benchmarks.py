@@ -190,12 +190,6 @@ def _download(workspace: Workspace, item: RegistryStatus) -> None:
             key=f"{key}_start",
             disabled=way == FOLDER and not folder,
         )
-        if way == HUB and st.button("Check the download size", key=f"{key}_size", type="tertiary"):
-            with frame.guarded():
-                with st.spinner("Asking the Hugging Face Hub"):
-                    hub_size = benchmarks.size_on_hub(entry.name, revision)
-                licences = ", ".join(sorted(set(hub_size["licences"].values())))
-                st.caption(f"{size(hub_size['bytes'])} to download; licence on the Hub: {md(licences)}.")
     forms.command(commands.line("benchmarks", "download", entry.name, revision=revision, folder=folder))
     if pressed:
         with frame.guarded():

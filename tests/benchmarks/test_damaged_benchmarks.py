@@ -46,7 +46,7 @@ def test_only_what_makes_a_benchmark_leaves_a_zip(tmp_path: Path, workspace: Wor
 @pytest.mark.parametrize(
     "manifest",
     [
-        {"source": []}, {"source": {"commits": 3}}, {"relevant_from": "x"}, {"self_match": "yes"}, {"notes": [1]},
+        {"source": []}, {"relevant_from": "x"}, {"self_match": "maybe"}, {"notes": [1]},
         {"licence": ["CC"]}, {"subset": {"of": 1, "of_hash": "", "split": "", "queries": 1, "documents": 1, "seed": 0}},
         {"files": 3}, {"titles": None}, {"counts": []},
     ],
@@ -55,6 +55,8 @@ def test_a_manifest_of_wrong_types_is_none(manifest: Mapping[str, Any], tmp_path
     folder = write_benchmark(tmp_path / "bench")
     (folder / "manifest.json").write_text(json.dumps({"schema": 1, **manifest}), encoding="utf-8")
     assert manifests.read(folder) == manifests.Manifest()
+    (folder / "manifest.json").write_text(json.dumps({"schema": 1, "source": {"commits": 3}}), encoding="utf-8")
+    assert manifests.read(folder).commits == {}
     add_benchmark(folder, workspace, "b")
     assert load_benchmark(workspace.benchmark("b")).n_queries == 3
     assert describe(workspace.benchmark("b"), workspace).problem == ""
