@@ -8,29 +8,19 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cdp.base.text import escaped, signed
+from cdp.base.text import escaped
 from cdp.base.workspace import write_bytes
-from cdp.principle import differences, line
-from cdp.principle.claims import claims as published_claims
-from cdp.principle.claims import limits as published_limits
-from cdp.principle.tables import notes
 from cdp.services import studies
 from cdp.services.studies import StudyReport
 from cdp.studies.gains import PARAPHRASE, SCALING, TITLES, WEIGHTING
 from cdp.studies.plan import PARAPHRASED, method_of
-from cdp.studies.pooling import MEAN, Pooled
+from cdp.studies.pooling import Pooled
 from cdp.studies.text import (
     POOLED_NOTE,
-    RANK_ONE_NOTE,
-    benchmark_rows,
     difference_rows,
     minutes,
-    p_text,
     pooled_rows,
-    rank_one_rows,
-    span,
     table,
-    training_rows,
 )
 from reproduction import claims, preface
 from reproduction.evidence import POOLS, Evidence, in_domain
@@ -160,31 +150,14 @@ def _text(runs: Runs, chosen: Sequence[Stage], *, small: bool, files: Sequence[s
     lines += [table(["Claim", "Verdict", "Why"], rows), ""]
     for judged in found:
         lines += _claim(judged)
-    models = [(whose, own) for whose, own in _models(evidence) if own]
-    lines += ["## The models behind the claims", "", *([] if models else ["None.", ""])]
+    # Models over single queries are quoted where a claim is judged by one; the studies' own reports hold all of them.
+    models = [(whose, [m for m in own if ": queries by" not in m.title]) for whose, own in _models(evidence)]
+    lines += ["## The models behind the claims", "", *([] if any(own for _, own in models) else ["None.", ""])]
     for whose, own in models:
-        lines += [f"### {whose}", "", table(*pooled_rows(own)), ""]
+        lines += [f"### {whose}", "", table(*pooled_rows(own)), ""] if own else []
     lines += [POOLED_NOTE, ""]
     lines += [*_spread(reports), *_links(files)]
-    lines += [
-        "## What else could explain it",
-        "",
-        *_covariates(models),
-        *_predicted(reports),
-        "## Errors at rank 1",
-        "",
-    ]
-    for plan, report in reports.items():
-        head, rows = rank_one_rows(report)
-        if rows:
-            lines += [f"### {plan}", "", table(head, rows), ""]
-    lines += [RANK_ONE_NOTE, ""]
-    lines += ["## The judged sets and the queries trained on", ""]
-    for plan, report in reports.items():
-        lines += [f"### {plan}", "", table(*benchmark_rows(report)), ""]
-        head, rows = training_rows(report)
-        lines += [table(head, rows), ""] if rows else []
-    lines += _published()
+    lines += ["## The studies' reports", ""]
     for plan, report in reports.items():
         lines += [f"- [{plan}]({FOLDER}/{plan}.md): every difference, study {report.id}"]
     return "\n".join(lines) + "\n"
@@ -224,67 +197,3 @@ def _spread(reports: Mapping[str, StudyReport]) -> list[str]:
             )
     head = ["Study", "Seeds", "Median SD over seeds", "Largest", "Differences"]
     return ["### Spread over seeds", "", table(head, rows), ""] if rows else []
-
-
-def _covariates(models: Sequence[tuple[str, Sequence[Pooled]]]) -> list[str]:
-    """The slopes on CW alone and beside what comes with it."""
-    rows = [
-        [whose, escaped(model.title), term.name, signed(term.value), span(term.low, term.high), p_text(term.p)]
-        for whose, own in models
-        for model in own
-        if ": " in model.title
-        for term in model.terms
-        if term.name != MEAN
-    ]
-    head = ["Studies", "Model", "Per", "Points", "95%", "p"]
-    if not rows:
-        return ["Too few independent families for a model with covariates.", ""]
-    return [table(head, rows), "", "A slope that vanishes beside length or overlap was theirs as much as CW's.", ""]
-
-
-def _predicted(reports: Mapping[str, StudyReport]) -> list[str]:
-    """The gain measured on each judged set out of domain beside what the published line predicts at its CW."""
-    rows = []
-    known = [d.cw for d in differences()]  # of the datasets that the line goes through
-    for plan, report in reports.items():
-        for b in report.benchmarks:
-            scaling = [g for g in report.of(SCALING) if g.benchmark == b.name and not g.held]
-            own = [g for g in scaling if method_of(g.source) != PARAPHRASED and g.weighting == "none"]
-            own = [g for g in own if not in_domain(report, g)]
-            if not own:
-                continue
-            most = max(own, key=lambda g: g.per_doc)
-            published = line(differences(), [b.cw])
-            value, low, high = (float(v[0]) for v in (published.points, published.new_low, published.new_high))
-            within = "yes" if low <= most.points <= high else "no"
-            beyond = b.language not in ("", "en") or not min(known) <= b.cw <= max(known)
-            rows.append(
-                [plan, escaped(b.name), f"{b.cw:.2f}", str(most.per_doc), signed(most.points),
-                 span(most.low, most.high), signed(value), span(low, high),
-                 f"{within}, beyond its data" if beyond else within]
-            )  # fmt: skip
-    head = ["Study", "Judged set", "CW", "Q/Doc", "Measured", "95%", "Predicted", "95% for a new set", "Within"]
-    if not rows:
-        return []
-    return [
-        "### Measured and predicted",
-        "",
-        table(head, rows),
-        "",
-        "Predicted: the line through the paper's four multi-hop datasets, at this set's CW, with the interval in which "
-        "a further such dataset would lie. So wide an interval is rarely left: to lie within it supports little. Other "
-        f"languages, and CW outside {min(known):.2f} to {max(known):.2f}, are beyond the data of the line.",
-        "",
-    ]
-
-
-def _published() -> list[str]:
-    """The paper's own figures computed anew, with the conflicts between them."""
-    lines = ["## The published numbers, computed anew", ""]
-    rows = [[c.name, escaped(c.claim), escaped(c.recomputed), c.verdict] for c in published_claims()]
-    lines += [table(["Claim", "What it says", "Computed from the printed tables", "Verdict"], rows), "", "Limits:", ""]
-    lines += [f"- {escaped(limit.stated)} {escaped(limit.recomputed)}" for limit in published_limits()]
-    lines += ["", "Conflicts between printed numbers:", ""]
-    rows = [[str(n.id), n.kind, escaped(n.note), escaped(n.printed), escaped(n.computed)] for n in notes()]
-    lines += [table(["", "Kind", "What", "Printed", "Computed"], rows), "", "## The studies' reports", ""]
-    return lines

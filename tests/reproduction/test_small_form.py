@@ -58,7 +58,7 @@ def test_the_document_is_made_from_the_studies_and_is_the_same_again(workspace: 
     assert "None of its numbers means anything" in text
     series = (tmp_path / "first" / "reproduction" / "qdoc_minus_one-single-query.csv").read_text().splitlines()
     assert all(line.split(",")[0] == "in-domain" for line in series[1:])  # the demo is trained on and judged
-    assert "| demo-cw-from7" in text
+    assert any(",demo-cw-from7," in line for line in series)
     assert re.search(r"### A\. .*\n\n\*\*Not run yet\.\*\* human-equal-documents was not run", text)
     for name in re.findall(r"\]\((reproduction/[^)]+)\)", text):
         assert (written.parent / name).is_file(), name
