@@ -635,13 +635,6 @@ class TrainingConfig(Config):
         maximum=1.0,
         advanced=True,
     )
-    track: str = option(
-        "",
-        "Write loss, rate and dev scores for this program too, into the job's folder tracking/; off if empty. Nothing "
-        "is sent: wandb stays offline unless WANDB_MODE=online.",
-        choices=("", "tensorboard", "wandb", "mlflow", "trackio"),
-        advanced=True,
-    )
 
 
 class EvaluationConfig(Config):

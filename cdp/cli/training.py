@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Annotated, Any, Literal
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.cli import display
-from cdp.cli.answers import Run, note, refuse_unless, warn, warn_incomplete
+from cdp.cli.answers import Run, note, warn, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, command
 from cdp.services import job_words
-
-Pairs = Annotated[int | None, "exactly so many pairs: as many first documents as --per-doc needs"]
-
-
-def _with_pairs(run: Run, config: TrainingConfig, pairs: int | None) -> TrainingConfig:
-    """Return the configuration with as many documents as ``pairs`` needs."""
-    from cdp.services import training
-
-    if pairs is None:
-        return config
-    both = "--pairs says how many documents are taken, and so does max_documents."
-    refuse_unless(config.max_documents is None, both, "Give one.")
-    refuse_unless(pairs >= 2, f"--pairs must be at least 2, not {pairs}.")
-    return training.with_pairs(run.workspace, config, pairs)
 
 
 def _benchmark_split(text: str) -> tuple[str, str]:
@@ -38,8 +23,7 @@ def train(
     run: Run,
     config: TrainingConfig,
     *,
-    pairs: Pairs = None,
-    plan: Annotated[bool, "measure a few steps: time, memory, what is left out; start nothing"] = False,
+    plan: Annotated[bool, "pairs, steps, time, licences; start nothing"] = False,
     evaluate: Annotated[
         list[str] | None, "evaluate before and after on this benchmark; repeatable", "BENCHMARK[:SPLIT]"
     ] = None,
@@ -52,10 +36,11 @@ def train(
     """Train a retriever; with --plan only say what it would do and take."""
     from cdp.services import training
 
-    config = _with_pairs(run, config, pairs)
     if plan:
-        preview = training.preview(run.workspace, config)
-        return run.say({**dataclasses.asdict(preview), "fits": preview.fits}, _preview_text(preview))
+        planned = training.plan(run.workspace, config)
+        warn_incomplete(run.workspace, *training.trained_on(planned.settings))
+        value = display.plain(planned)
+        return run.say({**value, "settings": planned.settings.to_dict()}, _plan_text(planned))
     begun = training.start(
         run.workspace,
         config,
@@ -69,21 +54,16 @@ def train(
     return run.started(begun.job_id, *begun.evaluations)
 
 
-def _preview_text(preview: Any) -> str:
-    plan, measured = preview.plan, preview.measured
-    fits = "fits" if preview.fits else "does NOT fit: use a smaller batch_size or max_length, or mini_batch (GradCache)"
+def _plan_text(plan: Any) -> str:
     facts = {
         "pairs": f"{plan.pairs:,} over {plan.documents:,} documents",
-        "steps": f"{plan.steps:,} ({plan.steps_per_epoch:,} per epoch of {plan.batch_size} pairs)",
-        "time": f"{job_words.duration(preview.seconds)} without evaluations ({measured.step_seconds:.3f} s per step)",
-        "memory": f"{job_words.size(measured.memory_peak)} at its peak, {job_words.size(measured.memory_free)} free of "
-        f"{job_words.size(measured.memory_total)} ({measured.device}): {fits}",
-        "trained": f"{measured.trained_parameters:,} parameters",
+        "steps": f"{plan.steps:,} of {plan.settings.batch_size} pairs",
+        "time": "unknown" if plan.seconds is None else f"{job_words.duration(plan.seconds)} without evaluations",
         **{f"licence, {what}": text for what, text in plan.licences.items()},
     }
     width = max(map(len, facts))
     lines = [f"{name.ljust(width)}  {value}" for name, value in facts.items()]
-    return "\n".join([*lines, *(f"note: {text}" for text in plan.notes), "", preview.command])
+    return "\n".join([*lines, *(f"note: {text}" for text in plan.notes)])
 
 
 @command("sweep", places=("query_set",), project=("query_set",), job=True, required=("benchmark",))
@@ -94,7 +74,6 @@ def sweep(
     rates: Annotated[
         str, "peak learning rates; if omitted the paper's six, or six around the retriever's own", "RATE,RATE"
     ] = "",
-    pairs: Pairs = None,
     allow_incomplete: AllowIncomplete = False,
     allow_leakage: AllowLeakage = False,
 ) -> int:
@@ -104,7 +83,7 @@ def sweep(
     if config.learning_rate is not None:
         raise ConfigError("A sweep has several learning rates.", hint="Name them with --rates.")
     benchmark, split = _benchmark_split(config.benchmark)
-    config = _with_pairs(run, config.replace(benchmark=benchmark, split=split or config.split), pairs)
+    config = config.replace(benchmark=benchmark, split=split or config.split)
     chosen = (
         sweeps.read_rates(rates)
         if rates

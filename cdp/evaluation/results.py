@@ -14,20 +14,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from cdp.base.config import EvaluationConfig
 from cdp.base.errors import InputError, WorkspaceError
-from cdp.base.statistics import bootstrap_interval, paired_test
 from cdp.base.worker import Job
-from cdp.base.workspace import Workspace, now, read_json_or_none
-from cdp.benchmarks import manifests
+from cdp.base.workspace import now, read_json_or_none
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.evaluation.evaluate import Evaluation, Ranking
-from cdp.retrievers import leakage
-from cdp.retrievers.card_results import BenchmarkScore, put_scores
 from cdp.retrievers.encode import HALF_PRECISION
-from cdp.retrievers.resolve import training_result
 
 
 def write_run(path: Path, benchmark: Benchmark, ranking: Ranking) -> None:
@@ -149,78 +143,3 @@ def write_result(
             "created": now(),
         },
     )
-
-
-def scores_of(workspace: Workspace, training_job: str, result: Mapping[str, Any]) -> list[BenchmarkScore]:
-    """Every evaluation of this very model in the workspace, the newest of each kind, by benchmark.
-
-    Two are of one kind on the same content of a benchmark, the same split and protocol; a model is known by its hash.
-    ``result`` is that of the training.
-    """
-    newest: dict[str, dict[tuple[str, str, str], dict[str, Any]]] = {}
-    for path in sorted(workspace.jobs.glob("*/spec.json")):
-        spec = read_json_or_none(path) or {}
-        if spec.get("kind") != KIND or spec["config"]["retriever"] not in (training_job, result["retriever"]):
-            continue
-        record = read_result(path.parent)
-        if record is None:
-            continue
-        benchmark = record["benchmark"]
-        kind = (f"{benchmark['name']}/{benchmark['split']}", record["protocol"], benchmark["hash"])
-        known = newest.setdefault(record["retriever"]["hash"], {})
-        if kind not in known or record["created"] >= known[kind]["created"]:
-            known[kind] = record
-    before, after = newest.get(result["base_hash"], {}), newest.get(result["model_hash"], {})
-    return [_score(kind, after[kind], before.get(kind)) for kind in sorted(after)]
-
-
-def _score(kind: tuple[str, str, str], record: Mapping[str, Any], before: Mapping[str, Any] | None) -> BenchmarkScore:
-    """A score as a card states it; ``before`` is the untrained model's record on the same queries."""
-    counts, benchmark = record.get("counts", {}), record["benchmark"]
-    folder = str(benchmark.get("folder") or "")
-    manifest = manifests.read(Path(folder)) if folder else manifests.Manifest()
-    dataset, revision = next(iter(manifest.commits.items()), ("", ""))
-    judged, marks = int(benchmark.get("n_queries") or 0), leakage.marks(counts)
-    badges = [
-        *marks,
-        *(["in-domain"] if leakage.in_domain(counts) else []),
-        *([f"a subset of {manifest.subset.of}"] if manifest.subset is not None else []),
-        *(["half precision"] if record.get("settings", {}).get("precision") == "fp16" else []),
-    ]
-    values = _per_query(record)
-    interval = bootstrap_interval(100 * values) if len(values) else None
-    difference = None
-    if before is not None and len(values) and _queries(record) == _queries(before):
-        test = paired_test(100 * (values - _per_query(before)))
-        difference = (test.mean, test.low, test.high)
-    return BenchmarkScore(
-        kind[0],
-        kind[1],
-        100 * record["measures"]["ndcg@10"],
-        None if before is None else 100 * before["measures"]["ndcg@10"],
-        remark=" ".join(leakage.remarks(counts, judged)),
-        interval=interval,
-        difference=difference,
-        queries=judged,
-        badges=tuple(badges),
-        fault=bool(marks),
-        dataset=dataset,
-        revision=revision,
-    )
-
-
-def _queries(record: Mapping[str, Any]) -> list[str]:
-    return list(record.get("per_query", {}).get("query_ids", ()))
-
-
-def _per_query(record: Mapping[str, Any]) -> NDArray[np.float64]:
-    """NDCG@10 of each query, shape (n_queries,); empty where the record has none."""
-    return np.asarray(record.get("per_query", {}).get("ndcg@10", ()), np.float64)
-
-
-def refresh_card(workspace: Workspace, training_job: str) -> None:
-    """Put what is known of a trained model into its card."""
-    folder = workspace.job(training_job)
-    result = training_result(folder)
-    if result is not None:
-        put_scores(folder, result, lambda: scores_of(workspace, training_job, result))

@@ -18,14 +18,12 @@ from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.benchmarks.hub import first_line, is_network
-from cdp.evaluation.results import refresh_card, scores_of
+from cdp.evaluation.card import FOLDER, Score, licence_in, refresh, scores_of
 from cdp.retrievers import load, resolve
-from cdp.retrievers.card_results import BenchmarkScore, front_matter, with_metadata
 from cdp.retrievers.export import export as export_onnx
 from cdp.retrievers.export import require_onnx
 from cdp.retrievers.resolve import CARD, card_file, has_model, model_folder, training_result
 from cdp.services import access, naming, paths
-from cdp.training.card import FOLDER
 from cdp.training.plan import INCOMPLETE
 
 FLAGS = {"leaked": "--allow-leakage", "incomplete": "--allow-incomplete"}
@@ -57,7 +55,7 @@ class TrainedModel:
     created: str
     licence: str
     files: tuple[tuple[str, int], ...]
-    scores: tuple[BenchmarkScore, ...]
+    scores: tuple[Score, ...]
     faults: tuple[Fault, ...]
     result: Mapping[str, Any]
 
@@ -91,7 +89,6 @@ def _described(workspace: Workspace, job: str) -> TrainedModel:
     model = model_folder(folder)
     files = sorted(path for path in model.rglob("*") if path.is_file() and not path.name.startswith("."))
     scores = tuple(scores_of(workspace, job, result))
-    parts = front_matter(_text(card_file(model)))
     return TrainedModel(
         id=job,
         title=str(spec.get("name") or job),
@@ -99,7 +96,7 @@ def _described(workspace: Workspace, job: str) -> TrainedModel:
         base=str(result["retriever"]),
         query_set=str(result["query_set"]),
         created=str(spec.get("created", "")),
-        licence=str(parts[0].get("license") or "") if parts else "",
+        licence=licence_in(card_file(model)),
         files=tuple((path.relative_to(model).as_posix(), path.stat().st_size) for path in files),
         scores=scores,
         faults=tuple(_faults(result, scores)),
@@ -107,7 +104,7 @@ def _described(workspace: Workspace, job: str) -> TrainedModel:
     )
 
 
-def _faults(result: Mapping[str, Any], scores: Sequence[BenchmarkScore]) -> list[Fault]:
+def _faults(result: Mapping[str, Any], scores: Sequence[Score]) -> list[Fault]:
     notes = [str(note) for note in result.get("notes", ())]
     faults = [Fault("leaked", note) for note in notes if note.startswith("**Leaked**")]
     if not faults:
@@ -171,7 +168,7 @@ def push(
                 f"{model.title} is not given away unasked: {fault.sentence.replace('**', '')}",
                 hint=f"If you mean it: {FLAGS[fault.kind]}; the card says it at its top.",
             )
-    refresh_card(workspace, model.id)
+    refresh(workspace, model.id)
     text = published(_text(card_file(model.folder)), repository, model.faults)
     files = tuple((path, len(text.encode()) if path == CARD else size) for path, size in model.files)
     planned = Push(repository, not public, files, text, tuple(fault.sentence for fault in model.faults))
@@ -181,15 +178,8 @@ def push(
 def published(text: str, repository: str, faults: Sequence[Fault]) -> str:
     """Return the card as it stands on the hub: it loads the model from there, its faults are under its title."""
     text = text.replace(f'"{FOLDER}"', f'"{repository}"')
-    missing = [f"> {fault.sentence}\n\n" for fault in faults if f"> {fault.sentence}" not in text]
-    parts = front_matter(text)
-    if not missing:
-        return text
-    metadata, body = parts or ({}, text)
-    before, heading, rest = body.partition("\n# ")
-    title, _, below = rest.partition("\n")
-    marked = f"{before}{heading}{title}\n\n{''.join(missing)}{below.lstrip()}" if heading else "".join(missing) + body
-    return with_metadata(metadata, marked) if parts else marked
+    missing = "".join(f"> {fault.sentence}\n\n" for fault in faults if f"> {fault.sentence}" not in text)
+    return re.sub(r"(?m)^# .*\n\n?", lambda title: f"{title[0].rstrip()}\n\n{missing}", text, count=1)
 
 
 def _upload(model: TrainedModel, planned: Push) -> Push:

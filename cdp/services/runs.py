@@ -23,7 +23,7 @@ from cdp.retrievers import leakage
 from cdp.services import run_annotations, seeds
 from cdp.training.plan import INCOMPLETE
 
-IN_NO_NAME = ("name", "seed", "gpus", "gpu_ids", "save_steps", "track", "query_set", "max_documents", "per_doc")
+IN_NO_NAME = ("name", "seed", "gpus", "gpu_ids", "save_steps", "query_set", "max_documents", "per_doc")
 """Settings that a name has already, or that make no difference to a model."""
 
 NEAR = 6

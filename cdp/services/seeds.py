@@ -15,7 +15,7 @@ from cdp.query_sets import list_query_sets
 
 Families = Mapping[str, tuple[str, ...]]
 
-NO_PART_OF_THE_RECIPE = ("name", "gpus", "gpu_ids", "save_steps", "track")
+NO_PART_OF_THE_RECIPE = ("name", "gpus", "gpu_ids", "save_steps")
 """Settings that say what a run is called or where it runs: runs that differ in these alone are one recipe."""
 
 

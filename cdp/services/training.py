@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,35 +9,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp import jobs, query_sets
+from cdp import catalog, jobs, query_sets
 from cdp.base.config import TrainingConfig
-from cdp.base.errors import ConfigError, InputError, ModelError
+from cdp.base.errors import ConfigError, InputError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace
-from cdp.jobs.launchers import SPINS, python_path
 from cdp.query_sets import QuerySet
 from cdp.retrievers import PRESETS, Default, resolve
 from cdp.retrievers.preset import PAPER_EPOCHS
-from cdp.services import access, commands, completeness, devices, evaluation, leakage, naming, paths, runs
-from cdp.training.licences import licence_notes
+from cdp.services import access, completeness, devices, evaluation, leakage, naming, paths, runs
+from cdp.studies.estimate import DEFAULT_SPEEDS, STARTING_S
 from cdp.training.plan import (
-    INCOMPLETE,
-    Measured,
-    RunPlan,
     complete,
     defaults_for,
-    estimate,
-    measured_from,
+    licence_notes,
     order_notes,
     order_of,
 )
 from cdp.training.reasoning import Reasoned, check_corpus, check_reasoned, pairs_with, unreasoned_note, uses_reasoned
-from cdp.training.splits import Split, chosen, pairs_of, splits, suggested
 from cdp.training.weightings import WEIGHTINGS
 from cdp.training.weightings.column import read_weights
 
 WORKER = "cdp.workers.training"
-LONGEST_MEASUREMENT_S = 900.0
 POOLING = {"mean": "Mean pooling", "cls": "CLS pooling", "lasttoken": "Last-token pooling"}
 
 
@@ -58,7 +47,8 @@ class RetrieverChoice:
 @dataclass(frozen=True)
 class TrainingPlan:
     """What a training would do, from the query set alone: pairs, documents, steps, the settings with every default
-    filled in, whose terms apply, what to know."""
+    filled in, whose terms apply, what to know. ``seconds`` come from the last training of this retriever here, or from
+    the speed that is shipped for it; None without either."""
 
     pairs: int
     documents: int
@@ -66,22 +56,8 @@ class TrainingPlan:
     query_set: QuerySet
     settings: TrainingConfig
     licences: dict[str, str]
+    seconds: float | None = None
     notes: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class TrainingPreview:
-    """What a training would do and take, with everything read and a few steps measured. ``seconds`` from the start to
-    the model, on one process, without evaluations; ``command`` starts it."""
-
-    plan: RunPlan
-    measured: Measured
-    seconds: float
-    command: str
-
-    @property
-    def fits(self) -> bool:
-        return self.measured.fits
 
 
 @dataclass(frozen=True)
@@ -163,24 +139,10 @@ def query_counts(workspace: Workspace, query_set: str) -> NDArray[np.int64]:
     return ANSWERS.get(query_sets.files(workspace, query_set).queries, "query counts", compute)
 
 
-def possible_splits(workspace: Workspace, query_set: str, pairs: int) -> list[Split]:
-    """How ``pairs`` training pairs can be split into documents and queries per document, with what is in the way."""
-    return splits(query_counts(workspace, query_sets.resolve_query_set(workspace, query_set).id), pairs)
-
-
-def pairs_to_split(workspace: Workspace, query_set: str) -> tuple[int, int]:
-    """How many pairs a set has in all, and a number of them that can be split into documents and Q/Doc."""
-    counts = query_counts(workspace, query_sets.resolve_query_set(workspace, query_set).id)
-    return int(counts.sum()), suggested(counts)
-
-
-@access.reads
-def with_pairs(workspace: Workspace, config: TrainingConfig, pairs: int) -> TrainingConfig:
-    """``config`` for a fixed number of pairs: as many first documents as its Q/Doc (1 if empty) needs."""
-    query_set = query_sets.resolve_query_set(workspace, config.query_set)
-    pair_choice = chosen(query_counts(workspace, query_set.id), pairs, config.per_doc or 1)
-    changes = {"query_set": query_set.id, "per_doc": pair_choice.per_doc, "max_documents": pair_choice.documents}
-    return TrainingConfig.from_dict({**config.to_dict(), **changes})
+def _pairs(counts: NDArray[np.int64], config: TrainingConfig) -> int:
+    """How many pairs the first queries of the first documents are; ``counts`` as ``query_counts`` gives them."""
+    sizes = counts[: config.max_documents]
+    return int((sizes if config.per_doc is None else np.minimum(sizes, config.per_doc)).sum())
 
 
 @access.reads
@@ -216,7 +178,7 @@ def plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
         pairs, documents = query_set.n_queries, query_set.n_documents
     else:
         counts = query_counts(workspace, query_set.id)
-        pairs = pairs_of(counts, config.per_doc, config.max_documents)
+        pairs = _pairs(counts, config)
         documents = len(counts[: config.max_documents])
     unreasoned = 0
     if uses_reasoned(settings):
@@ -242,8 +204,18 @@ def plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
         evaluation.checked(workspace, retriever.name, settings.benchmark, settings.split)
     elif settings.epochs == PAPER_EPOCHS.value:
         notes.append("So many epochs are meant to end at the best of them: set a dev benchmark to keep it.")
-    licences = licence_notes(settings, retriever, workspace)
-    return TrainingPlan(pairs, documents, order.steps, query_set, settings, licences, notes)
+    licences = licence_notes(retriever, query_set, workspace)
+    seconds = _seconds(workspace, retriever.name, order.steps * order.global_rows)
+    return TrainingPlan(pairs, documents, order.steps, query_set, settings, licences, seconds, notes)
+
+
+def _seconds(workspace: Workspace, retriever: str, pairs: int) -> float | None:
+    """How long a training takes that sees so many pairs, evaluations not counted."""
+    trainings = (row for row in catalog.trainings(workspace) if row["retriever"] == retriever)
+    rates = (row["result"].get("pairs_per_second") for row in trainings)
+    shipped = DEFAULT_SPEEDS[retriever].pairs_per_second if retriever in DEFAULT_SPEEDS else None
+    rate = next((rate for rate in rates if rate), shipped)
+    return STARTING_S + pairs / float(rate) if rate else None
 
 
 def trained_on(config: TrainingConfig) -> list[str]:
@@ -251,53 +223,12 @@ def trained_on(config: TrainingConfig) -> list[str]:
     return [config.query_set, *([config.reasoning] if config.reasoning and uses_reasoned(config) else [])]
 
 
-@access.runs
-def preview(workspace: Workspace, config: TrainingConfig) -> TrainingPreview:
-    """Read everything and take a few real steps in a process of their own, which is gone afterwards.
-
-    InputError or ConfigError for what is wrong with data and settings; ModelError where the steps themselves failed.
-    """
-    plan(workspace, config)
-    values, _ = named(workspace, config)
-    lacking = completeness.list_incomplete(workspace, trained_on(values))
-    environment = {
-        "GOMP_SPINCOUNT": SPINS,
-        **os.environ,
-        "PYTHONPATH": python_path(os.environ),
-        "CDP_WORKSPACE": str(workspace.root),
-        "PYTHONSAFEPATH": "1",
-    }
-    worker = [sys.executable, "-m", "cdp.training.measure", json.dumps(values.to_dict())]
-    try:
-        done = subprocess.run(worker, env=environment, capture_output=True, text=True, timeout=LONGEST_MEASUREMENT_S)
-    except subprocess.TimeoutExpired:
-        raise ModelError(
-            f"Loading the model and a few steps took longer than {LONGEST_MEASUREMENT_S / 60:.0f} minutes.",
-            hint="Is another job at work? Otherwise use a smaller batch_size.",
-        ) from None
-    if done.returncode < 0:
-        raise ModelError(
-            "The measurement was ended by the system, most often because memory ran out.",
-            hint="Use a smaller batch_size or max_length, or mini_batch (GradCache).",
-        )
-    if done.returncode:
-        error_lines = done.stderr.strip().splitlines()
-        raise InputError(error_lines[-1] if error_lines else f"The measurement ended with exit code {done.returncode}.")
-    record = json.loads(done.stdout.splitlines()[-1])
-    run_plan, measured = RunPlan(**record["plan"]), measured_from(record["measured"])
-    run_plan.notes[:] = [*(item.note for item in lacking), *(note for note in run_plan.notes if note != INCOMPLETE)]
-    command = commands.line(
-        "train", config.query_set, config=config, without=("query_set",), allow_incomplete=bool(lacking), wait=True
-    )
-    return TrainingPreview(run_plan, measured, estimate(run_plan.texts, run_plan.steps, measured), command)
-
-
 @access.reads
 def label(workspace: Workspace, config: TrainingConfig) -> str:
     """What a training is called that has no name of its own: by its own Q/Doc and pairs (see ``runs``)."""
     query_set = query_sets.resolve_query_set(workspace, config.query_set)
     counts = query_counts(workspace, query_set.id)
-    pairs = pairs_of(counts, config.per_doc, config.max_documents)
+    pairs = _pairs(counts, config)
     whose = runs.source(workspace, query_set.id)
     documents = len(counts[: config.max_documents])
     return runs.name(resolve(config.retriever, workspace).name, whose, config.to_dict(), pairs, documents)

@@ -1,8 +1,4 @@
-"""What a training would do, before it starts: pairs and steps exactly, time and memory from a few measured steps.
-
-``plan`` loads no model. ``cdp.training.measure`` is a process of its own that runs a few real steps and prints what
-they took; ``estimate`` reads both together.
-"""
+"""A training before it starts: its complete settings, its data with weights, its steps. No model is loaded."""
 
 from __future__ import annotations
 
@@ -17,9 +13,9 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.failures import Failures
 from cdp.base.workspace import Workspace
+from cdp.corpus import load_manifest
+from cdp.query_sets import QuerySet
 from cdp.retrievers import Default, ResolvedRetriever, resolve
-from cdp.training import tracking
-from cdp.training.licences import licence_notes
 from cdp.training.pairs import UNTOKENISED, BatchOrder, PairSet, load_pairs, with_negatives, with_teacher
 from cdp.training.reasoning import check_reasoned, unreasoned_note, uses_reasoned, with_reasoned
 from cdp.training.weightings import WEIGHTINGS, Weighting
@@ -52,7 +48,6 @@ def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingCo
     if WEIGHTINGS.named(complete.weighting).needs == "column" and not complete.weights:
         raise ConfigError(f"The weighting {complete.weighting!r} needs 'weights', a file with query_id and weight.")
     check_reasoned(complete, "")
-    tracking.check(complete.track)
     if complete.distil and (complete.query_source != "query-only" or complete.hard_negatives == 0):
         raise ConfigError(
             "'distil' compares each query's document with its hard negatives, by the labels of the query itself.",
@@ -223,30 +218,19 @@ class RunPlan:
         return asdict(self)
 
 
-@dataclass(frozen=True)
-class Measured:
-    """What a few real steps took on this machine. Bytes and seconds; ``memory_free`` is what the device (or, on a CPU,
-    the machine or its container) had free before, ``memory_total`` all that it has."""
-
-    device: str
-    steps: int
-    load_seconds: float
-    tokenise_seconds_per_text: float
-    step_seconds: float
-    memory_peak: int
-    memory_free: int
-    memory_total: int
-    trained_parameters: int
-
-    @property
-    def fits(self) -> bool:
-        """Whether the peak leaves a tenth of the free memory."""
-        return self.memory_peak < 0.9 * self.memory_free
-
-
 def plan(config: TrainingConfig, workspace: Workspace) -> RunPlan:
     """Read the pairs and work out what would happen. Everything that can be wrong without a model is found here."""
     return plan_of(prepare(config, workspace), workspace)
+
+
+def licence_notes(retriever: ResolvedRetriever, query_set: QuerySet, workspace: Workspace) -> dict[str, str]:
+    """What is recorded of the licences of the model, the documents and the queries."""
+    unknown = "not recorded here; ask whoever published it."
+    return {
+        "model": retriever.licence or unknown,
+        "documents": load_manifest(workspace, query_set.corpus_id).licence or unknown,
+        "queries": query_set.licence or f"not recorded; written by {query_set.written_by}",
+    }
 
 
 def plan_of(data: TrainingData, workspace: Workspace) -> RunPlan:
@@ -268,7 +252,7 @@ def plan_of(data: TrainingData, workspace: Workspace) -> RunPlan:
         zero_weights=zero,
         hard_negatives=width,
         settings=settings.to_dict(),
-        licences=licence_notes(settings, data.retriever, workspace),
+        licences=licence_notes(data.retriever, pairs.query_set, workspace),
         notes=_notes(data, order, zero, width),
     )
 
@@ -299,14 +283,3 @@ def order_notes(order: BatchOrder) -> list[str]:
         noun = "pair, another one" if left == 1 else "pairs, others"
         return [f"Each epoch leaves out {left:,} {noun} each time: its last batch."]
     return []
-
-
-def measured_from(values: Mapping[str, Any]) -> Measured:
-    """The ``measured`` of the record that ``python -m cdp.training.measure`` prints."""
-    return Measured(**values)
-
-
-def estimate(texts: int, steps: int, measured: Measured) -> float:
-    """Seconds from start to model: loading, tokenising every text once, every step; evaluations while training are not
-    counted."""
-    return measured.load_seconds + texts * measured.tokenise_seconds_per_text + steps * measured.step_seconds

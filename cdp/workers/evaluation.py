@@ -16,9 +16,9 @@ from cdp.base.worker import Job, run
 from cdp.base.workspace import sha256_text
 from cdp.benchmarks.benchmark import Benchmark, load_benchmark
 from cdp.benchmarks.library import resolve_benchmark
-from cdp.evaluation import bm25
+from cdp.evaluation import bm25, card
 from cdp.evaluation.evaluate import Evaluation, embed_benchmark, evaluate_embeddings
-from cdp.evaluation.results import refresh_card, write_result
+from cdp.evaluation.results import write_result
 from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
 from cdp.retrievers.encode import Elsewhere, EmbeddingStore, Share, Stopped, cast, precision_for
 
@@ -58,7 +58,7 @@ def main(job: Job) -> None:
     result.counts.update(leakage.counts(job.workspace, config.retriever, benchmark))
     write_result(job, config, who, benchmark, result, time.perf_counter() - began)
     if job.is_main and who["kind"] == "job":
-        refresh_card(job.workspace, config.retriever)
+        card.refresh(job.workspace, config.retriever)
     print(", ".join(f"{name} {value:.4f}" for name, value in result.measures.items()), flush=True)
     job.progress("done", benchmark.n_queries, benchmark.n_queries, "queries")
 

@@ -15,20 +15,18 @@ from typing import Any
 from cdp import __version__
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
+from cdp.base.text import public
 from cdp.base.worker import Job, run
+from cdp.evaluation.card import model_card
 from cdp.retrievers import leakage, model_hash
 from cdp.retrievers.load import pooling_of
 from cdp.retrievers.resolve import card_file, model_folder
-from cdp.training.card import model_card
 from cdp.training.pairs import UNTOKENISED
 from cdp.training.plan import RunPlan, TrainingData, on_device, plan_of, prepare
-from cdp.training.tracking import Tracking
 
 TOGETHER = timedelta(days=1)
 """How long processes wait for each other: while the first evaluates on a dev benchmark the others do nothing, and the
 libraries' ten minutes would end a sound training. A process that dies ends the others through the launcher."""
-
-TRACKING = "tracking"
 
 LIBRARIES = ("sentence-transformers", "transformers", "torch")
 
@@ -39,12 +37,11 @@ LOADING_S = 300.0
 class JobHooks:
     """The loop's reports, as the job's files."""
 
-    def __init__(self, job: Job, tracking: Tracking) -> None:
-        self.job, self.tracking = job, tracking
+    def __init__(self, job: Job) -> None:
+        self.job = job
 
     def log(self, step: int, **values: float | int | None) -> None:
         self.job.metric(step, **values)
-        self.tracking.log(step, values)
 
     def progress(self, step: int, steps: int, message: str) -> None:
         self.job.progress("training", step, steps, "steps", message, next_within_s=120.0)
@@ -90,8 +87,6 @@ def train(job: Job, data: TrainingData, plan: RunPlan) -> None:
     model = base_model(retriever, config, str(state.device), memo)
     base_hash = model_hash(model)
 
-    name = str(job.spec.get("name") or job.id)
-    tracking = Tracking(config.track if state.is_main_process else "", job.folder / TRACKING, name, config.to_dict())
     failures = job.failures("tokenising", unit="pair")
     pairs, usable, stores = stores_of(
         model, pairs, failures, lambda phase, done, total: job.progress(phase, done, total, "texts")
@@ -102,13 +97,12 @@ def train(job: Job, data: TrainingData, plan: RunPlan) -> None:
         pairs,
         stores,
         data.weights[usable],
-        JobHooks(job, tracking),
+        JobHooks(job),
         job.folder / "checkpoints",
         processes=state.num_processes,
         evaluate=dev_evaluation(config, job),
     )
     order, outcome, (_, documents, _) = made.order, made.outcome, stores
-    tracking.finish()
     state.destroy_process_group()
     if not state.is_main_process:
         return
@@ -169,7 +163,12 @@ def train(job: Job, data: TrainingData, plan: RunPlan) -> None:
         ],
     }
     leakage.write_hashes(job.results, pairs.queries, pairs.documents[: pairs.n_documents])
-    card = model_card(config, retriever, result, pairs, job.workspace, str(job.spec.get("name") or ""), plan.licences)
+    title = f"{public(config.retriever)} trained on {pairs.query_set.name}"
+    name = str(job.spec.get("name") or title)
+    source = pairs.query_set
+    queries = f"{source.name}, {source.method or 'imported'}, written by {source.written_by}"
+    languages = sorted(set(source.languages.values())) or [pairs.language]
+    card = model_card(result, retriever, queries, languages, plan.licences, job.workspace, name)
 
     def write(folder: Any) -> None:
         model.save(str(folder), create_model_card=False)

@@ -133,7 +133,7 @@ def test_twenty_in_a_row_stop_it_and_the_set_is_trained_on_only_after_a_yes(
     assert told in run("metrics", made["id"], "--quick")[1]
     assert told in run("queries", "export", made["id"], "--format", "beir", "--out", str(tmp_path / "beir"))[1]
     train = ("train", made["id"], "--retriever", "static-minilm", "--set", "epochs=1")
-    assert told in run(*train, "--plan")[0]
+    assert told in run(*train, "--plan")[1]
     _, refused = run(*train, code=2)
     assert told in refused
     assert "--allow-incomplete" in refused

@@ -21,27 +21,6 @@ def metrics(at: AppTest) -> dict[str, str]:
     return {m.label: m.value for m in at.metric}
 
 
-def test_a_fixed_number_of_pairs_is_split_and_what_is_impossible_says_why(open_page: Open, filled: Workspace) -> None:
-    at = open_page("launch")
-    at.segmented_control(key="train_pairs_way").set_value("fixed").run()
-    assert not at.exception
-    split = at.selectbox(key="train_pairs_split")
-    assert split.options == ["90 × 1", "45 × 2", "30 × 3", "18 × 5", "15 × 6"]
-    assert (metrics(at)["Pairs"], metrics(at)["Documents"]) == ("90", "90")
-    assert any("10 of the first 10 documents have fewer than 9 queries" in m.value for m in at.markdown)
-    at.session_state["command-train"] = True
-    split.select(5).run()
-    assert (metrics(at)["Pairs"], metrics(at)["Documents"]) == ("90", "18")
-    command = next(c.value for c in at.code if "cdp train" in c.value)
-    assert "--per-doc 5 --max-documents 18" in command
-    assert command.splitlines()[0].endswith("--evaluate demo:test --wait")
-    number = next(n for n in at.number_input if n.label == "Number of pairs")
-    number.set_value(9000).run()
-    assert not at.exception
-    assert any("gives 9,000 pairs" in w.value for w in at.warning)
-    assert any("it takes 9,000 documents, and there are 96 documents" in m.value for m in at.markdown)
-
-
 def test_what_an_llm_wrote_comes_before_a_template_and_the_corpus_at_hand_before_others() -> None:
     def made(name: str, corpus: str, generator: str, method: str) -> QuerySet:
         return QuerySet(name, name, corpus, "", generator=generator, method=method)
@@ -156,21 +135,6 @@ def test_reasoned_queries_and_a_file_of_weights_are_asked_for_where_they_are_nee
     at.segmented_control(key="train_weighting").set_value("column").run()
     assert at.text_input(key="train_weights").value == ""
     assert len(at.error) == 1
-
-
-@pytest.mark.slow
-def test_a_few_steps_are_measured_on_request_and_forgotten_with_other_settings(
-    open_page: Open, filled: Workspace
-) -> None:
-    at = open_page("launch")
-    at.button(key="train_measure").click().run(timeout=240)
-    assert not at.exception
-    assert not at.error
-    assert {"Time", "Memory", "Trainable parameters"} <= set(metrics(at))
-    assert metrics(at)["Trainable parameters"] == "11.7 M"
-    assert any("It fits" in c.value for c in at.caption)
-    at.number_input(key="train_per_doc").set_value(1).run()
-    assert "Time" not in metrics(at)
 
 
 def sweep(workspace: Workspace) -> list[str]:

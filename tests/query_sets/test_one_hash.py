@@ -13,10 +13,7 @@ from cdp.base.workspace import Workspace, append_jsonl, read_json
 from cdp.corpus import read_documents, store
 from cdp.query_sets import QuerySet
 from cdp.services import metrics, training
-from cdp.training.card import data_rows
 from cdp.training.pairs import load_pairs
-
-HASH = "hash of the query set"
 
 
 @pytest.fixture
@@ -31,13 +28,12 @@ def imported(workspace: Workspace, tmp_path: Path) -> QuerySet:
 
 
 @pytest.mark.slow
-def test_job_inputs_and_model_card_name_a_set_by_the_same_hash(workspace: Workspace, imported: QuerySet) -> None:
+def test_job_inputs_and_training_pairs_name_a_set_by_the_same_hash(workspace: Workspace, imported: QuerySet) -> None:
     config = TrainingConfig(query_set=imported.id, retriever="static-minilm", gpus=0, batch_size=4)
     job = workspace.job(training.submit(workspace, config))
     measuring = workspace.job(metrics.start(workspace, MetricsConfig(query_set=imported.id, human=imported.id)))
-    rows = data_rows(load_pairs(workspace, imported.id), config, workspace)
     named = {read_json(folder / "spec.json")["inputs"]["query_set_hash"] for folder in (job, measuring)}
-    assert named | {str(rows[HASH]).strip("`")} == {imported.content_hash}
+    assert named | {load_pairs(workspace, imported.id).query_set.content_hash} == {imported.content_hash}
 
 
 def test_an_incomplete_set_is_named_by_what_is_there(workspace: Workspace, imported: QuerySet) -> None:

@@ -13,11 +13,8 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.query_sets import ImportOptions, QuerySet, import_queries
-from cdp.retrievers import resolve
 from cdp.services import queries as service
-from cdp.training.card import data_rows
-from cdp.training.licences import licence_notes
-from cdp.training.plan import prepare
+from cdp.training.plan import plan
 from tests.synthesis.conftest import CorpusMaker
 
 ROWS = [
@@ -56,10 +53,7 @@ def test_an_import_is_what_was_said_of_it_and_unknown_unasked(
     assert stored.parameters.get("prompt", "") == said.get("prompt", "")
     assert bool(stored.prompt_hash) == ("prompt" in said)
     config = TrainingConfig(query_set=made.id)
-    assert "CC BY 4.0" in licence_notes(config, resolve("static-minilm", workspace), workspace)["queries"]
-    rows = data_rows(prepare(config, workspace).pairs, config, workspace)
-    assert rows["written by"] == stored.written_by
-    assert rows["licence of the queries"] == "CC BY 4.0"
+    assert plan(config, workspace).licences["queries"] == "CC BY 4.0"
 
 
 def test_a_model_is_only_named_for_queries_of_a_model() -> None:

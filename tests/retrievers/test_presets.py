@@ -204,7 +204,7 @@ def test_a_folder_without_a_model_and_a_damaged_one_are_named(tmp_path: Path, wo
 
 
 def test_importing_the_room_loads_no_torch() -> None:
-    modules = "cdp.training, cdp.training.pairs, cdp.training.plan, cdp.training.plan, cdp.training.card"
+    modules = "cdp.training, cdp.training.pairs, cdp.training.plan, cdp.evaluation.card"
     code = f"import sys, {modules}; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.evaluation.card import FOLDER
 from cdp.retrievers import load, resolve
-from cdp.training.card import FOLDER
 from cdp.training.plan import INCOMPLETE
 from tests.cli.support import answer, refusal, run
 from tests.services.support import evaluation
@@ -97,7 +97,7 @@ def test_a_pushed_model_is_private_whole_and_under_a_fresh_card(workspace: Works
     card = repository.files["README.md"].decode()
     assert card == dry["card"]
     assert 'SentenceTransformer("me/sea")' in card
-    assert "| scifact/test | published | 2 | – | 60.00 [" in card
+    assert "| scifact/test | published | 2 | – | 60.00 |" in card
     assert "model-index" in card
     assert FOLDER in (workspace.job("t1") / "model" / "README.md").read_text(encoding="utf-8")
     assert repository.messages == [f"Sea, trained with CDP Studio {_version()} (new)"]

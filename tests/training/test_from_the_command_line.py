@@ -46,8 +46,6 @@ def test_an_unknown_set_an_empty_one_and_a_single_pair_are_refused_at_once(ask: 
     assert "has no queries to train on" in refusal("train", ask(0), "--wait")
     assert "for one document only" in refusal("train", ask(1, 1), "--wait")
     assert "'batch_size' must be at least 2" in refusal("train", ask(12), "--set", "batch_size=1")
-    assert "Possible at 24 pairs: 12 × 2" in refusal("train", ask(12), "--pairs", "24", "--per-doc", "1")
-    assert "--pairs says how many documents" in refusal("train", ask(12), "--pairs", "4", "--set", "max_documents=4")
     assert not list(workspace.jobs.glob("*"))
 
 
@@ -128,16 +126,24 @@ def test_fp16_on_a_cpu_is_refused_and_bf16_with_checkpointing_trains_on_document
 @pytest.mark.soak
 def test_a_plan_says_what_the_training_then_does(ask: Ask, tmp_path: Path, workspace: Workspace) -> None:
     settings = ("--retriever", str(tiny_static(tmp_path / "tiny")), "--set", "batch_size=8", "--set", "epochs=3")
-    options = (ask(12), *settings, "--per-doc", "2", "--pairs", "20", "--set", "learning_rate=1e-3", "--set", "gpus=0")
+    options = (
+        ask(12),
+        *settings,
+        "--per-doc",
+        "2",
+        "--set",
+        "max_documents=10",
+        "--set",
+        "learning_rate=1e-3",
+        "--set",
+        "gpus=0",
+    )
     planned = answer("train", *options, "--plan")
     assert not list(workspace.jobs.glob("*"))
-    assert planned["fits"] is True
-    assert planned["seconds"] > 0
-    assert set(planned["plan"]["licences"]) == {"model", "documents", "queries"}
-    assert planned["command"].startswith("python -m cdp train for-12-")
+    assert set(planned["licences"]) == {"model", "documents", "queries"}
     result = answer("train", *options, "--wait")
-    for key, value in (("pairs", 20), ("documents", 10), ("steps", 6), ("left_out_per_epoch", 4), ("batch_size", 8)):
-        assert planned["plan"][key] == result[key] == value
+    for key, value in (("pairs", 20), ("documents", 10), ("steps", 6)):
+        assert planned[key] == result[key] == value
 
 
 def test_the_card_of_a_model_states_its_evaluations(ask: Ask, tmp_path: Path, workspace: Workspace) -> None:

@@ -70,8 +70,6 @@ def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ..
         training_form.plan_figures(plan, trainings=len(rates))
         every = sweeps.steps_between(plan.settings.eval_steps, plan.steps)
         st.caption(f":material/info: Each training is evaluated every {count(every, 'step')} and at the end.")
-        with frame.guarded():
-            training_form.measured_figures(workspace, config, trainings=len(rates))
         training_form.licences(plan)
         lacking, agreed = stored_sets.incomplete_consent(workspace, training.trained_on(config), "sweep_incomplete")
         leaks = leakage.of_training(workspace, config, [])

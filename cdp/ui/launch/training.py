@@ -14,15 +14,15 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo
-from cdp.services import benchmarks, clusters, commands, devices, jobs, leakage, sweeps, training
+from cdp.services import benchmarks, clusters, commands, devices, leakage, sweeps, training
 from cdp.services.leakage import Leak
 from cdp.services.queries import QuerySet
-from cdp.services.training import TrainingPlan, TrainingPreview
+from cdp.services.training import TrainingPlan
 from cdp.training.weightings import WEIGHTINGS
 from cdp.ui import jobs as job_views
 from cdp.ui.queries import sets as stored_sets
 from cdp.ui.shell import forms, frame, state, tables
-from cdp.ui.shell.tables import count, duration, md, number, size
+from cdp.ui.shell.tables import count, duration, md, number
 
 NONE = ""
 
@@ -86,23 +86,8 @@ def offer_copy(workspace: Workspace, leaks: Sequence[Leak], query_set: str) -> N
             frame.go("launch", query_set=copy.id)
 
 
-LIMIT, FIXED = "limit", "fixed"
-MOST = 10**9
-
-
-def choose_pairs(workspace: Workspace, query_set: str, first: dict[str, Any], key: str) -> dict[str, int]:
-    """The settings ``per_doc`` and ``max_documents`` as they were chosen; those left empty are not in it."""
-    way = forms.segments(
-        "Pairs",
-        {LIMIT: "First queries of each document", FIXED: "Fixed number of pairs"},
-        key=f"{key}_pairs_way",
-        help="With a fixed number of pairs you can compare many documents with one query each against few "
-        "documents with many queries.",
-    )
-    return _fixed(workspace, query_set, key) if way == FIXED else _limits(first, key)
-
-
 def _limits(first: dict[str, Any], key: str) -> dict[str, int]:
+    """The settings ``per_doc`` and ``max_documents`` as they were chosen; those left empty are not in it."""
     with st.container(horizontal=True):
         limits = {
             "per_doc": forms.widget(TrainingConfig, "per_doc", key=key, label="Q/Doc", value=first.get("per_doc")),
@@ -111,46 +96,6 @@ def _limits(first: dict[str, Any], key: str) -> dict[str, int]:
             ),
         }
     return {name: int(value) for name, value in limits.items() if value is not None}
-
-
-def _fixed(workspace: Workspace, query_set: str, key: str) -> dict[str, int]:
-    try:
-        total, begin = training.pairs_to_split(workspace, query_set)
-    except CdpError as error:
-        frame.show_error(error)
-        return {}
-    with st.container(horizontal=True):
-        pairs = st.number_input(
-            "Number of pairs",
-            min_value=2,
-            max_value=MOST,
-            value=begin,
-            step=100,
-            key=f"{key}_pairs_{query_set}",
-            help="The paper compares 8,000 and 80,000 pairs.",
-            persist_state="session",
-        )
-        splits = training.possible_splits(workspace, query_set, int(pairs))
-        possible = {split.per_doc: split for split in splits if not split.problem}
-        chosen = st.selectbox(
-            "Documents × Q/Doc",
-            list(possible),
-            format_func=lambda per_doc: str(possible[per_doc]),
-            key=f"{key}_pairs_split",
-            placeholder="no valid split",
-            disabled=not possible,
-        )
-    impossible = [split for split in splits if split.problem]
-    if impossible:
-        title = f"{count(len(impossible), 'split')} not possible" if possible else "Why no split is possible"
-        with st.expander(title, not possible, type="compact", key=f"{key}_impossible"):
-            st.markdown("\n".join(f"- **{split}**: {md(split.problem)}." for split in impossible))
-    if chosen is None:
-        st.warning(
-            f"No split of this query set gives {pairs:,} pairs, so all {count(total, 'query', 'queries')} are used."
-        )
-        return {}
-    return {"per_doc": chosen, "max_documents": possible[chosen].documents}
 
 
 @dataclass(frozen=True)
@@ -194,9 +139,6 @@ def choose_place(workspace: Workspace, key: str) -> Place:
     return Place(on or "")
 
 
-KEPT = "training_preview"
-
-
 def plan_figures(plan: TrainingPlan, trainings: int = 1) -> None:
     """Pairs, documents, steps, and what to know of them."""
     tables.figures(
@@ -204,6 +146,13 @@ def plan_figures(plan: TrainingPlan, trainings: int = 1) -> None:
         ("Documents", number(plan.documents)),
         ("Steps" if trainings == 1 else "Steps each", number(plan.steps), "Updates of the model's weights."),
         ("Trainings", number(trainings)) if trainings > 1 else None,
+        None
+        if plan.seconds is None
+        else (
+            "Time" if trainings == 1 else "Time each",
+            duration(plan.seconds),
+            "At the speed of the last training of this retriever here, without evaluations.",
+        ),
     )
     frame.remarks(plan.notes)
 
@@ -212,54 +161,6 @@ def licences(plan: TrainingPlan) -> None:
     """Whose terms apply."""
     with st.expander("Licences", icon=":material/gavel:", type="compact", key="train_licences"):
         st.markdown("\n".join(f"- **{what.capitalize()}**: {md(note)}" for what, note in plan.licences.items()))
-
-
-def measured_figures(workspace: Workspace, config: TrainingConfig, trainings: int = 1) -> None:
-    """The button that measures, and what it found for just these settings."""
-    settings = {name: value for name, value in config.to_dict().items() if name != "name"}
-    if forms.button(
-        "Measure time and memory",
-        icon=":material/timer:",
-        key="train_measure",
-        help="Loads the model in a separate process and runs four training steps.",
-    ):
-        with st.spinner("Loading the model and running a few steps"):
-            st.session_state[KEPT] = (settings, training.preview(workspace, config))
-    cached = st.session_state.get(KEPT)
-    if cached is None or cached[0] != settings:
-        return
-    _measured(cached[1], trainings)
-    if jobs.list_active(workspace):
-        st.caption(":material/info: Other jobs are running; without them, training is faster.")
-
-
-def _measured(preview: TrainingPreview, trainings: int) -> None:
-    now = preview.measured
-    where = "this machine" if now.device == "CPU" else f"the {now.device}"
-    each = "" if trainings == 1 else " each"
-    tables.figures(
-        (
-            f"Time{each}",
-            duration(preview.seconds),
-            f"{now.step_seconds:.3f} s per step, measured on {where}. Evaluations are not included.",
-        ),
-        (
-            "Memory",
-            size(now.memory_peak),
-            f"Peak memory. {size(now.memory_free)} of {size(now.memory_total)} was free on {where}.",
-        ),
-        ("Trainable parameters", f"{now.trained_parameters / 1e6:,.1f} M"),
-    )
-    if preview.fits:
-        st.caption(f":material/check: It fits: {size(now.memory_free)} of memory was free on {where}.")
-    else:
-        st.warning(
-            f"Training needs {size(now.memory_peak)} of memory, but only {size(now.memory_free)} was free on "
-            f"{where}. Use a smaller batch size or length, or GradCache (mini batch).",
-            icon=":material/memory:",
-        )
-    left = [note for note in preview.plan.notes if note.startswith("Left out")]
-    frame.remarks(left or [f"All {count(preview.plan.pairs, 'pair')} can be used."])
 
 
 OTHER = "other"
@@ -295,7 +196,7 @@ def settings(
         help=frame.definition("query_set"),
     )
     retriever = _retriever(workspace, first, key)
-    pairs = choose_pairs(workspace, query_set or ordered[0].id, first, key)
+    pairs = _limits(first, key)
     weighting = forms.segments(
         "Weighting",
         {name: weighting.title for name, weighting in WEIGHTINGS.items()},
@@ -513,8 +414,6 @@ def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> Non
     with st.container(border=True):
         st.markdown("#### What will happen")
         plan_figures(plan)
-        with frame.guarded():
-            measured_figures(workspace, config)
         licences(plan)
         runs = len(judged.benchmarks) * (int(judged.before) + int(judged.after))
         st.caption(
