@@ -10,7 +10,7 @@ from cdp.base.settings import Config, option
 from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
-from cdp.principle import correlation_table, differences, tables, threshold, threshold_by_retriever
+from cdp.principle import correlation_table, differences, tables, threshold
 from cdp.services import job_words
 from cdp.studies.trial import TrialConfig
 
@@ -246,26 +246,21 @@ def _time(option: Any) -> str:
 # the published evidence
 
 Datasets = Annotated[Literal["multi-hop", "all"], "the four multi-hop sets (if omitted), or all 31"]
-Implied = Annotated[bool, "with the lower HotpotQA scores that RetroMAE's BEIR averages imply"]
 
 
 @command("principle correlation")
-def correlation(run: Run, *, datasets: Datasets = "multi-hop", implied: Implied = False) -> int:
+def correlation(run: Run, *, datasets: Datasets = "multi-hop") -> int:
     """CW against the published gains, per condition."""
-    rows = correlation_table(differences(datasets, implied=implied))
+    rows = correlation_table(differences(datasets))
     columns = ["retriever", "comparison", "per_doc", "n_datasets", "r", "p", "rho", "rho_p", "interval"]
     return run.say(rows, display.table(rows, columns, digits=4))
 
 
 @command("principle threshold")
-def principle_threshold(run: Run, *, datasets: Datasets = "multi-hop", implied: Implied = False) -> int:
+def principle_threshold(run: Run, *, datasets: Datasets = "multi-hop") -> int:
     """The CW at which the published gains cross zero."""
-    data = differences(datasets, implied=implied)
-    overall, by_retriever = threshold(data), threshold_by_retriever(data)
-    alone = [{"retriever": name, **display.plain(own)} for name, own in by_retriever.items()]
-    columns = ["retriever", "crossing", "by_dataset", "without_one_dataset", "slope", "r", "n_points", "n_datasets"]
-    text = f"{display.facts(overall)}\n\nEach retriever alone, over the same datasets:\n{display.table(alone, columns)}"
-    return run.say({**display.plain(overall), "by_retriever": by_retriever}, text)
+    found = threshold(differences(datasets))
+    return run.say(found, display.facts(found))
 
 
 @command("published list")

@@ -12,7 +12,6 @@ from cdp.principle.correlation import (
     line,
     positive_rates,
     threshold,
-    threshold_by_retriever,
     why_no_threshold,
 )
 from cdp.principle.differences import (
@@ -60,7 +59,6 @@ __all__ = [
     "positive_rates",
     "recommend",
     "threshold",
-    "threshold_by_retriever",
     "weighting_differences",
     "why_no_threshold",
 ]

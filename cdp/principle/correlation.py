@@ -188,13 +188,6 @@ def threshold(data: Sequence[Difference] | None = None) -> Threshold:
     )
 
 
-def threshold_by_retriever(data: Sequence[Difference] | None = None) -> dict[str, Threshold]:
-    """The threshold of each retriever's own differences, where they determine one; the same few datasets each time."""
-    points = list(differences() if data is None else data)
-    own = {name: [d for d in points if d.retriever == name] for name in dict.fromkeys(d.retriever for d in points)}
-    return {name: threshold(part) for name, part in own.items() if not why_no_threshold(part)}
-
-
 def fit_of_means(data: Sequence[Difference]) -> LineFit:
     """The line through the dataset means: the fit that every interval of this module comes from."""
     return fit_line(*dataset_means(data))

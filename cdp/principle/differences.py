@@ -47,18 +47,16 @@ class Difference:
 
 
 @lru_cache(maxsize=8)
-def differences(choice: str = MULTI_HOP, *, implied: bool = False) -> tuple[Difference, ...]:
+def differences(choice: str = MULTI_HOP) -> tuple[Difference, ...]:
     """The published differences: 14 conditions on the 4 multi-hop datasets, or Q/Doc scaling on all 31 with a CW.
 
     From tab:multihop_diversity and tab:multihop_scaling, or tab:scaling_full with the latter.
 
-    With ``implied`` RetroMAE's HotpotQA scores above Q/Doc 1 are those that its BEIR averages leave room for, about
-    three points lower than the printed ones (note 1). The comparison with paraphrases was published for the multi-hop
+    The comparison with paraphrases was published for the multi-hop
     datasets only. NotFoundError for another ``choice``.
     """
     if choice not in DATASET_CHOICES:
         raise NotFoundError("choice of datasets", choice, known=list(DATASET_CHOICES))
-    lower: Mapping[int, Any] = implied_scores() if implied else {}
     cw = {row["dataset"]: row["cw"] for row in datasets()}
     tables = ["tab:multihop_diversity", "tab:multihop_scaling"] if choice == MULTI_HOP else [
         "tab:scaling_full", "tab:multihop_scaling"
@@ -67,8 +65,7 @@ def differences(choice: str = MULTI_HOP, *, implied: bool = False) -> tuple[Diff
     for row in results():
         if row["table"] in tables and not row["is_average"]:
             key = (row["retriever"], row["method"], row["queries_per_doc"], row["dataset"])
-            value: float = lower.get(key[2], row["value"]) if _is_retromae_hotpotqa(row) else row["value"]
-            scores[(row["table"], *key)] = value
+            scores[(row["table"], *key)] = row["value"]
     published = []
     for (table, retriever, method, per_doc, dataset), value in scores.items():
         if method != "Ours-diverse":
@@ -81,25 +78,6 @@ def differences(choice: str = MULTI_HOP, *, implied: bool = False) -> tuple[Diff
             continue
         published.append(Difference(retriever, comparison, per_doc, dataset, cw[dataset], value - scores[control]))
     return tuple(sorted(published, key=lambda d: (d.retriever, d.comparison, d.per_doc, d.cw)))
-
-
-def _is_retromae_hotpotqa(row: Mapping[str, Any]) -> bool:
-    return (row["retriever"], row["method"], row["dataset"]) == ("RetroMAE", "Ours-diverse", "hotpotqa")
-
-
-@lru_cache(maxsize=1)
-def implied_scores() -> dict[int, float]:
-    """RetroMAE's HotpotQA per Q/Doc above 1 as its BEIR average implies: 14 · average − the rest."""
-    rest: dict[int, float] = {}
-    average: dict[int, float] = {}
-    for row in results():
-        if row["retriever"] != "RetroMAE" or row["group"] != "BEIR":
-            continue
-        if row["table"] == "tab:scaling_full":
-            rest[row["queries_per_doc"]] = rest.get(row["queries_per_doc"], 0.0) + row["value"]
-        elif row["table"] == "tab:query_scaling":
-            average[row["queries_per_doc"]] = row["value"]
-    return {per_doc: 14 * average[per_doc] - total for per_doc, total in rest.items() if per_doc > 1}
 
 
 @lru_cache(maxsize=1)

@@ -13,7 +13,6 @@ from cdp.charts.evidence import correlations as correlation_chart
 from cdp.charts.evidence import difference_against_cw
 from cdp.principle import Correlation, Difference, Threshold
 from cdp.principle import claims as paper
-from cdp.principle.claims import Prediction
 from cdp.principle.tables import COLUMNS, MARKS_HELP, TABLES, PublishedTable, notes, short_name, table, wide
 from cdp.services import commands, complexity
 from cdp.ui.shell import charts, forms, frame, state, tables
@@ -35,10 +34,10 @@ SAME_DATASETS = (
 )
 
 
-def choose_evidence() -> tuple[str, bool]:
-    """Which datasets, and whether with the scores that RetroMAE's BEIR averages imply."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        choice = forms.segments(
+def choose_evidence() -> str:
+    """Which datasets."""
+    return str(
+        forms.segments(
             "Datasets",
             principle.DATASET_CHOICES,
             default=principle.MULTI_HOP,
@@ -46,14 +45,7 @@ def choose_evidence() -> tuple[str, bool]:
             help="The paper draws its threshold from the four multi-hop datasets. It also prints Q/Doc scaling on all "
             "31 datasets whose CW it gives.",
         )
-        implied = st.toggle(
-            "Correct HotpotQA scores",
-            key="evidence_implied",
-            persist_state="session",
-            help="RetroMAE's printed HotpotQA scores at Q/Doc above 1 are about 3 points higher than its printed "
-            "BEIR averages allow. Turn this on to use the scores that follow from those averages.",
-        )
-    return choice, implied
+    )
 
 
 def answer(fit: Threshold, correlations: Sequence[Correlation], choice: str) -> None:
@@ -81,15 +73,6 @@ def answer(fit: Threshold, correlations: Sequence[Correlation], choice: str) -> 
         ("Points per content word", f"{fit.slope:+.2f}"),
         ("Independent datasets", str(fit.n_datasets)),
     )
-
-
-def by_retriever(data: Sequence[Difference]) -> None:
-    """Where each retriever's own gains cross zero."""
-    fits = principle.threshold_by_retriever(data)
-    if len(fits) < 2:
-        return
-    parts = [f"**{md(name)}** {fit.crossing:.2f} (95% interval {span(fit.by_dataset)})" for name, fit in fits.items()]
-    st.caption(f"Zero crossing per retriever: {'; '.join(parts)}. Both use the same datasets.")
 
 
 def span(values: tuple[float, float] | None) -> str:
@@ -348,43 +331,6 @@ def rests_on(fit: Threshold) -> None:
         f"Zero crossing when one dataset is left out: {md(without)}. The rule above 10 rests on NovelHopQA alone (CW "
         "11.64), the rule below 7 on 2WikiMultihopQA alone (6.34); the other two datasets are at 8.60 and 8.64."
     )
-
-
-def prediction_check() -> None:
-    """Predictions for the published datasets that the line never saw."""
-    st.subheader("Do predictions hold for new datasets?", anchor=False)
-    per_doc = forms.segments("Q/Doc", list(paper.PER_DOCS), default=5, key="evidence_check")
-    dataset_checks = paper.checks(per_doc)
-    held = paper.held(dataset_checks)
-    tables.figures(*((name[0].upper() + name[1:], f"{value.held} of {value.n}") for name, value in held.items()))
-    tables.show(
-        {
-            "Dataset": [c.dataset for c in dataset_checks],
-            "CW": [c.cw for c in dataset_checks],
-            "Measured": [points(c.measured) for c in dataset_checks],
-            "Regression line": [points(c.line.points) for c in dataset_checks],
-            "95% prediction interval": [_span(c.line) for c in dataset_checks],
-            "Within the interval": [_holds(c.line, beyond=not c.in_range) for c in dataset_checks],
-            "Similar datasets": [points(c.similar.points) for c in dataset_checks],
-            "Their 95% interval": [_span(c.similar) for c in dataset_checks],
-            "Within their interval": [_holds(c.similar) for c in dataset_checks],
-        },
-        alt="Measured and predicted gains of the published datasets that were not used for the line",
-        config={"CW": st.column_config.NumberColumn(format="%.2f")},
-    )
-    st.caption(
-        "Gain of diverse queries at this Q/Doc over one query per document, mean of both retrievers. The regression "
-        "line goes through the four multi-hop datasets; outside its CW range it mostly fails, so it is not used "
-        "there. Similar datasets: the five most similar by task type and CW, without the dataset itself."
-    )
-
-
-def _span(prediction: Prediction) -> str:
-    return f"{points(prediction.low)} to {points(prediction.high)}"
-
-
-def _holds(prediction: Prediction, *, beyond: bool = False) -> str:
-    return ("yes" if prediction.holds else "no") + (", outside its CW range" if beyond else "")
 
 
 def claims() -> None:

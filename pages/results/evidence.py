@@ -18,19 +18,17 @@ relation, claims, every = st.tabs(
     [RELATION, CLAIMS, TABLES], default=TABLES if "table" in st.query_params else RELATION
 )
 with relation, frame.guarded():
-    choice, implied = evidence_page.choose_evidence()
-    data = principle.differences(choice, implied=implied)
+    choice = evidence_page.choose_evidence()
+    data = principle.differences(choice)
     fit = principle.threshold(data)
     correlations = principle.correlation_table(data)
     evidence_page.answer(fit, correlations, choice)
-    evidence_page.by_retriever(data)
     if choice == principle.MULTI_HOP:
         evidence_page.rests_on(fit)
     evidence_page.scatter(data, fit)
     evidence_page.correlation_table(correlations)
     evidence_page.rates(data, fit)
     evidence_page.elsewhere()
-    evidence_page.prediction_check()
 with claims, frame.guarded():
     evidence_page.limits()
     evidence_page.claims()

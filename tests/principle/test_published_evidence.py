@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from cdp.principle import (
     other_differences,
     positive_rates,
     threshold,
-    threshold_by_retriever,
     weighting_differences,
     why_no_threshold,
 )
@@ -83,19 +81,6 @@ def test_two_datasets_are_not_enough() -> None:
         threshold(few)
 
 
-def test_each_retriever_has_its_own_threshold() -> None:
-    """8.26 and 7.53, by a least-squares line written out; neither differs in its datasets."""
-    found = threshold_by_retriever()
-    assert {name: round(fit.crossing, 2) for name, fit in found.items()} == {"Contriever": 8.26, "RetroMAE": 7.53}
-    for name, fit in found.items():
-        own = [d for d in differences() if d.retriever == name]
-        slope, intercept = np.polyfit([d.cw for d in own], [d.points for d in own], 1)
-        assert (fit.slope, fit.crossing) == pytest.approx((slope, -intercept / slope))
-        assert (fit.n_points, fit.n_datasets) == (28, 4)
-    flat = [replace(d, points=1.0) if d.retriever == "RetroMAE" else d for d in differences()]
-    assert list(threshold_by_retriever(flat)) == ["Contriever"]  # without a crossing there is none to show
-
-
 def test_equal_cw_gives_no_threshold() -> None:
     same = [
         Difference("any", "qdoc_minus_one", 5, name, 8.0, gain)
@@ -105,11 +90,8 @@ def test_equal_cw_gives_no_threshold() -> None:
         threshold(same)
 
 
-def test_with_the_implied_scores_eight_conditions_stay_significant() -> None:
-    printed, implied = correlation_table(), correlation_table(differences(implied=True))
-    assert sum(c.p < 0.05 for c in printed) == 12
-    assert sum(c.p < 0.05 for c in implied) == 8
-    assert threshold(differences(implied=True)).crossing == pytest.approx(8.04, abs=0.005)
+def test_twelve_conditions_are_significant() -> None:
+    assert sum(c.p < 0.05 for c in correlation_table()) == 12
 
 
 def test_another_generator_turns_the_relation_round() -> None:

@@ -7,8 +7,6 @@ import csv
 import pytest
 
 from cdp.base.errors import NotFoundError
-from cdp.principle import differences
-from cdp.principle.differences import implied_scores
 from cdp.principle.tables import TABLES, Note, best_per_doc, notes, read, resolve, results, table, wide
 from tests.support import shared
 
@@ -85,12 +83,6 @@ def test_marks_of_the_paper_are_kept() -> None:
     rows = table("multihop_scaling").rows
     best = {r["value_printed"] for r in rows if r["mark"] == "●" and r["dataset"] == "novelhopqa"}
     assert best == {"64.37", "71.17"}
-
-
-def test_implied_hotpotqa_scores_follow_from_the_averages() -> None:
-    assert implied_scores() == pytest.approx({2: 53.90, 5: 52.93, 10: 51.44, 20: 48.59}, abs=0.005)
-    moved = {(a.retriever, a.dataset) for a, b in zip(differences(), differences(implied=True), strict=True) if a != b}
-    assert moved == {("RetroMAE", "hotpotqa")}
 
 
 def test_best_q_per_doc_counted_from_scores_differs_from_the_printed_count() -> None:
