@@ -26,7 +26,7 @@ def run_in_process(workspace: Workspace, stage: stages.Stage) -> None:
 
     changes = {**stage.changes, "name": stage.plan, "seeds": "0, 1"}
     config = studies.read_plan(stage.plan, changes)
-    sources, missing = studies.sources(workspace, config)
+    sources, missing = studies.sources_of(workspace, config)
     assert not missing
     folder = workspace.job("study-20260102-030405-0000-small")
     spec = {
