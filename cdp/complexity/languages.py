@@ -33,11 +33,7 @@ LANGUAGES: dict[str, Language] = {
         Language("ru", "Russian", _UNICODE, f"{_ISO} (559 words)", tokenizers.unicode_words),
         Language("ar", "Arabic", _UNICODE, f"{_ISO} (480 words)", tokenizers.unicode_words),
         Language(
-            "fr",
-            "French",
-            _UNICODE,
-            f"{_ISO} (691 words), with or without 15 question words",
-            tokenizers.unicode_words,
+            "fr", "French", _UNICODE, f"{_ISO} (691 words), with or without 15 question words", tokenizers.unicode_words
         ),
         Language(
             "zh",

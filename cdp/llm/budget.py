@@ -24,12 +24,7 @@ class Account:
     """
 
     def __init__(
-        self,
-        cache: AnswerCache,
-        job: str,
-        *,
-        price: Price | None = None,
-        budget: float | None = None,
+        self, cache: AnswerCache, job: str, *, price: Price | None = None, budget: float | None = None
     ) -> None:
         self.spent = cache.spent(job)
         self.used_up = False

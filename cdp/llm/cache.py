@@ -220,8 +220,7 @@ def _add(database: sqlite3.Connection, job: str, usage: Usage) -> None:
     counts = [getattr(usage, name) for name in _COUNTS]
     sums = ", ".join(f"{name} = {name} + excluded.{name}" for name in _COUNTS)
     database.execute(
-        f"INSERT INTO paid VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (job) DO UPDATE SET {sums}",
-        (job, *counts),
+        f"INSERT INTO paid VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (job) DO UPDATE SET {sums}", (job, *counts)
     )
 
 

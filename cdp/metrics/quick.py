@@ -25,10 +25,7 @@ from cdp.base.workspace import Workspace, read_json_or_none, sha256_text, write_
 from cdp.complexity import STANDARD, CwProfile, profile, stopwords_of
 from cdp.corpus import load_manifest
 from cdp.metrics.measures import MEASURES
-from cdp.metrics.query_set import (
-    IdWithQueries,
-    measure_query_set,
-)
+from cdp.metrics.query_set import IdWithQueries, measure_query_set
 from cdp.query_sets import QuerySet
 from cdp.query_sets.measured import quick_file
 

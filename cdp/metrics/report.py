@@ -102,11 +102,7 @@ def diversity_values(
 
 
 def _at_each_depth(
-    name: str,
-    columns: Iterable[NDArray[np.float64]],
-    selection: Selection,
-    n_pairs: Callable[[int], int],
-    **facts: Any,
+    name: str, columns: Iterable[NDArray[np.float64]], selection: Selection, n_pairs: Callable[[int], int], **facts: Any
 ) -> list[MetricValue]:
     """The values of a measure from its column of documents, (n_documents,), at each M."""
     return [

@@ -94,12 +94,7 @@ class PairedDifference:
 
 
 def paired_difference(
-    first_ids: Sequence[str],
-    first: ArrayLike,
-    second_ids: Sequence[str],
-    second: ArrayLike,
-    *,
-    seed: int = 0,
+    first_ids: Sequence[str], first: ArrayLike, second_ids: Sequence[str], second: ArrayLike, *, seed: int = 0
 ) -> PairedDifference:
     """Compare a measure's per-document values of two sets, NaN or None where it is not defined.
 

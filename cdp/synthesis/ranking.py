@@ -125,12 +125,7 @@ class RankingRun:
         return True
 
     def _close(
-        self,
-        documents: list[Document],
-        places: list[int],
-        queries: list[tuple[int, str]],
-        too_long: int,
-        whole: bool,
+        self, documents: list[Document], places: list[int], queries: list[tuple[int, str]], too_long: int, whole: bool
     ) -> dict[str, Any]:
         queries_file, failures_file = self.files.queries, self.files.failures
         position_of = {document.id: position for position, document in enumerate(documents)}

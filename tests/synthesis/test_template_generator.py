@@ -14,8 +14,7 @@ from cdp.query_sets.formats import format_mix
 from cdp.synthesis import METHODS, generate_for
 from cdp.synthesis.generators.template import TemplateGenerator
 from cdp.synthesis.parsing import comparison_key
-from cdp.synthesis.templates.clauses import clauses
-from cdp.synthesis.templates.material import Material
+from cdp.synthesis.templates.clauses import Material, clauses
 from cdp.synthesis.templates.phrases import is_english, key_phrases, sentences
 from tests.support import REPOSITORY
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from cdp.base.records import Document
 from cdp.synthesis import METHODS, generate_for
 from cdp.synthesis.generators.template import TemplateGenerator
-from cdp.synthesis.templates.presentable import balanced, is_presentable, plain
+from cdp.synthesis.templates.phrases import balanced, is_presentable, plain
 from tests.strategies import examples, texts
 from tests.support import REPOSITORY
 

@@ -82,9 +82,6 @@ def _load(name: str, gpus: int | None) -> Any:
     except (OSError, ValueError, ImportError, KeyError, RuntimeError, TypeError) as error:
         raise loading_failed(error, name, "cross-encoder", HINT) from None
     if encoder.num_labels != 1:
-        raise ModelError(
-            f"The model {name} gives {encoder.num_labels} scores per pair, not one.",
-            hint=HINT,
-        )
+        raise ModelError(f"The model {name} gives {encoder.num_labels} scores per pair, not one.", hint=HINT)
     encoder.max_seq_length = min(encoder.max_seq_length or LONGEST_PAIR, LONGEST_PAIR)
     return encoder

@@ -23,9 +23,8 @@ from cdp.synthesis.methods.base import Method
 from cdp.synthesis.parsing import comparison_key
 from cdp.synthesis.templates import builders_english as english
 from cdp.synthesis.templates import builders_other as other
-from cdp.synthesis.templates.material import MOST_CHARACTERS
-from cdp.synthesis.templates.phrases import is_english, key_phrases
-from cdp.synthesis.templates.presentable import whole
+from cdp.synthesis.templates.clauses import MOST_CHARACTERS
+from cdp.synthesis.templates.phrases import is_english, key_phrases, whole
 
 # For fewer, a single process is done before others have started.
 MIN_SPREAD = 1500
@@ -119,8 +118,8 @@ def _begin(seed: int) -> None:
     """Start a process of the pool: it ends with the one that started it, however that one ended."""
     global _source
     _source = TemplateGenerator(seed)
-    for number in (signal.SIGINT, signal.SIGTERM):  # the process that asks decides when to stop
-        signal.signal(number, signal.SIG_IGN)
+    # The process that asks decides when to stop. SIGTERM stays: by it a pool with a killed process ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

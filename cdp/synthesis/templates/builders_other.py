@@ -14,9 +14,8 @@ from itertools import zip_longest
 from cdp.base.records import Document
 from cdp.complexity import language_of, stopword_list
 from cdp.corpus import languages
-from cdp.synthesis.templates.material import MOST_CHARACTERS
-from cdp.synthesis.templates.phrases import sentences
-from cdp.synthesis.templates.presentable import balanced, plain
+from cdp.synthesis.templates.clauses import MOST_CHARACTERS
+from cdp.synthesis.templates.phrases import balanced, plain, sentences
 
 _WIDE = re.compile(r"[\u2e80-\u9fff\u3040-\u30ff]")
 _KANA = re.compile(r"[\u3041-\u309f]")
