@@ -145,11 +145,7 @@ def length_histogram(edges: Sequence[float], counts: Sequence[int], *, unit: str
     if edges[-1] - edges[0] <= 10:
         chart.update_xaxes(dtick=1)
     chart.add_bar(
-        x=middles,
-        y=list(counts),
-        width=widths,
-        customdata=spans,
-        hovertemplate="%{customdata}<extra></extra>",
+        x=middles, y=list(counts), width=widths, customdata=spans, hovertemplate="%{customdata}<extra></extra>"
     )
     return chart
 

@@ -117,10 +117,7 @@ def gains(
 
 
 def parallel(
-    axes: Mapping[str, Mapping[str, object]],
-    *,
-    palette: Mapping[str, str] | None = None,
-    focus: Sequence[str] = (),
+    axes: Mapping[str, Mapping[str, object]], *, palette: Mapping[str, str] | None = None, focus: Sequence[str] = ()
 ) -> go.Figure:
     """One line per retriever over upright axes: ``axes[name][retriever]`` is a number, a word or None.
 

@@ -435,29 +435,10 @@ def metrics(
         first = measured.failed[0]
         warn(f"{display.many(measured.n_failed, 'document')} failed; the first, {first['id']}: {first['reason']}")
     if quick:
-        from cdp.services.metrics import spread
-
-        spreads = spread(run.workspace, config.query_set)
-        text = f"{display.measures(measured.measures)}\n\n{_spreads(spreads)}".rstrip()
-        return run.say({**display.plain(measured), "self_bleu_spread": spreads}, text)
+        return run.say(display.plain(measured), display.measures(measured.measures))
     if not run.json:
         print(display.measures(measured.measures))
     return run.started(measuring.start(run.workspace, config))
-
-
-def _spreads(by_tokenisation: Sequence[Any]) -> str:
-    """Return Self-BLEU under each tokenisation with its spread over documents."""
-    rows = [
-        {
-            "tokens": s.tokenisation,
-            "Self-BLEU": s.mean,
-            "sd over documents": s.sd,
-            "middle half": f"{s.quartiles[0]:.3f} to {s.quartiles[1]:.3f}",
-            "documents": s.n_documents,
-        }
-        for s in by_tokenisation
-    ]
-    return "\n".join([display.table(rows, digits=3), *(f"  {s.tokenisation}: {s.about}" for s in by_tokenisation)])
 
 
 # prompts

@@ -29,7 +29,7 @@ from cdp.benchmarks.subsets import SUBSET
 from cdp.complexity import STANDARD, CwProfile, QuestionWordEffect
 from cdp.corpus.sources import Budget, Source, existing, open_text
 from cdp.principle import Recommendation, kinds_of_datasets, tables
-from cdp.principle.tables import TABLES, Note, PublishedRow, PublishedTable, notes, read, short_name, table
+from cdp.principle.tables import TABLES, PublishedRow, PublishedTable, read, short_name, table
 from cdp.services import access, corpora, paths, studies
 from cdp.studies.trial import judging_split
 from cdp.training.weightings import WEIGHTINGS
@@ -133,15 +133,6 @@ def _query_of(line: str, source: Source, number: int) -> str:
     return query.strip()
 
 
-NOTES_ON = {
-    "cw-english": (36,),
-    "formats": (37, 38),
-    "weighting": (16, 21),
-    "generators": (17,),
-    "miracl": (24, 39),
-}
-"""Parts of the dashboard that a note on the paper touches: what the paper leaves open or says in two ways."""
-
 METHOD_OF = {
     "diverse": "Ours-diverse",
     "paraphrase": "Ours-paraphrase",
@@ -182,11 +173,6 @@ def list_tables() -> list[dict[str, Any]]:
             }
         )
     return summaries
-
-
-def notes_on(feature: str) -> list[Note]:
-    """The notes that a part of the dashboard is touched by (``NOTES_ON``)."""
-    return [note for note in notes() if note.id in NOTES_ON[feature]]
 
 
 def printed_correlations() -> dict[tuple[str, str, int], PublishedRow]:

@@ -152,8 +152,6 @@ def _facts(item: RegistryStatus, shown: BenchmarkDetails) -> None:
         st.caption(f"From {md(', '.join(entry.repos))} on the Hugging Face Hub.")
     if entry.note:
         st.caption(md(entry.note))
-    if "MIRACL" in entry.groups:
-        frame.paper_notes("miracl")
     if shown.members:
         missing = [m.entry.name for m in shown.members if not m.here]
         if missing and item.present:

@@ -8,7 +8,6 @@ from cdp.base.workspace import Workspace
 from cdp.services import queries
 from cdp.ui.quality_diversity import measures
 from cdp.ui.quality_diversity import prompt_tuning as tuning
-from cdp.ui.quality_diversity import spread as measure_spread
 from cdp.ui.queries import sets as stored_sets
 from cdp.ui.shell import frame, state
 
@@ -44,7 +43,6 @@ with frame.guarded():
             results = measures.newest(workspace, picked)
             measures.answer(workspace, picked, measured)
             measures.table(workspace, picked, measured, results)
-            measure_spread.show(workspace, picked)
             measures.differences(workspace, picked, measured, results)
             measures.trade_off_chart(picked, measured, results)
             measures.curves(picked, measured, results)

@@ -19,10 +19,7 @@ with frame.guarded():
     if not rows:
         if everything:
             st.caption(f"{len(everything):,} results are archived, or belong to other projects.")
-        frame.empty(
-            "No results yet",
-            "Train a retriever with an evaluation before and after to compare both here.",
-        )
+        frame.empty("No results yet", "Train a retriever with an evaluation before and after to compare both here.")
         frame.page_button("launch", "Set up a training", "to_launch")
         frame.link("launch", "Or evaluate an existing retriever", start="evaluation")
     else:

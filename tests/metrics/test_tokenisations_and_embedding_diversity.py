@@ -11,8 +11,6 @@ from cdp.base.errors import ConfigError
 from cdp.metrics import embedding_diversity, self_bleu
 from cdp.metrics.measures.embedding_diversity import document_diversities
 from cdp.metrics.tokens import HYPHENS, MARKS, TOKENISATIONS, WORDS, tokens
-from cdp.services import metrics
-from cdp.services.metrics import Spread, order_turns, spread
 from tests.metrics.nltks import sentence_bleu, wordpunct_tokenize
 
 HYPHENATED = [
@@ -47,12 +45,6 @@ def test_the_order_of_two_sets_turns_with_the_tokenisation() -> None:
     assert self_bleu(HYPHENATED, MARKS) > self_bleu(REPEATED, MARKS)
     assert self_bleu(HYPHENATED, HYPHENS) < self_bleu(REPEATED, HYPHENS)
 
-    def of(queries: list[str]) -> list[Spread]:
-        return [metrics._of([queries], name) for name in TOKENISATIONS]
-
-    assert order_turns([of(HYPHENATED), of(REPEATED)])
-    assert not order_turns([of(REPEATED), of(["same words here"] * 2)])
-
 
 def test_embedding_diversity_is_one_minus_the_mean_cosine_of_all_pairs() -> None:
     random = np.random.default_rng(0)
@@ -75,22 +67,3 @@ def test_embedding_diversity_is_one_minus_the_mean_cosine_of_all_pairs() -> None
     assert np.isnan(found[:, 0]).all()
     assert np.isnan(found[2:]).all()
     assert embedding_diversity(["q1", "q1"], encoder) == pytest.approx(0.0)
-
-
-def test_the_spread_of_a_set_is_over_its_documents(filled_demo: tuple[object, str]) -> None:
-    workspace, query_set = filled_demo
-    found = spread(workspace, query_set)  # type: ignore[arg-type]
-    assert [s.tokenisation for s in found] == list(TOKENISATIONS)
-    default = found[0]
-    assert default.n_documents == 96
-    assert default.interval[0] < default.mean < default.interval[1]
-    assert default.quartiles[0] <= default.quartiles[1]
-    assert default.sd > (default.interval[1] - default.interval[0]) / 4, "documents differ more than the mean is unsure"
-
-
-@pytest.fixture
-def filled_demo(workspace):  # type: ignore[no-untyped-def]
-    from cdp.services import demo, queries
-
-    demo.load(workspace)
-    return workspace, next(q.id for q in queries.list_query_sets(workspace) if q.method == "diverse")

@@ -10,7 +10,6 @@ import scipy
 
 from cdp.principle.claims import claims, limits
 from cdp.principle.tables import datasets, notes, results, table
-from cdp.services.complexity import NOTES_ON, notes_on
 from cdp.studies import read_plan
 from tests.support import shared
 
@@ -73,5 +72,3 @@ def test_other_conflicts_stand_where_they_touch() -> None:
     assert {row["ce"] for row in plotted.rows} == {"0.75", "0.70", "0.59", "0.51", "0.10"}
     ours = next(row for row in plotted.rows if row["retriever"] == "RetroMAE" and row["method"] == "Ours-diverse")
     assert (ours["ce"], ours["value_printed"], ours["notes"]) == ("0.10", "58.50", [10])
-    for feature, wanted in NOTES_ON.items():
-        assert [note.id for note in notes_on(feature)] == list(wanted)

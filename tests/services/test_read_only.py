@@ -75,7 +75,6 @@ READING = {
         "quick",
         "quick_at_once",
         "results",
-        "spread",
     },
     "models": {"list_models", "show"},
     "naming": {"retriever", "training"},

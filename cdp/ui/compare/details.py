@@ -297,11 +297,7 @@ def _rank_one(workspace: Workspace, comparison: Comparison, row: ComparedRow) ->
         )
     try:
         errors = result_errors.analyse(
-            workspace,
-            row.baseline_evaluation_id or "",
-            row.evaluation_id,
-            source=source or AUTO,
-            within=comparison,
+            workspace, row.baseline_evaluation_id or "", row.evaluation_id, source=source or AUTO, within=comparison
         )
     except CdpError as error:
         st.caption(md(str(error)))

@@ -69,11 +69,7 @@ def _filtered(whole: Board) -> Board:
         if whole.archived:
             st.toggle(f"Archived ({whole.archived})", key="board_archived", persist_state="session")
     return boards.filtered(
-        whole,
-        benchmarks=[] if place == EVERY else [place],
-        text=text or "",
-        tags=tags,
-        archived=_with_archived(),
+        whole, benchmarks=[] if place == EVERY else [place], text=text or "", tags=tags, archived=_with_archived()
     )
 
 

@@ -23,11 +23,7 @@ from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import count, md, number, points
 
 OWN = "own"
-STOPWORDS = {
-    "standard": "Standard list",
-    "question-words-kept": "Count question words",
-    OWN: "Custom list",
-}
+STOPWORDS = {"standard": "Standard list", "question-words-kept": "Count question words", OWN: "Custom list"}
 
 PASTE, BENCHMARK, QUERY_SET = "Pasted queries", "Benchmark", "Query set"
 TARGETS = {PASTE: "Pasted text", BENCHMARK: "Benchmark", QUERY_SET: "Query set"}
@@ -453,8 +449,6 @@ def by_language(target: Profiled, others: Sequence[Profiled]) -> None:
                 )
             },
         )
-        if any(p.language == "en" for p in rows):
-            frame.paper_notes("cw-english")
         if several:
             st.caption(
                 "Counts are not comparable across languages: words carry more information in some languages than in "

@@ -206,8 +206,6 @@ def settings(
         + " RI (reasoning intensity): how much easier a query becomes once its reasoning is written out, as the "
         "ratio of the two losses. Needs a query set with the reasoned form of each query.",
     )
-    if weighting != "none":
-        frame.paper_notes("weighting")
     needed = _needed(workspace, query_set or ordered[0].id, weighting, first, key)
     name = forms.widget(TrainingConfig, "name", key=key)
     try:
@@ -224,15 +222,7 @@ def settings(
         more = forms.fields(
             TrainingConfig,
             key=key,
-            leave_out=(
-                *CHOSEN_ABOVE,
-                "benchmark",
-                "split",
-                "gpu_ids",
-                *leave_out,
-                *needed,
-                *_idle(weighting),
-            ),
+            leave_out=(*CHOSEN_ABOVE, "benchmark", "split", "gpu_ids", *leave_out, *needed, *_idle(weighting)),
             values=first,
             presets=presets,
         )

@@ -508,10 +508,7 @@ def _caption(y: str, *, published: bool, stand_in: bool) -> str:
 
 
 def explore(
-    workspace: Workspace,
-    picked: Sequence[QuerySet],
-    measured: Mapping[str, QuickMetrics],
-    results: Mapping[str, Value],
+    workspace: Workspace, picked: Sequence[QuerySet], measured: Mapping[str, QuickMetrics], results: Mapping[str, Value]
 ) -> None:
     """Documents by their values; a click on one shows its queries and pairs."""
     rows = {q.id: q.name for q in picked if q.id in measured}

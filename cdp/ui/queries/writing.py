@@ -64,7 +64,6 @@ def choose_generator(sets: list[QuerySet], key: str, first: Mapping[str, Any] | 
     )
     if offered[name].local:
         model = _model(name, key, first)
-        frame.paper_notes("generators")
         return Chosen(name, {"model": model})
     if not offered[name].endpoint:
         return Chosen(name, {})
@@ -191,7 +190,6 @@ def method_overview() -> None:
             },
             alt="Synthesis methods",
         )
-        frame.paper_notes("formats")
 
 
 MEASURED = "preview_measured"

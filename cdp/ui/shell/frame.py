@@ -12,10 +12,9 @@ import streamlit as st
 
 from cdp.base.errors import CdpError
 from cdp.base.workspace import REPOSITORY, Workspace
-from cdp.services import complexity
 from cdp.ui.shell import state
 from cdp.ui.shell.state import kept, kept_many
-from cdp.ui.shell.tables import count, md
+from cdp.ui.shell.tables import md
 
 Params = Mapping[str, str | list[str]]
 
@@ -100,13 +99,7 @@ def sidebar() -> None:
         )
 
 
-def link(
-    name: str,
-    label: str,
-    *,
-    icon: str = ":material/arrow_forward:",
-    **params: str | list[str],
-) -> None:
+def link(name: str, label: str, *, icon: str = ":material/arrow_forward:", **params: str | list[str]) -> None:
     """A quiet link to a page, with a selection."""
     query = {**parameters(name), **params}
     st.page_link(PAGES[name].file, label=label, icon=icon, query_params=query or None, help="")
@@ -119,13 +112,7 @@ def go(name: str, **params: str | list[str]) -> None:
 
 def page_button(name: str, label: str, key: str, *, icon: str = "arrow_forward", params: Params | None = None) -> None:
     """A button that opens a page: for the one next step of a page."""
-    if st.button(
-        label,
-        key=key,
-        type="primary",
-        icon=f":material/{icon}:",
-        icon_position="right",
-    ):
+    if st.button(label, key=key, type="primary", icon=f":material/{icon}:", icon_position="right"):
         go(name, **(params or {}))
 
 
@@ -228,14 +215,3 @@ DEFINITIONS = {
     "which query.",
 }
 """The paper's terms, in one sentence or two."""
-
-
-def paper_notes(feature: str) -> None:
-    """A quiet line with the notes on a feature (``complexity.NOTES_ON``)."""
-    notes = complexity.notes_on(feature)
-    with st.popover(f"{count(len(notes), 'note')} on the paper", type="tertiary", icon=":material/sticky_note_2:"):
-        for note in notes:
-            facts = "; ".join(
-                f"{word}: {text}" for word, text in (("printed", note.printed), ("computed", note.computed)) if text
-            )
-            st.markdown(f"- {md(note.note)}" + (f"  \n  :gray[{md(facts)}]" if facts else ""))

@@ -85,14 +85,7 @@ def moment(stamp: str | None, *, at: datetime | None = None) -> str:
     return then.astimezone(UTC).strftime("%d %b %Y, %H:%M UTC")
 
 
-WRITTEN = {
-    "gpu": "GPU",
-    "gpus": "GPUs",
-    "lora": "LoRA",
-    "ri": "RI",
-    "kappa": "κ",
-    "eval": "evaluation",
-}
+WRITTEN = {"gpu": "GPU", "gpus": "GPUs", "lora": "LoRA", "ri": "RI", "kappa": "κ", "eval": "evaluation"}
 """Words of settings that are written otherwise than they are spelt."""
 
 
