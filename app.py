@@ -7,11 +7,10 @@ model library: models are loaded by the processes of jobs.
 from __future__ import annotations
 
 import streamlit as st
-from starlette.middleware import Middleware
 
 from cdp.ui.shell import router
 
-app = st.App(router.__file__, middleware=[Middleware(router.UnknownPages)])
+app = st.App(router.__file__)
 
 if __name__ == "__main__":  # run as a plain script, as the tests do
     router.main()

@@ -187,30 +187,6 @@ def cw_histogram(
     return chart
 
 
-def cw_cumulative(
-    histograms: Mapping[str, Sequence[int]], *, palette: Mapping[str, str] | None = None, last: int = LAST_BAR
-) -> go.Figure:
-    """Share of queries with at most so many content words, one step line per query set."""
-    chart = figure(x="content words per query (CW)", y="share of queries up to this CW (%)", legend=len(histograms) > 1)
-    palette = palette or colours(list(histograms))
-    highest = 0
-    for i, (name, histogram) in enumerate(histograms.items()):
-        counts = _folded(histogram, last)
-        highest = max(highest, int(np.flatnonzero(counts).max(initial=0)))
-        chart.add_scatter(
-            x=np.arange(last + 1),
-            y=100 * np.cumsum(counts) / max(1, counts.sum()),
-            mode="lines",
-            line={"shape": "hv", "color": palette[name], "dash": DASHES[i % len(DASHES)], "width": 2},
-            name=plain(name),
-            hovertemplate=f"{plain(name)}<br>CW ≤ %{{x}}: %{{y:.1f}}%<extra></extra>",
-        )
-    _published_lines(chart)
-    chart.update_xaxes(range=[0, max(highest, HIGH_LINE + 2)])
-    chart.update_yaxes(range=[0, 102])
-    return chart
-
-
 def _folded(histogram: Sequence[int], last: int) -> np.ndarray:
     counts = np.zeros(last + 1, dtype=np.int64)
     given = np.asarray(histogram, dtype=np.int64)

@@ -31,9 +31,6 @@ GAIN, LOSS = PALETTE[0], PALETTE[5]
 MUTED = "#8793a0"
 """A grey that reads on the light and on the dark background."""
 
-FAINT = 0.18
-"""How visible what is not in focus stays."""
-
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "hexagon")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 

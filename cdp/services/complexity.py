@@ -28,7 +28,7 @@ from cdp.benchmarks.benchmark import part
 from cdp.benchmarks.subsets import SUBSET
 from cdp.complexity import STANDARD, CwProfile, QuestionWordEffect
 from cdp.corpus.sources import Budget, Source, existing, open_text
-from cdp.principle import Recommendation, kinds_of_datasets, tables
+from cdp.principle import Recommendation, kinds_of_datasets
 from cdp.principle.tables import TABLES, PublishedRow, PublishedTable, read, short_name, table
 from cdp.services import access, corpora, paths, studies
 from cdp.studies.trial import judging_split
@@ -387,14 +387,6 @@ class Profiled:
             scope = replace(recommendation.scope, outside=(self.doubt.rstrip("?."), *recommendation.scope.outside))
             recommendation = replace(recommendation, scope=scope, advice=self.doubt, expected=())
         return replace(recommendation, caveats=(*first, *recommendation.caveats))
-
-
-def published_range(code: str) -> tuple[int, int] | None:
-    """The CW that the paper prints for MIRACL's queries in a language, lowest and highest; None for none."""
-    for row in tables.table("multilingual").rows:
-        if row["code"] == code:
-            return row["cw_min"], row["cw_max"]
-    return None
 
 
 def question_words(profiled: Profiled) -> QuestionWordEffect | None:

@@ -28,7 +28,6 @@ from cdp.services.results import MEASURE, Comparison, Scores
 
 KINDS = (SAME_SOURCE, OTHER_SOURCE, NOTHING)
 
-AUTO, ID_PREFIX = "auto", "id-prefix"
 FIELDS = ("source_id", "document_id", "doc_id", "book", "title")
 """Fields of a passage's line that name the document it was cut from, the surest first."""
 
@@ -88,16 +87,14 @@ def analyse(
     baseline: str,
     other: str,
     *,
-    source: str = AUTO,
     within: Comparison | None = None,
 ) -> Errors:
     """The error analysis of two evaluations, by their ids, on the same queries.
 
-    ``source`` says how the source document of a passage is found: a field of its line in corpus.jsonl (or of the
-    ``metadata`` in it), ``id-prefix`` for its id without the number at its end, ``auto`` for the first of ``FIELDS``
-    that every passage has, else the prefix.
+    The source document of a passage is the first of ``FIELDS`` that every passage's line in corpus.jsonl has (or the
+    ``metadata`` in it), else its id without the number at its end.
     ``within`` is a comparison that holds both, whose scores need not be read again. Errors as ``evaluated`` raises
-    them; ConfigError for evaluations on different judgments, or a source that no passage has.
+    them; ConfigError for evaluations on different judgments.
     """
     rows = catalog.evaluations(workspace) if within is None else within.evaluations
     first, second = evaluated.find(workspace, baseline, rows), evaluated.find(workspace, other, rows)
@@ -119,7 +116,7 @@ def analyse(
     looked = {document for change in changes for document in (change.right, change.wrong) if document}
     looked |= {document for c in changes for document, grade in grades[c.query_id].items() if grade > 0}
     passages = evaluated.passages(workspace, first, looked)
-    source_of, rule = _source(source, passages)
+    source_of, rule = _source(passages)
     failures = Failures(unit="query")
     rank_1_comparison = compare_rank_1(*runs, grades, source_of, failures)
     texts = evaluated.queries(workspace, first)
@@ -163,18 +160,11 @@ def analyse(
     )
 
 
-def _source(wanted: str, passages: Mapping[str, Passage]) -> tuple[Callable[[str], str], str]:
+def _source(passages: Mapping[str, Passage]) -> tuple[Callable[[str], str], str]:
     """(the function from a passage's id to its source, the rule in a sentence)."""
-    if wanted == AUTO:
-        whole = (name for name in FIELDS if passages and all(_field(p, name) for p in passages.values()))
-        wanted = next(whole, ID_PREFIX)
-    if wanted == ID_PREFIX:
+    wanted = next((name for name in FIELDS if passages and all(_field(p, name) for p in passages.values())), "")
+    if not wanted:
         return _prefix, "Passages whose ids are equal but for the number at their end come from one source."
-    if passages and not any(_field(passage, wanted) for passage in passages.values()):
-        field_names = sorted({name for passage in passages.values() for name in passage.fields})
-        raise ConfigError(
-            f"No passage has a field {wanted!r}.", hint=f"There is: {ID_PREFIX}, {', '.join(field_names)}."
-        )
 
     def source_of(document: str) -> str:
         value = _field(passages[document], wanted) if document in passages else ""

@@ -30,7 +30,7 @@ with frame.guarded():
         measured = known.standing == decide.MEASURED
         rule.rule(workspace, prior, request, target, measured, known.writer)
         rule.similar(prior)
-        rule.heading()
+        st.subheader("Content words per query", anchor=False, help=frame.definition("cw"))
         others = rule.compared(workspace, target)
         rule.distribution(target, others)
         rule.by_language(target, others)

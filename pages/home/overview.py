@@ -9,12 +9,11 @@ from cdp.services import corpora, overview, results
 from cdp.ui import home
 from cdp.ui import jobs as job_views
 from cdp.ui.decide import answer as decide_answer
-from cdp.ui.shell import forms, frame, router, state, tables
+from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import moment, number
 
 workspace = Workspace.default()
 frame.head("overview")
-router.notice()
 
 with frame.guarded():
     forms.flash()

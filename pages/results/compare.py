@@ -27,20 +27,17 @@ with frame.guarded():
         baseline, others = choice.choose(rows)
         if baseline and others:
             wanted = choice.filter_benchmarks(rows, [baseline, *others])
-            test, over_seeds = choice.how()
+            over_seeds = choice.average_seeds()
             choice.left_out(rows, baseline, runs.with_relatives(rows, others) if over_seeds else others)
-            comparison = results.compare(
-                workspace, baseline, others, test=test, over_seeds=over_seeds, evaluations=rows
-            )
+            comparison = results.compare(workspace, baseline, others, over_seeds=over_seeds, evaluations=rows)
             comparison = choice.covered(result_means.only(comparison, wanted))
-            chosen = choice.in_focus(choice.names_of(comparison))
             choice.answer(comparison)
             choice.bm25(workspace, comparison)
             palette = choice.palette(workspace, comparison)
-            details.scores(workspace, comparison, chosen, palette)
-            details.differences(comparison, chosen, palette)
+            details.scores(workspace, comparison, palette)
+            details.differences(comparison, palette)
             choice.download(comparison)
-            details.behind(workspace, comparison, chosen, palette)
+            details.behind(workspace, comparison, palette)
             frame.link("launch", "Evaluate another retriever", icon=":material/add:", start="evaluation")
             frame.next_step(
                 "study",

@@ -1,4 +1,4 @@
-"""The Compare page under the hand: what stands out is chosen in the table or in a chart, and a link opens all of it."""
+"""The Compare page under the hand: a figure is saved for a paper."""
 
 from __future__ import annotations
 
@@ -40,46 +40,6 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     yield from serve_for_reading(tmp_path_factory.mktemp("compared"), three_retrievers)
 
 
-def faded(tab: Looker, opacities: list[float]) -> None:
-    """Wait until the first chart on the page draws its series so strongly, in any order."""
-    tab.page.wait_for_function(
-        """wanted => {
-            const chart = document.querySelectorAll('.js-plotly-plot')[0];
-            return String(chart?.data?.map(trace => trace.opacity).sort()) === String(wanted);
-        }""",
-        arg=opacities,
-        timeout=30_000,
-    )
-
-
-@pytest.mark.soak
-def test_the_table_drives_the_charts_and_back(compared: Server, look: Callable[..., Looker]) -> None:
-    tab = look(compared).open("compare?baseline=static-minilm").see("Means cover the benchmarks")
-    table = tab.page.get_by_test_id("stDataFrame").nth(1)  # the first is the leaderboard
-    table.scroll_into_view_if_needed()
-    box = table.bounding_box()
-    assert box is not None
-    tab.page.mouse.click(box["x"] + 18, box["y"] + 36 * 2.5)
-    tab.page.wait_for_url("**focus=training-1-diverse**")
-    tab.idle()
-    faded(tab, [0.18, 0.18, 1])
-
-    bar = tab.page.locator(".js-plotly-plot").first.locator(".bars").nth(2).locator(".point path").first
-    bar.scroll_into_view_if_needed()
-    place = bar.bounding_box()
-    assert place is not None
-    tab.page.mouse.click(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
-    tab.page.wait_for_url("**focus=training-2-paraphrase**")
-    tab.idle()
-    faded(tab, [0.18, 1, 1])
-    tab.shot("compare-focus")
-
-    fresh = look(compared, stranger=True).open(tab.page.url.split("/", 3)[3]).see("Means cover the benchmarks")
-    faded(fresh, [0.18, 1, 1])
-    assert fresh.chosen("Baseline") == "Static MiniLM"
-    assert fresh.page.url == tab.page.url
-
-
 def opened(tab: Looker) -> None:
     """The first chart's export. Saving a figure closes it a moment later, so it counts once it is still open then."""
     popover, looks = tab.page.get_by_test_id("stPopoverBody"), 0
@@ -113,8 +73,3 @@ def test_a_figure_is_saved_as_it_stands_in_the_export(compared: Server, look: Ca
     lines = download.value.path().read_text(encoding="utf-8").splitlines()
     assert lines[0].startswith("series,x,y")
     assert len(lines) == 1 + 2 + 2 + 2
-
-
-def test_an_address_that_names_no_page_is_taken_calmly(demo_server: Server, look: Callable[..., Looker]) -> None:
-    tab = look(demo_server).open("comparisons").see("There is no page comparisons")
-    assert tab.page.get_by_text("Page not found").count() == 0

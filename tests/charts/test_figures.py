@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from cdp.charts import decide, evidence, quality_diversity, results, style
@@ -24,12 +23,6 @@ def test_a_method_has_one_colour_whatever_stands_beside_it() -> None:
     assert both["mine"] == alone["mine"] == style.METHOD_COLOURS["paraphrase"]
     assert both["theirs"] == style.METHOD_COLOURS["diverse"]
     assert len(set(both.values())) == 4
-
-
-def test_cumulative_share_ends_at_all_queries() -> None:
-    chart = decide.cw_cumulative({"diverse": [0, 1, 2, 1]})
-    assert chart.data[0].y[-1] == pytest.approx(100)
-    assert np.all(np.diff(chart.data[0].y) >= 0)
 
 
 def test_length_histogram_keeps_every_document() -> None:

@@ -20,6 +20,3 @@ def test_a_budget_is_spread_over_documents(open_page: Open, filled: Workspace) -
     at.session_state["command-cw-recommend"] = True
     at.run()
     assert "--budget 10000" in " ".join(code.value for code in at.code)
-
-    at.number_input(key="target_documents").set_value(96).run()
-    assert "all 96 documents" in " ".join(m.value for m in at.markdown)

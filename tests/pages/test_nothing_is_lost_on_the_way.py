@@ -56,7 +56,7 @@ def test_complexity_leads_to_a_training_on_what_was_named(filled: Workspace, tmp
     path.write_text('{"_id": "a", "text": "The mill grinds corn."}\n{"_id": "b", "text": "The kiln dries it."}\n')
     own = corpora.add(filled, path).corpus.id
     profiled = complexity_service.profile_benchmark(filled, "demo", split="test")
-    asked = rule.AdviceRequest(profiled, "ood", "", own, None, None)
+    asked = rule.AdviceRequest(profiled, "ood", "", own, None)
     assert rule.leads_to(filled, asked) == ("queries", "Write queries", {"corpus": own})
     written = tmp_path / "queries.jsonl"
     written.write_text(

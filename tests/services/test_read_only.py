@@ -106,8 +106,6 @@ READING = {
     "training": {
         "defaults",
         "list_retrievers",
-        "pairs_to_split",
-        "possible_splits",
         "query_counts",
         "reasoned_sets",
         "trained_on",

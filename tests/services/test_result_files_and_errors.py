@@ -136,16 +136,6 @@ def test_wins_and_losses_at_rank_1_with_their_sources(workspace: Workspace, eval
     assert sum(bucket.n for bucket in found.gains) == 4
 
 
-def test_the_rule_for_the_source_can_be_chosen(workspace: Workspace, evaluations: tuple[str, str]) -> None:
-    by_id = result_errors.analyse(workspace, *evaluations, source="id-prefix")
-    assert [case.kind for case in by_id.wins] == [result_errors.SAME_SOURCE, result_errors.OTHER_SOURCE]
-    assert "number at their end" in by_id.rule
-    by_text = result_errors.analyse(workspace, *evaluations, source="text")
-    assert {case.kind for case in by_text.wins} == {result_errors.OTHER_SOURCE}
-    with pytest.raises(ConfigError, match="No passage has a field 'author'"):
-        result_errors.analyse(workspace, *evaluations, source="author")
-
-
 def test_a_source_may_be_number_zero_and_lie_in_the_metadata(workspace: Workspace, tmp_path: Path) -> None:
     folder = workspace.benchmark("books")
     (folder / "qrels").mkdir(parents=True)

@@ -1,8 +1,4 @@
-"""What is compared with what, the retrievers in focus, and the answer in a sentence.
-
-The focus is kept under ``focus`` and stands in the address. The table's selection is set from it on every drawing. A
-chart remembers what was clicked in it until its turn changes, so every choice is a new turn.
-"""
+"""What is compared with what, the answer in a sentence, and what all parts of the page share."""
 
 from __future__ import annotations
 
@@ -19,79 +15,7 @@ from cdp.services import leaderboard as result_means
 from cdp.services import leaderboard as result_tables
 from cdp.services.results import ComparedRow, Comparison
 from cdp.ui.shell import forms, frame, state
-from cdp.ui.shell.tables import MISSING, cut, md, p_value, points
-
-FOCUS = "focus"
-FOCUS_TABLE = "focus_table"
-FOCUS_TURN = "focus_turn"
-
-
-def in_focus(names: Mapping[str, str]) -> list[str]:
-    """The names in focus; ``names`` maps the shown retrievers' ids to their names."""
-    requested = st.query_params.get_all(FOCUS) or state.kept_many(FOCUS)
-    ids = [key for key in requested if key in names]
-    _write_focus(ids)
-    return [names[key] for key in ids]
-
-
-def focus_turn() -> int:
-    """How often the focus was chosen: for the charts that follow it."""
-    return int(st.session_state.get(FOCUS_TURN, 0))
-
-
-def focus_table(
-    columns: Mapping[str, Sequence[Any]], ids: Sequence[str], *, alt: str, config: Mapping[str, Any]
-) -> None:
-    """A table with one retriever to a row; choosing rows puts these in focus."""
-    current = st.query_params.get_all(FOCUS)
-    rows = [i for i, retriever_id in enumerate(ids) if retriever_id in current]
-    if list(st.session_state.get(FOCUS_TABLE, {}).get("selection", {}).get("rows", [])) != rows:
-        st.session_state[FOCUS_TABLE] = {"selection": {"rows": rows}}
-
-    def picked() -> None:
-        _choose_focus([ids[row] for row in st.session_state[FOCUS_TABLE]["selection"]["rows"] if row < len(ids)])
-
-    st.dataframe(
-        dict(columns),
-        hide_index=True,
-        placeholder=MISSING,
-        column_config=dict(config),
-        key=FOCUS_TABLE,
-        alt=alt,
-        on_select=picked,
-        selection_mode="multi-row",
-        height="auto",
-    )
-
-
-def focus_toggle(names: Mapping[str, str], points: Sequence[Mapping[str, Any]]) -> None:
-    """A click on a chart: the retriever of the point comes into focus, or leaves it. ``customdata`` holds its name."""
-    by_name = {name: key for key, name in names.items()}
-    current = st.query_params.get_all(FOCUS)
-    for point in points:
-        data = point.get("customdata")
-        clicked = by_name.get(str(data[0] if isinstance(data, (list, tuple)) and data else data))
-        if clicked is not None:
-            current = (
-                [retriever_id for retriever_id in current if retriever_id != clicked]
-                if clicked in current
-                else [*current, clicked]
-            )
-    _choose_focus(current)
-
-
-def _choose_focus(ids: list[str]) -> None:
-    state.write(FOCUS, ids)
-    st.session_state[FOCUS_TURN] = focus_turn() + 1
-
-
-def _write_focus(ids: list[str]) -> None:
-    state.keep(FOCUS, ids)
-    if ids and st.query_params.get_all(FOCUS) != ids:
-        st.query_params[FOCUS] = ids
-    elif not ids and FOCUS in st.query_params:
-        del st.query_params[FOCUS]
-
+from cdp.ui.shell.tables import cut, md, p_value, points
 
 MOST = 12
 """How many retrievers are compared with a baseline at once."""
@@ -180,24 +104,12 @@ def filter_benchmarks(rows: Sequence[Mapping[str, Any]], shown: Sequence[str]) -
     return state.choose_many("Benchmarks", {name: name for name in names}, "benchmark", placeholder="all")
 
 
-def how() -> tuple[str, bool]:
-    """(the test by which significance is marked, whether runs that differ in the seed alone are averaged)."""
-    with st.popover("Test and seeds", icon=":material/tune:", type="tertiary"):
-        test = state.choose(
-            "Significance test",
-            {name: f"{title[:1].upper()}{title[1:]}" for name, title in results.TESTS.items()},
-            "test",
-            help="Both tests are paired over the queries and two-sided. The randomisation test makes no "
-            "assumption about the distribution of the differences; with many queries, both agree.",
-        )
-        together = state.choose(
-            "Runs that differ only in seed",
-            {"mean": "average them", "each": "show each run"},
-            "seeds",
-            help="Runs with the same settings except for the seed. Averages are taken per query and shown with "
-            "their standard deviation over seeds.",
-        )
-    return test or "t", together == "mean"
+def average_seeds() -> bool:
+    """Whether runs that differ in the seed alone are averaged."""
+    return st.toggle(
+        "Average runs that differ only in seed", value=True, key="compare_seeds", persist_state="session",
+        help="Averages are taken per query and shown with their standard deviation over seeds.",
+    )  # fmt: skip
 
 
 def covered(comparison: Comparison) -> Comparison:

@@ -6,31 +6,29 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from html import escape
-from typing import Any
 
 import streamlit as st
 
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.charts.decide import gains_by_cw
-from cdp.charts.results import LABELS, GainPoint, curve, gains, ndcg_bars, parallel
+from cdp.charts.results import LABELS, GainPoint, curve, gains, ndcg_bars
 from cdp.services import evaluated, jobs, results
 from cdp.services import leaderboard as result_tables
 from cdp.services import result_errors as result_errors
 from cdp.services import result_files as result_files
 from cdp.services.evaluated import Passage
 from cdp.services.leaderboard import ALL, OWN, means
-from cdp.services.result_errors import AUTO, FIELDS, ID_PREFIX, Errors
+from cdp.services.result_errors import Errors
 from cdp.services.results import ComparedRow, Comparison
-from cdp.ui.compare import choice
 from cdp.ui.compare.choice import compared, interval, largest, mark, marks, names_of
 from cdp.ui.jobs import choose_curve
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import count, cut, label_of, md, p_value, points
 
 
-def scores(workspace: Workspace, comparison: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:
-    """Retrievers × benchmarks with the means over shared benchmarks; rows and bars choose what stands out."""
+def scores(workspace: Workspace, comparison: Comparison, palette: Mapping[str, str]) -> None:
+    """Retrievers × benchmarks, with the means over shared benchmarks."""
     names = names_of(comparison)
     having = Counter(row.place for row in comparison.rows)
     benchmarks = sorted(having, key=lambda benchmark: -having[benchmark])  # those with gaps come last
@@ -67,9 +65,8 @@ def scores(workspace: Workspace, comparison: Comparison, chosen: Sequence[str], 
         for title in columns
         if title not in ("Retriever", "Marks")
     }
-    choice.focus_table(
+    tables.show(
         columns,
-        list(names),
         alt="NDCG@10 in percent of each retriever on each benchmark, with means over the shared benchmarks",
         config=right | {"Coverage": st.column_config.TextColumn(help="Number of benchmarks with a result.")},
     )
@@ -84,19 +81,15 @@ def scores(workspace: Workspace, comparison: Comparison, chosen: Sequence[str], 
         notes.append("± is the standard deviation over the averaged seeds.")
     elif comparison.families:
         notes.append(
-            f"{len(comparison.families)} of these runs differ from another only in seed; average them "
-            "under Test and seeds."
+            f"{len(comparison.families)} of these runs differ from another only in seed; they can be averaged above."
         )
     st.caption(" ".join(notes))
     frame.remarks(result_tables.noise_notes(comparison), "casino")
     frame.remarks(result_tables.remarks(workspace, comparison))
     charts.show(
-        ndcg_bars(values, palette=palette, marks=stars, focus=chosen),
+        ndcg_bars(values, palette=palette, marks=stars),
         key="ndcg",
-        turn=choice.focus_turn(),
         alt="NDCG@10 in percent. " + " ".join(f"{name}: {_listed(values[name])}." for name in values),
-        caption="Select rows above or bars here to highlight retrievers on the whole page." if len(names) > 2 else "",
-        on_pick=lambda points: choice.focus_toggle(names, points),
     )
 
 
@@ -113,7 +106,7 @@ def _listed(values: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:.2f}" for name, value in values.items())
 
 
-def differences(comparison: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:
+def differences(comparison: Comparison, palette: Mapping[str, str]) -> None:
     """Signed differences with interval, p and counts; a row or a point opens its queries below."""
     rows = compared(comparison)
     if not rows:
@@ -130,7 +123,6 @@ def differences(comparison: Comparison, chosen: Sequence[str], palette: Mapping[
                 if r.low is not None and r.high is not None
             ],
             palette=palette,
-            focus=chosen,
         ),
         key="gains",
         alt="Differences in NDCG@10 points from the baseline with 95% intervals: "
@@ -139,21 +131,20 @@ def differences(comparison: Comparison, chosen: Sequence[str], palette: Mapping[
                 "Filled: significant; open: not significant.",
         on_pick=_open_queries,
     )  # fmt: skip
-    shown = [r for r in rows if not chosen or r.retriever in chosen] or rows
     picked = tables.pick_row(
         {
-            "Retriever": [r.retriever for r in shown],
-            "Benchmark": [r.place for r in shown],
-            "Difference": [points(r.difference or 0.0) + mark(r) for r in shown],
-            **({"Marks": [r.marks or "–" for r in shown]} if any(r.marks for r in shown) else {}),
-            "95% interval": [interval(r) for r in shown],
-            "p (t)": [_p(r.p_t) for r in shown],
-            "p (random.)": [_p(r.p_random) for r in shown],
-            "p (Holm)": [_p(r.p_holm) for r in shown],
-            "Effect": ["–" if r.effect is None else points(r.effect) for r in shown],
-            "Better": [r.wins for r in shown],
-            "Worse": [r.losses for r in shown],
-            "Same": [r.ties for r in shown],
+            "Retriever": [r.retriever for r in rows],
+            "Benchmark": [r.place for r in rows],
+            "Difference": [points(r.difference or 0.0) + mark(r) for r in rows],
+            **({"Marks": [r.marks or "–" for r in rows]} if any(r.marks for r in rows) else {}),
+            "95% interval": [interval(r) for r in rows],
+            "p (t)": [_p(r.p_t) for r in rows],
+            "p (random.)": [_p(r.p_random) for r in rows],
+            "p (Holm)": [_p(r.p_holm) for r in rows],
+            "Effect": ["–" if r.effect is None else points(r.effect) for r in rows],
+            "Better": [r.wins for r in rows],
+            "Worse": [r.losses for r in rows],
+            "Same": [r.ties for r in rows],
         },
         alt="Differences from the baseline with interval, p value and counts of queries; choose one for its queries",
         key="differences_table",
@@ -171,9 +162,9 @@ def differences(comparison: Comparison, chosen: Sequence[str], palette: Mapping[
             "Same": st.column_config.NumberColumn(width=52),
         },
     )
-    if picked is not None and shown[picked].evaluation_id != st.session_state.get("differences_opened"):
-        st.session_state["differences_opened"] = shown[picked].evaluation_id
-        state.write("per_query", shown[picked].evaluation_id)
+    if picked is not None and rows[picked].evaluation_id != st.session_state.get("differences_opened"):
+        st.session_state["differences_opened"] = rows[picked].evaluation_id
+        state.write("per_query", rows[picked].evaluation_id)
         show_queries()
     st.caption("Choose a row to see its queries below.")
 
@@ -191,9 +182,6 @@ def _open_queries(clicked: Sequence[Mapping[str, object]]) -> None:
             show_queries()
 
 
-OUTCOME = "NDCG@10 (%)"
-
-
 def measured(workspace: Workspace, comparison: Comparison) -> dict[str, dict[str, float]]:
     """The last value of each measure, by job, of the shown retrievers that were trained here."""
     there = (key for key in names_of(comparison) if (workspace.jobs / key / "metrics.jsonl").exists())
@@ -203,7 +191,6 @@ def measured(workspace: Workspace, comparison: Comparison) -> dict[str, dict[str
 def curves(
     workspace: Workspace,
     comparison: Comparison,
-    chosen: Sequence[str],
     palette: Mapping[str, str],
     measured: Mapping[str, Mapping[str, float]],
 ) -> None:
@@ -213,11 +200,7 @@ def curves(
     if not measures:
         return
     measure = choose_curve(measures, key="compare_curve")
-    lines = {
-        name: _points(workspace, key, measure)
-        for key, name in runs.items()
-        if measure in measured[key] and (not chosen or name in chosen or not set(chosen) & set(runs.values()))
-    }
+    lines = {name: _points(workspace, key, measure) for key, name in runs.items() if measure in measured[key]}
     charts.show(
         curve(lines, measure, palette=palette),
         key=f"curves_{measure}",
@@ -241,21 +224,9 @@ def _points(workspace: Workspace, job: str, measure: str) -> list[dict[str, floa
     return [{"step": step, measure: value} for step, value in zip(logged.steps, logged.values, strict=True)]
 
 
-def settings(comparison: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:
-    """Only the settings in which the compared retrievers differ: as lines to the outcome, and as a table."""
+def settings(comparison: Comparison) -> None:
+    """Only the settings in which the compared retrievers differ."""
     trained = list(dict.fromkeys(name for values in comparison.settings.values() for name in values))
-    axes = _axes(comparison, trained)
-    if axes:
-        names = names_of(comparison)
-        charts.show(
-            parallel(axes, palette=palette, focus=[name for name in chosen if name in trained]),
-            key="parallel",
-            turn=choice.focus_turn(),
-            alt=f"One line per trained retriever over {', '.join(axes)}. The table below holds the same values.",
-            caption="Each line is a trained retriever; the last axis is its mean NDCG@10 over the benchmarks "
-            "that all shown retrievers share. Click a point to highlight its line.",
-            on_pick=lambda points: choice.focus_toggle(names, points),
-        )
     tables.show(
         {
             "Setting": [label_of(key) for key in comparison.settings],
@@ -265,15 +236,6 @@ def settings(comparison: Comparison, chosen: Sequence[str], palette: Mapping[str
     )
 
 
-def _axes(comparison: Comparison, trained: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
-    """The settings as axes with their values by retriever, and what came of them last."""
-    outcome = means(comparison)[0].values
-    if len(trained) < 2 or not outcome:
-        return {}
-    axes = {label_of(key): {name: values.get(name) for name in trained} for key, values in comparison.settings.items()}
-    return {**axes, OUTCOME: {name: round(outcome[name], 2) for name in trained}}
-
-
 def _shown(value: object) -> str:
     return "" if value is None else str(value)
 
@@ -281,23 +243,12 @@ def _shown(value: object) -> str:
 SHOWN_CHARACTERS = 1200
 MOST_CASES = 200
 
-SOURCES = {AUTO: "Automatic (a shared field, else the ID)", ID_PREFIX: "ID without its trailing number"}
-SOURCES |= {name: f"Field “{name}”" for name in FIELDS}
-
 
 def _rank_one(workspace: Workspace, comparison: Comparison, row: ComparedRow) -> None:
     """Wins and losses at P@1 with their passages, and where the gains sit by CW."""
-    with st.container(width=360):
-        source = state.choose(
-            "Source of a passage",
-            SOURCES,
-            "source",
-            help="Passages of one source belong to the same document, such as a book or an article. The wrong "
-            "passage of the right source is a smaller error than another document.",
-        )
     try:
         errors = result_errors.analyse(
-            workspace, row.baseline_evaluation_id or "", row.evaluation_id, source=source or AUTO, within=comparison
+            workspace, row.baseline_evaluation_id or "", row.evaluation_id, within=comparison
         )
     except CdpError as error:
         st.caption(md(str(error)))
@@ -378,17 +329,6 @@ def _gains(errors: Errors) -> None:
         alt=f"Mean difference in NDCG@10 points by the content words of the query. {summary}.",
         caption="Mean difference by the number of content words in the query, with 95% intervals over those queries.",
     )
-    tables.show(
-        {
-            "Content words": [b.name for b in there],
-            "Queries": [b.n for b in there],
-            "Difference": [points(b.mean or 0.0) for b in there],
-            "95% interval": [
-                f"{points(b.interval[0])} to {points(b.interval[1])}" if b.interval else "–" for b in there
-            ],
-        },
-        alt="Mean difference by content words, with its interval and the number of queries",
-    )
 
 
 def files(workspace: Workspace, comparison: Comparison, row: ComparedRow) -> None:
@@ -420,7 +360,7 @@ QUERIES, FIRST, SETTINGS, TRAINING = "Per query", "Rank 1", "Different settings"
 VIEW = "compare_view"
 
 
-def behind(workspace: Workspace, comparison: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:
+def behind(workspace: Workspace, comparison: Comparison, palette: Mapping[str, str]) -> None:
     """The parts that there are, as tabs; what is not open is not worked out."""
     rows = [row for row in compared(comparison) if row.baseline_evaluation_id]
     trained = measured(workspace, comparison)
@@ -429,9 +369,9 @@ def behind(workspace: Workspace, comparison: Comparison, chosen: Sequence[str], 
         parts[QUERIES] = lambda: by_query(workspace, comparison, choose(rows))
         parts[FIRST] = lambda: first_places(workspace, comparison, choose(rows))
     if comparison.settings:
-        parts[SETTINGS] = lambda: settings(comparison, chosen, palette)
+        parts[SETTINGS] = lambda: settings(comparison)
     if trained:
-        parts[TRAINING] = lambda: curves(workspace, comparison, chosen, palette, trained)
+        parts[TRAINING] = lambda: curves(workspace, comparison, palette, trained)
     if not parts:
         return
     if st.session_state.get(VIEW) not in parts:
@@ -501,7 +441,7 @@ def by_query(workspace: Workspace, comparison: Comparison, row: ComparedRow) -> 
 def first_places(workspace: Workspace, comparison: Comparison, row: ComparedRow) -> None:
     """What each of the two put first."""
     if _averaged(row):
-        st.caption("These runs are averaged over seeds. Show each run (Test and seeds) to see its rank-1 results.")
+        st.caption("These runs are averaged over seeds. Switch averaging off to see the rank-1 results of each.")
     else:
         _rank_one(workspace, comparison, row)
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from cdp import principle
 from cdp.base.workspace import Workspace
-from cdp.charts.decide import cw_cumulative, cw_histogram
+from cdp.charts.decide import cw_histogram
 from cdp.charts.evidence import difference_against_cw
 from cdp.complexity import LANGUAGES, language_of, stopword_variants
 from cdp.principle import KINDS
@@ -20,10 +20,9 @@ from cdp.services.complexity import Profiled, Recommendation
 from cdp.services.synthesis import Writer
 from cdp.ui.queries import sets as stored_sets
 from cdp.ui.shell import charts, forms, frame, state, tables
-from cdp.ui.shell.tables import count, md, number, points
+from cdp.ui.shell.tables import md, number, points
 
-OWN = "own"
-STOPWORDS = {"standard": "Standard list", "question-words-kept": "Count question words", OWN: "Custom list"}
+STOPWORDS = {"standard": "Standard list", "question-words-kept": "Count question words"}
 
 PASTE, BENCHMARK, QUERY_SET = "Pasted queries", "Benchmark", "Query set"
 TARGETS = {PASTE: "Pasted text", BENCHMARK: "Benchmark", QUERY_SET: "Query set"}
@@ -42,22 +41,19 @@ LEVELS = {
 @dataclass(frozen=True, slots=True)
 class AdviceRequest:
     """The target queries (None while there are none), what they are to the training queries, the kind of task (empty:
-    not said), for which corpus and how many queries may be written for how many documents."""
+    not said), for which corpus and how many queries may be written in all."""
 
     target: Profiled | None
     domain: str
     task: str
     corpus: str
     budget: int | None
-    n_documents: int | None
 
     def recommend(self) -> Recommendation | None:
         """What the published evidence says; None without target queries."""
         if self.target is None:
             return None
-        return self.target.recommend(
-            domain=self.domain, task=self.task, budget=self.budget, n_documents=self.n_documents
-        )
+        return self.target.recommend(domain=self.domain, task=self.task, budget=self.budget)
 
 
 def choose_task(workspace: Workspace) -> tuple[str, str, str]:
@@ -105,11 +101,15 @@ def choose_rest(workspace: Workspace, corpus: str, source: str, name: str) -> Ad
         )
         task = _task()
         language, words = _counting()
-        budget, n_documents = _budget()
+        budget = st.number_input(
+            "Queries to write at most", min_value=1, value=None, step=1000, key="target_budget",
+            persist_state="session", placeholder="no limit", width=220,
+            help="With a limit, more queries per document mean fewer documents.",
+        )  # fmt: skip
     target = _profiled(workspace, source, name, language, words)
     if target is not None and target.doubt:
         st.warning(md(target.doubt), icon=":material/translate:")
-    return AdviceRequest(target, domain, task, corpus, budget, n_documents)
+    return AdviceRequest(target, domain, task, corpus, budget)
 
 
 def _task() -> str:
@@ -131,77 +131,27 @@ def _task() -> str:
         )
 
 
-def _counting() -> tuple[str, str | list[str]]:
-    """How words are counted: the language, empty to find it out, and the stopwords: a list's name, or words."""
+def _counting() -> tuple[str, str]:
+    """How words are counted: the language, empty to detect it, and the name of a list of stopwords."""
     about = "The language of the queries, and the words that are not counted."
     with st.popover("Word counting", icon=":material/translate:", type="tertiary", help=about):
-        language = _language()
-        stopwords = _stopwords(language)
-        if stopwords != OWN:
-            return language, stopwords
-        words = st.text_area(
-            "Your stopwords, one per line",
-            key="target_own_stopwords",
-            height=100,
-            persist_state="session",
-            placeholder="the\nof\nwhat",
-        )
-        return language, words.splitlines()
-
-
-def _budget() -> tuple[int | None, int | None]:
-    """How many queries may be written in all, and how many documents there are; None where that is not said."""
-    queries_in_all = st.session_state.get("target_budget")
-    label = f"Budget: {count(queries_in_all, 'query', 'queries')}" if queries_in_all else "Budget"
-    with st.popover(label, icon=":material/savings:", type="tertiary", help="Limit the number of queries to write."):
-        return (
-            st.number_input(
-                "Maximum number of queries", min_value=1, value=None, step=1000, key="target_budget",
-                persist_state="session", placeholder="no limit",
-                help="With a limit, more queries per document mean fewer documents.",
-            ),
-            st.number_input(
-                "Number of documents", min_value=1, value=None, step=1000, key="target_documents",
-                persist_state="session", placeholder="more than the budget covers",
-            ),
-        )  # fmt: skip
-
-
-def _language() -> str:
-    """The language of the queries; empty to find it out."""
-    languages = LANGUAGES
-    return (
-        st.selectbox(
-            "Language",
-            ["", *languages],
-            format_func=lambda code: languages[code].name if code else "Detect automatically",
-            key="target_language",
-            persist_state="session",
+        language = st.selectbox(
+            "Language", ["", *LANGUAGES], key="target_language", persist_state="session",
+            format_func=lambda code: LANGUAGES[code].name if code else "Detect automatically",
             help="Determines how the text is split into words and which stopwords are ignored.",
-        )
-        or ""
-    )
+        )  # fmt: skip
+        options = stopword_variants(language or "en")
+        if st.session_state.get("target_stopwords", options[0]) not in options:
+            st.session_state["target_stopwords"] = options[0]
+        stopwords = st.selectbox(
+            "Stopwords", options, format_func=STOPWORDS.__getitem__, key="target_stopwords", persist_state="session",
+            help="Words that are not counted. The French and Chinese lists contain question words (pourquoi, 为什么), "
+            "which you can choose to count.",
+        )  # fmt: skip
+        return language or "", stopwords
 
 
-def _stopwords(language: str) -> str:
-    """The list of words that do not count."""
-    options = [*stopword_variants(language or "en"), OWN]
-    if st.session_state.get("target_stopwords", options[0]) not in options:
-        st.session_state["target_stopwords"] = options[0]
-    return st.selectbox(
-        "Stopwords",
-        options,
-        format_func=lambda name: STOPWORDS[name],
-        key="target_stopwords",
-        persist_state="session",
-        help="Words that are not counted. The French and Chinese lists contain question words (pourquoi, 为什么), "
-        "which you can choose to count.",
-    )
-
-
-def _profiled(
-    workspace: Workspace, source: str, name: str, language: str, stopwords: str | list[str]
-) -> Profiled | None:
+def _profiled(workspace: Workspace, source: str, name: str, language: str, stopwords: str) -> Profiled | None:
     if source == BENCHMARK:
         return service.profile_benchmark(workspace, name, language=language, stopwords=stopwords)
     if source == QUERY_SET:
@@ -278,7 +228,6 @@ def rule(
 
 
 def _command(request: AdviceRequest, target: Profiled) -> str:
-    own = target.stopwords not in STOPWORDS
     benchmark, _, split = target.benchmark.partition(":")
     return commands.line(
         "cw",
@@ -291,9 +240,8 @@ def _command(request: AdviceRequest, target: Profiled) -> str:
         task=request.task,
         corpus=request.corpus,
         budget=request.budget,
-        documents=request.n_documents,
         language=None if target.language == "en" else target.language,
-        stopwords="my-list.txt" if own else None if target.stopwords == "standard" else target.stopwords,
+        stopwords=None if target.stopwords == "standard" else target.stopwords,
     )
 
 
@@ -367,11 +315,6 @@ def leads_to(workspace: Workspace, request: AdviceRequest) -> tuple[str, str, di
     return "launch", "Set up a training", params
 
 
-def heading() -> None:
-    """The title of the part on the distribution."""
-    st.subheader("Content words per query", anchor=False, help=frame.definition("cw"))
-
-
 def compared(workspace: Workspace, target: Profiled) -> list[Profiled]:
     """Other query sets and benchmarks to lay over the target queries, each counted in its own language."""
     own = state.scope(workspace)
@@ -394,26 +337,15 @@ def compared(workspace: Workspace, target: Profiled) -> list[Profiled]:
 
 
 def distribution(target: Profiled, others: Sequence[Profiled]) -> None:
-    """Histogram and cumulative share of all sets, with the published lines."""
+    """Histogram of all sets, with the published lines."""
     series = {p.name: p.profile.histogram for p in (target, *others)}
     profile = target.profile
-    left, right = st.columns(2, gap="medium")
-    with left:
-        st.markdown("**Distribution**")
-        charts.show(
-            cw_histogram(series),
-            key="cw",
-            alt=f"Distribution of content words over {profile.n} queries: mean {profile.mean:.2f}, "
-            f"median {profile.median:.0f}, from {profile.minimum} to {profile.maximum}.",
-        )
-    with right:
-        st.markdown("**Cumulative share**")
-        charts.show(
-            cw_cumulative(series),
-            key="cw_cumulative",
-            alt=f"Cumulative share of queries by content words: {profile.below:.0%} below 7, "
-            f"{1 - profile.above:.0%} up to 10.",
-        )
+    charts.show(
+        cw_histogram(series),
+        key="cw",
+        alt=f"Distribution of content words over {profile.n} queries: mean {profile.mean:.2f}, "
+        f"median {profile.median:.0f}, from {profile.minimum} to {profile.maximum}.",
+    )
     st.caption(
         f"Half of the queries of {md(target.name)} have between {profile.lower_quartile:.0f} and "
         f"{profile.upper_quartile:.0f} content words. Dashed lines: the published thresholds 7 and 10."
@@ -421,7 +353,7 @@ def distribution(target: Profiled, others: Sequence[Profiled]) -> None:
 
 
 def by_language(target: Profiled, others: Sequence[Profiled]) -> None:
-    """Every set with its language and how its words were counted, and what question words change."""
+    """Every set with its language and how its words were counted."""
     rows = sorted((target, *others), key=lambda p: (language_of(p.language).name, p.name))
     several = len({p.language for p in rows}) > 1
     with st.expander(
@@ -429,7 +361,6 @@ def by_language(target: Profiled, others: Sequence[Profiled]) -> None:
         expanded=several or target.language != "en",
         icon=":material/translate:",
     ):
-        ranges = [service.published_range(p.language) for p in rows]
         tables.show(
             {
                 "Language": [language_of(p.language).name for p in rows],
@@ -438,52 +369,21 @@ def by_language(target: Profiled, others: Sequence[Profiled]) -> None:
                 "Mean CW": [_mean(p) for p in rows],
                 "Below 7": [f"{p.profile.below:.0%}" for p in rows],
                 "Above 10": [f"{p.profile.above:.0%}" for p in rows],
-                "Published range": ["–" if r is None else f"{r[0]} to {r[1]}" for r in ranges],
                 "Tokenizer": [language_of(p.language).tokenizer for p in rows],
                 "Stopwords": [f"{p.stopwords}: {language_of(p.language).stopwords}" for p in rows],
             },
             alt="Content words by language, with tokenizer and stopword list",
-            config={
-                "Published range": st.column_config.TextColumn(
-                    help="The lowest and highest CW that the paper reports for MIRACL's training queries."
-                )
-            },
         )
         if several:
             st.caption(
                 "Counts are not comparable across languages: words carry more information in some languages than in "
                 "others, and the thresholds 7 and 10 come from English queries."
             )
-    for profiled in rows:
-        _question_words(profiled)
 
 
 def _mean(profiled: Profiled) -> str:
     low, high = profiled.profile.interval
     return f"{profiled.profile.mean:.2f}  [{low:.2f}, {high:.2f}]"
-
-
-def _question_words(profiled: Profiled) -> None:
-    """Both counts of the same queries, where the language's question words are set apart."""
-    effect = service.question_words(profiled)
-    if effect is None:
-        return
-    language = language_of(profiled.language).name
-    st.markdown(f"**Effect of question words: {md(profiled.name)} ({language})**")
-    low, high = effect.interval
-    tables.figures(
-        ("Standard list", f"{effect.standard.mean:.2f}"),
-        ("Question words counted", f"{effect.kept.mean:.2f}"),
-        ("Difference", f"+{effect.difference:.2f}", f"95% interval {low:.2f} to {high:.2f}"),
-        ("Queries affected", f"{effect.changed:.0%}"),
-        ("Still below 7", f"{effect.kept.below:.0%}"),
-    )
-    charts.show(
-        cw_histogram({"standard list": effect.standard.histogram, "question words counted": effect.kept.histogram}),
-        key=f"question_words_{profiled.name}",
-        alt=f"Content words of {profiled.name} with and without question words among the stopwords",
-        caption=f"The paper suspects that its result on {language} comes from question words in the stopword list.",
-    )
 
 
 def similar(recommendation: Recommendation) -> None:
@@ -511,21 +411,6 @@ def similar(recommendation: Recommendation) -> None:
         "Gain in NDCG@10 points over one query per document, as printed in the paper. Datasets are chosen by task "
         "type, then by CW; all are in English, with queries written by GPT-4o-mini."
     )
-    if recommendation.outlook:
-        with st.expander("Prediction for a new dataset", icon=":material/query_stats:"):
-            tables.show(
-                {
-                    "Q/Doc": [o.per_doc for o in recommendation.outlook],
-                    "Mean": [points(o.points) for o in recommendation.outlook],
-                    "95% prediction interval": [f"{points(o.low)} to {points(o.high)}" for o in recommendation.outlook],
-                    "Probability of a gain": [f"{o.probability:.0%}" for o in recommendation.outlook],
-                    "Datasets": [o.n_datasets for o in recommendation.outlook],
-                },
-                alt="Prediction for a new dataset from the most similar published ones",
-            )
-            st.caption(
-                "Based on Student's t over these datasets. The Evidence page shows how often such intervals held."
-            )
 
 
 def expected(recommendation: Recommendation) -> None:

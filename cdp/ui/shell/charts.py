@@ -26,25 +26,23 @@ def show(
     key: str,
     alt: str,
     caption: str = "",
-    turn: int = 0,
     on_pick: Callable[[list[dict[str, Any]]], None] | None = None,
 ) -> None:
     """Draw a figure of ``cdp.charts``. ``caption`` is our own text, in Markdown.
 
     ``on_pick`` is called with the points that were clicked, each with its ``customdata``, before the page is drawn
-    anew. Another ``turn`` makes the chart forget what was clicked in it.
+    anew.
     """
-    own = f"{key}_{turn}" if turn else key
     picking: dict[str, Any] = {}
     if on_pick is not None:
         picking = {
-            "on_select": lambda: on_pick(list(st.session_state[own]["selection"]["points"])),
+            "on_select": lambda: on_pick(list(st.session_state[key]["selection"]["points"])),
             "selection_mode": "points",
         }
-    st.plotly_chart(figure, key=own, alt=alt, config=_ON_PAGE, **picking)
+    st.plotly_chart(figure, key=key, alt=alt, config=_ON_PAGE, **picking)
     where = "distribute" if caption else "right"
     below = st.container(
-        horizontal=True, vertical_alignment="center", horizontal_alignment=where, gap="small", key=f"below_{own}"
+        horizontal=True, vertical_alignment="center", horizontal_alignment=where, gap="small", key=f"below_{key}"
     )
     with below:
         if caption:

@@ -62,7 +62,7 @@ PAGES: dict[str, PageInfo] = {
          "What is running, and how is it going?", "Train", ("job",)),
         ("compare", "pages/results/compare.py", "Compare", "leaderboard",
          "Which run is best, and is the difference more than chance?", "Results",
-         ("baseline", "retrievers", "benchmark", "focus", "board", "columns")),
+         ("baseline", "retrievers", "benchmark", "board", "columns")),
         ("search", "pages/results/search.py", "Try a query", "search",
          "What does each retriever retrieve for a query of yours?", "Results", ("collection", "search_with", "q")),
         ("evidence", "pages/results/evidence.py", "Evidence", "fact_check",

@@ -1,8 +1,6 @@
-"""The guided first run, and what stands out on the Compare page: kept over pages, held in the address."""
+"""The guided first run, and what is compared: kept over pages, held in the address."""
 
 from __future__ import annotations
-
-from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
 from cdp.charts.style import METHOD_COLOURS
@@ -13,7 +11,6 @@ from cdp.ui.compare import choice
 from cdp.ui.shell.frame import PAGES
 from tests.pages.conftest import Open
 from tests.pages.support import evaluated, trained, with_results
-from tests.support import REPOSITORY
 
 
 def test_the_demo_is_offered_in_an_empty_workspace_and_fills_the_links(open_page: Open, workspace: Workspace) -> None:
@@ -66,20 +63,15 @@ def test_the_guide_is_away_once_every_step_is_taken(open_page: Open, filled: Wor
     assert any("5 of 5 steps done" in str(p.proto.text) for p in at.get("progress"))
 
 
-def test_focus_and_filter_come_from_the_address_and_outlive_a_change_of_page(
-    open_page: Open, filled: Workspace
-) -> None:
+def test_the_filter_comes_from_the_address_and_outlives_a_change_of_page(open_page: Open, filled: Workspace) -> None:
     first, _ = with_results(filled, queries.list_query_sets(filled)[0].id)
     evaluated(filled, "evaluation-4-scifact", first, [0.5] * 20, name="tuned on diverse", benchmark="scifact")
-    at = open_page("compare", baseline="static-minilm", focus=[first], benchmark=["demo"])
+    at = open_page("compare", baseline="static-minilm", benchmark=["demo"])
     table = at.dataframe[0].value
     assert "Coverage" not in table.columns  # both are on the one benchmark that is shown
     assert "scifact" not in table.columns
-    shown = next(d.value for d in at.dataframe if "p (Holm)" in d.value.columns)
-    assert set(shown["Retriever"]) == {"tuned on diverse"}
     at.switch_page(PAGES["corpus"].path).run()
     at.switch_page(PAGES["compare"].path).run()
-    assert at.query_params["focus"] == first
     assert at.query_params["benchmark"] == "demo"
 
 
@@ -106,18 +98,3 @@ def test_a_retriever_has_the_colour_of_the_method_it_was_trained_on(filled: Work
     assert found["a paraphrase"] == METHOD_COLOURS["paraphrase"]
     assert found["a diverse"] == METHOD_COLOURS["diverse"]
     assert found["before"] == METHOD_COLOURS["pretrained"]
-
-
-def test_a_focus_on_what_is_not_shown_is_dropped(open_page: Open, filled: Workspace) -> None:
-    with_results(filled, queries.list_query_sets(filled)[0].id)
-    at = open_page("compare", baseline="static-minilm", focus=["training-gone"])
-    assert "focus" not in at.query_params
-    assert not at.error
-
-
-def test_an_address_without_a_page_is_named_on_the_overview(workspace: Workspace) -> None:
-    at = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=30)
-    at.query_params["no_page"] = "<b>nothing</b>"
-    at.run()
-    assert not at.exception
-    assert "no page \\<b\\>nothing" in at.info[0].proto.title
