@@ -17,7 +17,7 @@ from cdp.cli import display
 from cdp.cli.overview import DONE, FAILED
 
 if TYPE_CHECKING:
-    from cdp.services.belonging import Members
+    from cdp.services.projects import Members
 
 STANDARD = "-"
 

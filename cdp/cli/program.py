@@ -95,7 +95,7 @@ def _problem(answer: Any) -> str:
 @command("serve", places=("retriever",))
 def serve(run: Run, config: ServingConfig) -> int:
     """Search and OpenAI-compatible embeddings over HTTP, until Ctrl-C; with --json a line says that it is ready."""
-    from cdp.services import serving
+    from cdp.services import search
 
     if not config.name and typed_folder(config.retriever) is None:
         config = config.replace(name=config.retriever.strip())  # callers may write what was typed here
@@ -106,7 +106,7 @@ def serve(run: Run, config: ServingConfig) -> int:
         else:
             note(f"ready: {model} at {address}/v1")
 
-    serving.serve(run.workspace, config, announce)
+    search.serve(run.workspace, config, announce)
     return DONE
 
 

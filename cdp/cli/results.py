@@ -1,4 +1,4 @@
-"""Commands on results: evaluations, the leaderboard, comparisons, error analysis, and files for other tools."""
+"""Commands on results: evaluations, the leaderboard, comparisons, and imports of other programs."""
 
 from __future__ import annotations
 
@@ -160,27 +160,9 @@ def _p(value: float | None) -> str:
     return "–" if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-@command("results export")
-def export(
-    run: Run,
-    evaluation: Annotated[str, "its id, or a unique prefix of it"],
-    *,
-    format: Annotated[
-        Literal["trec-run", "trec-qrels", "mteb", "mteb-predictions", "ir-measures"], "what the other program reads"
-    ],
-    out: Annotated[str, "the file or folder, named after the evaluation if omitted; - for standard output"] = "",
-) -> int:
-    """An evaluation as TREC run or qrels, in MTEB's schema, or as ir_measures' scores per query."""
-    from cdp.services import result_files
-
-    with run.output(out) as target:
-        path = result_files.save(run.workspace, evaluation, format, target)
-    return run.say({"path": str(path), "format": format}, f"written: {path}")
-
-
 @command("results import", places=("path",), job=True)
 def import_(run: Run, config: ResultImportConfig) -> int:
     """Take in a run or scores per query of another program (TREC, MTEB, ir_measures; also .gz), as an evaluation."""
-    from cdp.services import result_files
+    from cdp.services import evaluation
 
-    return run.started(result_files.start(run.workspace, config))
+    return run.started(evaluation.start_import(run.workspace, config))

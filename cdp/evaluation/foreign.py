@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,6 @@ from cdp.base.errors import InputError
 from cdp.base.text import shown
 from cdp.benchmarks.beir_files import lines_of, text_of_file, whole_text
 from cdp.benchmarks.benchmark import Benchmark
-from cdp.evaluation import measures
 from cdp.evaluation.evaluate import Ranking
 
 Run = dict[str, dict[str, float]]
@@ -46,36 +45,12 @@ class Foreign:
     per_query: PerQuery | None = None
 
 
-def their_name(measure: str, relevant_from: int = 1) -> str:
-    """``recall@100`` as ir_measures calls it: ``R@100``, ``R(rel=2)@100`` where only grades from 2 on count."""
-    kind, k = measures.parse(measure)
-    level = f"(rel={relevant_from})" if relevant_from > 1 and kind != "ndcg" else ""
-    return f"{_NAMES[kind]}{level}@{k}"
-
-
 def our_name(measure: str, relevant_from: int = 1) -> str:
     """The measure of ours that ir_measures calls so; empty for one that we do not have."""
     match = _THEIRS.fullmatch(measure.strip())
     if match is None or (match[1] != "nDCG" and int(match[2] or 1) != relevant_from):
         return ""
     return f"{next(kind for kind, name in _NAMES.items() if name == match[1])}@{match[3]}"
-
-
-def by_query_lines(per_query: Mapping[str, object], relevant_from: int = 1) -> Iterator[str]:
-    """A record's ``per_query`` as ``ir_measures --by_query --places -1`` prints it, the mean of each measure last."""
-    ids, means = list(_list(per_query["query_ids"])), []
-    for name, values in per_query.items():
-        if name == "query_ids":
-            continue
-        theirs, numbers = their_name(name, relevant_from), [float(str(value)) for value in _list(values)]
-        for query, value in zip(ids, numbers, strict=True):
-            yield f"{query}\t{theirs}\t{value!r}\n"
-        means.append(f"{SUMMARY}\t{theirs}\t{math.fsum(numbers) / len(numbers)!r}\n")
-    yield from means
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
 
 
 def read(path: Path, form: str, benchmark: Benchmark) -> Foreign:

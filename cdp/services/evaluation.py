@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cdp import catalog, jobs
-from cdp.base.config import EvaluationConfig
-from cdp.base.workspace import Workspace
+from cdp.base.config import EvaluationConfig, ResultImportConfig
+from cdp.base.errors import ConfigError, InputError
+from cdp.base.workspace import Workspace, is_name
 from cdp.benchmarks import BenchmarkInfo, choose_split, describe, list_benchmarks, manifests, resolve_benchmark
 from cdp.evaluation import bm25
-from cdp.retrievers import resolve
-from cdp.services import access, devices
+from cdp.retrievers import PRESETS, resolve
+from cdp.services import access, clusters, paths
 
 WORKER = "cdp.workers.evaluation"
 
@@ -108,11 +109,37 @@ def start_bm25(workspace: Workspace, benchmark_splits: Sequence[tuple[str, str]]
     return job_ids
 
 
+@access.runs
+def start_import(workspace: Workspace, config: ResultImportConfig) -> str:
+    """Submit the import; the job's id. ConfigError for a name that a retriever of one's own has already."""
+    name = " ".join(config.retriever.split())
+    own = is_name(name) and workspace.job(name).is_dir()
+    if not name or name in PRESETS or own or bm25.language_in(name) is not None:
+        raise ConfigError(
+            f"{name!r} is a retriever of this workspace: imported scores would stand as its own.",
+            hint="Choose another name, such as the name of the file.",
+        )
+    source = paths.to_read(workspace, config.path)
+    if not source.is_file():
+        raise InputError(f"There is no file {source}.", hint="Check the path; it is read on the server.")
+    benchmark, split, info = judged_on(workspace, config.benchmark, config.split)
+    config = config.replace(path=str(source.resolve()), retriever=name, benchmark=benchmark, split=split)
+    return jobs.submit(
+        workspace,
+        kind="import",
+        name=f"{name} on {info.name}",
+        module="cdp.workers.importing",
+        config=config.to_dict(),
+        device=jobs.DeviceRequest.light(),
+        inputs={"benchmark": info.name, "benchmark_hash": info.content_hash, "split": config.split},
+    )
+
+
 def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after: Sequence[str] = ()) -> str:
     info = describe(resolve_benchmark(config.benchmark, workspace), workspace)
     gpus_chosen = config.gpus is not None or config.gpu_ids
     lexical = bm25.language_in(config.retriever) is not None
-    device = devices.request(
+    device = clusters.request(
         workspace,
         0 if lexical and not gpus_chosen else config.gpus,  # BM25 has no use for one
         ids=config.gpu_ids,

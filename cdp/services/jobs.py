@@ -30,12 +30,12 @@ from cdp.services import (
     benchmarks,
     clusters,
     endpoints,
-    evaluated,
     evaluation,
     in_use,
     live_metrics,
     metrics,
     queries,
+    results,
     search,
     stored,
     studies,
@@ -97,7 +97,7 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
             "split": result["benchmark"]["split"],
             "n_queries": result["benchmark"]["n_queries"],
             "seconds": result["seconds"],
-            "notes": [*result.get("warnings", []), *evaluated.of_counts(result.get("counts", {}))],
+            "notes": [*result.get("warnings", []), *results.of_counts(result.get("counts", {}))],
         }
     figures = {name: value for name, value in result.items() if name not in ("id", "per_document", "examples")}
     if isinstance(figures.get("measures"), list):

@@ -20,7 +20,7 @@ from cdp.benchmarks.schemas import Entry
 from cdp.catalog import STUDY
 from cdp.retrievers import leakage
 from cdp.retrievers.encode import HALF_PRECISION
-from cdp.services import evaluated, run_annotations, runs
+from cdp.services import naming, results, runs
 from cdp.services.projects import Members
 from cdp.services.result_formats import Table, comparison_table
 from cdp.services.results import (
@@ -296,7 +296,7 @@ def remarks(workspace: Workspace, comparison: Comparison) -> list[str]:
     for row in comparison.rows:
         everyone.setdefault(row.place, set()).add(row.retriever)
         for evaluation in (evaluations[name] for name in row.evaluation_id.split("+") if name in evaluations):
-            for remark in evaluated.remarks(workspace, evaluation):
+            for remark in results.remarks(workspace, evaluation):
                 names = retrievers_of.setdefault((row.place, remark), [])
                 if row.retriever not in names:
                     names.append(row.retriever)
@@ -595,7 +595,7 @@ def _rows(workspace: Workspace, evaluations: Sequence[dict[str, Any]]) -> list[B
     pairs = tuple((row, start["id"]) for row, start in starts.items() if start is not None and start["id"] != row)
     differences = ANSWERS.get(workspace.catalog, ("paired", pairs), lambda: catalog.paired(workspace, pairs))
     subsets = _subsets(workspace)
-    said = run_annotations.load(workspace)
+    said = naming.list_annotations(workspace)
     usual = _usual_budget(newest)
     rows = []
     for row in newest:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from cdp import jobs
-from cdp.base.errors import ConfigError, NotFoundError, offer
+from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError, offer
+from cdp.base.file_cache import ANSWERS
 from cdp.base.text import typed_folder
-from cdp.base.workspace import Workspace, is_name
+from cdp.base.workspace import Workspace, is_name, read_json
 from cdp.evaluation import bm25
 from cdp.jobs import JobView
 from cdp.retrievers import PRESETS
-from cdp.services import run_annotations
 
 SHOWN = 8
 """Trainings that are listed where several have one name."""
@@ -72,7 +74,7 @@ def training(workspace: Workspace, name: str) -> str:
 
 
 def _trainings(workspace: Workspace) -> list[_Training]:
-    said = run_annotations.load(workspace)
+    said = list_annotations(workspace)
     return [
         _Training(job, (job.name, *([said[job.id].name] if job.id in said and said[job.id].name else [])))
         for job in jobs.list_jobs(workspace, ["training"])
@@ -97,3 +99,40 @@ def _only(text: str, fitting: list[_Training], how: str) -> str | None:
     listed = ", ".join(t.text for t in fitting[:SHOWN])
     more = f" and {len(fitting) - SHOWN} more" if len(fitting) > SHOWN else ""
     raise ConfigError(f"{len(fitting)} trainings {how} {text!r}.", hint=f"Name one by its id: {listed}{more}.")
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """What is said of one run, or (``archived`` alone) of one row."""
+
+    name: str = ""
+    tags: tuple[str, ...] = ()
+    note: str = ""
+    archived: bool = False
+
+
+def annotation_file(workspace: Workspace) -> Path:
+    return workspace.root / "runs.json"
+
+
+def list_annotations(workspace: Workspace) -> Mapping[str, Annotation]:
+    """{id of a run or a row: what is said of it}. WorkspaceError where the file is damaged."""
+    path = annotation_file(workspace)
+    return ANSWERS.get(path, "annotations", lambda: _read(path)) if path.exists() else {}
+
+
+def _read(path: Path) -> dict[str, Annotation]:
+    value = read_json(path)
+    try:
+        return {
+            str(key): Annotation(
+                str(about.get("name", "")), tuple(map(str, about.get("tags", ()))), str(about.get("note", "")),
+                bool(about.get("archived", False)),
+            )
+            for key, about in value["runs"].items()
+        }  # fmt: skip
+    except (KeyError, TypeError, AttributeError) as error:
+        raise WorkspaceError(
+            f"{path} does not hold names, tags and notes of runs.",
+            hint="Put back a copy of it, or move it away: the scores are not in it.",
+        ) from error

@@ -7,18 +7,22 @@ benchmark in no project belongs to none, and is for all.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
 
-from cdp import projects
-from cdp.base.errors import ConfigError, NotFoundError
+from cdp import jobs, projects, query_sets
+from cdp.base.errors import CdpError, ConfigError, NotFoundError
 from cdp.base.text import checked_title, pick, storable
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import Workspace, is_name
 from cdp.benchmarks import library
 from cdp.corpus import list_corpora, resolve_corpus
+from cdp.jobs import JobSpec, JobView
 from cdp.projects import Project, damaged
-from cdp.services import access
-from cdp.services.belonging import Index, Members
+from cdp.services import access, in_use
 
 __all__ = ["ALL", "Index", "Members", "Project", "damaged"]
 
@@ -192,3 +196,181 @@ def _benchmarks(workspace: Workspace, names: Collection[str]) -> tuple[str, ...]
         if name not in known:
             raise NotFoundError("benchmark", name, known=known)
     return tuple(names)
+
+
+T = TypeVar("T")
+
+NOTHING: frozenset[str] = frozenset()
+
+
+class Index:
+    """Who belongs to whom in a workspace, as it is now; what takes longer to read is read when it is asked for."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self._of_job: dict[str, frozenset[str]] = {}
+
+    @cached_property
+    def projects(self) -> list[Project]:
+        """All projects, the newest first; a corpus that is in none stands for one of its own."""
+        made = projects.list_projects(self.workspace)
+        inside = {corpus for project in made for corpus in project.corpora}
+        implied = [
+            Project(manifest.id, manifest.name, manifest.created, corpora=(manifest.id,), implied=True)
+            for manifest in list_corpora(self.workspace)
+            if manifest.id not in inside
+        ]
+        # A project that was emptied may still have the id of a corpus that once was implied: the record wins.
+        ids = {project.id for project in made}
+        return sorted(
+            [*made, *(project for project in implied if project.id not in ids)],
+            key=lambda project: (project.created, project.id),
+            reverse=True,
+        )
+
+    @cached_property
+    def _corpora(self) -> dict[str, frozenset[str]]:
+        return _by_member((project.id, project.corpora) for project in self.projects)
+
+    @cached_property
+    def _benchmarks(self) -> dict[str, frozenset[str]]:
+        return _by_member((project.id, project.benchmarks) for project in self.projects)
+
+    @cached_property
+    def _corpus_of_set(self) -> dict[str, str]:
+        sets = query_sets.list_query_sets(self.workspace)
+        # Old plans name query sets by their names; an id that is the same wins.
+        return {**{item.name: item.corpus_id for item in sets}, **{item.id: item.corpus_id for item in sets}}
+
+    @cached_property
+    def _job_ids(self) -> frozenset[str]:
+        try:
+            return frozenset(os.listdir(self.workspace.jobs))
+        except FileNotFoundError:
+            return NOTHING
+
+    def of(self, kind: str, thing: str) -> frozenset[str]:
+        """The ids of the projects of a ``corpus``, ``query_set``, ``benchmark`` or ``job`` with this id."""
+        if kind == "corpus":
+            return self._corpora.get(thing, NOTHING)
+        if kind == "benchmark":
+            return self._benchmarks.get(thing, NOTHING)
+        if kind == "query_set":
+            return self.of("corpus", self._corpus_of_set.get(thing, ""))
+        if kind == "job":
+            return self.of_job_id(thing)
+        raise ValueError(f"{kind!r} is no kind of thing in a project")
+
+    def of_job_id(self, job_id: str) -> frozenset[str]:
+        """The projects of a job; none where there is no such job."""
+        if job_id not in self._of_job:
+            self._of_job[job_id] = NOTHING  # a job that names itself, or two that name each other, end here
+            if is_name(job_id) and (self.workspace.jobs / job_id).is_dir():
+                with suppress(CdpError):
+                    self._of_job[job_id] = self._of_spec(jobs.load_spec(self.workspace, job_id))
+        return self._of_job[job_id]
+
+    def of_job(self, job: JobView) -> frozenset[str]:
+        """The projects of a job that was read already."""
+        if job.id not in self._of_job:
+            self._of_job[job.id] = NOTHING
+            self._of_job[job.id] = self._of_spec(job)
+        return self._of_job[job.id]
+
+    def of_evaluation(self, retriever: str, benchmark: str) -> frozenset[str]:
+        """The projects of a score: those of the training (its job's id, or ``<study>.<key>``) and of the benchmark."""
+        trained = self.of_job_id(retriever) or self.of_job_id(retriever.rpartition(".")[0])
+        return trained | self.of("benchmark", benchmark)
+
+    def _of_spec(self, job: JobSpec | JobView) -> frozenset[str]:
+        config, inputs = job.config, job.inputs
+        judged = frozenset[str]().union(*(self.of("benchmark", name) for name in _benchmarks_of(config)))
+        if job.kind == "evaluation":
+            return self.of_job_id(str(config.get("retriever", ""))) | judged
+        named = set(in_use.texts([config, inputs]))
+        corpora = {name for name in named if name in self._corpora}
+        corpora |= {self._corpus_of_set[name] for name in named if name in self._corpus_of_set}
+        own = frozenset[str]().union(*(self.of("corpus", corpus) for corpus in corpora))
+        if own:
+            return own
+        others = frozenset[str]().union(*(self.of_job_id(name) for name in named & self._job_ids if name != job.id))
+        return others or judged
+
+
+@dataclass(frozen=True)
+class Members:
+    """What belongs to ``project``; everything where it is None.
+
+    ``has_…`` are true for what belongs to the project, and for what belongs to no project at all.
+    """
+
+    project: Project | None
+    index: Index
+
+    @property
+    def corpora(self) -> tuple[str, ...]:
+        """The ids of the project's corpora; of all corpora without a project."""
+        return self.project.corpora if self.project else tuple(self.index._corpora)
+
+    @property
+    def benchmarks(self) -> tuple[str, ...]:
+        """The names of the project's own benchmarks; those that are for all are not among them."""
+        return self.project.benchmarks if self.project else tuple(self.index._benchmarks)
+
+    @cached_property
+    def query_sets(self) -> tuple[str, ...]:
+        """The ids of the query sets for the project's corpora."""
+        return tuple(q.id for q in query_sets.list_query_sets(self.index.workspace) if self.has("query_set", q.id))
+
+    def has(self, kind: str, thing: str) -> bool:
+        """Whether a ``corpus``, ``query_set``, ``benchmark`` or ``job`` is of this project, or of none."""
+        return self._holds(self.index.of(kind, thing)) if self.project else True
+
+    def has_job(self, job: JobView) -> bool:
+        """``has`` for a job that was read already."""
+        return self._holds(self.index.of_job(job)) if self.project else True
+
+    def has_evaluation(self, retriever: str, benchmark: str) -> bool:
+        """``has`` for a score, by the ids of its retriever and its benchmark."""
+        return self._holds(self.index.of_evaluation(retriever, benchmark)) if self.project else True
+
+    def keep(self, kind: str, things: Iterable[T]) -> list[T]:
+        """Those of ``things`` that ``has`` is true for, in their order: manifests, jobs, records of benchmarks.
+
+        ``kind`` may also be ``evaluation``: rows of ``results.list_evaluations`` or ``list_results``.
+        """
+        listed = list(things)
+        if self.project is None:
+            return listed
+        for thing in listed:  # what was read already is not read again for the evaluations of it
+            if isinstance(thing, JobView) and thing.kind != "evaluation":
+                self.index.of_job(thing)
+        return [thing for thing in listed if self._has_thing(kind, thing)]
+
+    def _has_thing(self, kind: str, thing: Any) -> bool:
+        if isinstance(thing, JobView):
+            return self.has_job(thing)
+        if kind == "evaluation":
+            return self.has_evaluation(str(_of(thing, "retriever_id")), str(_of(thing, "benchmark")))
+        return self.has(kind, str(_of(thing, "name" if kind == "benchmark" else "id")))
+
+    def _holds(self, ids: frozenset[str]) -> bool:
+        return not ids or (self.project is not None and self.project.id in ids)
+
+
+def _of(thing: Any, name: str) -> Any:
+    return thing[name] if isinstance(thing, Mapping) else getattr(thing, name)
+
+
+def _benchmarks_of(config: Mapping[str, Any]) -> Iterator[str]:
+    """Each benchmark that settings name: not every text, for one may be called "test"."""
+    for name in ("benchmark", "benchmarks", "dev"):
+        yield from in_use.texts(config.get(name, ""))
+
+
+def _by_member(pairs: Iterable[tuple[str, tuple[str, ...]]]) -> dict[str, frozenset[str]]:
+    owners: dict[str, set[str]] = {}
+    for project_id, names in pairs:
+        for name in names:
+            owners.setdefault(name, set()).add(project_id)
+    return {name: frozenset(ids) for name, ids in owners.items()}

@@ -29,7 +29,7 @@ from cdp.query_sets import ImportOptions, QuerySet, measured
 from cdp.query_sets.formats import format_mix, query_format
 from cdp.query_sets.measured import QueryScores
 from cdp.retrievers import resolve
-from cdp.services import access, completeness, corpora, devices, endpoints, in_use, metrics, paths, synthesis
+from cdp.services import access, clusters, completeness, corpora, endpoints, in_use, metrics, paths, synthesis
 from cdp.services.modes import Action, require
 from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import METHODS, method_of
@@ -183,7 +183,7 @@ def generate(
             "estimate": synthesis.for_spec(expected),
             **({"source": checked.source} if checked.source else {}),
         },
-        device=devices.request(workspace, checked.gpus) if local else jobs.DeviceRequest.light(),
+        device=clusters.request(workspace, checked.gpus) if local else jobs.DeviceRequest.light(),
         env_secrets=endpoint.environment,
     )
 
@@ -469,7 +469,7 @@ def _check_model(workspace: Workspace, by: str) -> None:
 def _device(workspace: Workspace, by: str, gpus: int | None) -> DeviceRequest:
     """BM25 keeps no device busy for long; a model takes a GPU where there is one."""
     lexical = bm25.language_in(by) is not None
-    return DeviceRequest.light() if lexical else devices.request(workspace, gpus, at_most=1)
+    return DeviceRequest.light() if lexical else clusters.request(workspace, gpus, at_most=1)
 
 
 _SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?]+(?=\s|$)|[。！？]+|[.!?]|\n+|$)")

@@ -6,17 +6,22 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cdp import catalog
-from cdp.base.errors import ConfigError, NotFoundError
+from cdp import benchmarks, catalog
+from cdp.base.errors import CdpError, ConfigError, NotFoundError
+from cdp.base.file_cache import ANSWERS
 from cdp.base.statistics import PairedTest, has_spread, holm, paired_test, two_level_test
 from cdp.base.workspace import Workspace
+from cdp.benchmarks import beir_files
+from cdp.benchmarks.benchmark import part
 from cdp.catalog import query
-from cdp.services import access, evaluated, runs, seeds
-from cdp.services import seeds as result_seeds
+from cdp.retrievers import leakage
+from cdp.retrievers.encode import HALF_PRECISION
+from cdp.services import access, runs
 
 __all__ = ["query"]
 
@@ -181,9 +186,9 @@ def compare(
     newest = latest(evaluations)
     baseline_id = _retriever_id(newest, baseline)
     chosen = None if retrievers is None else {baseline_id, *(_retriever_id(newest, name) for name in retrievers)}
-    settings = {row["retriever_id"]: seeds.settings_of_row(workspace, row) for row in newest}
+    settings = {row["retriever_id"]: runs.settings_of(workspace, row) for row in newest}
     marked = {row["retriever_id"] for row in newest if row.get("marks")}
-    families = result_seeds.families({key: of for key, of in settings.items() if key not in marked})
+    families = runs.families_of({key: of for key, of in settings.items() if key not in marked})
     if over_seeds and chosen is not None:
         chosen |= {member for retriever_id in chosen for member in families.get(retriever_id, ())}
     selected = [
@@ -196,7 +201,7 @@ def compare(
     of_row: Mapping[str, Sequence[str]] = {row["id"]: (row["id"],) for row in selected}
     single = scores
     if over_seeds:
-        selected, scores = result_seeds.averaged(selected, scores, families, MEASURE)
+        selected, scores = runs.averaged(selected, scores, families, MEASURE)
         of_row = {row["id"]: row["id"].split("+") for row in selected}
         baseline_id = families.get(baseline_id, (baseline_id,))[0]
     reference = {_place(row): row for row in selected if row["retriever_id"] == baseline_id}
@@ -212,7 +217,7 @@ def compare(
         rows=[],
         coverage={},
         n_benchmarks=0,
-        settings=seeds.differing(workspace, names, settings, without={"name", "seed"} if over_seeds else {"name"}),
+        settings=runs.differing(workspace, names, settings, without={"name", "seed"} if over_seeds else {"name"}),
         n_tests=sum(row.p_holm is not None for row in rows),
         test=test,
         families={names[key]: len(members) for key, members in families.items() if key in names},
@@ -227,8 +232,8 @@ def per_query(workspace: Workspace, comparison: Comparison, row: ComparedRow) ->
     if row.baseline_evaluation_id is None:
         return []
     first, second = comparison.scores[row.baseline_evaluation_id], comparison.scores[row.evaluation_id]
-    texts = evaluated.texts(
-        workspace, evaluated.find(workspace, row.evaluation_id.partition("+")[0], comparison.evaluations)
+    texts = next(
+        (_texts(workspace, e) for e in comparison.evaluations if e["id"] == row.evaluation_id.partition("+")[0]), {}
     )
     differences = [
         QueryDifference(query, texts.get(query, ""), 100 * first[query], 100 * second[query])
@@ -371,3 +376,45 @@ def _corrected(rows: list[ComparedRow], test: str) -> list[ComparedRow]:
 def _tested(deltas: bytes) -> PairedTest:
     """The tests of one difference. Kept: a page asks at every change."""
     return paired_test(np.frombuffer(deltas))
+
+
+def of_counts(counts: Mapping[str, Any]) -> list[str]:
+    """Return the remarks on what an evaluation counted: leaked queries, a stopped training, queries without results."""
+    absent, judged = int(counts.get("judged_without_results", 0)), int(counts.get("judged_queries", 0))
+    remarks = leakage.remarks(counts, judged)
+    if absent:
+        remarks.append(f"Nothing was retrieved for {absent:,} of {judged:,} judged queries; they count 0.")
+    return remarks
+
+
+def remarks(workspace: Workspace, row: dict[str, Any]) -> list[str]:
+    """Return the remarks on a score: of its counts, half precision, and what is odd in its benchmark.
+
+    The benchmark's own remarks are left out if it was changed since, or is no longer there.
+    """
+    notes = of_counts(row["counts"])
+    notes += [HALF_PRECISION] if row["settings"].get("precision") == "fp16" else []
+    try:
+        info = benchmarks.describe(_folder(workspace, row), workspace)
+    except CdpError:
+        return notes
+    return [*notes, *(info.warnings if info.content_hash == row["benchmark_hash"] else ())]
+
+
+def _folder(workspace: Workspace, row: dict[str, Any]) -> Path:
+    """Return the folder of the evaluation's benchmark. NotFoundError if it is no longer there."""
+    for name in (row["benchmark"], row["folder"]):
+        try:
+            return benchmarks.resolve_benchmark(name, workspace)
+        except CdpError:
+            continue
+    raise NotFoundError("benchmark", row["benchmark"], hint="Add it to the workspace again: benchmarks add FOLDER.")
+
+
+def _texts(workspace: Workspace, row: dict[str, Any]) -> dict[str, str]:
+    """Return {query: text} of the evaluation's benchmark; empty if it cannot be read."""
+    try:
+        file = part(_folder(workspace, row), "queries")
+        return ANSWERS.get(file, "texts", lambda: {q: line.text for q, line in beir_files.read_queries(file).items()})
+    except CdpError:
+        return {}

@@ -7,20 +7,27 @@ somebody gave stays.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from cdp import query_sets
+from cdp import jobs, query_sets
 from cdp.base.config import TrainingConfig
-from cdp.base.errors import CdpError
-from cdp.base.workspace import Workspace
+from cdp.base.errors import CdpError, ConfigError, InputError
+from cdp.base.locks import locked
+from cdp.base.statistics import has_spread, seed_spread
+from cdp.base.text import storable
+from cdp.base.workspace import Workspace, write_json
 from cdp.catalog import STUDY
 from cdp.corpus import load_manifest
 from cdp.evaluation import bm25
+from cdp.query_sets import list_query_sets
 from cdp.retrievers import leakage
-from cdp.services import run_annotations, seeds
+from cdp.services import access, naming
+from cdp.services.naming import Annotation
 from cdp.training.plan import INCOMPLETE
 
 IN_NO_NAME = ("name", "seed", "gpus", "gpu_ids", "save_steps", "query_set", "max_documents", "per_doc")
@@ -96,7 +103,7 @@ def described(
     not trained here), ``trained`` (None for those too), and the ``annotation`` that people made.
     ``trainings`` are the catalogue's too."""
     results = {training["job_id"]: training["result"] for training in trainings}
-    said = run_annotations.load(workspace)
+    said = naming.list_annotations(workspace)
     sources: dict[str, tuple[str, str]] = {}
     evaluations = []
     for row in rows:
@@ -118,7 +125,7 @@ def described(
             made_name = name(start, about, trained.settings, trained.pairs, trained.documents, trained.per_doc)
         evaluations.append(
             {**row, "made_name": made_name, "start": start, "trained": trained, "marks": leakage.marks(counts),
-             "counts": counts, "annotation": said.get(row["retriever_id"], run_annotations.Annotation())}
+             "counts": counts, "annotation": said.get(row["retriever_id"], Annotation())}
         )  # fmt: skip
     apart = _told_apart(evaluations)
     for row in evaluations:
@@ -225,9 +232,9 @@ def gains(rows: Sequence[Mapping[str, Any]], baseline: str) -> dict[str, float]:
     return mean_gains
 
 
-def families(rows: Sequence[Mapping[str, Any]]) -> seeds.Families:
-    """Which runs differ from others in the seed alone (``seeds.families``); a stopped or leaked one is no relative."""
-    return seeds.families({str(row["retriever_id"]): row["trained"].settings for row in rows
+def families(rows: Sequence[Mapping[str, Any]]) -> Families:
+    """Which runs differ from others in the seed alone (``families_of``); a stopped or leaked one is no relative."""
+    return families_of({str(row["retriever_id"]): row["trained"].settings for row in rows
                            if row.get("trained") is not None and not row.get("marks")})  # fmt: skip
 
 
@@ -252,3 +259,153 @@ def near(rows: Sequence[Mapping[str, Any]], baseline: str, most: int = NEAR) -> 
             means[members[0]] = sum(differences[member] for member in members) / len(members)
     others = sorted(means, key=lambda key: (key in marked, -means[key]))
     return [*lexical, *others[:most]]
+
+
+Families = Mapping[str, tuple[str, ...]]
+
+NO_PART_OF_THE_RECIPE = ("name", "gpus", "gpu_ids", "save_steps")
+"""Settings that say what a run is called or where it runs: runs that differ in these alone are one recipe."""
+
+
+def families_of(settings: Mapping[str, Mapping[str, Any] | None]) -> dict[str, tuple[str, ...]]:
+    """{retriever: those it differs from in the seed alone, itself among them, by seed}, of retrievers with what they
+    were trained with (None for what was not trained here).
+
+    A training that was run twice with one seed counts once, by its newest run; one without a relative is left out.
+    """
+    runs_by_recipe: dict[str, dict[int, str]] = defaultdict(dict)
+    for retriever in sorted(settings):  # ids begin with their time: the newest comes last
+        config = settings[retriever]
+        if config is not None:
+            recipe = sorted((key, config[key]) for key in config if key not in ("seed", *NO_PART_OF_THE_RECIPE))
+            runs_by_recipe[repr(recipe)][int(config.get("seed") or 0)] = retriever
+    related = [
+        tuple(by_seed[seed] for seed in sorted(by_seed)) for by_seed in runs_by_recipe.values() if len(by_seed) > 1
+    ]
+    return {member: members for members in related for member in members}
+
+
+def settings_of(workspace: Workspace, row: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the settings that a row's retriever was trained with; None if it is not known."""
+    if row.get("trained") is not None:
+        settings: Mapping[str, Any] = row["trained"].settings
+        return settings
+    with suppress(CdpError):
+        if row["retriever_kind"] == "job":
+            return dict(jobs.load_spec(workspace, row["retriever_id"]).config)
+    return None
+
+
+def averaged(
+    rows: Sequence[dict[str, Any]], scores: Mapping[str, Mapping[str, float]], families: Families, measure: str
+) -> tuple[list[dict[str, Any]], dict[str, Mapping[str, float]]]:
+    """One row per family and place instead of one per run, and the scores of all rows.
+
+    A family goes by the id of its lowest seed. Its score on a query is the mean over its runs; ``seeds`` counts these,
+    ``seed_sd`` is the standard deviation of their means in percent (None where all are the same), ``id`` joins
+    their ids by ``+``.
+    """
+    runs_by_family: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        lead = families.get(row["retriever_id"], (row["retriever_id"],))[0]
+        runs_by_family[lead, row["benchmark"], row["split"], row["protocol"], row["benchmark_hash"]].append(row)
+    means: dict[str, Mapping[str, float]] = {}
+    averaged_rows = []
+    for (lead, *_), runs in runs_by_family.items():
+        members = families.get(lead, (lead,))
+        runs.sort(key=lambda row: members.index(row["retriever_id"]) if row["retriever_id"] in members else 0)
+        joined = "+".join(row["id"] for row in runs)
+        of_runs = [scores[row["id"]] for row in runs]
+        means[joined] = {
+            query: sum(run_scores[query] for run_scores in of_runs) / len(of_runs)
+            for query in of_runs[0]
+            if all(query in run_scores for run_scores in of_runs)
+        }
+        by_run = [row[measure] for row in runs]
+        by_seed = [100 * value for value in by_run]
+        spread = seed_spread(by_seed)[1] if has_spread(by_seed) else None
+        name = str(runs[0]["retriever_name"])
+        averaged_rows.append(
+            {
+                **runs[0],
+                "id": joined,
+                "retriever_id": lead,
+                "retriever_name": _averaged_name(name, len(members)),
+                measure: sum(by_run) / len(by_run),
+                "seeds": len(runs),
+                "marks": tuple(dict.fromkeys(mark for run in runs for mark in run.get("marks", ()))),
+                "seed_sd": spread,
+            }
+        )
+    return averaged_rows, means
+
+
+def _averaged_name(name: str, seeds: int) -> str:
+    """``… · seed 0 · …`` becomes ``… · 3 seeds · …``; a name that says no seed has them at its end."""
+    if seeds < 2:
+        return name
+    named = re.sub(r" · seed \d+\b", f" · {seeds} seeds", name, count=1)
+    return named if named != name else f"{name} ({seeds} seeds)"
+
+
+def differing(
+    workspace: Workspace, names: dict[str, str], of: Mapping[str, Mapping[str, Any] | None], without: set[str]
+) -> dict[str, dict[str, Any]]:
+    """The training settings in which the retrievers differ: setting → retriever → value."""
+    configs = {name: of[retriever_id] for retriever_id, name in names.items()}
+    trained = {name: config for name, config in configs.items() if config is not None}
+    settings: dict[str, dict[str, Any]] = {}
+    for setting in dict.fromkeys(key for config in trained.values() for key in config if key not in without):
+        values = {name: config.get(setting) for name, config in trained.items()}
+        if len({str(value) for value in values.values()}) > 1:
+            settings[setting] = values
+    if "query_set" in settings:
+        by = {q.id: q.written_by + (f", {q.licence}" if q.licence else "") for q in list_query_sets(workspace)}
+        settings["queries_written_by"] = {name: by.get(str(key), "–") for name, key in settings["query_set"].items()}
+    return settings
+
+
+# Characters.
+LONGEST = {"name": 120, "tag": 40, "note": 2000}
+
+
+@access.writes
+def annotate(
+    workspace: Workspace,
+    ids: Iterable[str],
+    *,
+    name: str | None = None,
+    note: str | None = None,
+    add: Iterable[str] = (),
+    remove: Iterable[str] = (),
+    archived: bool | None = None,
+) -> None:
+    """Change what is said of runs in ``runs.json``: name (empty: the made one), note, tags to add and to remove.
+
+    A name, tags and a note are of a run (a retriever's id). ``archived`` hides whole runs or single rows (evaluations'
+    ids); their results stay.
+    """
+    changes: dict[str, Any] = {} if archived is None else {"archived": archived}
+    changes |= {key: _line(text, key) for key, text in (("name", name), ("note", note)) if text is not None}
+    added, removed = [_line(text, "tag") for text in add], set(remove)
+    for text in added:
+        if not text or "," in text:
+            raise ConfigError(f"{text!r} cannot be a tag.", hint="A tag is a word or two without a comma.")
+    path = naming.annotation_file(workspace)
+    with locked(path.with_name(".runs.lock"), "The names and notes of runs"):
+        known = dict(naming.list_annotations(workspace))
+        for key in dict.fromkeys(ids):
+            before = known.get(key, Annotation())
+            tags = tuple(tag for tag in dict.fromkeys([*before.tags, *added]) if tag not in removed)
+            known[key] = replace(before, tags=tags, **changes)
+        records = {key: asdict(about) for key, about in sorted(known.items()) if about != Annotation()}
+        write_json(path, {"schema": 1, "runs": records})
+
+
+def _line(text: str, what: str) -> str:
+    line = text.strip()
+    if len(line) > LONGEST[what]:
+        raise InputError(f"The {what} has {len(line):,} characters; at most {LONGEST[what]:,} are kept.")
+    if not storable(line):
+        raise InputError(f"The {what} holds the character NUL or half of a surrogate pair.")
+    return line

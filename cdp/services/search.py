@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import signal
 import socket
 import stat
@@ -19,25 +20,29 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from http.client import HTTPConnection, HTTPException
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 from cdp import __version__, jobs
-from cdp.base.config import IndexConfig
+from cdp.base.config import TOKEN, IndexConfig, ServingConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
+from cdp.base.file_cache import ANSWERS
 from cdp.base.locks import is_held, try_lock
 from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace, is_name
+from cdp.benchmarks import beir_files, library, manifests
+from cdp.benchmarks.benchmark import part, qrels_files
+from cdp.corpus import get_documents
 from cdp.evaluation import bm25
 from cdp.jobs import JobView
 from cdp.jobs.launchers import SPINS, python_path
 from cdp.retrievers import PRESETS
-from cdp.services import access, devices, training
-from cdp.services.result_errors import marked
+from cdp.services import access, clusters, training
 from cdp.services.training import RetrieverChoice
 from cdp.serving.engine import (
     DEFAULT_K,
@@ -220,7 +225,7 @@ def start_index(workspace: Workspace, config: IndexConfig) -> str:
         name=f"{_title(workspace, name)} on {collection.name}",
         module=WORKER,
         config=whole.to_dict(),
-        device=devices.request(workspace, 0 if lexical else None, at_most=1),
+        device=clusters.request(workspace, 0 if lexical else None, at_most=1),
         inputs={"collection": collection.id, "documents": collection.state, "benchmark": collection.benchmark},
         spreads=not lexical,
     )
@@ -429,6 +434,26 @@ def _clear(address: Path) -> None:
             os.close(lock)
 
 
+# A character of Chinese, Japanese or Korean, which write words together.
+
+
+# A character of Chinese, Japanese or Korean: they write words together.
+_JOINED = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+
+
+def marked(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:
+    """``text`` in pieces, each with whether it is one of the ``words``, whatever the case. Joined they are the text.
+
+    Words in a script that writes none apart, or endings to them (Chinese, Japanese, Korean), are found anywhere; others
+    only as whole words.
+    """
+    if not words:
+        return [(text, False)] if text else []
+    apart = [re.escape(word) if _JOINED.search(word) else rf"\b{re.escape(word)}\b" for word in words]
+    pattern = re.compile(f"({'|'.join(sorted(apart, key=len, reverse=True))})", re.IGNORECASE)
+    return [(piece, i % 2 == 1) for i, piece in enumerate(pattern.split(text)) if piece]
+
+
 def snippet(text: str, words: Sequence[str], width: int = SNIPPET) -> list[tuple[str, bool]]:
     """About ``width`` characters of the text, in pieces, each with whether it matches one of the ``words``.
 
@@ -454,3 +479,116 @@ def _word_start(line: str, at: int) -> int:
     """The beginning of the next word, or ``at`` in a script that has no spaces."""
     space = line.find(" ", at, at + BEFORE)
     return at if space < 0 or at == 0 else space + 1
+
+
+COMPARED = 20
+"""Documents of a benchmark that are looked up in a corpus: one that is there, word for word, makes them the same."""
+
+Wanted = Callable[[str], bool]
+
+
+@dataclass(frozen=True)
+class Judgment:
+    """What a benchmark says of one query: {document: grade}. A grade from ``relevant_from`` on means relevant."""
+
+    benchmark: str
+    query_id: str
+    grades: Mapping[str, int]
+    relevant_from: int
+
+    @property
+    def relevant(self) -> frozenset[str]:
+        return frozenset(document for document, grade in self.grades.items() if grade >= self.relevant_from)
+
+
+def candidates(workspace: Workspace, collection: Collection, wanted: Wanted = lambda name: True) -> list[str]:
+    """The benchmarks that may judge these documents, by their names alone; ``list_benchmarks`` looks into them."""
+    return [collection.benchmark] if collection.benchmark else list(filter(wanted, library.list_names(workspace)))
+
+
+def list_benchmarks(workspace: Workspace, collection: Collection, wanted: Wanted = lambda name: True) -> list[str]:
+    """The benchmarks whose judgments are about these documents, among those that ``wanted`` says yes to."""
+    names = candidates(workspace, collection, wanted)
+    return [name for name in names if collection.benchmark or _shares(workspace, name, collection.id)]
+
+
+def list_queries(workspace: Workspace, benchmark: str) -> list[str]:
+    """The texts of a benchmark's judged queries, in its order; none where it cannot be read."""
+    folder = library.resolve_benchmark(benchmark, workspace)
+    with suppress(CdpError):
+        texts = _texts(folder)
+        judged = {query for file in qrels_files(folder).values() for query in _grades(file)}
+        return list(dict.fromkeys(text for query, text in texts.items() if query in judged))
+    return []
+
+
+def judgments(
+    workspace: Workspace, collection: Collection, query: str, wanted: Wanted = lambda name: True
+) -> list[Judgment]:
+    """What benchmarks say of a query with exactly this text. Usually nothing: then it is nobody's."""
+    texts = query.strip()
+    answers = []
+    for name in list_benchmarks(workspace, collection, wanted):
+        folder = library.resolve_benchmark(name, workspace)
+        with suppress(CdpError):  # a benchmark that cannot be read judges nothing here; its own page says why
+            relevant_from = manifests.read(folder).relevant_from
+            for query_id in [q for q, text in _texts(folder).items() if text.strip() == texts]:
+                grades: dict[str, int] = {}
+                for file in qrels_files(folder).values():
+                    grades |= _grades(file).get(query_id, {})
+                if grades:
+                    answers.append(Judgment(name, query_id, grades, relevant_from))
+    return answers
+
+
+def _texts(folder: Path) -> Mapping[str, str]:
+    file = part(folder, "queries")
+    return ANSWERS.get(file, "texts", lambda: {q: line.text for q, line in beir_files.read_queries(file).items()})
+
+
+def _grades(file: Path) -> Mapping[str, Mapping[str, int]]:
+    return ANSWERS.get(file, "grades", lambda: beir_files.read_qrels(file).grades)
+
+
+def _shares(workspace: Workspace, benchmark: str, corpus: str) -> bool:
+    """Whether the first documents of a benchmark are in a corpus, with the same ids and texts."""
+    with suppress(CdpError):
+        file = part(library.resolve_benchmark(benchmark, workspace), "corpus")
+        return ANSWERS.get(file, ("shared with", str(workspace.root), corpus), lambda: _same(workspace, file, corpus))
+    return False
+
+
+def _same(workspace: Workspace, file: Path, corpus: str) -> bool:
+    first = {document.id: document for document in islice(beir_files.iter_corpus(file), COMPARED)}
+    there = get_documents(workspace, corpus, list(first))
+    return any(document.content.split() == first[name].content.split() for name, document in there.items())
+
+
+@access.runs
+def serve(workspace: Workspace, config: ServingConfig, announce: Callable[[str, str], None]) -> None:
+    """Serve in this process until SIGTERM or SIGINT; ``announce`` is called with (model's name, address) once ready.
+
+    The token comes from the file that the settings name, else from the environment, which forgets it. CdpError if it
+    cannot be read, or there is nothing to serve.
+    """
+    # Read when torch is loaded: threads that wait for each other leave the processor to the event loop.
+    os.environ.setdefault("GOMP_SPINCOUNT", SPINS)
+    from cdp.serving.public import Serving
+
+    token = os.environ.pop(TOKEN, "")
+    serving = Serving(workspace, config, _read(Path(config.token_file)) if config.token_file else token)
+    announce(serving.api.name, serving.address)
+    serving.run()
+
+
+def _read(path: Path) -> str:
+    """Return the token in a file. ConfigError if there is none; its content is never repeated."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            token = file.read(10_000).strip()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise ConfigError(f"The token cannot be read from {path}: {reason}.") from error
+    if not token:
+        raise ConfigError(f"There is no token in {path}.")
+    return token

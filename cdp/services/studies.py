@@ -18,7 +18,7 @@ from cdp.corpus import resolve_corpus
 from cdp.jobs import JobView
 from cdp.query_sets import QuerySet
 from cdp.retrievers import ResolvedRetriever, resolve
-from cdp.services import access, completeness, corpora, devices, leakage, queries, synthesis
+from cdp.services import access, clusters, completeness, corpora, leakage, queries, synthesis
 from cdp.services import in_use as jobs_in_use
 from cdp.studies import ReadyMade, StudyConfig, StudyReport, StudySource, read_plan, ready_made, records, to_markdown
 from cdp.studies import build as build_report
@@ -486,7 +486,7 @@ def run(
         name=config.name or "study",
         module=WORKER,
         config=config.to_dict(),
-        device=devices.request(workspace, config.gpus, at_most=1),
+        device=clusters.request(workspace, config.gpus, at_most=1),
         spreads=True,
         inputs={"sources": [dataclasses.asdict(source) for source in ready], **leakage.links(leaks)},
         after=generations,

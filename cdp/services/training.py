@@ -17,7 +17,7 @@ from cdp.base.workspace import Workspace
 from cdp.query_sets import QuerySet
 from cdp.retrievers import PRESETS, Default, resolve
 from cdp.retrievers.preset import PAPER_EPOCHS
-from cdp.services import access, completeness, devices, evaluation, leakage, naming, paths, runs
+from cdp.services import access, clusters, completeness, evaluation, leakage, naming, paths, runs
 from cdp.studies.estimate import DEFAULT_SPEEDS, STARTING_S
 from cdp.training.plan import (
     complete,
@@ -245,7 +245,7 @@ def submit(workspace: Workspace, config: TrainingConfig, links: Mapping[str, Any
         module=WORKER,
         config=with_ids.to_dict(),
         launcher="accelerate",
-        device=devices.request(workspace, config.gpus, ids=config.gpu_ids),
+        device=clusters.request(workspace, config.gpus, ids=config.gpu_ids),
         inputs={
             "query_set": query_set.id,
             "query_set_hash": query_sets.content_hash(workspace, query_set),

@@ -10,10 +10,9 @@ import streamlit as st
 
 from cdp.base.config import IndexConfig
 from cdp.base.workspace import Workspace
-from cdp.services import commands, jobs, judged, queries, search
-from cdp.services.judged import Judgment
+from cdp.services import commands, jobs, queries, search
 from cdp.services.projects import Members
-from cdp.services.search import Answer, Collection, Hit
+from cdp.services.search import Answer, Collection, Hit, Judgment
 from cdp.ui import jobs as job_views
 from cdp.ui.shell import forms, frame, state
 from cdp.ui.shell.tables import count, cut, duration, md, number
@@ -89,7 +88,7 @@ def from_benchmark(workspace: Workspace, picked: Collection, members: Members) -
     def wanted(name: str) -> bool:
         return members.has("benchmark", name)
 
-    if not judged.candidates(workspace, picked, wanted):
+    if not search.candidates(workspace, picked, wanted):
         return
     popover = st.popover(
         "Use a judged query", icon=":material/fact_check:", type="tertiary", on_change="rerun", key="judged"
@@ -97,14 +96,14 @@ def from_benchmark(workspace: Workspace, picked: Collection, members: Members) -
     if not popover.open:  # looking into benchmarks takes a moment where they are large
         return
     with popover:
-        benchmarks = judged.list_benchmarks(workspace, picked, wanted)
+        benchmarks = search.list_benchmarks(workspace, picked, wanted)
         if not benchmarks:
             st.caption("No benchmark of this project judges these documents.")
             return
         name = benchmarks[0]
         if len(benchmarks) > 1:
             name = st.selectbox("Benchmark", benchmarks, key="judged_benchmark")
-        texts = judged.list_queries(workspace, name)
+        texts = search.list_queries(workspace, name)
         offered = texts[:MOST_QUERIES]
         st.selectbox(
             f"Query of {name}",
@@ -130,7 +129,7 @@ def show(workspace: Workspace, members: Members, collection: Collection, retriev
     """Search, and draw the answers side by side."""
     with st.spinner("Searching. The first search loads the models, which takes some seconds.", show_time=True):
         searched = search.search(workspace, query, retrievers, collection.id)
-    judgments = judged.judgments(
+    judgments = search.judgments(
         workspace, searched.collection, searched.query, lambda name: members.has("benchmark", name)
     )
     for judgment in judgments:

@@ -7,16 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.base.workspace import Workspace
 from cdp.benchmarks import add_benchmark, describe, load_benchmark
 from cdp.complexity import count_content_words
 from cdp.evaluation.bm25 import evaluate_bm25, language_in
 from cdp.services import benchmarks, complexity
-from cdp.services import result_files as result_files
 from cdp.services import studies as service
 from cdp.studies import StudyConfig
 from tests.benchmarks.folders import write_benchmark
-from tests.services.support import evaluation as ended
 from tests.support import shared
 
 CHINESE = {
@@ -74,18 +72,6 @@ def test_cw_in_a_profile_and_in_a_study_is_that_of_the_benchmark(chinese: Path, 
     assert (facts["language"], facts["cw"]) == ("zh", expected)
     insisted = StudyConfig.from_dict({"benchmarks": name, "query_sets": "any", "language": "en"})
     assert service._benchmark(workspace, insisted, name, "")["cw"] < 0.5
-
-
-def test_mteb_files_name_it(chinese: Path, workspace: Workspace) -> None:
-    name = add_benchmark(chinese, workspace)
-    row = ended(workspace, "bm25", name, dict.fromkeys(QUESTIONS, 0.5))
-    record = workspace.job(row) / "results" / "evaluation.json"
-    value = read_json(record)
-    value["benchmark"]["folder"] = str(workspace.benchmark(name))
-    value["benchmark"]["hash"] = load_benchmark(workspace.benchmark(name)).hash
-    write_json(record, value)
-    (scores,) = json.loads(result_files.content(workspace, row, "mteb"))["scores"]["test"]
-    assert scores["languages"] == ["zho-Hans"]
 
 
 def test_english_without_a_clue_counts_as_english(tmp_path: Path) -> None:

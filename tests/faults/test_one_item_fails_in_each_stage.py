@@ -13,7 +13,6 @@ from cdp.base.failures import Failures
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace, append_jsonl
 from cdp.complexity import count_content_words
-from cdp.evaluation.error_analysis import compare_rank_1
 from cdp.metrics import measure_query_set
 from cdp.metrics import query_set as measures
 from cdp.query_sets import QuerySet
@@ -61,20 +60,6 @@ def test_splitting_into_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     found, _ = ranking.distinct_sentences(documents, failures)
     assert [place for place, _ in found] == [0, 2]
     assert ids(failures) == ["d1"]
-
-
-def test_comparing_two_rankings() -> None:
-    qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
-    baseline = {"q1": {"x": 1.0}, "q2": {"y": 1.0}}
-    other = {"q1": {"a": 1.0}, "q2": {"b": 1.0}}
-
-    def source_of(document: str) -> str:
-        return {"x": "1", "a": "1"}[document]
-
-    failures = Failures(unit="query")
-    found = compare_rank_1(baseline, other, qrels, source_of, failures)
-    assert [change.query_id for change in found.wins] == ["q1"]
-    assert ids(failures) == ["q2"]
 
 
 def test_weighting(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ SHOWING = (
     "corpus show docs", "queries show docs", "benchmarks show bench", "jobs show {job}", "jobs logs {job}",
     "results compare --baseline one", "cw profile docs",
     "metrics docs --quick", "queries export docs --format beir --out {out}", "queries estimate --corpus docs",
-    "queries preview --corpus docs", "prompts show {prompts}", "results export {job} --format mteb --out {out}",
+    "queries preview --corpus docs", "prompts show {prompts}",
     "train docs --retriever {training} --plan", "jobs show {training}", "study report {study}", "jobs resume {job}",
     "evaluate bm25 --benchmark bench",
 )  # fmt: skip

@@ -17,7 +17,6 @@ MEASURED_DOCUMENTS = 100
 """The measures that need a model look at so many documents of a set; the quick ones at all."""
 
 QUERY_FORMATS = ("beir", "sentence-transformers", "flagembedding", "beir")
-RESULT_FORMATS = ("trec-run", "trec-qrels", "mteb")
 OWN = "its own"
 
 
@@ -95,10 +94,6 @@ class Course:
                 row = self._written(method, per_doc, train=True)
                 row.before, row.bm25 = (score and score["ndcg@10"] for score in scores)
                 yield row
-        for score, form in zip(filter(None, [*scores, scores[0]]), RESULT_FORMATS, strict=False):
-            target = self.out / f"{name}-{form}"
-            self.cdp("results", "export", score["id"], "--format", form, "--out", str(target))
-            self._expect(target)
 
     def _own(self) -> Row:
         """The queries that came with the documents, brought in a second time by the command for queries alone."""

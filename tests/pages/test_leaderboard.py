@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.services import run_annotations, run_notes
+from cdp.services import naming, runs
 from tests.services import test_board, test_runs
 from tests.services.support import evaluation
 from tests.services.test_runs import BEFORE, better, trained
@@ -43,7 +43,7 @@ def test_a_leaked_run_is_not_the_first(runs_here: Workspace, open_page: Any) -> 
 
 def test_archived_and_filtered_rows_are_counted_and_one_switch_away(runs_here: Workspace, open_page: Any) -> None:
     evaluation(runs_here, "minilm", "second", BEFORE)
-    run_notes.archive(runs_here, ["training-1"])
+    runs.annotate(runs_here, ["training-1"], archived=True)
     at = open_page("compare", project="all")
     assert len(table(at)) == 4
     assert any("1 archived row is not shown. 1 row does not fit the filters." in c.value for c in at.caption)
@@ -59,9 +59,9 @@ def test_chosen_runs_are_named_tagged_and_archived(runs_here: Workspace, open_pa
     next(field for field in at.text_input if field.label == "Name").set_value("the one for the paper")
     next(field for field in at.text_input if field.label == "Tags").set_value("paper, kept")
     at.button(key="board_save").click().run()
-    assert run_annotations.load(runs_here)["training-1"].tags == ("paper", "kept")
+    assert naming.list_annotations(runs_here)["training-1"].tags == ("paper", "kept")
     assert "the one for the paper" in list(table(at)["Run"])
     at.button(key="board_archive").click().run()
     assert not at.exception
     assert "the one for the paper" not in list(table(at)["Run"])
-    assert run_annotations.load(runs_here)["training-1"].archived
+    assert naming.list_annotations(runs_here)["training-1"].archived

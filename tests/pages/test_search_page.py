@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, judged, search
+from cdp.services import corpora, search
 from cdp.serving import engine
 from tests.benchmarks.folders import write_benchmark
 from tests.pages.conftest import Open
@@ -40,9 +40,9 @@ def links(at: AppTest) -> list[str]:
 
 def test_a_judged_query_with_two_retrievers(open_page: Open, filled: Workspace) -> None:
     collection = search.list_collections(filled)[0]
-    assert judged.list_benchmarks(filled, collection) == ["demo"], "found by its documents, whatever it is called"
-    query = judged.list_queries(filled, "demo")[0]
-    relevant = judged.judgments(filled, collection, query)[0].relevant
+    assert search.list_benchmarks(filled, collection) == ["demo"], "found by its documents, whatever it is called"
+    query = search.list_queries(filled, "demo")[0]
+    relevant = search.judgments(filled, collection, query)[0].relevant
     at = open_page("search", q=query, search_with=["bm25", "bm25"])
     assert at.text_input(key="query_text").value == query
     assert "A query of demo with" in words(at)

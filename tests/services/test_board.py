@@ -13,7 +13,7 @@ from cdp import catalog
 from cdp.base.errors import ConfigError, WorkspaceError
 from cdp.base.workspace import Workspace, write_json
 from cdp.services import leaderboard as boards
-from cdp.services import projects, results, run_annotations, run_notes, runs
+from cdp.services import naming, projects, results, runs
 from tests.cli.support import answer
 from tests.services import test_runs
 from tests.services.support import evaluation
@@ -124,8 +124,8 @@ def test_badges_say_what_a_score_has_to_be_read_with(workspace: Workspace, query
 
 
 def test_what_is_not_shown_is_counted(runs_here: Workspace) -> None:
-    run_notes.archive(runs_here, ["training-1"])
-    run_notes.tag(runs_here, ["bm25"], add=["lexical"])
+    runs.annotate(runs_here, ["training-1"], archived=True)
+    runs.annotate(runs_here, ["bm25"], add=["lexical"])
     board = boards.board(runs_here)
     assert (len(board.rows), len(board.every), board.archived, board.filtered) == (4, 5, 1, 0)
     assert boards.left_out(board) == ["1 archived row is not shown."]
@@ -144,19 +144,19 @@ def test_what_is_not_shown_is_counted(runs_here: Workspace) -> None:
 
 
 def test_names_tags_and_notes_outlive_the_catalogue_and_travel(runs_here: Workspace, tmp_path: Path) -> None:
-    run_notes.rename(runs_here, "training-1", "the one for the paper")
-    run_notes.tag(runs_here, ["training-1"], add=["paper", "kept"])
-    run_notes.tag(runs_here, ["training-1"], remove=["kept"])
-    run_notes.note(runs_here, "training-1", "Run again with three seeds.")
-    before = json.loads(run_annotations.file_of(runs_here).read_text())
+    runs.annotate(runs_here, ["training-1"], name="the one for the paper")
+    runs.annotate(runs_here, ["training-1"], add=["paper", "kept"])
+    runs.annotate(runs_here, ["training-1"], remove=["kept"])
+    runs.annotate(runs_here, ["training-1"], note="Run again with three seeds.")
+    before = json.loads(naming.annotation_file(runs_here).read_text())
     catalog.rebuild(runs_here)
     other = Workspace(shutil.copytree(runs_here.root, tmp_path / "other"))
     for place in (runs_here, other):
         (row,) = [row for row in boards.board(place).rows if row.run == "training-1"]
         assert (row.name, row.tags, row.note) == ("the one for the paper", ("paper",), "Run again with three seeds.")
         assert row.made_name == DIVERSE_1
-    assert json.loads(run_annotations.file_of(runs_here).read_text()) == before
-    run_notes.rename(other, "training-1", "")
+    assert json.loads(naming.annotation_file(runs_here).read_text()) == before
+    runs.annotate(other, ["training-1"], name="")
     assert DIVERSE_1 in names(boards.board(other))
 
 
@@ -170,11 +170,11 @@ def test_a_leak_stays_on_the_result_through_a_rebuild_and_a_copy(runs_here: Work
 
 
 def test_a_damaged_file_of_names_is_named_and_not_written_over(runs_here: Workspace) -> None:
-    run_annotations.file_of(runs_here).write_text('{"runs": [1]}')
-    for act in (lambda: boards.board(runs_here), lambda: run_notes.rename(runs_here, "training-1", "x")):
+    naming.annotation_file(runs_here).write_text('{"runs": [1]}')
+    for act in (lambda: boards.board(runs_here), lambda: runs.annotate(runs_here, ["training-1"], name="x")):
         with pytest.raises(WorkspaceError, match=r"runs\.json does not hold"):
             act()
-    assert run_annotations.file_of(runs_here).read_text() == '{"runs": [1]}'
+    assert naming.annotation_file(runs_here).read_text() == '{"runs": [1]}'
 
 
 def test_a_project_shows_its_own_runs(runs_here: Workspace, query_set: str) -> None:
@@ -191,8 +191,8 @@ def test_the_command_line_lists_by_tag_and_leaves_out_archived_runs(runs_here: W
     (row,) = [row for row in rows if row["retriever_id"] == "training-1"]
     assert row["difference"] == pytest.approx(10.1, abs=0.1)
     assert row["badges"][0]["word"] == "unequal budget"
-    run_notes.tag(runs_here, ["training-1"], add=["paper"])
-    run_notes.archive(runs_here, ["training-1"])
+    runs.annotate(runs_here, ["training-1"], add=["paper"])
+    runs.annotate(runs_here, ["training-1"], archived=True)
     assert len(answer("results", "list")) == 4
     assert len(answer("results", "list", "--archived", "--tag", "paper")) == 1
     assert {"column", "holds"} == set(answer("results", "list", "--columns")[0])

@@ -16,7 +16,7 @@ from cdp.base.workspace import Workspace, write_json
 from cdp.corpus import read_documents, store
 from cdp.query_sets import QuerySet
 from cdp.services import complexity, decide, measured
-from cdp.services.answer import Answer, answer_of
+from cdp.services.measured import Answer, answer_of
 from cdp.services.studies import StudyConfig
 from cdp.services.synthesis import Writer
 from cdp.studies import StudySource, conditions, records

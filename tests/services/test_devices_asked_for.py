@@ -12,7 +12,7 @@ from cdp import jobs
 from cdp.base.config import EvaluationConfig, TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
-from cdp.services import demo, devices, evaluation, queries, training
+from cdp.services import clusters, demo, evaluation, queries, training
 
 pytestmark = pytest.mark.slow
 
@@ -34,24 +34,24 @@ def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("two_gpus")
 def test_a_number_of_gpus_or_one(workspace: Workspace) -> None:
-    assert devices.request(workspace, None).count == 1
-    assert devices.request(workspace, 2).count == 2
-    assert devices.request(workspace, 2, at_most=1).count == 1
-    assert devices.request(workspace, 0).lane == "cpu"
+    assert clusters.request(workspace, None).count == 1
+    assert clusters.request(workspace, 2).count == 2
+    assert clusters.request(workspace, 2, at_most=1).count == 1
+    assert clusters.request(workspace, 0).lane == "cpu"
 
 
 @pytest.mark.usefixtures("two_gpus")
 def test_gpus_by_their_uuids(workspace: Workspace) -> None:
-    asked = devices.request(workspace, None, ids="GPU-bbbb, GPU-aaaa")
+    asked = clusters.request(workspace, None, ids="GPU-bbbb, GPU-aaaa")
     assert (asked.uuids, asked.count, asked.processes) == (("GPU-bbbb", "GPU-aaaa"), 2, 2)
-    assert devices.request(workspace, 1, at_most=1, ids="GPU-bbbb").uuids == ("GPU-bbbb",)
+    assert clusters.request(workspace, 1, at_most=1, ids="GPU-bbbb").uuids == ("GPU-bbbb",)
 
 
 def test_what_contradicts_itself_is_said(workspace: Workspace) -> None:
     with pytest.raises(ConfigError, match="gpus asks for 2, and gpu_ids names 1"):
-        devices.request(workspace, 2, ids="GPU-aaaa")
+        clusters.request(workspace, 2, ids="GPU-aaaa")
     with pytest.raises(ConfigError, match="runs on 1 GPU, and gpu_ids names 2"):
-        devices.request(workspace, None, at_most=1, ids="GPU-aaaa,GPU-bbbb")
+        clusters.request(workspace, None, at_most=1, ids="GPU-aaaa,GPU-bbbb")
 
 
 @pytest.mark.usefixtures("two_gpus")

@@ -16,7 +16,7 @@ from cdp.corpus import read_documents, store
 from cdp.jobs import list_jobs, stop, wait
 from cdp.query_sets import ImportOptions
 from cdp.retrievers import leakage as room
-from cdp.services import evaluated, jobs, leakage, studies, sweeps, training
+from cdp.services import jobs, leakage, results, studies, sweeps, training
 from cdp.studies import StudyConfig
 from tests.benchmarks.folders import write_benchmark
 from tests.services.support import evaluation
@@ -180,9 +180,9 @@ def test_a_yes_is_kept_with_the_training(workspace: Workspace, corpus: str) -> N
 def test_a_result_says_what_it_was_made_of(workspace: Workspace) -> None:
     counts = {"judged_queries": 3, "leaked_queries": 3, "steps_taken": 1, "steps_planned": 116}
     made = evaluation(workspace, "t", "mills", {"q1": 0.9, "q2": 0.8, "q3": 0.7}, kind="job", counts=counts)
-    row = evaluated.find(workspace, made)
+    row = results.find(workspace, made)
     assert room.marks(row["counts"]) == ("leaked", "stopped at step 1 of 116")
-    assert evaluated.remarks(workspace, row) == [
+    assert results.remarks(workspace, row) == [
         "Leaked: 3 of the 3 judged queries were trained on.",
         "The training was stopped at step 1 of 116: this is no score of a whole one.",
     ]

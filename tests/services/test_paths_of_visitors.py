@@ -31,7 +31,6 @@ from cdp.services import (
     training,
     tuning,
 )
-from cdp.services import result_files as result_files
 from cdp.services.modes import NotAllowedError
 from cdp.services.studies import StudyConfig
 from tests.support import REPOSITORY
@@ -289,16 +288,6 @@ def test_no_service_reads_or_writes_what_a_visitor_may_not_name(
     assert taken == []
     assert sorted(outside.parent.iterdir()) == [outside]
     assert not workspace.jobs.exists()
-
-
-def test_a_result_is_written_where_a_visitor_may_write(workspace: Workspace, outside: Path, home: Path) -> None:
-    from tests.services.support import evaluation as finished
-
-    done = finished(workspace, "minilm", "demo", {"q": 1.0})
-    modes.in_dashboard(shared=True)
-    with pytest.raises(NotAllowedError):
-        result_files.save(workspace, done, "mteb", outside.parent / "new.json")
-    assert sorted(outside.parent.iterdir()) == [outside]
 
 
 def test_paths_in_settings_are_handed_on_resolved(workspace: Workspace, allowed: Path) -> None:

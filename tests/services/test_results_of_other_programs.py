@@ -1,5 +1,4 @@
-"""Results to and from other programs: trec_eval, ir_measures and MTEB read ours, and what they write becomes an
-evaluation here with the same scores."""
+"""Results of other programs: what trec_eval, ir_measures and MTEB write becomes an evaluation with the same scores."""
 
 from __future__ import annotations
 
@@ -7,24 +6,19 @@ import gzip
 import json
 import time
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import ir_measures
 import numpy as np
 import psutil
-import pydantic
 import pytest
 
 from cdp import jobs
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace, read_json, read_json_or_none, write_json
 from cdp.evaluation import foreign
-from cdp.evaluation.foreign import our_name, their_name
-from cdp.evaluation.measures import REPORTED
-from cdp.services import evaluated, results
-from cdp.services import result_files as result_files
+from cdp.evaluation.foreign import our_name
+from cdp.services import results
 from tests.cli.support import refusal, run
 from tests.support import work
 
@@ -54,6 +48,10 @@ def a_run(seed: int) -> dict[str, dict[str, float]]:
     }
 
 
+QRELS = {f"q{i}": {f"d{(i + j) % N}": 3 - j for j in range(3)} for i in range(N - 1)}
+MEASURES = {"nDCG@10": "ndcg@10", "P@1": "p@1", "R@10": "recall@10"}
+
+
 def trec(run: dict[str, dict[str, float]]) -> str:
     return "".join(f"{q} Q0 {d} 0 {float(s)!r} them\n" for q, scores in run.items() for d, s in scores.items())
 
@@ -77,10 +75,8 @@ def test_a_run_of_another_program_scores_here_what_ir_measures_gives_it(
     (row,) = results.list_results(workspace)
     assert (row["retriever"], row["benchmark"], row["n_queries"]) == ("them", "sea", N - 1)
 
-    qrels = list(ir_measures.read_trec_qrels(result_files.content(workspace, evaluation, "trec-qrels")))
-    theirs = list(ir_measures.read_trec_run(result_files.content(workspace, evaluation, "trec-run")))
-    names = {name: ir_measures.parse_measure(their_name(name)) for name in ("ndcg@10", "p@1", "recall@10")}
-    means = ir_measures.calc_aggregate(names.values(), qrels, theirs)
+    names = {ours: ir_measures.parse_measure(theirs) for theirs, ours in MEASURES.items()}
+    means = ir_measures.calc_aggregate(names.values(), QRELS, a_run(0))
     record = read_json(workspace.job(evaluation) / "results" / "evaluation.json")
     for ours, measure in names.items():
         assert record["measures"][ours] == pytest.approx(means[measure], abs=1e-9), ours
@@ -88,75 +84,42 @@ def test_a_run_of_another_program_scores_here_what_ir_measures_gives_it(
     assert record["counts"] == {"judged_queries": N - 1, "judged_without_results": 1, "queries_not_judged": 1}
 
 
-def test_scores_per_query_go_to_ir_measures_form_and_back(
+def test_scores_per_query_of_ir_measures_are_taken_as_they_are(
     workspace: Workspace, benchmark: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "them.run").write_text(trec(a_run(1)), encoding="utf-8")
     first = imported(workspace, "them", tmp_path / "them.run")
-    text = result_files.content(workspace, first, "ir-measures")
-    lines = [line.split("\t") for line in text.splitlines()]
-    assert lines[0][:2] == ["q0", "nDCG@10"]
-    assert [line[0] for line in lines[-5:]] == ["q10", *["all"] * 4]
-    (tmp_path / "scores.tsv").write_text(text, encoding="utf-8")
-    rows = [{"query_id": q, "measure": m, "value": float(v)} for q, m, v in lines if q != "q5"]
+    wanted = [ir_measures.parse_measure(name) for name in MEASURES]
+    rows = [m._asdict() | {"measure": str(m.measure)} for m in ir_measures.iter_calc(wanted, QRELS, a_run(1))]
+    lines = [f"{row['query_id']}\t{row['measure']}\t{row['value']!r}\n" for row in rows]
+    (tmp_path / "scores.tsv").write_text("".join([*lines, "all\tnDCG@10\t0.5\n"]), encoding="utf-8")
+    rows = [row for row in rows if row["query_id"] != "q5"]
     (tmp_path / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     second = imported(workspace, "again", tmp_path / "scores.tsv")
     third = imported(workspace, "without-q5", tmp_path / "scores.jsonl")
     records = [read_json(workspace.job(job) / "results" / "evaluation.json") for job in (first, second, third)]
-    assert records[0]["per_query"] == records[1]["per_query"]
+    assert records[1]["per_query"]["ndcg@10"] == pytest.approx(records[0]["per_query"]["ndcg@10"])
     assert records[2]["counts"]["judged_without_results"] == 1
     assert records[2]["per_query"]["ndcg@10"][5] == 0
-    assert result_files.available(workspace, evaluated.find(workspace, second)) == ["trec-qrels", "mteb", "ir-measures"]
     comparison = results.compare(workspace, "them")
     (row,) = [row for row in comparison.rows if row.retriever == "again"]
-    assert (row.difference, row.ties) == (0.0, N - 1)
+    assert (row.difference, row.ties) == (pytest.approx(0.0, abs=1e-9), N - 1)
 
 
-def test_the_predictions_of_mteb_go_out_and_come_back(workspace: Workspace, benchmark: Path, tmp_path: Path) -> None:
+def test_the_predictions_of_mteb_score_as_the_same_run(workspace: Workspace, benchmark: Path, tmp_path: Path) -> None:
     (tmp_path / "them.run").write_text(trec(a_run(2)), encoding="utf-8")
     first = imported(workspace, "them", tmp_path / "them.run")
     path = tmp_path / "sea_predictions.json"
-    path.write_text(result_files.content(workspace, first, "mteb-predictions"), encoding="utf-8")
-    value = json.loads(path.read_text(encoding="utf-8"))
-    assert value["mteb_model_meta"]["model_name"] == "them"
-    assert list(value["default"]) == ["test"]
+    path.write_text(json.dumps({"mteb_model_meta": {"model_name": "them"}, "default": {"test": a_run(2)}}))
     second = imported(workspace, "mtebs", path)
     records = [read_json(workspace.job(job) / "results" / "evaluation.json") for job in (first, second)]
     assert records[0]["measures"] == records[1]["measures"]
     assert records[1]["settings"]["imported"] == "mteb-predictions"
 
 
-class TaskResult(pydantic.BaseModel):
-    """The fields of a result file of MTEB 2.26, with their types."""
-
-    model_config = pydantic.ConfigDict(extra="ignore", strict=True)  # theirs takes further fields too
-    dataset_revision: str
-    task_name: str
-    mteb_version: str | None
-    scores: dict[str, list[dict[str, Any]]]
-    evaluation_time: float | None
-    kg_co2_emissions: float | None = None
-    date: datetime | None = None
-
-
-def test_a_result_file_has_the_fields_that_mteb_reads(workspace: Workspace, benchmark: Path, tmp_path: Path) -> None:
-    (tmp_path / "them.run").write_text(trec(a_run(4)), encoding="utf-8")
-    evaluation = imported(workspace, "them", tmp_path / "them.run")
-    result = TaskResult.model_validate_json(result_files.content(workspace, evaluation, "mteb"))
-    assert (result.task_name, list(result.scores)) == ("sea", ["test"])
-    (scores,) = result.scores["test"]
-    assert scores["main_score"] == scores["ndcg_at_10"]
-    assert isinstance(scores["hf_subset"], str)
-    assert isinstance(scores["languages"], list)
-    assert result.date is not None
-
-
-def test_every_reported_measure_has_its_name_in_ir_measures() -> None:
-    for measure in REPORTED:
-        for level in (1, 2):
-            theirs = their_name(measure, level)
-            assert str(ir_measures.parse_measure(theirs)) == theirs
-            assert our_name(theirs, level) == measure
+def test_measures_of_ir_measures_have_their_names_here() -> None:
+    assert {theirs: our_name(theirs) for theirs in MEASURES} == MEASURES
+    assert our_name("R(rel=2)@100", 2) == "recall@100"
     assert our_name("R@100", 2) == our_name("ERR@20") == ""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import commands, run_notes
+from cdp.services import commands, runs
 from cdp.services import leaderboard as boards
 from cdp.services.leaderboard import Board, BoardRow
 from cdp.services.projects import Members
@@ -153,19 +153,19 @@ def _said_beside(shown: Board) -> None:
 
 def _edit(workspace: Workspace, picked: Sequence[BoardRow]) -> None:
     """Name, tags, note and archive of the runs that are chosen."""
-    runs: Mapping[str, BoardRow] = {row.run: row for row in picked}
-    first = next(iter(runs.values()))
-    alone = len(runs) == 1
+    chosen: Mapping[str, BoardRow] = {row.run: row for row in picked}
+    first = next(iter(chosen.values()))
+    alone = len(chosen) == 1
     with st.container(horizontal=True, vertical_alignment="center"):
         if not alone:
-            st.markdown(f"**{count(len(runs), 'run')} chosen**", width="content")
+            st.markdown(f"**{count(len(chosen), 'run')} chosen**", width="content")
         with st.popover("Name, tags, note" if alone else "Tags", icon=":material/edit:", type="tertiary"):
-            key = hashlib.sha256(" ".join(runs).encode()).hexdigest()[:12]  # other runs, other fields
+            key = hashlib.sha256(" ".join(chosen).encode()).hexdigest()[:12]  # other runs, other fields
             name = note = ""
             if alone:
                 own = "" if first.name == first.made_name else first.name
                 name = st.text_input("Name", own, placeholder=first.made_name, key=f"name_{key}")
-            before = set.intersection(*(set(row.tags) for row in runs.values()))
+            before = set.intersection(*(set(row.tags) for row in chosen.values()))
             text = st.text_input(
                 "Tags", ", ".join(sorted(before)), help="Words with a comma between them.", key=f"tags_{key}"
             )
@@ -174,10 +174,9 @@ def _edit(workspace: Workspace, picked: Sequence[BoardRow]) -> None:
             if forms.button("Save", key="board_save", type="primary"):
                 with frame.guarded():
                     tags = [tag.strip() for tag in text.split(",") if tag.strip()]
-                    run_notes.tag(workspace, list(runs), add=tags, remove=before - set(tags))
+                    runs.annotate(workspace, chosen, add=tags, remove=before - set(tags))
                     if alone:
-                        run_notes.rename(workspace, first.run, name)
-                        run_notes.note(workspace, first.run, note)
+                        runs.annotate(workspace, chosen, name=name, note=note)
                     st.rerun()
         archived = all(row.archived for row in picked)
         label = "Bring back" if archived else "Archive"
@@ -189,8 +188,8 @@ def _edit(workspace: Workspace, picked: Sequence[BoardRow]) -> None:
             help="Archived rows are left out of the table and of comparisons, and counted. Nothing is deleted.",
         ):
             with frame.guarded():
-                run_notes.archive(workspace, [*runs, *(row.id for row in picked if row.archived and archived)],
-                                  archived=not archived)  # fmt: skip
+                rows = [row.id for row in picked if row.archived and archived]
+                runs.annotate(workspace, [*chosen, *rows], archived=not archived)
                 state.forget(PICKED)
                 st.rerun()
     if alone and first.note:

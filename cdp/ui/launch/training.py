@@ -14,7 +14,7 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo
-from cdp.services import benchmarks, clusters, commands, devices, leakage, sweeps, training
+from cdp.services import benchmarks, clusters, commands, leakage, sweeps, training
 from cdp.services.leakage import Leak
 from cdp.services.queries import QuerySet
 from cdp.services.training import TrainingPlan
@@ -291,9 +291,9 @@ def _needed(workspace: Workspace, query_set: str, weighting: str, first: dict[st
 
 def _gpus(first: dict[str, Any], key: str) -> dict[str, str]:
     """Which GPUs, where there are several to choose from."""
-    if trouble := devices.trouble():
+    if trouble := clusters.gpu_problem():
         st.warning(trouble, icon=":material/memory:")
-    gpu_labels = {gpu.uuid: f"{gpu.index}: {gpu.label}" for gpu in devices.gpus()}
+    gpu_labels = {gpu.uuid: f"{gpu.index}: {gpu.label}" for gpu in clusters.gpus()}
     preset = [part.strip() for part in str(first.get("gpu_ids") or "").split(",") if part.strip()]
     if len(gpu_labels) < 2 and not preset:
         return {}
