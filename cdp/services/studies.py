@@ -281,7 +281,6 @@ def reused(
                 base,
                 pairs_of[key],
                 settings,
-                similarity=retriever.similarity[config.protocol],
                 dev=dev,
                 steps=steps,
             )

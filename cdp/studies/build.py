@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.statistics import has_spread, two_level_test, within_slope
-from cdp.benchmarks import manifests
 from cdp.evaluation import bm25
 from cdp.principle import (
     PARAPHRASE,
@@ -27,16 +26,12 @@ from cdp.principle import (
     threshold,
     why_no_threshold,
 )
-from cdp.studies import facts
 from cdp.studies.config import BOTH, StudyConfig
-from cdp.studies.errors import rank_one
-from cdp.studies.facts import PER_QUERY
 from cdp.studies.findings import findings, limits
 from cdp.studies.gains import TITLES, Gain, Scores, gains, query_gains, read_scores
 from cdp.studies.plan import PARAPHRASED, UNTRAINED, Cell, StudySource, conditions, method_of
 from cdp.studies.pooling import COVARIATES, Observation, Pooled, QueryObservations, observe, over_datasets, over_queries
-from cdp.studies.report import BenchmarkFacts, Choice, StudyReport, StudyRow, choices
-from cdp.studies.text import published_name
+from cdp.studies.report import BenchmarkFacts, StudyReport, StudyRow
 from cdp.studies.verdict import Kin, as_independent, left_out, verdict
 
 
@@ -77,14 +72,6 @@ def build(
         verdict=verdict(own),
         over_queries=within_slope(_by_query(ordered, foreign, about["benchmarks"], names, excluded)),
         pooled=tuple(pool([read])),
-        choices=tuple(_choices(read)),
-        rank_one=tuple(
-            rank_one(
-                records,
-                {b["place"]: name for b, name in zip(about["benchmarks"], names, strict=True)},
-                _best(read.rows),
-            )
-        ),
         left_out=excluded,
         threshold=line,
         no_threshold=reason,
@@ -112,7 +99,6 @@ def read_study(study_id: str, about: Mapping[str, Any], records: Sequence[Mappin
             cw_interval=tuple(b["cw_interval"]),
             **{name: b[name] for name in ("language", "family", "in_domain") if name in b},
             in_domain_of=tuple(b.get("in_domain_of", ())),
-            published=published_name(str(b["name"]), b.get("source", {}).get("kind") == manifests.DERIVED),
             facts=_means(b.get("facts_of", {})),
         )
         for b in about["benchmarks"]
@@ -135,29 +121,10 @@ def read_study(study_id: str, about: Mapping[str, Any], records: Sequence[Mappin
 
 def _means(facts_of: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     """The means of what is known of a benchmark's queries."""
-    columns = {name: [f[name] for f in facts_of.values() if f.get(name) is not None] for name in PER_QUERY}
+    columns = {
+        name: [f[name] for f in facts_of.values() if f.get(name) is not None] for name in COVARIATES if name != "cw"
+    }
     return {name: float(np.mean(values)) for name, values in columns.items() if values}
-
-
-def _best(rows: Sequence[StudyRow]) -> dict[tuple[str, str], Cell]:
-    """The best cell of each retriever and source: the highest mean over the benchmarks that it has, equal weights."""
-    best: dict[tuple[str, str], StudyRow] = {}
-    for row in rows:
-        if row.source == UNTRAINED or row.per_doc < 2 or row.weighting != "none" or row.held:
-            continue
-        there = best.get((row.retriever, row.source))
-        if there is None or np.mean(list(row.scores.values())) > np.mean(list(there.scores.values())):
-            best[row.retriever, row.source] = row
-    return {key: (r.retriever, r.source, r.per_doc, r.weighting, r.held) for key, r in best.items()}
-
-
-def _choices(read: PoolInput) -> list[Choice]:
-    """What the dev splits of the study's benchmarks would have chosen."""
-    labels = [
-        (b.name, str(described["name"]), b.split) for b, described in zip(read.benchmarks, read.about, strict=True)
-    ]
-    scores = {(row.retriever, UNTRAINED if row.source == UNTRAINED else row.name): row.scores for row in read.rows}
-    return choices(labels, scores, UNTRAINED)
 
 
 def latest(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -252,7 +219,6 @@ def _row(
         steps_per_epoch=_steps_per_epoch(records),
         held=cell[4],
         intervals={name: _interval(list(v.values())) for name, v in by_benchmark.items() if _several_queries(v)},
-        queries=next((dict(record["queries"]) for record in records if record.get("queries")), {}),
     )
 
 
@@ -360,13 +326,18 @@ def _observations(study: PoolInput, gains: Sequence[Gain]) -> list[Observation]:
         mine = rows.get((g.retriever, g.source, g.per_doc, g.weighting, g.held))
         control = rows.get((g.retriever, g.source, 1, g.weighting, ""))
         if g.comparison == SCALING and mine and control:
-            for name in ("pairs", "documents", "steps"):
+            for name in ("pairs", "documents"):
                 before, after = getattr(control, name), getattr(mine, name)
                 if before and after:
                     values[name] = float(np.log2(after / before))
         return values
 
     return observe(study.study, gains, family_of, covariates)
+
+
+def _column(facts: Mapping[str, Mapping[str, Any]], ids: Sequence[str], name: str) -> NDArray[np.float64]:
+    """One fact of the queries, in the order of ``ids``; NaN where it is not known."""
+    return np.array([np.nan if facts.get(i, {}).get(name) is None else float(facts[i][name]) for i in ids])
 
 
 def _query_observations(study: PoolInput, gains: Sequence[Gain]) -> list[QueryObservations]:
@@ -382,7 +353,7 @@ def _query_observations(study: PoolInput, gains: Sequence[Gain]) -> list[QueryOb
         if found is None or len(found) != len(ids):
             continue
         known = described.get("facts_of", {})
-        covariates = {name: facts.columns(known, ids, name) for name in COVARIATES if name != "cw"}
+        covariates = {name: _column(known, ids, name) for name in COVARIATES if name != "cw"}
         covariates["cw"] = np.array([described["cw_of"][i] for i in ids], np.float64)
         observations.append(QueryObservations(study.study, b.family or b.name, b.name, found, covariates))
     return observations

@@ -29,14 +29,12 @@ COVARIATES = {
     "cw": "content words",
     "words": "words of a query",
     "overlap": "words shared with the relevant documents",
-    "relevant": "relevant documents",
 }
 """Of a benchmark, or of a query: what may explain a gain."""
 
 CONDITION = {
     "pairs": "pairs, in doublings",
     "documents": "documents seen, in doublings",
-    "steps": "steps, in doublings",
 }
 """Of a training, as the ratio to its control's."""
 

@@ -36,14 +36,6 @@ NOT_DETERMINING = ("query_set", "name", "gpus", "gpu_ids", "save_steps", "benchm
 content is in a condition's key."""
 
 
-ADDED_SINCE = {"query_source": "query-only", "distil": 0.0}
-"""Settings that early studies did not have, with the value that they stood for: records of these are still taken."""
-
-
-EMPTY_MEANT = {"gradient_checkpointing": False}
-"""What an empty setting is called in a key, where it had a value before it could be empty."""
-
-
 def untrained_key(base_hash: str, max_length: int | None) -> str:
     """The key of a retriever as it was before training."""
     return key_of({"base": base_hash, "max_length": max_length})
@@ -54,28 +46,18 @@ def condition_key(
     pairs_hash: str,
     settings: TrainingConfig,
     *,
-    similarity: str,
     dev: str = "",
     steps: int | None = None,
 ) -> str:
-    """The key of a training. ``similarity`` is by what the untrained model is scored, ``dev`` the evaluation key of the
-    dev benchmark, ``steps`` their number where the design fixes it.
-
-    The scores of early studies were those of the untrained model's similarity. They are taken where that is the trained
-    model's as well, and told apart elsewhere.
-    """
+    """The key of a training. ``dev`` is the dev benchmark's evaluation key; ``steps`` where the design fixes it."""
     return key_of(
         {
             "base": base_hash,
             "pairs": pairs_hash,
-            "settings": {
-                k: EMPTY_MEANT.get(k, v) if v is None else v
-                for k, v in settings.to_dict().items()
-                if k not in NOT_DETERMINING and ADDED_SINCE.get(k) != v
-            },
-            **({} if similarity == TRAINED_SIMILARITY else {"similarity": TRAINED_SIMILARITY}),
-            **({"dev": dev} if dev else {}),
-            **({} if steps is None else {"steps": steps}),
+            "settings": {k: v for k, v in settings.to_dict().items() if k not in NOT_DETERMINING},
+            "similarity": TRAINED_SIMILARITY,
+            "dev": dev,
+            "steps": steps,
         }
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -10,7 +10,6 @@ from cdp.base.statistics import WithinSlope
 from cdp.evaluation import bm25
 from cdp.principle import Correlation, Difference, PositiveRate, Threshold, level_of
 from cdp.studies.config import StudyConfig
-from cdp.studies.errors import RankOne
 from cdp.studies.gains import Gain
 from cdp.studies.plan import UNTRAINED, StudySource
 from cdp.studies.pooling import Pooled
@@ -32,10 +31,8 @@ class BenchmarkFacts:
     in_domain: bool = False
     in_domain_of: tuple[str, ...] = ()
     """The sources that are of its own documents; ``in_domain`` where all are."""
-    published: str = ""
-    """The paper's dataset that it is, or is a sample of; empty for none."""
     facts: Mapping[str, float] = field(default_factory=dict)
-    """Means over its queries: ``words``, ``overlap`` with the relevant documents, ``relevant`` documents, ``hops``."""
+    """Means over its queries: ``words``, and ``overlap`` with the relevant documents."""
 
     @property
     def level(self) -> str:
@@ -67,8 +64,6 @@ class StudyRow:
     steps_per_epoch: int = 0
     held: str = ""
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    queries: Mapping[str, float | None] = field(default_factory=dict)
-    """Of the queries trained on: ``words``, ``cw``, ``overlap``, ``self_bleu``, ``round_trip``, see ``facts``."""
 
     @property
     def name(self) -> str:
@@ -88,8 +83,7 @@ class StudyReport:
     ``differences`` are the gains that the principle is about, one per independent dataset and condition; ``verdict``,
     ``threshold`` and ``correlations`` come from these. ``left_out`` names the benchmarks that are in none, and why;
     ``over_queries`` is the slope of the gain on CW over the queries within each dataset. ``pooled`` are the regressions
-    over datasets and over queries with their covariates, ``choices`` what a dev split would have chosen, ``rank_one``
-    what changes at rank 1 between one query per document and the best number.
+    over datasets and over queries with their covariates.
     """
 
     id: str
@@ -112,8 +106,6 @@ class StudyReport:
     verdict: Verdict = field(default_factory=lambda: Verdict(UNCLEAR, 0))
     over_queries: WithinSlope | None = None
     pooled: tuple[Pooled, ...] = ()
-    choices: tuple[Choice, ...] = ()
-    rank_one: tuple[RankOne, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[str, ...] = field(default_factory=tuple)
     limits: tuple[str, ...] = field(default_factory=tuple)
@@ -129,49 +121,3 @@ class StudyReport:
         values["gains"] = [{**asdict(gain), "significant": gain.significant} for gain in self.gains]
         values["benchmarks"] = [{**asdict(b), "published_advice": b.level} for b in self.benchmarks]
         return values
-
-
-REPORTED = ("test",)
-"""Splits that report; another split of the same benchmark chooses."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """``chosen`` is the training that is best on ``chosen_on``; ``score`` its NDCG@10 (percent) on ``benchmark``,
-    ``best`` what the luckiest reached there, ``untrained`` what the retriever had before (None without)."""
-
-    benchmark: str
-    chosen_on: str
-    retriever: str
-    chosen: str
-    score: float
-    best: str
-    best_score: float
-    untrained: float | None
-
-
-def choices(
-    benchmarks: Sequence[tuple[str, str, str]], scores: Mapping[tuple[str, str], Mapping[str, float]], untrained: str
-) -> list[Choice]:
-    """``benchmarks`` are (label in the report, name, split), ``scores`` {(retriever, training): {label: score}},
-    ``untrained`` how the training of none is called."""
-    made = []
-    for label, name, split in benchmarks:
-        others = [other for other, kin, part in benchmarks if kin == name and part != split and part not in REPORTED]
-        if split not in REPORTED or not others:
-            continue
-        for retriever in dict.fromkeys(retriever for retriever, _ in scores):
-            trained = {
-                training: values
-                for (owner, training), values in scores.items()
-                if owner == retriever and training != untrained and label in values and others[0] in values
-            }
-            if len(trained) < 2:
-                continue
-            chosen = max(trained, key=lambda training: trained[training][others[0]])
-            best = max(trained, key=lambda training: trained[training][label])
-            before = scores.get((retriever, untrained), {}).get(label)
-            made.append(
-                Choice(label, others[0], retriever, chosen, trained[chosen][label], best, trained[best][label], before)
-            )
-    return made

@@ -10,7 +10,7 @@ import shutil
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,8 +28,7 @@ from cdp.evaluation.evaluate import judge_on
 from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
 from cdp.retrievers.encode import EmbeddingStore, Stopped, cast, precision_for
 from cdp.retrievers.static import TokenMemo
-from cdp.studies import errors, records
-from cdp.studies.facts import TrainingFacts
+from cdp.studies import records
 from cdp.studies.plan import (
     STEP_S,
     Condition,
@@ -88,9 +87,6 @@ class Study:
         self.reused = 0
         self._data: _Data | None = None
         self._base: dict[str, tuple[ResolvedRetriever, str]] = {}
-        self._facts = {source.label: TrainingFacts(job.workspace, source) for source in inputs.sources}
-        self._facts_of: dict[tuple[Any, ...], dict[str, Any]] = {}
-        self._rank_1 = errors.Sources()
         judged = [leakage.keys(b.queries) for b in [*self.benchmarks, *([self.dev] if self.dev else [])]]
         self._judged = np.unique(np.concatenate(judged))
         self._leak_allowed = bool(job.spec.get("inputs", {}).get(leakage.LEAKAGE))
@@ -192,7 +188,6 @@ class Study:
             base_hash,
             data.pairs.content_hash,
             settings,
-            similarity=retriever.similarity[self.config.protocol],
             dev="" if self.dev is None else records.evaluation_key(self.dev.hash, self.dev.split, "paper"),
             steps=steps,
         )
@@ -217,7 +212,6 @@ class Study:
             self.trained += 1
         else:
             self.reused += 1
-        record = {**record, "queries": self._facts_about(condition, data.pairs)}
         records.save(self.job.folder, key, condition, record)
         values = [record["evaluations"][place]["measures"]["ndcg@10"] for place, _ in judged]
         self.job.metric(self.done + 1, ndcg_at_10=100 * sum(values) / len(values), condition=str(condition))
@@ -226,17 +220,6 @@ class Study:
         """(place, benchmark) of each benchmark that a condition is evaluated on."""
         there = evaluated_on(self.config, self.sources[condition.source], [b.counted_language for b in self.benchmarks])
         return [(place, b) for place, b, wanted in zip(self.keys, self.benchmarks, there, strict=True) if wanted]
-
-    def _facts_about(self, condition: Condition, pairs: PairSet) -> dict[str, Any]:
-        """Facts of the queries trained on: of the plan's first seed, for the draws of others differ by chance alone."""
-        size = (condition.source, condition.per_doc, condition.max_documents, condition.budget)
-        if size not in self._facts_of:
-            first = replace(condition, seed=self.config.numbers("seeds", minimum=0)[0])
-            source = self.sources[condition.source]
-            if first.seed != condition.seed:
-                pairs = condition_pairs(self.job.workspace, self.config, source, first)
-            self._facts_of[size] = self._facts[condition.source].of(pairs)
-        return self._facts_of[size]
 
     def _pairs(self, condition: Condition) -> _Data:
         drawn = None if condition.max_documents is None and condition.budget is None else condition.seed
@@ -345,7 +328,6 @@ class Study:
             "measures": evaluation.measures,
             "query_ids": benchmark.query_ids,
             "ndcg@10": np.round(evaluation.per_query["ndcg@10"], 6).tolist(),
-            "rank_1": self._rank_1.letters(benchmark, evaluation.ranking),
             "counts": evaluation.counts,
             "settings": evaluation.settings,
             "seconds": evaluation.seconds,

@@ -24,9 +24,9 @@ from cdp.benchmarks import (
     manifests,
     registry,
 )
-from cdp.complexity import count_content_words, profile
+from cdp.complexity import content_words, count_content_words, language_of, profile
 from cdp.corpus import iter_documents
-from cdp.studies import facts, records
+from cdp.studies import records
 from cdp.studies.config import StudyConfig
 from cdp.studies.plan import STEP_S, Inputs, StudySource, corpus_of, steps
 from cdp.studies.records import licences, versions
@@ -143,7 +143,7 @@ def describe_study(
                 "in_domain": bool(in_domain_of) and set(in_domain_of) >= {source.label for source in sources},
                 "in_domain_of": in_domain_of,
                 "cw_of": dict(zip(benchmark.query_ids, map(int, cw), strict=True)),
-                "facts_of": facts.of_queries(benchmark, language),
+                "facts_of": facts_of(benchmark, language),
                 "cw": cw_profile.mean,
                 "cw_interval": list(cw_profile.interval),
             }
@@ -157,6 +157,24 @@ def describe_study(
         "versions": versions(),
         "created": now(),
     }
+
+
+def facts_of(benchmark: Benchmark, language: str) -> dict[str, dict[str, float | None]]:
+    """{query id: facts} that a report can hold fixed: ``words`` of a query, and ``overlap``, the share of its content
+    words that stand in its relevant documents (the mean over these)."""
+    position = {identifier: number for number, identifier in enumerate(benchmark.document_ids)}
+    known: dict[str, set[str]] = {}
+    facts: dict[str, dict[str, float | None]] = {}
+    lengths = [len(words) for words in language_of(language).words(benchmark.queries)]
+    for identifier, text, length in zip(benchmark.query_ids, benchmark.queries, lengths, strict=True):
+        relevant = [d for d, grade in benchmark.qrels[identifier].items() if grade > 0 and d in position]
+        own = content_words(text, language)
+        for document in relevant:
+            if document not in known:
+                known[document] = content_words(benchmark.documents[position[document]], language)
+        shares = [len(own & known[document]) / len(own) for document in relevant] if own else []
+        facts[identifier] = {"words": length, "overlap": sum(shares) / len(shares) if shares else None}
+    return facts
 
 
 def kinship(

@@ -9,7 +9,6 @@ import pytest
 from cdp.base.config import EvaluationConfig, SynthesisConfig, TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.settings import Config, option
-from cdp.studies.records import condition_key
 from tests.fuzz.small_files import CONFIGS
 
 WRITTEN_BEFORE = (
@@ -22,28 +21,12 @@ WRITTEN_BEFORE = (
 )
 """The ``config`` of a training's ``spec.json``, as the first version wrote it."""
 
-KEYS_BEFORE = {
-    "2d6c5744d0dcf60658bc33eb": {},
-    "1ce2b53d9ee53cedea101c42": {
-        "weighting": "cw", "kappa": "50", "learning_rate": "2e-5", "epochs": 3, "batch_size": "32",
-        "gradient_checkpointing": "yes", "max_length": None,
-    },
-    "dec521874621e344e371940d": {"scale": 20, "per_doc": 5, "seed": 7, "query_source": "multi-query"},
-}  # fmt: skip
-"""Keys under which the studies of an existing workspace keep their conditions, and the settings that they are of."""
-
 
 def test_a_job_of_an_earlier_version_is_read_and_written_as_it_was() -> None:
     before = json.loads(WRITTEN_BEFORE)
     now = TrainingConfig.from_dict(before).to_dict()
     assert json.dumps({name: now[name] for name in before}) == WRITTEN_BEFORE
     assert list(now)[: len(before)] == list(before)
-
-
-@pytest.mark.parametrize("key", KEYS_BEFORE)
-def test_the_conditions_of_earlier_studies_are_recognised(key: str) -> None:
-    config = TrainingConfig.from_dict({"query_set": "q", **KEYS_BEFORE[key]})
-    assert condition_key("base", "pairs", config, similarity="cosine", dev="d", steps=10) == key
 
 
 def test_the_constructor_checks_as_from_dict_does() -> None:

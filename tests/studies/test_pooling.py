@@ -18,7 +18,6 @@ from cdp.studies.pooling import (
     over_datasets,
     over_queries,
 )
-from cdp.studies.report import choices
 from reproduction.evidence import contrast
 from tests.studies.support import BENCHMARKS, N_QUERIES, made, study
 
@@ -106,17 +105,6 @@ def test_over_queries_each_benchmark_counts_the_same() -> None:
     assert over_queries("gain", [clusters[0], *clusters[2:], lacking], ["cw"]).left_out == ("1",)
 
 
-def test_the_dev_split_chooses_and_the_test_split_reports() -> None:
-    scores = {
-        ("m", "untrained"): {"a dev": 10.0, "a test": 11.0},
-        ("m", "one"): {"a dev": 14.0, "a test": 12.0},
-        ("m", "two"): {"a dev": 13.0, "a test": 15.0},
-    }
-    (chosen,) = choices([("a dev", "a", "dev"), ("a test", "a", "test"), ("b", "b", "test")], scores, "untrained")
-    assert (chosen.chosen, chosen.score, chosen.best, chosen.best_score) == ("one", 12.0, "two", 15.0)
-    assert (chosen.chosen_on, chosen.untrained) == ("a dev", 11.0)
-
-
 def grows(benchmark: str, source: str, per_doc: int, weighting: str) -> float:
     return (BENCHMARKS[benchmark] - 7) * (per_doc > 1)
 
@@ -127,12 +115,12 @@ def test_a_report_pools_facts_and_shows_its_criteria() -> None:
         name: {
             "family": name,
             "cw_of": {f"q{i}": int(rng.integers(2, 14)) for i in range(N_QUERIES)},
-            "facts_of": {f"q{i}": {"words": 9, "overlap": 0.5, "relevant": 2, "hops": None} for i in range(N_QUERIES)},
+            "facts_of": {f"q{i}": {"words": 9, "overlap": 0.5} for i in range(N_QUERIES)},
         }
         for name in BENCHMARKS
     }
     report = study(grows, facts=facts, criteria="Support: the slope is above 0.")
-    assert dict(report.benchmarks[0].facts) == {"words": 9.0, "overlap": 0.5, "relevant": 2.0}
+    assert dict(report.benchmarks[0].facts) == {"words": 9.0, "overlap": 0.5}
     by_cw = next(m for m in report.pooled if m.title.endswith(": by content words"))
     assert by_cw.term("cw").value == pytest.approx(1.0, abs=0.2)  # type: ignore[union-attr]
     text = to_markdown(report)
