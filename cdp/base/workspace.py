@@ -276,17 +276,10 @@ def fitting(path: Path) -> Iterator[None]:
 
 
 def read_json_or_none(path: Path) -> Any | None:
-    """Like ``read_json``, but None where there is no whole JSON value (yet).
-
-    WorkspaceError if too many files are open: then nothing is known, and None would be a false word.
-    """
+    """Like ``read_json``, but None where there is no whole JSON value (yet)."""
     try:
         return json.loads(path.read_bytes())
-    except (ValueError, RecursionError):
-        return None
-    except OSError as error:
-        if error.errno in (errno.EMFILE, errno.ENFILE):
-            raise WorkspaceError(f"{path} could not be opened: {_FAULTS[error.errno]}.") from error
+    except (OSError, ValueError, RecursionError):
         return None
 
 

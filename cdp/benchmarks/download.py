@@ -57,16 +57,6 @@ class Source:
     schema: Schema
 
 
-def stored_by_entry(workspace: Workspace) -> dict[str, list[str]]:
-    """Return {entry of the registry: the workspace's benchmarks that were made from it}, without subsets."""
-    by_entry: dict[str, list[str]] = {}
-    for name in library.list_names(workspace):
-        manifest = manifests.read(workspace.benchmarks / name)
-        if manifest.entry and manifest.subset is None:
-            by_entry.setdefault(manifest.entry, []).append(name)
-    return by_entry
-
-
 def download_benchmark(
     entry: Entry,
     workspace: Workspace,

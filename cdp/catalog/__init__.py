@@ -10,12 +10,9 @@ from cdp.catalog.ingest import STUDY, STUDY_START, IngestReport, ingest, rebuild
 from cdp.catalog.read import (
     QueryResult,
     evaluations,
-    notes,
     paired,
     per_query,
     query,
-    query_set_metrics,
-    retrievers,
     runs,
     trainings,
 )
@@ -27,13 +24,10 @@ __all__ = [
     "QueryResult",
     "evaluations",
     "ingest",
-    "notes",
     "paired",
     "per_query",
     "query",
-    "query_set_metrics",
     "rebuild",
-    "retrievers",
     "runs",
     "trainings",
 ]

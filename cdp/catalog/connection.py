@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdp.base.errors import ConfigError, WorkspaceError
+from cdp.base.errors import WorkspaceError
 from cdp.base.locks import locked
-from cdp.base.workspace import Workspace, disk_fault, now
+from cdp.base.workspace import Workspace, now
 
 if TYPE_CHECKING:
     import duckdb
@@ -53,20 +53,6 @@ STATEMENTS = (
            measures MAP(VARCHAR, DOUBLE), n_queries BIGINT, n_documents BIGINT, seconds DOUBLE,
            created VARCHAR, settings VARCHAR, counts VARCHAR, hash VARCHAR)""",
     "CREATE TABLE scores (evaluation_id VARCHAR, query_id VARCHAR, measure VARCHAR, value DOUBLE)",
-    """CREATE TABLE metrics (source VARCHAR, job_id VARCHAR, query_set VARCHAR, measure VARCHAR, value DOUBLE,
-           low DOUBLE, high DOUBLE, n_documents BIGINT, details VARCHAR, created VARCHAR)""",
-    # One row per retriever that was trained here or evaluated. Models of studies are not kept: they are no retrievers.
-    """CREATE VIEW retrievers AS
-       WITH known AS (
-           SELECT id, name, 'job' AS kind, model_hash AS hash, created FROM trainings
-           UNION ALL
-           SELECT retriever_id, retriever_name, retriever_kind, retriever_hash, created FROM evaluations
-           WHERE NOT starts_with(retriever_kind, 'study'))
-       SELECT id, arg_max(name, created) AS name, arg_max(kind, created) AS kind,
-              arg_max(hash, created) AS hash, min(created) AS first_seen,
-              (SELECT count(*) FROM evaluations e
-               WHERE e.retriever_id = known.id AND NOT starts_with(retriever_kind, 'study')) AS n_evaluations
-       FROM known GROUP BY id""",
 )
 VERSION = hashlib.sha256("\n".join(STATEMENTS).encode()).hexdigest()[:16]
 
@@ -90,11 +76,9 @@ def is_current(connection: Any) -> bool:
         return False
 
 
-WAIT_VARIABLE = "CDP_CATALOG_WAIT_S"
 WAIT_S = 30.0
+"""How long to wait for the catalogue."""
 
-SPARE_DESCRIPTORS = 32
-"""So many files have to be free to open before DuckDB is asked to open one."""
 
 READ_ONLY = {
     "enable_external_access": "false",
@@ -155,15 +139,6 @@ class DamagedError(Exception):
     """The catalogue's file cannot be used: it has to be rebuilt."""
 
 
-def wait_s() -> float:
-    """How long to wait for the catalogue, in seconds: ``$CDP_CATALOG_WAIT_S`` or 30."""
-    text = os.environ.get(WAIT_VARIABLE, "").strip() or str(WAIT_S)
-    try:
-        return max(0.0, float(text))
-    except ValueError:
-        raise ConfigError(f"{WAIT_VARIABLE} must be a number of seconds, not {text!r}.") from None
-
-
 @contextmanager
 def _locked(workspace: Workspace, *, shared: bool = False) -> Iterator[None]:
     """The catalogue's lock, behind a turnstile: readers who come while a writer waits go after it.
@@ -172,10 +147,10 @@ def _locked(workspace: Workspace, *, shared: bool = False) -> Iterator[None]:
     """
     turnstile = workspace.catalog_lock.with_name("catalog.turn")
     with ExitStack() as held:
-        held.enter_context(locked(turnstile, "The catalogue", wait_s=wait_s(), shared=shared))
+        held.enter_context(locked(turnstile, "The catalogue", wait_s=WAIT_S, shared=shared))
         if shared:
             held.close()
-        held.enter_context(locked(workspace.catalog_lock, "The catalogue", wait_s=wait_s(), shared=shared))
+        held.enter_context(locked(workspace.catalog_lock, "The catalogue", wait_s=WAIT_S, shared=shared))
         yield
 
 
@@ -271,8 +246,7 @@ def _open(path: Path, *, read_only: bool, foreign_sql: bool = False) -> duckdb.D
     """Open; wait for a foreign program that has the file open, and name it if the wait is in vain."""
     import duckdb
 
-    _check_descriptors(path)
-    deadline = time.monotonic() + wait_s()
+    deadline = time.monotonic() + WAIT_S
     while True:
         try:
             if foreign_sql:
@@ -318,19 +292,6 @@ def _release(connection: duckdb.DuckDBPyConnection) -> None:
             _waiting.append(connection)
             return
     connection.close()
-
-
-def _check_descriptors(path: Path) -> None:
-    """WorkspaceError if only few more files can be opened: DuckDB ends the whole process where it meets that limit."""
-    held: list[int] = []
-    try:
-        while len(held) < SPARE_DESCRIPTORS:
-            held.append(os.open(os.devnull, os.O_RDONLY))
-    except OSError as error:
-        raise WorkspaceError(f"{path} cannot be used: {disk_fault(error) or error.strerror}.") from error
-    finally:
-        for descriptor in held:
-            os.close(descriptor)
 
 
 @contextmanager

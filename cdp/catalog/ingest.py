@@ -318,29 +318,9 @@ def _training(value: Fields, content: Content) -> None:
     content.rows["trainings"] = [row]
 
 
-def _metrics(value: Fields, content: Content) -> None:
-    rows = []
-    for measure in value["measures"]:
-        low, high = [*(measure.get("interval") or ()), None, None][:2]
-        row = {
-            "job_id": _job_id(content.path),
-            "query_set": _text(value["query_set"]),
-            "measure": _text(measure["name"]),
-            "value": _real(measure.get("value")),
-            "low": _real(low),
-            "high": _real(high),
-            "n_documents": _whole(measure.get("n_documents")),
-            "details": _json(measure),
-            "created": _text(value.get("created")),
-        }
-        rows.append(row)
-    content.rows["metrics"] = rows
-
-
 RESULTS: dict[str, Callable[[Fields, Content], None]] = {
     "evaluation": _evaluation,
     "training": _training,
-    "metrics": _metrics,
 }
 """Results that become rows, by the name of their file. What a synthesis made is described by its query set."""
 
@@ -354,7 +334,7 @@ MOST_ROUNDS = 100
 BATCH_FILES = 1000
 BATCH_SCORES = 2_000_000
 
-TABLES = ("corpora", "query_sets", "jobs", "trainings", "evaluations", "metrics")
+TABLES = ("corpora", "query_sets", "jobs", "trainings", "evaluations")
 
 T = TypeVar("T")
 
@@ -530,7 +510,7 @@ def _insert(connection: Any, table: str, data: Any) -> None:
 
 
 _WHOLE = frozenset(("n_documents", "n_queries", "per_doc", "pairs", "steps"))
-_REAL = frozenset(("ndcg@10", "seconds", "loss_first", "loss_last", "value", "low", "high"))
+_REAL = frozenset(("ndcg@10", "seconds", "loss_first", "loss_last"))
 
 
 def _schema(pa: Any, row: dict[str, Any], table: str) -> Any:

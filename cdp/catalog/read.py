@@ -60,27 +60,6 @@ def _trainings(connection: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def retrievers(workspace: Workspace) -> list[dict[str, Any]]:
-    """Every retriever that was trained or evaluated: id, name, kind, hash, first_seen, n_evaluations."""
-    return with_catalog(workspace, lambda c: db.rows(c, "SELECT * FROM retrievers ORDER BY first_seen, id"))
-
-
-def query_set_metrics(workspace: Workspace, query_set: str = "") -> list[dict[str, Any]]:
-    """Q-D metrics measured by jobs, the newest first: job_id, query_set, measure, value, low, high, details."""
-    rows = with_catalog(
-        workspace,
-        lambda c: db.rows(
-            c,
-            "SELECT * EXCLUDE (source) FROM metrics WHERE ? = '' OR query_set = ? "
-            "ORDER BY created DESC, job_id, measure",
-            [query_set, query_set],
-        ),
-    )
-    for row in rows:
-        row["details"] = json.loads(row["details"])
-    return rows
-
-
 def per_query(
     workspace: Workspace, evaluation_ids: Sequence[str], measure: str = "ndcg@10"
 ) -> dict[str, dict[str, float]]:
@@ -136,11 +115,6 @@ def paired(
         return rows
 
     return {row[0]: row[1:] for row in with_catalog(workspace, task)} if pairs else {}
-
-
-def notes(workspace: Workspace) -> list[tuple[str, str]]:
-    """What happened to the catalogue itself, such as a rebuild: (time, note), the newest first."""
-    return with_catalog(workspace, lambda c: c.execute("SELECT * FROM notes ORDER BY time DESC").fetchall())
 
 
 @dataclass(frozen=True, slots=True)

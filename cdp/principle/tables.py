@@ -210,19 +210,6 @@ def _place(row: PublishedRow) -> str:
     return f"{row['group']} average" if row["is_average"] else str(row["group"])
 
 
-def best_per_doc() -> dict[tuple[str, int], int]:
-    """{(retriever, Q/Doc): on how many of the 31 datasets it has the highest score}, counted from the scores."""
-    scores: dict[tuple[str, str], dict[int, float]] = {}
-    for row in read("results"):
-        if row["table"] in ("tab:scaling_full", "tab:multihop_scaling"):
-            scores.setdefault((row["retriever"], row["dataset"]), {})[row["queries_per_doc"]] = row["value"]
-    counts: dict[tuple[str, int], int] = {}
-    for (retriever, _), by_per_doc in scores.items():
-        best = max(by_per_doc, key=lambda m: by_per_doc[m])
-        counts[retriever, best] = counts.get((retriever, best), 0) + 1
-    return counts
-
-
 FOLDER = SHIPPED_DATA / "published"
 
 PublishedRow = dict[str, Any]

@@ -1,4 +1,4 @@
-"""The Evidence page: the relation to content words, claims and limits, and every table of the paper."""
+"""The Evidence page: the relation to content words, and every table of the paper."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from cdp.base.workspace import Workspace
 from cdp.charts.evidence import correlations as correlation_chart
 from cdp.charts.evidence import difference_against_cw
 from cdp.principle import Correlation, Difference, Threshold
-from cdp.principle import claims as paper
-from cdp.principle.tables import COLUMNS, MARKS_HELP, TABLES, PublishedTable, notes, short_name, table, wide
+from cdp.principle.tables import COLUMNS, MARKS_HELP, TABLES, PublishedTable, short_name, table, wide
 from cdp.services import commands, complexity
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import count, md, p_value, points
@@ -321,9 +320,6 @@ def what_next() -> None:
     )
 
 
-VERDICTS = {"holds": ":green[holds]", "partly": ":orange[partly]", "does not hold": ":red[does not hold]"}
-
-
 def rests_on(fit: Threshold) -> None:
     """The crossing without each dataset, and what the two lines of the rule have behind them."""
     without = ", ".join(f"{name} {value:.2f}" for name, value in fit.without_each.items() if value is not None)
@@ -331,33 +327,3 @@ def rests_on(fit: Threshold) -> None:
         f"Zero crossing when one dataset is left out: {md(without)}. The rule above 10 rests on NovelHopQA alone (CW "
         "11.64), the rule below 7 on 2WikiMultihopQA alone (6.34); the other two datasets are at 8.60 and 8.64."
     )
-
-
-def claims() -> None:
-    """Each claim of the paper, what its own figures give, the conflict if any, and a study that tests it."""
-    st.subheader("The paper's claims, recomputed", anchor=False)
-    st.caption(
-        "Each claim in our words, with the result recomputed from the printed scores. A study tests it on your data."
-    )
-    by_number = {note.id: note for note in notes()}
-    for claim in paper.claims():
-        with st.container(border=True):
-            st.markdown(f"**{md(claim.name)}** · {VERDICTS[claim.verdict]}  \n{md(claim.claim)}")
-            st.markdown(f"**Computed:** {md(claim.recomputed)}")
-            if claim.notes:
-                with st.expander("Where the paper contradicts itself", icon=":material/sticky_note_2:"):
-                    for number in claim.notes:
-                        st.markdown(f"- [{number}] {md(by_number[number].note)}")
-            with st.container(horizontal=True, vertical_alignment="center"):
-                st.caption(f"Printed in: {md(claim.where.replace('_', ' '))}")
-                if claim.plan:
-                    frame.link("study", "Test it on your data", icon=":material/science:", plan=claim.plan)
-                else:
-                    st.caption(f"No ready-made study. {md(claim.test)}")
-
-
-def limits() -> None:
-    """The limits that the paper states."""
-    st.subheader("Limits that the paper states", anchor=False)
-    for limit in paper.limits():
-        st.markdown(f"- {md(limit.stated)}  \n  :gray[{md(limit.recomputed)}]")

@@ -1,4 +1,4 @@
-"""The published evidence: the relation to content words with its limits, every claim, and every table of the paper."""
+"""The published evidence: the relation to content words with its limits, and every table of the paper."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from cdp.base.workspace import Workspace
 from cdp.ui import evidence as evidence_page
 from cdp.ui.shell import frame
 
-RELATION, CLAIMS, TABLES = "CW and gain", "Claims and limits", "All tables"
+RELATION, TABLES = "CW and gain", "All tables"
 
 workspace = Workspace.default()
 frame.head("evidence")
 
-relation, claims, every = st.tabs(
-    [RELATION, CLAIMS, TABLES], default=TABLES if "table" in st.query_params else RELATION
-)
+relation, every = st.tabs([RELATION, TABLES], default=TABLES if "table" in st.query_params else RELATION)
 with relation, frame.guarded():
     choice = evidence_page.choose_evidence()
     data = principle.differences(choice)
@@ -29,9 +27,6 @@ with relation, frame.guarded():
     evidence_page.correlation_table(correlations)
     evidence_page.rates(data, fit)
     evidence_page.elsewhere()
-with claims, frame.guarded():
-    evidence_page.limits()
-    evidence_page.claims()
 with every, frame.guarded():
     evidence_page.all_tables(workspace)
 with frame.guarded():

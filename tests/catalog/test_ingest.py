@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 def everything(workspace: Workspace) -> dict[str, list[object]]:
     """All rows of all tables, sorted: equal catalogues give equal values."""
-    tables = ("corpora", "query_sets", "jobs", "trainings", "evaluations", "scores", "metrics", "retrievers")
+    tables = ("corpora", "query_sets", "jobs", "trainings", "evaluations", "scores")
     return {table: sorted(catalog.query(workspace, f"SELECT * FROM {table}").rows, key=repr) for table in tables}
 
 
@@ -33,9 +33,6 @@ def filled(workspace: Workspace) -> None:
                 "steps": 3, "seconds": 2, "loss_first": 1.0, "loss_last": 0.5, "model_hash": "m1"}  # fmt: skip
     write_json(workspace.job("train-1") / "results" / "training.json", training)
     add_job(workspace, "metrics-1", "metrics")
-    measures = [{"name": "dist_sim", "value": 0.7, "n_documents": 7, "interval": [0.6, 0.8]},
-                {"name": "paraphrase_ratio", "value": None, "interval": None}]  # fmt: skip
-    write_json(workspace.job("metrics-1") / "results" / "metrics.json", {"query_set": "q-1", "measures": measures})
     add_evaluation(workspace, "evaluate-1", "static-minilm")
     add_evaluation(workspace, "evaluate-2", "train-1")
 
@@ -43,18 +40,10 @@ def filled(workspace: Workspace) -> None:
 def test_every_kind_of_file_becomes_rows(workspace: Workspace) -> None:
     filled(workspace)
     report = catalog.ingest(workspace)
-    assert (report.added, report.updated, report.removed, report.problems) == (10, 0, 0, [])
+    assert (report.added, report.updated, report.removed, report.problems) == (9, 0, 0, [])
     counts = {table: len(rows) for table, rows in everything(workspace).items()}
-    assert counts == {"corpora": 1, "query_sets": 1, "jobs": 4, "trainings": 1, "evaluations": 2, "scores": 80,
-                      "metrics": 2, "retrievers": 2}  # fmt: skip
-    low, high = catalog.query(workspace, "SELECT low, high FROM metrics WHERE measure = 'dist_sim'").rows[0]
-    assert (low, high) == (0.6, 0.8)
+    assert counts == {"corpora": 1, "query_sets": 1, "jobs": 4, "trainings": 1, "evaluations": 2, "scores": 80}
     assert catalog.trainings(workspace)[0]["result"]["model_hash"] == "m1"
-    assert {row["id"]: row["n_evaluations"] for row in catalog.retrievers(workspace)} == {
-        "static-minilm": 1, "train-1": 1,
-    }  # fmt: skip
-    assert [row["measure"] for row in catalog.query_set_metrics(workspace, "q-1")] == ["dist_sim", "paraphrase_ratio"]
-    assert catalog.query_set_metrics(workspace, "other") == []
 
 
 @pytest.mark.slow

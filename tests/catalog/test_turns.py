@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 def test_a_writer_gets_in_between_readers_that_overlap_without_end(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(connection.WAIT_VARIABLE, "20")
+    monkeypatch.setattr(connection, "WAIT_S", 20)
     add_evaluation(workspace, "evaluate-1", "a")
     catalog.ingest(workspace)
     over = threading.Event()
@@ -51,7 +51,7 @@ def test_a_writer_gets_in_between_readers_that_overlap_without_end(
         for reader in readers:
             reader.join(timeout=60)
     assert min(reads) > 0
-    assert len(catalog.notes(workspace)) == 3
+    assert catalog.query(workspace, "SELECT count(*) FROM notes").rows == [(3,)]
 
 
 def test_a_reader_gets_all_that_was_there_while_others_rebuild(

@@ -67,7 +67,7 @@ def test_it_is_made_anew(filled: Workspace, harm: Callable[[Path], None]) -> Non
         (20_000, pytest.approx(40 * sum(n / 500 for n in range(500))))
     ]
     if harm is not delete:
-        assert "rebuilt" in catalog.notes(filled)[0][1]
+        assert "rebuilt" in catalog.query(filled, "SELECT note FROM notes").rows[0][0]
 
 
 def test_an_ingest_says_that_it_rebuilt(filled: Workspace) -> None:
@@ -97,7 +97,7 @@ def test_a_stranger_that_holds_it_is_named(filled: Workspace, monkeypatch: pytes
     assert stranger.stdout is not None
     try:
         assert stranger.stdout.readline() == "held\n"
-        monkeypatch.setenv("CDP_CATALOG_WAIT_S", "0.3")
+        monkeypatch.setattr("cdp.catalog.connection.WAIT_S", 0.3)
         with pytest.raises(WorkspaceError) as caught:
             catalog.evaluations(filled)
         assert str(stranger.pid) in str(caught.value)

@@ -153,14 +153,6 @@ def test_a_plan_goes_out_as_yaml_and_comes_back(tmp_path_factory: pytest.TempPat
     assert json.dumps(studies.read_plan(file).to_dict()) == json.dumps(config.to_dict())
 
 
-def test_claims_and_limits_stand_on_the_page(open_page: Open) -> None:
-    at = open_page("evidence")
-    shown = words(at).replace("\\", "")
-    assert "NovelHopQA alone" in shown
-    assert "CW goes with the length of a query" in shown
-    assert "Fieller's 95% interval over the four datasets is 6.17 to 8.93" in shown
-
-
 def test_a_link_fills_the_study_with_its_settings(filled: Workspace, open_page: Open) -> None:
     at = open_page("study", plan="qdoc-scaling", per_doc="1, 5", benchmarks="demo:test", nonsense="x")
     assert not at.exception

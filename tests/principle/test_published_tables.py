@@ -7,7 +7,7 @@ import csv
 import pytest
 
 from cdp.base.errors import NotFoundError
-from cdp.principle.tables import TABLES, Note, best_per_doc, notes, read, resolve, results, table, wide
+from cdp.principle.tables import TABLES, Note, notes, read, resolve, results, table, wide
 from tests.support import shared
 
 
@@ -83,18 +83,6 @@ def test_marks_of_the_paper_are_kept() -> None:
     rows = table("multihop_scaling").rows
     best = {r["value_printed"] for r in rows if r["mark"] == "●" and r["dataset"] == "novelhopqa"}
     assert best == {"64.37", "71.17"}
-
-
-def test_best_q_per_doc_counted_from_scores_differs_from_the_printed_count() -> None:
-    counted = best_per_doc()
-    printed = {(row["retriever"], row["queries_per_doc"]): row["n_datasets"] for row in read("optimal_qdoc")}
-    assert sum(n for (retriever, _), n in counted.items() if retriever == "Contriever") == 31
-    recomputed = {
-        (row["retriever"], int(row["optimal_queries_per_doc"])): int(row["n_datasets_recomputed_argmax"])
-        for row in reference("optimal_qdoc")
-    }
-    assert counted == recomputed
-    assert counted != printed
 
 
 def test_names_of_tables() -> None:

@@ -88,7 +88,6 @@ def test_each_run_stands_beside_its_own_start_and_bm25_and_studies_are_rows(runs
 
 def test_a_study_s_runs_are_no_evaluations_of_a_retriever_that_could_be_loaded(runs_here: Workspace) -> None:
     assert {row["retriever_id"] for row in catalog.evaluations(runs_here)} == {"minilm", "bm25", "training-1"}
-    assert {row["id"] for row in catalog.retrievers(runs_here)} == {"minilm", "bm25", "training-1"}
     assert len(catalog.evaluations(runs_here, studies=True)) == 6
     (runs_here.jobs / "study-1" / "results" / "conditions" / f"{2:08}{'a' * 16}.json").unlink()
     assert len(catalog.evaluations(runs_here, studies=True)) == 5
