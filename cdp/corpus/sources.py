@@ -35,21 +35,8 @@ _SIGNATURES = (
     (b"\x89PNG", "an image", "Only text can be read."),
 )
 
-_FREQUENT = {
-    "shift_jis": "のにをはたがとでてしいるなれさもらあかっりこ、。ンスー",
-    "euc_jp": "のにをはたがとでてしいるなれさもらあかっりこ、。ンスー",
-    "gb18030": "的一是在不了有和人这中大为上个国我以要他时来用们生到作地于出会，。",
-    "big5": "的一是在不了有和人這中大為上個國我以要他時來用們生到作地於出會，。",
-    "euc_kr": "이다는에의을가고하를은로지한사도기어서인나그대시리자해",
-    "cp1251": "оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфіїє",
-    "koi8_r": "оеаинтсрвлкмдпуяыьгзбчйхжшюцщэф",
-    "cp1256": "اليمنوترةبعدسفهكقحجشطصخأإىذضثزغظءئ",
-    "cp1252": "éèàçêùôîâëïüöäßñóíáúãõåøæœÉÀÖÄÜ’‘“”–—…«»°€£§·",
-}
-"""Per encoding, characters that make up most non-ASCII characters of texts really written in it."""
-
-_OTHER_SCRIPTS = ("cp1251", "koi8_r", "cp1256")
-"""One byte per letter of a script that is not mixed with Latin letters within a word."""
+# Encodings that are offered for a file that is not UTF-8.
+_OFFERED = ["cp1252", "shift_jis", "euc_jp", "gb18030", "big5", "euc_kr", "cp1251", "koi8_r", "cp1256"]
 
 
 def likely_encoding(data: bytes) -> str:
@@ -60,29 +47,12 @@ def likely_encoding(data: bytes) -> str:
         return "utf-16"
     if data.count(0) > len(data) // 10:
         return "utf-16-le" if data[1::2].count(0) >= data[0::2].count(0) else "utf-16-be"
-    best, best_share = "latin-1", 0.3
-    for encoding, frequent in _FREQUENT.items():
-        decoder = codecs.getincrementaldecoder(encoding)("strict")
-        try:
-            text = decoder.decode(data)
-        except UnicodeDecodeError:
-            continue
-        if encoding in _OTHER_SCRIPTS and _within_latin_words(text):
-            continue
-        foreign = [c for c in text if not c.isascii()]
-        share = sum(c in frequent for c in foreign) / max(1, len(foreign))
-        if share > best_share:
-            best, best_share = encoding, share
-    return best
+    from charset_normalizer import from_bytes
 
-
-def _within_latin_words(text: str) -> bool:
-    """Whether most letters beyond ASCII stand next to an ASCII letter, as accents do and Cyrillic or Arabic do not."""
-    positions = [i for i, c in enumerate(text) if not c.isascii() and c.isalpha()]
-    touching = sum(
-        any(c.isascii() and c.isalpha() for c in text[max(0, i - 1) : i] + text[i + 1 : i + 2]) for i in positions
-    )
-    return touching > len(positions) / 2
+    # A few accents and quotation marks among Latin letters are too little to tell a language by.
+    few = sum(byte > 127 for byte in data) < len(data) / 4
+    best = from_bytes(data, cp_isolation=_OFFERED[:1] if few else _OFFERED, preemptive_behaviour=False).best()
+    return best.encoding if best else "latin-1"
 
 
 def _is_binary(data: bytes) -> bool:

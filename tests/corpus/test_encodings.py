@@ -81,7 +81,8 @@ def test_binary_data_is_not_called_text(tmp_path: Path) -> None:
 
 
 def test_bytes_of_no_known_language_are_offered_as_latin_1() -> None:
-    assert likely_encoding(b"\x81\x8d\x8f\x90\x9d") == "latin-1"
+    assert likely_encoding(bytes(range(128, 256))) == "latin-1"
+    assert likely_encoding("She said “hello” – it’s fine.".encode("cp1252")) == "cp1252"
     assert likely_encoding(codecs.BOM_UTF32_LE + b"a\0\0\0") == "utf-32"
 
 
