@@ -8,18 +8,20 @@ Japanese and Korean are loaded when they are first used.
 from __future__ import annotations
 
 from cdp.base.statistics import bootstrap_interval
-from cdp.complexity.content_words import content_words, count_content_words, cw_weights
-from cdp.complexity.languages import LANGUAGES, Language, language_of
-from cdp.complexity.profile import CwProfile, QuestionWordEffect, cw_interval, profile, question_word_effect
-from cdp.complexity.stopwords import (
+from cdp.complexity.content_words import (
     QUESTION_WORDS_KEPT,
     STANDARD,
+    content_words,
+    count_content_words,
+    cw_weights,
     describe_stopwords,
     read_stopwords,
     stopword_list,
     stopword_variants,
     stopwords_of,
 )
+from cdp.complexity.languages import LANGUAGES, Language, language_of
+from cdp.complexity.profile import CwProfile, QuestionWordEffect, cw_interval, profile, question_word_effect
 
 __all__ = [
     "LANGUAGES",

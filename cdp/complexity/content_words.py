@@ -7,13 +7,27 @@ tokenizers and lists of the six other languages give the CW ranges that the pape
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cdp.base.errors import InputError
-from cdp.complexity.languages import language_of
-from cdp.complexity.stopwords import STANDARD, own_words, stopword_list
+from cdp.base.errors import ConfigError, InputError
+from cdp.base.text import shown, typed_path
+from cdp.base.workspace import SHIPPED_DATA
+from cdp.complexity.languages import WITHOUT_LIST, language_of, normalise
+
+STANDARD = "standard"
+"""The language's list as it was published."""
+
+QUESTION_WORDS_KEPT = "question-words-kept"
+"""The list without its question words, so that *pourquoi* or 为什么 count as content words."""
+
+SHIPPED = SHIPPED_DATA / "stopwords"
+
+LARGEST_LIST = 10**7
+"""Bytes of a list of one's own: a million words."""
 
 
 def content_words(text: str, language: str = "en", *, stopwords: str | Collection[str] = STANDARD) -> set[str]:
@@ -61,3 +75,93 @@ def cw_weights(cw: ArrayLike, kappa: float = 100.0) -> NDArray[np.float64]:
     if not np.isfinite(total):
         raise InputError("CW add up to more than a number can hold.", hint="Choose a smaller κ.")
     return capped / total * len(capped) if total > 0 else np.ones_like(capped)
+
+
+def stopword_list(language: str, variant: str = STANDARD) -> frozenset[str]:
+    """The stopwords of a language by its ISO 639-1 code; ConfigError if there is no such list or variant."""
+    words = _standard(language)
+    if variant == STANDARD:
+        return words
+    if variant != QUESTION_WORDS_KEPT:
+        raise ConfigError(
+            f"No stopword list is called {variant!r}.",
+            hint=f"Choose {STANDARD} or {QUESTION_WORDS_KEPT}, or give your own words.",
+        )
+    if language not in variants_with_question_words():
+        raise ConfigError(
+            f"The question words of {language!r} are not set apart.",
+            hint=f"They are for: {', '.join(variants_with_question_words())}. Or give your own list of stopwords.",
+        )
+    return words - _read(SHIPPED / "question_words" / f"{language}.txt")
+
+
+def stopword_variants(language: str) -> tuple[str, ...]:
+    """The lists that can be chosen for a language, the standard one first."""
+    return (STANDARD, QUESTION_WORDS_KEPT) if language in variants_with_question_words() else (STANDARD,)
+
+
+@lru_cache(maxsize=1)
+def variants_with_question_words() -> tuple[str, ...]:
+    """The languages whose list exists with and without question words."""
+    return tuple(sorted(path.stem for path in (SHIPPED / "question_words").glob("*.txt")))
+
+
+def read_stopwords(path: Path) -> frozenset[str]:
+    """A user's own list: one word per line, UTF-8; empty lines are skipped. InputError if it cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(LARGEST_LIST + 1)
+        if len(data) > LARGEST_LIST:
+            raise InputError(f"It is no stopword list: it has over {LARGEST_LIST / 1e6:.0f} MB.", file=path)
+        return own_words(data.decode("utf-8-sig").splitlines())
+    except FileNotFoundError as error:
+        raise InputError(
+            "The stopword list does not exist.",
+            hint=f"Name {STANDARD}, {QUESTION_WORDS_KEPT}, or a file with one word per line.",
+            file=path,
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InputError("The stopword list is not UTF-8.", hint="Save it as UTF-8.", file=path) from error
+    except OSError as error:
+        raise InputError(f"The stopword list cannot be read: {error.strerror}.", file=path) from error
+
+
+def stopwords_of(choice: str) -> str | frozenset[str]:
+    """What a setting says: the name of a list as it is, anything else as the file of a user's own list."""
+    return choice if choice in (STANDARD, QUESTION_WORDS_KEPT) else read_stopwords(typed_path(choice))
+
+
+def describe_stopwords(chosen: str | Collection[str]) -> str:
+    """How a choice is recorded beside a value: the list's name, or the number of a user's own words."""
+    return chosen if isinstance(chosen, str) else f"own list ({len(own_words(chosen))})"
+
+
+def own_words(words: Iterable[str]) -> frozenset[str]:
+    """A user's own words as they are compared."""
+    return frozenset(normalise(word.strip()) for word in words) - {""}
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> frozenset[str]:
+    """The languages whose list comes with CDP Studio."""
+    return frozenset(path.stem for path in SHIPPED.glob("*.txt"))
+
+
+@lru_cache(maxsize=64)
+def _standard(language: str) -> frozenset[str]:
+    if language in _shipped():
+        return _read(SHIPPED / f"{language}.txt")
+    if language in WITHOUT_LIST:
+        return frozenset()
+    import stopwordsiso
+
+    if not stopwordsiso.has_lang(language):
+        raise ConfigError(
+            f"There is no stopword list for the language {shown(language)}.",
+            hint=f"There are lists for: {', '.join(sorted(stopwordsiso.langs()))}. Or give your own words.",
+        )
+    return own_words(stopwordsiso.stopwords(language))
+
+
+def _read(path: Path) -> frozenset[str]:
+    return frozenset(path.read_text(encoding="utf-8").split("\n")) - {""}

@@ -2,11 +2,153 @@
 
 from __future__ import annotations
 
+import re
+import sys
+import unicodedata
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
-from cdp.complexity import tokenizers
-from cdp.complexity.stopwords import WITHOUT_LIST
+from cdp.base.errors import ConfigError
+
+_LATIN = re.compile(r"\b[a-z]+\b")
+_UNICODE = re.compile(r"\w+")
+_ALPHANUMERIC = re.compile(r"[^\W_]").search
+"""Whether a token holds a letter or a digit; those that do not are punctuation."""
+
+LONGEST_PIECE = 2000
+"""Characters that a tokenizer written in C is given at once."""
+
+
+def normalise(word: str) -> str:
+    """The form in which words are compared: NFC, lower case."""
+    return unicodedata.normalize("NFC", word).lower()
+
+
+def latin_words(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Runs of a–z between word boundaries: ``covid19`` and ``naïve`` are no such run, ``don't`` is two."""
+    find = _LATIN.findall
+    for text in texts:
+        yield find(text.lower())
+
+
+def unicode_words(texts: Iterable[str]) -> Iterator[list[str]]:
+    r"""Runs of letters and digits (``\w+``), the paper's tokenizer for Russian, Arabic and French
+    (tab:multilingual_cw_config).
+
+    A combining mark that has no composed letter ends a word, as in the paper: Russian stress marks make two words of
+    ``Вру́бель``, which raises the mean CW of MIRACL's training queries from 4.23 to 4.56 (Arabic: 3.659 to 3.662).
+    """
+    find = _UNICODE.findall
+    for text in texts:
+        yield find(normalise(text))
+
+
+def marked_words(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Runs of letters, digits and combining marks: for every other language, so that Devanagari words stay whole."""
+    find = _marked_word().findall
+    for text in texts:
+        yield find(normalise(text))
+
+
+def chinese_words(texts: Iterable[str]) -> Iterator[list[str]]:
+    """jieba's accurate mode; punctuation is left out."""
+    cut = _jieba().lcut
+    for text in texts:
+        yield [word for piece in _pieces(normalise(text)) for word in cut(piece) if _ALPHANUMERIC(word)]
+
+
+def japanese_words(texts: Iterable[str]) -> Iterator[list[str]]:
+    """MeCab's surface forms (fugashi with unidic-lite); punctuation is left out."""
+    tagger = _fugashi()
+    for text in texts:
+        surfaces = (word.surface for piece in _pieces(_encodable(normalise(text))) for word in tagger(piece))
+        yield [surface for surface in surfaces if _ALPHANUMERIC(surface)]
+
+
+def korean_words(texts: Iterable[str]) -> Iterator[list[str]]:
+    """Kiwi's morphemes; punctuation is left out."""
+    sizes: deque[int] = deque()
+
+    def pieces() -> Iterator[str]:
+        for text in texts:
+            parts = list(_pieces(_encodable(normalise(text))))
+            sizes.append(len(parts))
+            yield from parts
+
+    words: list[str] = []
+    read = 0
+    for morphemes in _kiwi().tokenize(pieces()):  # given many texts at once, it works on several cores
+        words += [morpheme.form for morpheme in morphemes if _ALPHANUMERIC(morpheme.form)]
+        read += 1
+        if read == sizes[0]:
+            sizes.popleft()
+            yield words
+            words, read = [], 0
+
+
+def _encodable(text: str) -> str:
+    """What a tokenizer written in C can take: no NUL, no lone surrogates."""
+    return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """A text in pieces of at most ``LONGEST_PIECE`` characters, cut after a sentence or a space where there is one.
+
+    jieba, MeCab and Kiwi take time that grows with the square of a run without one. Queries are shorter by far.
+    """
+    start = 0
+    while len(text) - start > LONGEST_PIECE:
+        last = start + LONGEST_PIECE
+        ends = (text.rfind(mark, start + LONGEST_PIECE // 2, last) + 1 for mark in ("\n", "。", ". ", " "))
+        end = next((end for end in ends if end), last)
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+@lru_cache(maxsize=1)
+def _marked_word() -> re.Pattern[str]:
+    return re.compile(rf"[\w{combining_marks()}]+")
+
+
+@lru_cache(maxsize=1)
+def combining_marks() -> str:
+    """Every combining mark (Unicode categories Mn and Mc), fit to stand in a character class."""
+    return "".join(chr(point) for point in range(0x20000) if unicodedata.category(chr(point)) in ("Mn", "Mc"))
+
+
+@lru_cache(maxsize=1)
+def _jieba() -> Any:
+    """A jieba tokenizer that neither logs to stderr nor leaves a cache in the temporary folder."""
+    jieba = _import("jieba", "Chinese")
+    tokenizer = jieba.Tokenizer()
+    tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
+    tokenizer.initialized = True
+    return tokenizer
+
+
+@lru_cache(maxsize=1)
+def _fugashi() -> Any:
+    return _import("fugashi", "Japanese").Tagger()
+
+
+@lru_cache(maxsize=1)
+def _kiwi() -> Any:
+    return _import("kiwipiepy", "Korean").Kiwi()
+
+
+def _import(package: str, language: str) -> Any:
+    try:
+        return __import__(package)
+    except ImportError as error:
+        raise ConfigError(
+            f"{language} words cannot be counted: the package {package} is missing.",
+            hint=f"Run make install in a clone; else: {sys.executable} -m pip install 'cdp-studio[languages]'",
+        ) from error
+
 
 Words = Callable[[Iterable[str]], Iterator[list[str]]]
 
@@ -24,35 +166,36 @@ class Language:
 
 
 _ISO = "Stopwords ISO, shipped"
-_UNICODE = "runs of letters and digits (Unicode word boundaries)"
+_ANY_SCRIPT = "runs of letters and digits (Unicode word boundaries)"
 
 LANGUAGES: dict[str, Language] = {
     language.code: language
     for language in (
-        Language("en", "English", "runs of letters a–z", "NLTK's 179 words, shipped", tokenizers.latin_words),
-        Language("ru", "Russian", _UNICODE, f"{_ISO} (559 words)", tokenizers.unicode_words),
-        Language("ar", "Arabic", _UNICODE, f"{_ISO} (480 words)", tokenizers.unicode_words),
-        Language(
-            "fr", "French", _UNICODE, f"{_ISO} (691 words), with or without 15 question words", tokenizers.unicode_words
-        ),
+        Language("en", "English", "runs of letters a–z", "NLTK's 179 words, shipped", latin_words),
+        Language("ru", "Russian", _ANY_SCRIPT, f"{_ISO} (559 words)", unicode_words),
+        Language("ar", "Arabic", _ANY_SCRIPT, f"{_ISO} (480 words)", unicode_words),
+        Language("fr", "French", _ANY_SCRIPT, f"{_ISO} (691 words), with or without 15 question words", unicode_words),
         Language(
             "zh",
             "Chinese",
             "jieba, accurate mode",
             f"{_ISO} (794 words), with or without 29 question words",
-            tokenizers.chinese_words,
+            chinese_words,
         ),
         Language(
             "ja",
             "Japanese",
             "MeCab surface forms (fugashi, unidic-lite)",
             f"{_ISO} (134 words)",
-            tokenizers.japanese_words,
+            japanese_words,
         ),
-        Language("ko", "Korean", "Kiwi morphemes (kiwipiepy)", f"{_ISO} (679 words)", tokenizers.korean_words),
+        Language("ko", "Korean", "Kiwi morphemes (kiwipiepy)", f"{_ISO} (679 words)", korean_words),
     )
 }
 """The seven languages of the paper, by ISO 639-1 code."""
+
+WITHOUT_LIST = {"ka": "Georgian", "ne": "Nepali", "sr": "Serbian", "ta": "Tamil", "te": "Telugu"}
+"""Languages that Stopwords ISO does not cover and that a corpus may be in: all their words count."""
 
 WITHOUT_SPACES = {"th": "Thai", "lo": "Lao", "km": "Khmer", "my": "Burmese"}
 """Written without spaces between words: a run of letters is a phrase, so CW comes out far too low."""
@@ -74,6 +217,6 @@ def language_of(code: str) -> Language:
         WITHOUT_SPACES.get(code) or WITHOUT_LIST.get(code) or code,
         "runs of letters, digits and combining marks" + caution,
         "none is known, so every word counts and CW is too high" if code in WITHOUT_LIST else listed,
-        tokenizers.marked_words,
+        marked_words,
         as_in_paper=False,
     )

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cdp.base.errors import InputError
 from cdp.base.statistics import bootstrap_interval
-from cdp.complexity.content_words import count_content_words
-from cdp.complexity.stopwords import QUESTION_WORDS_KEPT
+from cdp.complexity.content_words import QUESTION_WORDS_KEPT, count_content_words
 
 LOW = 7
 """Below it the paper advises against diverse queries (tab:cw_threshold)."""

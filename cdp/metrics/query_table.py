@@ -25,8 +25,7 @@ from cdp.complexity import count_content_words
 from cdp.corpus import iter_documents, load_manifest
 from cdp.metrics.quick import Report
 from cdp.query_sets import DocumentQueries, QuerySet, measured
-from cdp.query_sets.formats import FORMATS, query_format
-from cdp.query_sets.nonsense import REASONS, nonsense
+from cdp.query_sets.nonsense import FORMATS, REASONS, nonsense, query_format
 
 VERSION = "1"
 KIND = "queries"

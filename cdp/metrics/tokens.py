@@ -7,7 +7,7 @@ import unicodedata
 from functools import lru_cache
 
 from cdp.base.errors import ConfigError
-from cdp.complexity.tokenizers import combining_marks
+from cdp.complexity.languages import combining_marks
 
 # What ``tokens`` does; recorded beside each value that depends on it.
 TOKENIZER = (

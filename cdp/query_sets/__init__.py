@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from cdp.query_sets.deriving import Derived, derive, find_filtered, leave_out
-from cdp.query_sets.imports import ImportedQueries, import_queries
-from cdp.query_sets.rows import ImportOptions
+from cdp.query_sets.imports import ImportedQueries, ImportOptions, import_queries
 from cdp.query_sets.store import (
     DocumentQueries,
     QuerySet,

@@ -19,7 +19,7 @@ from cdp.base.errors import CdpError
 from cdp.base.settings import Config
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import library
-from cdp.complexity.stopwords import QUESTION_WORDS_KEPT, STANDARD
+from cdp.complexity.content_words import QUESTION_WORDS_KEPT, STANDARD
 from cdp.evaluation import bm25
 from cdp.retrievers import PRESETS, in_cache
 from cdp.services import endpoints, naming, paths

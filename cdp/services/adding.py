@@ -27,7 +27,7 @@ from cdp.corpus.readers.folders import BEIR_CORPUS, hidden
 from cdp.corpus.storage import delete_corpus
 from cdp.projects import Project
 from cdp.query_sets import ImportOptions, QuerySet
-from cdp.query_sets.rows import QUERIES, beir_layout
+from cdp.query_sets.imports import QUERIES, beir_layout
 from cdp.services import access, corpora, paths, queries
 from cdp.services import projects as service
 

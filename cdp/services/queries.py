@@ -26,8 +26,8 @@ from cdp.llm.answers import Usage
 from cdp.llm.prices import Price, load_price, price_file
 from cdp.metrics import self_bleu
 from cdp.query_sets import ImportOptions, QuerySet, measured
-from cdp.query_sets.formats import format_mix, query_format
 from cdp.query_sets.measured import QueryScores
+from cdp.query_sets.nonsense import format_mix, query_format
 from cdp.retrievers import resolve
 from cdp.services import access, clusters, completeness, corpora, endpoints, in_use, metrics, paths, synthesis
 from cdp.services.modes import Action, require

@@ -19,10 +19,9 @@ from cdp.evaluation.round_trip import DEPTH
 from cdp.metrics import query_table
 from cdp.metrics.query_table import DUPLICATE, QueryTable
 from cdp.query_sets import QuerySet
-from cdp.query_sets import review as room
-from cdp.query_sets.formats import FORMATS
-from cdp.query_sets.nonsense import REASONS
-from cdp.query_sets.review import DECISIONS, Decisions
+from cdp.query_sets import deriving as room
+from cdp.query_sets.deriving import DECISIONS, Decisions
+from cdp.query_sets.nonsense import FORMATS, REASONS
 from cdp.services import access, corpora, metrics, queries
 from cdp.services.queries import Passage, passage_of
 

@@ -13,8 +13,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.records import Document
 from cdp.llm.answers import Answer, RequestError, Usage
-from cdp.llm.budget import Account
-from cdp.llm.cache import AnswerCache, cache_key
+from cdp.llm.cache import Account, AnswerCache, cache_key
 from cdp.llm.tokens import cut
 from cdp.synthesis.generators import Generator, make_generator
 from cdp.synthesis.generators.base import usual_usage

@@ -24,8 +24,7 @@ from cdp.base.worker import START_FOR_S, Job
 from cdp.base.workspace import append_jsonl
 from cdp.corpus import load_manifest
 from cdp.llm.answers import Cancelled, RequestError, Usage
-from cdp.llm.budget import Account
-from cdp.llm.cache import AnswerCache
+from cdp.llm.cache import Account, AnswerCache
 from cdp.llm.prices import load_price, price_file
 from cdp.query_sets.store import put_in_order, scan
 from cdp.synthesis.concurrency import map_unordered

@@ -18,7 +18,7 @@ from cdp.benchmarks import add_benchmark
 from cdp.corpus import ReadOptions, read_documents, sources
 from cdp.corpus.readers.text import heading_of
 from cdp.query_sets import ImportOptions
-from cdp.query_sets.rows import read_path
+from cdp.query_sets.imports import read_path
 from cdp.services import complexity
 from tests.benchmarks.folders import write_benchmark
 

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from cdp import query_sets
 from cdp.base.workspace import Workspace
-from cdp.query_sets import QuerySet, measured, review
+from cdp.query_sets import QuerySet, deriving, measured
 from cdp.services import jobs, queries
 from cdp.ui.review import highlighted
 from tests.pages.conftest import Open
@@ -40,12 +40,12 @@ def test_a_query_is_accepted_edited_and_rejected_and_the_set_is_made(open_page: 
     pressed(at, "edit_lighthouse-3")
     at.text_area(key="text_lighthouse-3").set_value("how do  sailors know a lighthouse")
     pressed(at, "save_lighthouse-3")
-    made = review.read_decisions(filled, parent)
+    made = deriving.read_decisions(filled, parent)
     assert (made.accepted, made.rejected) == ({"lighthouse-1"}, {"lighthouse-2"})
     assert made.edited == {"lighthouse-3": "how do sailors know a lighthouse"}
     assert "Decided: 3 of 768" in words(at)
     pressed(at, "reject_lighthouse-2")
-    assert review.read_decisions(filled, parent).of("lighthouse-2") == "", "a second press takes it back"
+    assert deriving.read_decisions(filled, parent).of("lighthouse-2") == "", "a second press takes it back"
     pressed(at, "reject_lighthouse-2")
     pressed(at, "review_make")
     (new,) = [q for q in queries.list_query_sets(filled) if q.parameters.get("made_from") == parent.id]
@@ -81,7 +81,7 @@ def test_all_that_a_filter_means_are_decided_together(open_page: Open, filled: W
     assert not at.exception
     match = next(e.value for e in at.markdown if "match" in e.value)
     pressed(at, "bulk_reject")
-    made = review.read_decisions(filled, parent)
+    made = deriving.read_decisions(filled, parent)
     assert match.startswith(f"**{len(made.rejected)} ")
     line = json.loads(query_sets.files(filled, parent.id).review.read_text().splitlines()[0])
     assert line["why"] == "cw_to=1"

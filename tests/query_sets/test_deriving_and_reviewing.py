@@ -11,7 +11,7 @@ from cdp import query_sets
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace, append_jsonl, write_json
 from cdp.metrics import query_table
-from cdp.query_sets import QuerySet, import_queries, measured, review
+from cdp.query_sets import QuerySet, deriving, import_queries, measured
 from cdp.query_sets.deriving import derive
 from tests.synthesis.conftest import CorpusMaker
 
@@ -52,17 +52,17 @@ def test_teachers_rankings_of_a_query_that_is_gone_are_gone(workspace: Workspace
 
 
 def test_decisions_are_kept_beside_the_set_and_the_last_one_counts(workspace: Workspace, parent: QuerySet) -> None:
-    review.decide(workspace, parent, ["d0-1", "d0-2"], review.REJECT, why="duplicate")
-    review.decide(workspace, parent, ["d0-1"], review.ACCEPT)
-    review.decide(workspace, parent, ["d1-1"], review.EDIT, text="which  device is thing1")
-    review.decide(workspace, parent, ["d1-2"], review.REJECT)
-    review.decide(workspace, parent, ["d1-2"], review.CLEAR)
-    made = review.read_decisions(workspace, parent)
+    deriving.decide(workspace, parent, ["d0-1", "d0-2"], deriving.REJECT, why="duplicate")
+    deriving.decide(workspace, parent, ["d0-1"], deriving.ACCEPT)
+    deriving.decide(workspace, parent, ["d1-1"], deriving.EDIT, text="which  device is thing1")
+    deriving.decide(workspace, parent, ["d1-2"], deriving.REJECT)
+    deriving.decide(workspace, parent, ["d1-2"], deriving.CLEAR)
+    made = deriving.read_decisions(workspace, parent)
     assert [made.of(name) for name in ("d0-1", "d0-2", "d0-3", "d1-1", "d1-2")] == ["accept", "reject", "", "edit", ""]
     path = query_sets.files(workspace, parent.id).review
     assert len(path.read_text().splitlines()) == 5, "nothing is taken away from it"
     assert json.loads(path.read_text().splitlines()[0])["why"] == "duplicate"
-    derived, _ = review.reviewed(workspace, parent)
+    derived, _ = deriving.reviewed(workspace, parent)
     assert lines(workspace, derived.query_set) == {
         "d0": ["What is thing0?", "thing0"],
         "d1": ["which device is thing1", "thing1 wheel"],
@@ -73,22 +73,22 @@ def test_decisions_are_kept_beside_the_set_and_the_last_one_counts(workspace: Wo
     assert facts["made_from"] == parent.id
     beside = query_sets.files(workspace, derived.query_set.id).review
     assert beside.read_text() == path.read_text(), "the decisions lead back even when the first set is gone"
-    assert len(review.read_decisions(workspace, derived.query_set)) == 0, "they are not about the new set"
-    only, _ = review.reviewed(workspace, parent, only_accepted=True)
+    assert len(deriving.read_decisions(workspace, derived.query_set)) == 0, "they are not about the new set"
+    only, _ = deriving.reviewed(workspace, parent, only_accepted=True)
     assert lines(workspace, only.query_set) == {"d0": ["What is thing0?"], "d1": ["which device is thing1"]}
 
 
 def test_what_cannot_be_decided_is_refused(workspace: Workspace, parent: QuerySet) -> None:
-    for decision, text in (("like", ""), (review.EDIT, " \n"), (review.EDIT, "x" * 2001), (review.EDIT, "a\0b")):
+    for decision, text in (("like", ""), (deriving.EDIT, " \n"), (deriving.EDIT, "x" * 2001), (deriving.EDIT, "a\0b")):
         with pytest.raises(ConfigError):
-            review.decide(workspace, parent, ["d0-1"], decision, text=text)
+            deriving.decide(workspace, parent, ["d0-1"], decision, text=text)
     with pytest.raises(ConfigError, match="Only one query"):
-        review.decide(workspace, parent, ["d0-1", "d0-2"], review.EDIT, text="one text")
+        deriving.decide(workspace, parent, ["d0-1", "d0-2"], deriving.EDIT, text="one text")
     with pytest.raises(ConfigError, match="Nothing is decided"):
-        review.reviewed(workspace, parent)
+        deriving.reviewed(workspace, parent)
     unfinished = query_sets.update(workspace, parent.id, complete=False, content_hash="")
     with pytest.raises(ConfigError, match="not whole"):
-        review.decide(workspace, unfinished, ["d0-1"], review.REJECT)
+        deriving.decide(workspace, unfinished, ["d0-1"], deriving.REJECT)
 
 
 def test_decisions_about_another_content_do_not_hold_and_damaged_lines_harm_nothing(
@@ -98,8 +98,8 @@ def test_decisions_about_another_content_do_not_hold_and_damaged_lines_harm_noth
     append_jsonl(path, [{"decision": "reject", "queries": ["d0-1"], "content_hash": "other"}, 7, {"decision": []}])
     with open(path, "a") as file:
         file.write('{"decision": "reject", "queries": ["d0-2"')
-    review.decide(workspace, parent, ["d0-3"], review.REJECT)
-    made = review.read_decisions(workspace, parent)
+    deriving.decide(workspace, parent, ["d0-3"], deriving.REJECT)
+    made = deriving.read_decisions(workspace, parent)
     assert (made.rejected, made.stale) == ({"d0-3"}, 1)
 
 

@@ -10,7 +10,7 @@ import pytest
 from cdp.base.errors import InputError, RepeatedFailureError
 from cdp.base.workspace import Workspace
 from cdp.query_sets import ImportOptions, import_queries, imports, iter_failures, iter_lines
-from cdp.query_sets.rows import QueryRow
+from cdp.query_sets.imports import QueryRow
 from tests.synthesis.conftest import CorpusMaker
 
 ROWS = [

@@ -12,7 +12,7 @@ from hypothesis import given
 from cdp.base.config import SynthesisConfig
 from cdp.base.records import Document
 from cdp.llm.tokens import cut
-from cdp.query_sets.formats import format_mix
+from cdp.query_sets.nonsense import format_mix
 from cdp.synthesis import METHODS, generate_for
 from cdp.synthesis.generators.cropping import CroppingGenerator
 from cdp.synthesis.generators.recorded import RecordedGenerator

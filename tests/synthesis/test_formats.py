@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 
 from cdp.base.workspace import read_jsonl
-from cdp.query_sets.formats import FORMATS, format_mix, query_format
+from cdp.query_sets.nonsense import FORMATS, format_mix, query_format
 from cdp.synthesis.generators.recorded import RECORDINGS
 from cdp.synthesis.preview import overlapping_pairs
 

@@ -13,8 +13,7 @@ from cdp.base.errors import ConfigError
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json
 from cdp.llm.answers import Answer, Cancelled, Usage
-from cdp.llm.budget import Account, OverBudget
-from cdp.llm.cache import AnswerCache
+from cdp.llm.cache import Account, AnswerCache, OverBudget
 from cdp.llm.prices import Price, write_prices
 from cdp.synthesis.run import Run
 from tests.strategies import SOAK

@@ -10,7 +10,7 @@ import pytest
 
 from cdp.base.records import Document
 from cdp.metrics import self_bleu
-from cdp.query_sets.formats import format_mix
+from cdp.query_sets.nonsense import format_mix
 from cdp.synthesis import METHODS, generate_for
 from cdp.synthesis.generators.template import TemplateGenerator
 from cdp.synthesis.parsing import comparison_key
