@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from cdp.base.records import Document
 from cdp.base.workspace import REPOSITORY, SHIPPED_DATA
-from cdp.synthesis.generators.base import Generator
+from cdp.synthesis.generators import Generator
 from cdp.synthesis.generators.template import TemplateGenerator, processors, spread
 from cdp.synthesis.methods import METHODS
 from perf.timing import Row, compare, show

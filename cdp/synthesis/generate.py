@@ -15,8 +15,7 @@ from cdp.base.records import Document
 from cdp.llm.answers import Answer, RequestError, Usage
 from cdp.llm.cache import Account, AnswerCache, cache_key
 from cdp.llm.tokens import cut
-from cdp.synthesis.generators import Generator, make_generator
-from cdp.synthesis.generators.base import usual_usage
+from cdp.synthesis.generators import Generator, make_generator, usual_usage
 from cdp.synthesis.methods import Method, method_of
 from cdp.synthesis.parsing import Parsed, comparison_key, select
 

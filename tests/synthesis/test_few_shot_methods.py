@@ -71,7 +71,7 @@ def test_examples_are_in_the_prompts_as_published() -> None:
     counts = {"inpars_gbq": 3, "sap": 5, "drama": 4}
     for name, count in counts.items():
         prompt = METHODS[name].render("{braces} and <document>", 1)
-        assert sum(example.document in prompt for example in EXAMPLES) == count
+        assert sum(example["document"] in prompt for example in EXAMPLES) == count
         assert "{braces} and ‹document>" in prompt
         assert prompt.count("<document>") == count + 1
         assert METHODS[name].kind == "few-shot"
@@ -186,4 +186,4 @@ def test_the_temperature_of_draws_is_a_setting(server: ChatServer, workspace: Wo
 def test_every_few_shot_prompt_says_that_queries_are_in_the_document_s_language() -> None:
     """The examples are English, and without a word on it so were the queries for documents of other languages."""
     for name in FEW_SHOT:
-        assert "language" in METHODS[name].template.partition(EXAMPLES[0].document)[0], name
+        assert "language" in METHODS[name].template.partition(EXAMPLES[0]["document"])[0], name

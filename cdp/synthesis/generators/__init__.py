@@ -2,11 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
 from cdp.base.config import SynthesisConfig
-from cdp.base.registry import Registry
+from cdp.base.records import Document
+from cdp.base.registry import Registered, Registry
 from cdp.llm.answers import Answer, Usage
-from cdp.synthesis.generators.base import Generator, GeneratorType
-from cdp.synthesis.methods import METHODS
+from cdp.llm.tokens import estimate_tokens
+from cdp.synthesis.methods import METHODS, Method
+
+
+class Generator(Protocol):
+    """A source of queries. Implementations are safe to call from several threads at once."""
+
+    name: str
+    model: str
+    """What the answers come from, as it is recorded: the model's name at its endpoint, or the generator itself."""
+
+    concurrency: int
+    """Calls that may be under way at once; 1 where a call is computing and not waiting."""
+
+    is_llm: bool
+    """Whether an answer costs something: it is then kept in the cache, and asked for once more where malformed."""
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """Everything besides prompt and model that an answer depends on."""
+        ...
+
+    def prepare(self) -> None:
+        """Load what it needs, once and before the first call; may take minutes, and raises ModelError."""
+        ...
+
+    def generate(
+        self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
+    ) -> Answer:
+        """One answer. Raises RequestError if this request failed for good, ProviderError if every one would.
+
+        ``query`` is the one that the prompt is about, for a method that works from existing queries.
+        """
+        ...
+
+    def cancel(self) -> None:
+        """Give up waiting: calls under way end soon, with Cancelled unless their answer is already there."""
+        ...
+
+
+@dataclass(frozen=True)
+class GeneratorType(Registered):
+    """One kind of generator: its facts, and ``make(settings, API key)``, which loads nothing heavy yet.
+
+    One with ``endpoint`` sends requests to ``base_url``, which may charge for them; a ``local`` one loads a model and
+    runs on a device. ``model`` is what either asks where no model is named. ``reads`` are the settings that it uses
+    beyond those of the run; None: any.
+    """
+
+    make: Callable[[SynthesisConfig, str], Generator]
+    model: str = ""
+    endpoint: bool = False
+    local: bool = False
+    reads: frozenset[str] | None = None
+
+    @property
+    def is_llm(self) -> bool:
+        """Whether a language model answers."""
+        return self.endpoint or self.local
+
+
+def usual_usage(prompt: str, method: Method, m: int) -> Usage:
+    """What a request with this prompt consumes as a rule, where nobody counted; with Q/Doc ``m``."""
+    n = 1 if method.one_per_call or method.from_queries else m
+    return Usage(estimate_tokens(prompt), round(n * method.tokens_per_query), 1)
+
 
 GENERATORS: Registry[GeneratorType] = Registry("generator", GeneratorType, __name__)
 

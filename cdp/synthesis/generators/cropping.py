@@ -12,9 +12,9 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ModelError
 from cdp.base.records import Document
 from cdp.llm.answers import Answer, RequestError
-from cdp.synthesis.generators.base import GeneratorType
+from cdp.synthesis.generators import GeneratorType
 from cdp.synthesis.generators.local_model import loading_failed, locate
-from cdp.synthesis.methods.base import Method
+from cdp.synthesis.methods import Method
 from cdp.synthesis.parsing import LONGEST_QUERY
 from cdp.synthesis.templates.phrases import sentences
 

@@ -17,8 +17,8 @@ from cdp.base.errors import ModelError, NotFoundError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace, sha256_text
 from cdp.llm.answers import Answer, Cancelled, RequestError, Usage
-from cdp.synthesis.generators.base import GeneratorType
-from cdp.synthesis.methods.base import Method, Sampling
+from cdp.synthesis.generators import GeneratorType
+from cdp.synthesis.methods import Method, Sampling
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")

@@ -10,8 +10,8 @@ from cdp.base.records import Document
 from cdp.base.worker import stop_grace_s
 from cdp.llm.address import address, resolve
 from cdp.llm.answers import Answer
-from cdp.synthesis.generators.base import GeneratorType, usual_usage
-from cdp.synthesis.methods.base import Method, Sampling, asking_for_json
+from cdp.synthesis.generators import GeneratorType, usual_usage
+from cdp.synthesis.methods import Method, Sampling, asking_for_json
 
 # Each is a thread; a process reads answers no faster with more.
 MAX_THREADS = 1024

@@ -9,8 +9,8 @@ from cdp.base.file_cache import ANSWERS
 from cdp.base.records import Document
 from cdp.base.workspace import SHIPPED_DATA, read_jsonl
 from cdp.llm.answers import Answer, RequestError
-from cdp.synthesis.generators.base import GeneratorType
-from cdp.synthesis.methods.base import Method
+from cdp.synthesis.generators import GeneratorType
+from cdp.synthesis.methods import Method
 
 # For the demo collection, which lies beside it.
 RECORDINGS = SHIPPED_DATA / "demo" / "generations"

@@ -18,8 +18,8 @@ from contextlib import contextmanager
 
 from cdp.base.records import Document
 from cdp.llm.answers import Answer
-from cdp.synthesis.generators.base import Generator, GeneratorType
-from cdp.synthesis.methods.base import Method
+from cdp.synthesis.generators import Generator, GeneratorType
+from cdp.synthesis.methods import Method
 from cdp.synthesis.parsing import comparison_key
 from cdp.synthesis.templates import builders_english as english
 from cdp.synthesis.templates import builders_other as other

@@ -3,13 +3,108 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
+from typing import Literal
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError, NotFoundError
-from cdp.base.registry import Registry
-from cdp.synthesis.methods.base import Method, Sampling, fill
+from cdp.base.registry import Registered, Registry
+from cdp.synthesis.parsing import Parsed, parse
+
+Kind = Literal["zero-shot", "few-shot", "reasoning", "no LLM", "own"]
+
+LIST_TAIL = "Write exactly {M} queries as a numbered list, one per line, and nothing else.\n1."
+# How a prompt ends, and what stands there instead where an endpoint holds the answer to a schema.
+JSON_TAIL = 'Write exactly {M} queries as JSON of the form {"queries": ["…"]}, and nothing else.'
+
+_FIELD = re.compile(r"\{(document|M|query)\}")
+_FRAME_MARK = re.compile(r"<(?=\s*+(?:/\s*+)?document\b)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """Settings of a request that a method fixes. None, or no stop text, leaves them to the job's configuration."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_output_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        """Only what is fixed: part of an answer's address in the cache."""
+        return {name: value for name, value in dataclasses.asdict(self).items() if value not in (None, ())}
+
+
+@dataclass(frozen=True)
+class Method(Registered):
+    """One way of writing queries for a document.
+
+    ``template`` holds ``{document}`` and, where one call gives all M queries, ``{M}``. A method with ``one_per_call``
+    is asked M times, with ``sampling`` for a single query and with ``several`` (and a seed per call) for more.
+    ``read`` makes queries of a raw answer.
+
+    A method with ``from_queries`` is asked once for each query of an existing set, whose text is ``{query}``. One with
+    ``generator`` needs no LLM: that generator alone serves it. ``note`` is what must be said wherever it is offered.
+    """
+
+    template: str
+    kind: Kind = "zero-shot"
+    one_per_call: bool = False
+    sampling: Sampling = field(default_factory=Sampling)
+    several: Sampling = field(default_factory=Sampling)
+    max_document_tokens: int | None = None
+    read: Callable[[str, int], Parsed] = parse
+    tokens_per_query: float = 18.0
+    """Of an answer, where nothing was measured: a numbered line with a demo query of about 11 English words."""
+    from_queries: bool = False
+    generator: str = ""
+    note: str = ""
+
+    @cached_property
+    def prompt_hash(self) -> str:
+        """Hex SHA-256 of the template: the same hash means the same prompt, whatever the document."""
+        return hashlib.sha256(self.template.encode("utf-8")).hexdigest()
+
+    def render(self, document: str, m: int, query: str = "") -> str:
+        """The prompt for one document and M queries. See ``fill``."""
+        return fill(self.template, document, m, query if self.from_queries else None)
+
+    def sampling_for(self, m: int, sample: int = 0) -> Sampling:
+        """The fixed settings of one request: the ``sample``-th (from 0) of those for M queries."""
+        if not self.one_per_call or self.from_queries or (m == 1 and sample == 0):
+            return self.sampling
+        return dataclasses.replace(self.several, seed=sample)
+
+
+def fill(template: str, document: str, m: int, query: str | None = None) -> str:
+    """``template`` with its fields filled in one pass, so that braces in the document stay what they are.
+
+    The document cannot leave its frame: the ``<`` of every ``<document>`` or ``</document>`` inside it becomes ``‹``.
+    """
+    values = {"document": neutralise(document), "M": str(m)}
+    if query is not None:
+        values["query"] = neutralise(" ".join(query.split()))
+    return _FIELD.sub(lambda match: values.get(match[1], match[0]), template)
+
+
+def asking_for_json(prompt: str, m: int) -> str | None:
+    """A rendered prompt that asks for JSON instead of the numbered list at its end; None where it ends otherwise."""
+    tail = LIST_TAIL.replace("{M}", str(m))
+    if not prompt.endswith(tail):
+        return None
+    return prompt.removesuffix(tail) + JSON_TAIL.replace("{M}", str(m))
+
+
+def neutralise(document: str) -> str:
+    """A document's text with any frame marks in it made harmless; all other text is untouched."""
+    return _FRAME_MARK.sub("‹", document)
+
 
 OWN = "own"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.synthesis.methods.base import LIST_TAIL, Method
+from cdp.synthesis.methods import LIST_TAIL, Method
 
 PROMPT = (
     """\

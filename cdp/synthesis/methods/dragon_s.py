@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.synthesis.methods.base import Method
+from cdp.synthesis.methods import Method
 
 NOTE = (
     "Published DRAGON-S scores 46.8 on BEIR, the paper's own variant 7.83: the two are different methods under one "

@@ -7,7 +7,7 @@ the project's own, and its results are not those of the published data.
 
 from __future__ import annotations
 
-from cdp.synthesis.methods.base import Method, Sampling
+from cdp.synthesis.methods import Method, Sampling
 from cdp.synthesis.parsing import parse_passage
 
 PROMPT = """\

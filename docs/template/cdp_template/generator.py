@@ -1,4 +1,4 @@
-"""What writes queries: anything with these attributes and methods, see cdp.synthesis.generators.base.Generator."""
+"""What writes queries: anything with these attributes and methods, see cdp.synthesis.generators.Generator."""
 
 from cdp.synthesis.generators import Answer, GeneratorType
 

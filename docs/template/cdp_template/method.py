@@ -1,4 +1,4 @@
-"""A synthesis method: a prompt with {document} and {M} in it. Facts and options: cdp.synthesis.methods.base.Method."""
+"""A synthesis method: a prompt with {document} and {M} in it. Facts and options: cdp.synthesis.methods.Method."""
 
 from cdp.synthesis.methods import Method
 
