@@ -12,7 +12,6 @@ from cdp.principle import (
     AVOID_BELOW,
     COMPARISONS,
     RECOMMEND_ABOVE,
-    Correlation,
     Difference,
     Threshold,
     line,
@@ -113,31 +112,3 @@ def _band(chart: go.Figure, points: Sequence[Difference], low: float, high: floa
         hoverinfo="skip",
     )
     chart.update_yaxes(range=[bottom, top])
-
-
-def correlations(conditions: Sequence[Correlation]) -> go.Figure:
-    """Pearson's r of each condition with Fisher's 95% interval."""
-    chart = figure(x="Pearson's r between CW and the difference", y="", height=110 + 24 * max(1, len(conditions)))
-    for i, comparison in enumerate(dict.fromkeys(c.comparison for c in conditions)):
-        rows = [c for c in conditions if c.comparison == comparison]
-        intervals = [c.interval or (c.r, c.r) for c in rows]
-        chart.add_scatter(
-            x=[c.r for c in rows],
-            y=[f"{plain(c.retriever, 40)}, Q/Doc {c.per_doc}{' ' * i}" for c in rows],
-            mode="markers",
-            name=COMPARISONS.get(comparison, comparison),
-            marker={"size": 9, "symbol": SYMBOLS[i % len(SYMBOLS)], "color": PALETTE[(0, 3, 2, 1)[i % 4]]},
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": [high - c.r for c, (_, high) in zip(rows, intervals, strict=True)],
-                "arrayminus": [c.r - low for c, (low, _) in zip(rows, intervals, strict=True)],
-                "thickness": 1.5,
-            },
-            customdata=[(c.p, c.n_datasets) for c in rows],
-            hovertemplate="%{y}<br>r %{x:.3f}, p %{customdata[0]:.3f}, %{customdata[1]} datasets<extra></extra>",
-        )
-    across(chart, x=0, line={"color": MUTED, "dash": "dash", "width": 1})
-    chart.update_xaxes(range=[-1.05, 1.05])
-    chart.update_yaxes(autorange="reversed")
-    return chart

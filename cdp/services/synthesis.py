@@ -28,7 +28,7 @@ from cdp.synthesis import estimate as estimates
 from cdp.synthesis.batch import BatchResult
 from cdp.synthesis.estimate import Estimate
 from cdp.synthesis.generators import GENERATORS
-from cdp.synthesis.methods import METHODS, OTHER_CONDITIONS, OWN
+from cdp.synthesis.methods import METHODS, OWN
 from cdp.synthesis.templates.phrases import is_english
 
 EXAMPLE = "openai"
@@ -198,16 +198,6 @@ class Exported:
     n: int
     paths: tuple[Path, ...]
     note: str = ""
-
-
-def list_conditions() -> list[dict[str, str]]:
-    """Every row of the paper's tables that a user can run: the methods, and the conditions that write no queries."""
-    conditions = [
-        {"name": m.name, "title": m.title, "kind": m.kind, "help": m.help, "note": m.note} for m in METHODS.values()
-    ]
-    for name, (title, text) in OTHER_CONDITIONS.items():
-        conditions.append({"name": name, "title": title, "kind": "no synthesis", "help": text, "note": ""})
-    return conditions
 
 
 @access.reads

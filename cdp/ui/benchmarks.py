@@ -89,34 +89,6 @@ def _text(status: RegistryStatus) -> str:
     return NOT_STATED if status.entry.text_bytes is None else f"≈ {size(status.entry.text_bytes)}"
 
 
-def group_means(workspace: Workspace) -> None:
-    """The mean of each retriever over the chosen group, never without what it covers."""
-    group = state.kept("group") or ALL
-    if group == ALL:
-        return
-    if any(k.here for k in benchmarks.list_registry(workspace, group)):
-        label = "Evaluate a retriever on the downloaded benchmarks of this group"
-        frame.link("launch", label, start="evaluation", on=[f"group:{group}"])
-    scores = benchmarks.scores(workspace, group)
-    if not scores:
-        return
-    st.subheader("Group means", anchor=False)
-    tables.show(
-        {
-            "Retriever": [s.retriever for s in scores],
-            "Protocol": [s.protocol for s in scores],
-            "NDCG@10 (%)": [s.mean.value for s in scores],
-            "Coverage": [s.mean.coverage for s in scores],
-            "Missing": [", ".join(s.mean.missing) for s in scores],
-        },
-        alt="Each retriever's mean over the group, with how many of its benchmarks it covers",
-        config={"NDCG@10 (%)": st.column_config.NumberColumn(format="%.2f")},
-    )
-    st.caption(
-        "Do not compare means with different coverage. CQADupStack counts only when all its forums are included."
-    )
-
-
 def details(workspace: Workspace, statuses: Sequence[RegistryStatus]) -> None:
     """One benchmark: what is said of it, and bringing it in or making a subset."""
     names = {k.entry.name: k.entry.title for k in statuses}

@@ -54,15 +54,7 @@ def form(workspace: Workspace) -> None:
     name, joined = _name_and_project(workspace)
     with st.container(horizontal=True):
         pressed = forms.button("Import documents", type="primary", icon=":material/upload_file:", key="corpus_add")
-        if forms.button(
-            "Load the demo collection",
-            icon=":material/science:",
-            key="corpus_demo",
-            help="96 short documents, diverse and paraphrase queries written by an LLM, and a benchmark.",
-        ):
-            with frame.guarded(), st.spinner("Loading the demo collection"):
-                forms.load_demo(workspace)
-                st.rerun()
+        forms.demo_button(workspace, "corpus_demo")
     shown = path or (uploads[0].name if uploads else "PATH")
     settings = {**how, **named}
     forms.command(

@@ -9,16 +9,12 @@ import streamlit as st
 
 from cdp import principle
 from cdp.base.workspace import Workspace
-from cdp.charts.evidence import correlations as correlation_chart
 from cdp.charts.evidence import difference_against_cw
 from cdp.principle import Correlation, Difference, Threshold
 from cdp.principle.tables import COLUMNS, MARKS_HELP, TABLES, PublishedTable, short_name, table, wide
 from cdp.services import commands, complexity
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import count, md, p_value, points
-
-FILTERS = ("retriever", "method", "queries_per_doc", "weighting", "n_docs", "group", "dataset", "metric")
-"""Columns that a table can be filtered by, where they hold more than one value."""
 
 MINUS = {principle.PARAPHRASE: "paraphrase, same Q/Doc", principle.SCALING: "one query per document"}
 """What is taken from the diverse queries' scores, by comparison."""
@@ -135,12 +131,6 @@ def correlation_table(correlations: Sequence[Correlation]) -> None:
         },
     )
     _notes(table("content_words"), table("content_words").rows)
-    with st.expander("Show as chart", icon=":material/show_chart:"):
-        charts.show(
-            correlation_chart(correlations),
-            key="evidence_r",
-            alt="; ".join(f"{c.retriever} Q/Doc {c.per_doc}: r {c.r:.2f}" for c in correlations),
-        )
 
 
 def rates(data: Sequence[Difference], fit: Threshold) -> None:
@@ -167,29 +157,6 @@ def rates(data: Sequence[Difference], fit: Threshold) -> None:
         )
 
 
-def elsewhere() -> None:
-    """Other generators, retrievers and the weighting: where the relation was looked for besides."""
-    st.subheader("Beyond the 14 conditions", anchor=False)
-    correlations = [
-        *principle.correlation_table(principle.other_differences()),
-        *principle.correlation_table(principle.weighting_differences()),
-    ]
-    tables.show(
-        {
-            "Condition": [c.retriever for c in correlations],
-            "Comparison": [principle.COMPARISONS[c.comparison] for c in correlations],
-            "r": [points(c.r) for c in correlations],
-            "p": [p_value(c.p) for c in correlations],
-            "Datasets": [c.n_datasets for c in correlations],
-        },
-        alt="Correlations with content words for another generator, another retriever, and for CW weighting",
-    )
-    st.caption(
-        "With queries by Mistral-7B, diverse still beats paraphrase on every dataset, but least where CW is highest. "
-        "The gain from CW weighting does not grow with CW."
-    )
-
-
 def all_tables(workspace: Workspace) -> None:
     """Every table of the paper, to filter and sort, with notes where printed numbers disagree."""
     st.subheader("All tables of the paper", anchor=False)
@@ -199,24 +166,17 @@ def all_tables(workspace: Workspace) -> None:
         return
     published_table = table(name)
     st.caption(published_table.info.about)
-    shown = _filtered(published_table)
-    if not shown:
-        st.caption("No rows match the filter.")
-        return
-    rows = [published_table.rows[i] for i in shown]
+    rows = published_table.rows
     if published_table.is_scores:
-        view = forms.segments("View", ["As printed", "One row per number"], key="evidence_view", hidden=True)
-        if view == "As printed":
-            columns, lines = wide(published_table, rows)
-            tables.show(
-                {column: [_text(line.get(column)) for line in lines] for column in columns},
-                alt=f"{published_table.info.title}: {published_table.info.about}",
-            )
-        else:
-            _long(workspace, published_table, rows)
+        columns, lines = wide(published_table, rows)
+        tables.show(
+            {column: [_text(line.get(column)) for line in lines] for column in columns},
+            alt=f"{published_table.info.title}: {published_table.info.about}",
+        )
         st.caption(MARKS_HELP)
+        _own(workspace, rows)
     else:
-        _long(workspace, published_table, rows)
+        _long(published_table, rows)
     _notes(published_table, rows)
     forms.download(
         "Download as CSV", complexity.to_csv(published_table), f"{name.replace(':', '-')}.csv", key="evidence_csv"
@@ -224,36 +184,8 @@ def all_tables(workspace: Workspace) -> None:
     forms.command(commands.line("published", "show", name), commands.line("principle", "correlation"))
 
 
-def _filtered(published_table: PublishedTable) -> list[int]:
-    """Positions of the rows that fit what was chosen."""
-    chosen: dict[str, list[Any]] = {}
-    options = {
-        column: values
-        for column in FILTERS
-        if column in published_table.columns
-        and len(
-            values := list(dict.fromkeys(row[column] for row in published_table.rows if row[column] not in ("", None)))
-        )
-        > 1
-    }
-    if options:
-        with st.expander("Filter", icon=":material/filter_list:"), st.grid(3, min_column_width=200):
-            for column, values in options.items():
-                chosen[column] = st.multiselect(
-                    COLUMNS.get(column, column),
-                    values,
-                    key=f"filter_{published_table.info.name}_{column}",
-                    placeholder="All",
-                )
-    return [
-        i
-        for i, row in enumerate(published_table.rows)
-        if all(not wanted or row[column] in wanted for column, wanted in chosen.items())
-    ]
-
-
-def _long(workspace: Workspace, published_table: PublishedTable, rows: Sequence[dict[str, Any]]) -> None:
-    """One line per number, sortable by value, with own results under the same condition."""
+def _long(published_table: PublishedTable, rows: Sequence[dict[str, Any]]) -> None:
+    """A table that holds no scores: one line per number."""
     titles = {**COLUMNS, "value": "Value", "value_printed": "As printed"}
     columns: dict[str, list[Any]] = {}
     for name in published_table.columns:
@@ -262,32 +194,35 @@ def _long(workspace: Workspace, published_table: PublishedTable, rows: Sequence[
         columns[titles.get(name, name.replace("_", " ").capitalize())] = (
             values if numeric else [_text(value) for value in values]
         )
-    if any(row["mark"] for row in rows):
-        columns["Marks"] = [row["mark"] for row in rows]
     if any(row["notes"] for row in rows):
         columns["Notes"] = [", ".join(map(str, row["notes"])) for row in rows]
-    own = complexity.own_scores(workspace, rows) if published_table.is_scores else {}
-    if own:
-        columns["Your result"] = [own[i].ndcg if i in own else None for i in range(len(rows))]
-        columns["Your benchmark"] = [
-            f"{own[i].benchmark} {own[i].split} ({own[i].n_queries:,} queries)" if i in own else ""
-            for i in range(len(rows))
-        ]
     tables.show(
         columns,
         alt=f"{published_table.info.title}, one line per number",
-        config={
-            "Value": st.column_config.NumberColumn(format="%.2f"),
-            "Your result": st.column_config.NumberColumn(
-                format="%.2f", help="Your newest evaluation with the same retriever, method, Q/Doc and weighting."
-            ),
-        },
+        config={"Value": st.column_config.NumberColumn(format="%.2f")},
     )
-    if own:
-        st.caption(
-            f"{count(len(own), 'number')} with your own result under the same condition. Your documents, and often "
-            "your sample of the dataset, differ: compare the direction, not the exact value."
-        )
+
+
+def _own(workspace: Workspace, rows: Sequence[dict[str, Any]]) -> None:
+    """Own results under a published condition, each beside the printed value."""
+    own = complexity.own_scores(workspace, rows)
+    if not own:
+        return
+    st.markdown("**Your results under the same conditions**")
+    named = [(rows[i], score) for i, score in own.items()]
+    tables.show(
+        {
+            "Dataset": [row.get("dataset", "") for row, _ in named],
+            "Method": [row.get("method", "") for row, _ in named],
+            "Q/Doc": [row.get("queries_per_doc") for row, _ in named],
+            "Printed": [row["value"] for row, _ in named],
+            "Yours": [score.ndcg for _, score in named],
+            "Your benchmark": [f"{s.benchmark} {s.split} ({count(s.n_queries, 'query', 'queries')})" for _, s in named],
+        },
+        alt="Own results beside the printed values",
+        config=tables.decimals("Printed", "Yours"),
+    )
+    st.caption("Your documents, and often your sample of the dataset, differ: compare the direction, not the value.")
 
 
 def _notes(published_table: PublishedTable, rows: Sequence[dict[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""The overview: the next step, the guided first run, the project on screen, and freeing disk space."""
+"""The overview: the next step, the guided first run, and the project on screen."""
 
 from __future__ import annotations
 
@@ -8,15 +8,11 @@ from dataclasses import dataclass
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import commands, demo, projects, prune, queries
-from cdp.services.job_words import size
+from cdp.services import demo, projects, queries
 from cdp.services.overview import NextStep, Overview
 from cdp.services.projects import Project
-from cdp.ui.shell import forms, frame, state, tables
-from cdp.ui.shell.tables import count, md
-
-HIDDEN = "guide_hidden"
-ARROW = ":material/arrow_forward:"
+from cdp.ui.shell import forms, frame, state
+from cdp.ui.shell.tables import md
 
 Params = dict[str, str | list[str]]
 
@@ -54,72 +50,30 @@ STEPS = (
     Step("compare", "Compare", "NDCG@10 against a baseline, with intervals, p values and per-query results."),
 )
 
-ON_DEMO = {
-    "corpus": "Look at 96 short documents: lengths, language, rejected rows.",
-    "queries": "See the diverse and paraphrase queries that an LLM wrote about lighthouses.",
-    "complexity": "Count the content words of the test queries and read the advice.",
-    "launch": "Train the small retriever on the diverse queries: under a minute on two cores.",
-    "compare": "See what it gained over the untrained retriever, and on which queries.",
-}
-"""What each step shows on the demo collection."""
-
 
 def next_step(step: NextStep) -> None:
     """The one thing to do now, as at the foot of every page."""
-    frame.next_step(page_name(step.page), step.title, md(step.text), "next_step", **step.choices)
+    frame.next_step(step.page.rpartition("/")[2], step.title, md(step.text), "next_step", **step.choices)
 
 
-def page_name(reference: str) -> str:
-    """A page's name from what a service calls it: its name, its file or its title."""
-    for page in frame.PAGES.values():
-        if reference in (page.name, page.path, page.title) or page.path.endswith(f"/{reference}.py"):
-            return page.name
-    return "overview"
-
-
-def first_run(workspace: Workspace, summary: Overview) -> None:
-    """The five steps with what is done; on the demo, every link is filled in.
-
-    They are put away and called back by hand, and are put away from the first once all are taken.
-    """
+def guide(workspace: Workspace, summary: Overview) -> None:
+    """The five steps with what is done, folded away once all are taken; on the demo, every link is filled in."""
     n_done = sum(step.done(summary) for step in STEPS)
-    if st.session_state.get(HIDDEN, n_done == len(STEPS)):
-        if st.button("Show the guide", icon=":material/explore:", type="tertiary", key="guide_show"):
-            st.session_state[HIDDEN] = False
-            st.rerun()
-        return
-    on_demo = links(workspace) if summary.n_corpora else {}
-    st.subheader("From documents to a better retriever", anchor=False)
-    with st.container(border=True, gap="xsmall", key="guide"):
-        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            st.progress(n_done / len(STEPS), text=f"{n_done} of {len(STEPS)} steps done", width="stretch")
-            if st.button("Hide", icon=":material/close:", type="tertiary", key="guide_hide", help="Hide the guide."):
-                st.session_state[HIDDEN] = True
-                st.rerun()
+    title = f"From documents to a better retriever: {n_done} of {len(STEPS)} steps done"
+    with st.expander(title, expanded=n_done < len(STEPS), icon=":material/explore:", key="guide"):
         if not summary.n_corpora:
-            _offer_demo(workspace)
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown("**New here?** Try the five steps on the demo collection first.", width="stretch")
+                forms.demo_button(workspace, "overview_demo")
+        filled_in = links(workspace) if summary.n_corpora else {}
         for i, step in enumerate(STEPS, start=1):
             done = step.done(summary)
             mark = ":green[:material/check_circle:]" if done else f":gray[:material/counter_{i}:]"
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(f"{mark} **{step.title}**{' (done)' if done else ''}", width=200)
-                st.caption(ON_DEMO[step.page] if on_demo else step.text, width="stretch")
-                title = frame.PAGES[step.page].title
-                frame.link(step.page, title, icon=ARROW, **on_demo.get(step.page, {}))
-
-
-def _offer_demo(workspace: Workspace) -> None:
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("**New here?** Try the five steps on the demo collection first.", width="stretch")
-        if forms.button(
-            "Load the demo collection",
-            icon=":material/science:",
-            key="overview_demo",
-            help="96 short documents, diverse and paraphrase queries written by an LLM, and a benchmark.",
-        ):
-            with st.spinner("Loading the demo collection"):
-                forms.load_demo(workspace)
-            st.rerun()
+                st.caption(step.text, width="stretch")
+                title, params = frame.PAGES[step.page].title, filled_in.get(step.page, {})
+                frame.link(step.page, title, icon=":material/arrow_forward:", **params)
 
 
 def links(workspace: Workspace) -> Mapping[str, Params]:
@@ -173,43 +127,3 @@ def _delete(workspace: Workspace, current: Project) -> None:
             forms.remember(f"The project {current.name} is removed.", ["What belonged to it is still here."])
             st.query_params.clear()
             st.rerun()
-
-
-def prune_section(workspace: Workspace) -> None:
-    """Draw what can be deleted, by kind, with the button and the command that delete it."""
-    folded = st.expander("Free up space", icon=":material/delete_sweep:", key="prune", on_change="rerun")
-    if not folded.open:
-        return
-    with folded:
-        _prune(workspace)
-
-
-def _prune(workspace: Workspace) -> None:
-    kinds = st.multiselect(
-        "What to delete", list(prune.PRUNABLE), default=list(prune.BY_DEFAULT), key="prune_kinds",
-        help="; ".join(f"{name}: {about}" for name, about in prune.PRUNABLE.items()),
-    )  # fmt: skip
-    with frame.guarded():
-        rows = prune.prunable(workspace, kinds)
-        if rows:
-            tables.show(
-                {
-                    "Item type": [row.what for row in rows],
-                    "Files or folders": [row.n for row in rows],
-                    "Size": [size(row.size) for row in rows],
-                    "Description": [row.about for row in rows],
-                },
-                alt="What can be deleted",
-            )
-        nothing = not any(row.n for row in rows)
-        pressed = forms.button(
-            "Delete these files", icon=":material/delete_sweep:", key="prune_delete", disabled=nothing
-        )
-        forms.command(commands.line("workspace", "prune", *(f"--what={kind}" for kind in kinds), "--yes"))
-        if pressed:
-            deleted = prune.prune(workspace, kinds)
-            freed = sum(row.size for row in deleted)
-            st.success(
-                f"{count(sum(row.n for row in deleted), 'file or folder', 'files or folders')} deleted, {size(freed)} "
-                "freed."
-            )

@@ -230,24 +230,13 @@ PAGES: dict[str, tuple[str, dict[str, str]]] = {
 """Where each kind of job is set up, and which settings the link carries as selections (parameter → setting)."""
 
 
-HERE = {
-    "evaluation": "Start the evaluation",
-    "round-trip": "Measure the ranks",
-    "filter": "Make the filtered set",
-    "index": "Index the documents",
-}
-"""What starts a job of a kind whose settings are asked for in a dialog."""
-
-
-def clone_button(workspace: Workspace, view: JobView) -> None:
-    """What opens the form with this job's settings: on the page of its kind, or here for kinds that have none."""
+def clone_button(view: JobView) -> None:
+    """What opens the form with this job's settings, on the page of its kind; nothing for kinds that have none."""
     if view.kind in PAGES:
         page, carried = PAGES[view.kind]
         carried_values = {param: str(view.config.get(field) or "") for param, field in carried.items()}
         params: dict[str, str | list[str]] = {param: value for param, value in carried_values.items() if value}
         frame.link(page, LABEL, icon=":material/content_copy:", clone=view.id, **params)
-    elif view.kind in HERE and st.button(LABEL, icon=":material/content_copy:", key=f"clone_{view.id}"):
-        _again(workspace, view)
 
 
 def prefilled(workspace: Workspace, kind: str) -> tuple[dict[str, Any], str]:
@@ -278,19 +267,6 @@ def prefilled(workspace: Workspace, kind: str) -> tuple[dict[str, Any], str]:
 def clone_asked() -> bool:
     """Whether the page was opened with the settings of a job."""
     return bool(st.query_params.get("clone"))
-
-
-@st.dialog("Run again with changes", width="large")
-def _again(workspace: Workspace, view: JobView) -> None:
-    with frame.guarded():
-        first_values, left_out = jobs.prefill(workspace, view.id)
-        values = forms.fields(jobs.CONFIGS[view.kind], key=f"again_{view.id}", values=first_values)
-        _remark(left_out)
-        if forms.button(HERE[view.kind], type="primary", key="again_start"):
-            # What was not changed was not named by this person: the check of stored settings applies to it.
-            changes = {name: value for name, value in values.items() if value != first_values.get(name)}
-            job_id = jobs.start(workspace, view.id, {"name": "", **changes} if "name" in values else changes)
-            frame.go("jobs", job=job_id)
 
 
 def _remark(left_out: dict[str, list[str]]) -> None:
@@ -349,7 +325,7 @@ def _actions(workspace: Workspace, view: JobView) -> None:
         if str(view.state) in RESUMABLE:
             _resume(workspace, view)
         _where_next(workspace, view)
-        clone_button(workspace, view)
+        clone_button(view)
         if not view.active:
             _delete(workspace, view)
 
@@ -410,36 +386,35 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
     """The button from what a job made to where it is looked at: of all that can be done with the job, the first."""
     if str(view.state) != "finished":
         return
-    key = f"next_{view.id}"
+
+    def button(page: str, label: str, icon: str, **params: str | list[str]) -> None:
+        frame.page_button(page, label, f"next_{view.id}", icon=icon, params=params)
+
+    query_set = str(view.config.get("query_set", ""))
     if view.kind == "training":
-        frame.page_button("compare", "Compare results", key, icon="leaderboard")
+        button("compare", "Compare results", "leaderboard")
         frame.link("launch", "Evaluate this retriever", icon=":material/speed:", start="evaluation", judged=view.id)
     elif view.kind == "evaluation":
-        frame.page_button("compare", "See the result", key, icon="leaderboard")
+        button("compare", "See the result", "leaderboard")
     elif view.kind == "synthesis":
-        query_set_id = jobs.written_set(view)
-        frame.page_button(
-            "quality_diversity", "Measure the queries", key, icon="scatter_plot", params={"sets": [query_set_id]}
-        )
-        frame.link("launch", "Train on these queries", query_set=query_set_id)
+        written = jobs.written_set(view)
+        button("quality_diversity", "Measure the queries", "scatter_plot", sets=[written])
+        frame.link("launch", "Train on these queries", query_set=written)
     elif view.kind in ("measures", "metrics"):
-        sets = [str(view.config.get("query_set", ""))]
-        frame.page_button("quality_diversity", "See the measures", key, icon="scatter_plot", params={"sets": sets})
-    elif view.kind in ("round-trip", "filter"):
-        made = str(jobs.outcome(workspace, view.id).get("query_set") or view.config.get("query_set", ""))
-        label = "Review the filtered set" if view.kind == "filter" else "See the ranks"
-        frame.page_button("review", label, key, icon="rate_review", params={"query_set": made})
-        if view.kind == "filter":
-            frame.link("launch", "Train on the filtered set", query_set=made)
+        button("quality_diversity", "See the measures", "scatter_plot", sets=[query_set])
+    elif view.kind == "round-trip":
+        button("review", "See the ranks", "rate_review", query_set=query_set)
+    elif view.kind == "filter":
+        made = str(jobs.outcome(workspace, view.id).get("query_set") or query_set)
+        button("review", "Review the filtered set", "rate_review", query_set=made)
+        frame.link("launch", "Train on the filtered set", query_set=made)
     elif view.kind == "study" and view.config.get("corpus"):
-        about = {
-            "corpus": str(view.config["corpus"]),
-            "target_benchmark": str(view.config["benchmarks"]).partition(",")[0].partition(":")[0],
-        }
-        frame.page_button("complexity", "See what it decides", key, icon="balance", params=about)
+        benchmark = str(view.config["benchmarks"]).partition(",")[0].partition(":")[0]
+        corpus = str(view.config["corpus"])
+        button("complexity", "See what it decides", "balance", corpus=corpus, target_benchmark=benchmark)
         frame.link("study", "Read the findings", study=view.id)
     elif view.kind == "study":
-        frame.page_button("study", "Read the findings", key, icon="science", params={"study": view.id})
+        button("study", "Read the findings", "science", study=view.id)
 
 
 def _failed(workspace: Workspace, job: JobView) -> None:

@@ -20,5 +20,4 @@ with frame.guarded():
     benchmark_page.table(statuses)
     benchmark_page.download_missing(workspace, statuses)
     benchmark_page.details(workspace, statuses)
-    benchmark_page.group_means(workspace)
     st.caption("CW and sizes are as stated by each source. Decide counts the CW of a benchmark's own queries.")

@@ -51,5 +51,4 @@ with frame.guarded():
         )
         frame.link("compare", "Compare retrievers")
 
-    home.first_run(workspace, summary)
-    home.prune_section(workspace)
+    home.guide(workspace, summary)

@@ -26,7 +26,6 @@ with relation, frame.guarded():
     evidence_page.scatter(data, fit)
     evidence_page.correlation_table(correlations)
     evidence_page.rates(data, fit)
-    evidence_page.elsewhere()
 with every, frame.guarded():
     evidence_page.all_tables(workspace)
 with frame.guarded():

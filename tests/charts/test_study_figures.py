@@ -7,10 +7,10 @@ from html.parser import HTMLParser
 import pytest
 
 from cdp.charts import study as figures
-from cdp.charts.evidence import correlations, difference_against_cw
+from cdp.charts.evidence import difference_against_cw
 from cdp.charts.study import html
 from cdp.charts.style import METHOD_COLOURS
-from cdp.principle import SCALING, correlation_table, differences, threshold
+from cdp.principle import SCALING, differences, threshold
 from tests.studies.support import BENCHMARKS, study
 
 
@@ -57,13 +57,6 @@ def test_without_a_line_the_points_still_show() -> None:
     data = [d for d in differences() if d.dataset == "musique"]
     chart = difference_against_cw(data, None, band=True)
     assert [t.mode for t in chart.data] == ["markers", "markers"]
-
-
-def test_correlations_stand_with_their_intervals() -> None:
-    found = correlation_table()
-    chart = correlations(found)
-    assert sum(len(t.x) for t in chart.data) == 14
-    assert all(t.error_x.array is not None for t in chart.data)
 
 
 class Tags(HTMLParser):

@@ -9,7 +9,7 @@ import pytest
 
 from cdp import cli
 from cdp.base.workspace import Workspace
-from cdp.services import demo, queries, synthesis
+from cdp.services import demo, queries
 from tests.cli.support import answer, refusal, run
 
 pytestmark = pytest.mark.slow
@@ -156,14 +156,6 @@ def test_the_fields_of_an_import_are_said_and_the_nearest_is_offered(
     assert again["id"] == made["id"]
     assert "field aks; did you mean ask?" in said(capsys, *words, "--query-field", "aks", code=2)
     assert "did you mean encoding?" in said(capsys, *words, "--set", "encodng=utf-8", code=2)
-
-
-def test_rows_of_the_papers_tables_are_all_there() -> None:
-    names = {row["name"] for row in synthesis.list_conditions()}
-    assert names >= {
-        "diverse", "paraphrase", "inpars_gbq", "sap", "drama", "dragon_s_paper", "dragon_s_faithful", "reasoning",
-        "supervised", "pretrained",
-    }  # fmt: skip
 
 
 @pytest.mark.slow

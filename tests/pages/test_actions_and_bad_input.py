@@ -97,7 +97,8 @@ def test_an_endpoint_is_not_asked_before_the_button(open_page: Open, filled: Wor
 
 def test_a_plan_stands_beside_the_settings_and_bad_settings_give_one_box(open_page: Open, filled: Workspace) -> None:
     at = open_page("launch")
-    assert {m.label: m.value for m in at.metric} == {"Pairs": "768", "Documents": "96", "Steps": "18"}
+    shown = {m.label: m.value for m in at.metric if m.label != "Time"}  # of earlier trainings on this machine
+    assert shown == {"Pairs": "768", "Documents": "96", "Steps": "18"}
     at.number_input(key="train_per_doc").set_value(1).run()
     assert {m.label: m.value for m in at.metric}["Pairs"] == "96"
     at.selectbox(key="choose_retriever").select("other").run()

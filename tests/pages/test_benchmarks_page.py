@@ -84,20 +84,6 @@ def test_what_is_here_can_be_sampled(open_page: Open, workspace: Workspace, tmp_
     assert "higher than on the whole" in at.success[0].value.replace("\\", "")
 
 
-def test_a_group_s_means_say_what_they_cover(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
-    stored(workspace, "musique", put(tmp_path / "m", published.musique()))
-    stored(workspace, "2wikimultihopqa", put(tmp_path / "w", published.two_wiki(as_text=True)))
-    for number, name in enumerate(("musique", "2wikimultihopqa")):
-        judgments = library.describe(workspace.benchmark(name), workspace).content_hash
-        scores = {"q1": 0.2, "q2": 0.4 + number}
-        evaluation(workspace, "static-minilm", name, scores, split="dev", judgments=judgments)
-    at = open_page("benchmarks", group="multi-hop")
-    (means,) = [d.value for d in at.dataframe if "Coverage" in d.value]
-    assert means["Coverage"].tolist() == ["2/4"]
-    assert means["NDCG@10 (%)"].tolist() == pytest.approx([(30.0 + 80.0) / 2])
-    assert means["Missing"].tolist() == ["hotpotqa, novelhopqa"]
-
-
 def test_a_subset_s_results_count_in_no_group(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
     from cdp.benchmarks.subsets import sample
 

@@ -15,13 +15,13 @@ from tests.pages.support import evaluated, trained, with_results
 
 def test_the_demo_is_offered_in_an_empty_workspace_and_fills_the_links(open_page: Open, workspace: Workspace) -> None:
     at = open_page("overview")
-    assert any("0 of 5 steps done" in str(p.proto.text) for p in at.get("progress"))
+    assert any("0 of 5 steps done" in fold.label for fold in at.expander)
     at.button(key="overview_demo").click().run()
     assert not at.exception
     (corpus,) = corpora.list_corpora(workspace)
     links = home.links(workspace)
     assert links["queries"] == {"corpus": corpus.id, "document": "lighthouse"}
-    assert any("2 of 5 steps done" in str(p.proto.text) for p in at.get("progress"))
+    assert any("2 of 5 steps done" in fold.label for fold in at.expander)
 
 
 def test_every_link_of_the_guide_opens_what_it_names(open_page: Open, filled: Workspace) -> None:
@@ -45,22 +45,13 @@ def test_steps_are_ticked_as_the_workspace_fills(filled: Workspace) -> None:
     assert taken() == [step.page for step in home.STEPS]
 
 
-def test_the_guide_can_be_put_away_and_called_back(open_page: Open, filled: Workspace) -> None:
-    at = open_page("overview")
-    at.button(key="guide_hide").click().run()
-    assert not at.get("progress")
-    at.button(key="guide_show").click().run()
-    assert at.get("progress")
-
-
-def test_the_guide_is_away_once_every_step_is_taken(open_page: Open, filled: Workspace) -> None:
+def test_the_guide_is_folded_away_once_every_step_is_taken(open_page: Open, filled: Workspace) -> None:
     with_results(filled, queries.list_query_sets(filled)[0].id)
     evaluated(filled, "evaluation-4-dev", "static-minilm", [0.5] * 40, name="Static MiniLM", split="dev")
     at = open_page("overview")
-    assert not at.get("progress")
+    (guide,) = [fold for fold in at.expander if "5 of 5 steps done" in fold.label]
+    assert not guide.proto.expanded
     assert "demo dev" in list(at.dataframe[0].value["Benchmark"])
-    at.button(key="guide_show").click().run()
-    assert any("5 of 5 steps done" in str(p.proto.text) for p in at.get("progress"))
 
 
 def test_the_filter_comes_from_the_address_and_outlives_a_change_of_page(open_page: Open, filled: Workspace) -> None:

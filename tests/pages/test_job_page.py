@@ -15,7 +15,7 @@ from cdp.jobs.records import load_spec
 from cdp.services import job_words, jobs, live_metrics, queries, stored
 from cdp.ui.shell.tables import md
 from tests.pages.conftest import Open
-from tests.pages.support import ended_job, evaluated, trained
+from tests.pages.support import ended_job, trained
 
 
 def shown(at: AppTest) -> str:
@@ -193,14 +193,6 @@ def test_query_writing_and_metrics_are_cloned_into_their_forms(open_page: Open, 
     ended_job(filled, "metrics-1", "metrics", {"query_set": query_set.id, "max_documents": 50, "encoder": "minilm"})
     at = open_page("quality_diversity", clone="metrics-1", sets=[query_set.id])
     assert at.number_input(key="metrics_metrics-1_max_documents").value == 50
-
-
-def test_an_evaluation_is_cloned_in_place(open_page: Open, filled: Workspace) -> None:
-    evaluated(filled, "evaluation-1", "static-minilm", [0.5, 0.6])
-    at = open_page("jobs", job="evaluation-1")
-    at.button(key="clone_evaluation-1").click().run()
-    assert at.text_input(key="again_evaluation-1_benchmark").value == "demo"
-    assert not at.exception
 
 
 def test_changed_settings_are_checked_like_new_ones(filled: Workspace) -> None:

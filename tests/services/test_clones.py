@@ -8,7 +8,6 @@ from cdp.base.config import FilterConfig, IndexConfig, RoundTripConfig
 from cdp.base.workspace import Workspace
 from cdp.jobs import stop, wait
 from cdp.services import demo, jobs, queries, search
-from cdp.ui.jobs import HERE, PAGES
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +32,3 @@ def test_measuring_filtering_and_indexing_can_be_run_again(workspace: Workspace)
         assert isinstance(config, FilterConfig | RoundTripConfig | IndexConfig)
         assert {name: str(getattr(config, name)) for name in changes} == changes
         stop(workspace, again, at_once=True)
-
-
-def test_every_kind_that_can_be_cloned_has_its_button() -> None:
-    assert {*jobs.CONFIGS} - {*PAGES, *HERE} == {"download"}, "Benchmarks starts those"

@@ -129,14 +129,6 @@ def own_method(template: str) -> Method:
 
 METHODS: Registry[Method] = Registry("synthesis method", Method, __name__)
 
-# Rows of the paper's tables that write no queries: title and help by name.
-OTHER_CONDITIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "supervised": ("Supervised", "The human queries of an imported set; nothing is written."),
-        "pretrained": ("Pretrained", "No training: the checkpoint as it is, evaluated without any queries."),
-    }
-)
-
 
 def get_method(name: str, template: str = "") -> Method:
     """The method of that name; for ``own``, the one with the given template. NotFoundError offers the known ones."""
@@ -169,4 +161,4 @@ def drawn_at(method: Method, temperature: float) -> Method:
     return dataclasses.replace(method, several=several, sampling=sampling or method.sampling)
 
 
-__all__ = ["METHODS", "OTHER_CONDITIONS", "OWN", "Method", "Sampling", "fill", "get_method", "method_of", "own_method"]
+__all__ = ["METHODS", "OWN", "Method", "Sampling", "fill", "get_method", "method_of", "own_method"]

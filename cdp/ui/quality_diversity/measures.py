@@ -438,21 +438,10 @@ def trade_off_chart(
     measure_names = {name for by_measure in values.values() for name in by_measure}
     xs = [name for name in DIVERSITY if name in measure_names]
     ys = [name for name in (*QUALITY, "self_bleu") if name in measure_names]
-    if not xs or not ys or (xs == ys == ["self_bleu"]):
+    if not xs or not ys or ys == xs[:1]:
         return
     st.subheader("Quality against diversity", anchor=False, help=frame.definition("q_d"))
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        x = _axis("Horizontal axis", xs, "trade_x")
-        y = _axis("Vertical axis", [name for name in ys if name != x], "trade_y")
-        published = st.toggle(
-            "Show published methods",
-            value=True,
-            key="trade_published",
-            persist_state="session",
-            help="The values printed in the paper for its methods at each Q/Doc, in grey.",
-        )
-    if y is None or x is None:
-        return
+    x, y = xs[0], next(name for name in ys if name != xs[0])
     points = [
         MeasuredSet(q.name, q.method or q.kind, by_measure[x]["value"], by_measure[y]["value"],
                     _interval(by_measure[x]), _interval(by_measure[y]))
@@ -462,7 +451,7 @@ def trade_off_chart(
     behind = [
         ReferencePoint(r.method, r.per_doc, r.values[x], r.values[y])
         for r in references()
-        if published and x in r.values and y in r.values
+        if x in r.values and y in r.values
     ]
     stand_in = "ce" in (x, y) and any(v["ce"]["name"] != "paraphrase_ratio" for v in values.values() if "ce" in v)
     charts.show(
@@ -470,16 +459,8 @@ def trade_off_chart(
         key="trade_off",
         alt=f"{_title(y, stand_in)} against {_title(x, stand_in)} for {len(points)} query sets"
         + (f" and {len({r.method for r in behind})} published methods" if behind else ""),
-        caption=_caption(y, published=published, stand_in=stand_in),
+        caption=_caption(y, stand_in=stand_in),
     )
-
-
-def _axis(label: str, names: Sequence[str], key: str) -> str | None:
-    """Which measure an axis shows; nothing is asked where there is no choice."""
-    if len(names) < 2:
-        return names[0] if names else None
-    titles = {**DIVERSITY, **QUALITY}
-    return str(forms.segments(label, {name: titles[name] for name in names}, key=key))
 
 
 def _title(name: str, stand_in: bool) -> str:
@@ -491,17 +472,14 @@ def _interval(value: Value) -> tuple[float, float] | None:
     return tuple(value["interval"]) if value.get("interval") else None
 
 
-def _caption(y: str, *, published: bool, stand_in: bool) -> str:
+def _caption(y: str, *, stand_in: bool) -> str:
     parts = [
         "The lower left corner is the most diverse. Dotted lines at 0.5: the targets of prompt tuning."
         if y == "self_bleu"
-        else "The upper left corner is best: close to human queries and diverse."
+        else "The upper left corner is best: close to human queries and diverse.",
+        "Grey: the paper's methods, one marker per Q/Doc, measured on its own documents; at Q/Doc 1 its CE and "
+        "Self-BLEU compare queries of different documents.",
     ]
-    if published:
-        parts.append(
-            "Grey: the paper's methods, one marker per Q/Doc, measured on its own documents; at Q/Doc 1 its CE and "
-            "Self-BLEU compare queries of different documents."
-        )
     if stand_in:
         parts.append("CE was computed with a bi-encoder, so its axis is not comparable with the paper's.")
     return " ".join(parts)

@@ -120,7 +120,6 @@ def browse(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet])
         frame.link("launch", "Train on this set", query_set=query_set.id)
     _origin(workspace, query_set)
     writing.cost_after(workspace, query_set)
-    _best(workspace, query_set)
     _lacks(workspace, query_set)
     read(workspace, manifest, query_set)
     writing.export(workspace, query_set)
@@ -154,22 +153,6 @@ def _origin(workspace: Workspace, query_set: QuerySet) -> None:
         if forms.button("Save", key=f"{key}_save", icon=":material/save:"):
             with frame.guarded():
                 queries.describe(workspace, query_set.id, provenance.pop("origin"), **provenance)
-                st.rerun()
-
-
-def _best(workspace: Workspace, query_set: QuerySet) -> None:
-    """InPars' filter, for a set that was written with log-probabilities."""
-    if not query_set.parameters.get("logprobs") or query_set.parameters.get("best_of") or not query_set.n_queries:
-        return
-    with st.popover("Filter by log-probability", icon=":material/filter_alt:", type="tertiary"):
-        half = max(1, query_set.n_queries // 2)
-        keep = st.number_input("Queries to keep", 1, query_set.n_queries, half, key=f"best_{query_set.id}")
-        if forms.button("Create filtered set", key=f"best_{query_set.id}_go", icon=":material/filter_alt:"):
-            with frame.guarded():
-                best_set, without = queries.best(workspace, query_set.id, int(keep))
-                notes = [f"{without:,} queries have no log-probability and were left out."] if without else []
-                forms.remember(f"{best_set.name}: {count(best_set.n_queries, 'query', 'queries')}.", notes)
-                state.keep("query_set", best_set.id)
                 st.rerun()
 
 

@@ -176,22 +176,6 @@ def method_extras(
     return {name: value for name, value in values.items() if value}
 
 
-def method_overview() -> None:
-    """Every row of the paper's tables, and how to run it here."""
-    with st.expander(
-        "All methods, including the paper's baselines without synthetic queries", icon=":material/menu_book:"
-    ):
-        rows = synthesis.list_conditions()
-        tables.show(
-            {
-                "Method": [row["title"] for row in rows],
-                "Kind": [row["kind"] for row in rows],
-                "What it does": [f"{row['help']} {row['note']}".strip() for row in rows],
-            },
-            alt="Synthesis methods",
-        )
-
-
 MEASURED = "preview_measured"
 """In the session: what the last preview of a method and model measured, (tokens per query, seconds per request)."""
 
@@ -258,7 +242,9 @@ def price_table(workspace: Workspace) -> None:
     """The price table, to be edited."""
     with st.expander("Price table", icon=":material/sell:", key="prices"):
         prices = synthesis.read_prices(workspace)
-        st.caption("US dollars per million tokens. Update prices that have changed, and add your own models.")
+        st.caption(
+            f"US dollars per million tokens, as of {md(prices.as_of)}. Update prices that have changed, and add models."
+        )
         edited = st.data_editor(
             [
                 {"model": r.model, "input": r.input, "output": r.output, "batch_discount": r.batch_discount}
@@ -276,21 +262,10 @@ def price_table(workspace: Workspace) -> None:
                 ),
             },
         )
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            day = st.date_input("As of", value=_date(prices.as_of), key="prices_as_of", width=160)
-            if forms.button("Save prices", key="prices_save"):
-                try:
-                    synthesis.save_prices(workspace, [dict(row) for row in edited], day.isoformat())
-                    st.rerun()
-                except CdpError as error:
-                    frame.show_error(error)
-
-
-def _date(text: str) -> date:
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return date.today()
+        if forms.button("Save prices", key="prices_save"):
+            with frame.guarded():
+                synthesis.save_prices(workspace, [dict(row) for row in edited], date.today().isoformat())
+                st.rerun()
 
 
 MOST_DOWNLOADED = 200 * 2**20
@@ -325,32 +300,6 @@ def _download(written: tuple[Path, ...]) -> None:
     for path in written[:1]:
         if len(written) == 1 and path.is_file() and path.stat().st_size <= MOST_DOWNLOADED:
             st.download_button("Download", path.read_bytes, file_name=path.name, key="export_download")
-
-
-def batch(workspace: Workspace, config: SynthesisConfig) -> None:
-    """The job's requests as a batch file, and the answers back."""
-    with st.expander("Use a batch file", icon=":material/inventory_2:", key="batch"):
-        st.caption(
-            "Write the requests as an OpenAI Batch file (JSONL), process it with the Batch API or vllm run-batch, "
-            "and import the answers. Then start the job as usual: it only requests what the batch did not answer."
-        )
-        folder = st.text_input(
-            "Folder on this server", value=str(workspace.root / "exports" / "batch"), key="batch_folder"
-        )
-        if forms.button("Write batch file", key="batch_write"):
-            with frame.guarded():
-                done = synthesis.batch_write(workspace, config, folder)
-                st.success(f"{count(done.n, 'request')} in {count(len(done.paths), 'file')}, in {md(folder)}.")
-        uploaded, path = forms.source("Batch output", "batch_back", ["jsonl"])
-        if forms.button("Import answers", key="batch_read"):
-            with frame.guarded(), forms.opened(workspace, uploaded, path) as file:
-                read = synthesis.batch_read(workspace, file)
-                st.success(f"{count(read.answers, 'answer')} imported.")
-                frame.remarks(read.problems, "warning")
-        forms.command(
-            commands.line("queries", "batch-write", config=config, out=folder),
-            commands.line("queries", "batch-read", path or getattr(uploaded, "name", "") or "PATH"),
-        )
 
 
 def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -> None:
@@ -392,7 +341,4 @@ def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet
             )
             frame.go("jobs", job=job)
         forms.command(commands.line("queries", "generate", config=config, wait=True))
-        if chosen.costs:
-            batch(workspace, config)
     price_table(workspace)
-    method_overview()

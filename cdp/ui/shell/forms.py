@@ -15,7 +15,7 @@ from cdp.base.settings import Config, Setting
 from cdp.base.workspace import Workspace
 from cdp.services import access, corpora, demo
 from cdp.services.commands import PROGRAM
-from cdp.ui.shell import state, tables
+from cdp.ui.shell import frame, state, tables
 from cdp.ui.shell.tables import cut, label_of, md
 
 
@@ -328,7 +328,13 @@ def opened(workspace: Workspace, uploaded: UploadedFile | None, path: str) -> It
         raise InputError("No file is selected.", hint="Choose a file to upload, or enter a path on this server.")
 
 
-def load_demo(workspace: Workspace) -> None:
-    """Load the demo collection, and turn to its project."""
-    remember("The demo collection is loaded.", demo.load(workspace))
-    state.turn_to(workspace, "corpus", demo.corpus(workspace))
+def demo_button(workspace: Workspace, key: str) -> None:
+    """A button that loads the demo collection and turns to its project."""
+    if button(
+        "Load the demo collection", icon=":material/science:", key=key,
+        help="96 short documents, diverse and paraphrase queries written by an LLM, and a benchmark.",
+    ):  # fmt: skip
+        with frame.guarded(), st.spinner("Loading the demo collection"):
+            remember("The demo collection is loaded.", demo.load(workspace))
+            state.turn_to(workspace, "corpus", demo.corpus(workspace))
+            st.rerun()
