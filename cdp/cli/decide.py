@@ -135,41 +135,16 @@ def _recommendation(name: str, r: Any, decision: Any) -> str:
         f"(95% interval {r.interval[0]:.2f} to {r.interval[1]:.2f})",
         f"study: {decision.command}" + (f"  ({decision.missing})" if decision.missing else ""),
     ]
-    if r.similar:
-        per_docs = sorted(next(iter(r.similar[0].gains.values())))
-        rows = [
-            {"dataset": s.dataset, "kind": s.kind, "cw": s.cw, "retriever": retriever,
-             **{f"Q/Doc {m}": f"{gains[m]:+.2f}" for m in per_docs}}
-            for s in r.similar
-            for retriever, gains in s.gains.items()
-        ]  # fmt: skip
-        lines += [
-            "",
-            f"The {len(r.similar)} published datasets most like yours (all in English), gain over one query per "
-            "document:",
-            display.table(rows),
-            *(f"  a further one at Q/Doc {o.per_doc}: {_expected(o)}" for o in r.outlook),
-        ]
-    if r.expected:
-        condition = "" if r.scope.inside else " if the task is multi-hop question answering"
-        lines += ["", f"The published line at this CW{condition}, in NDCG@10 points (95% of new datasets):"]
-        against = {"qdoc_minus_one": "against 1 per document"}
-        lines += [
-            f"  {e.per_doc:2} diverse queries {against.get(e.comparison, 'against paraphrases')}: {_expected(e)}"
-            for e in r.expected
-        ]
-    if r.splits:
-        inside = any(s.low is not None for s in r.splits)
-        basis = "the line through the printed splits" if inside else f"the averages printed for {r.splits[0].group}"
-        lines += ["", f"The same number of queries on fewer documents, against one query each (from {basis}):"]
-        for s in (s for s in r.splits if s.per_doc > 1):
-            where = f"{s.documents:,} documents" if s.documents else f"{s.documents_share:.0%} of the documents"
-            span = "" if s.low is None else f" ({s.low:+.1f} to {s.high:+.1f})"
-            each = ", ".join(f"{retriever} {points:+.2f}" for retriever, points in s.printed.items())
-            lines.append(
-                f"  {s.per_doc:2} each on {where}: {s.points:+.1f}{span}, {s.llm_cost:.0%} of the requests; "
-                f"printed for {s.group}: {each}"
-            )
+    lines += [
+        f"Q/Doc {o.per_doc} on a dataset like the {o.n_datasets} published ones most like it: {_expected(o)}"
+        for o in r.outlook
+    ]
+    lines += [
+        f"Q/Doc {s.per_doc} on fewer documents, as many queries ({s.group}): {s.points:+.1f} points, "
+        f"{s.llm_cost:.0%} of the requests"
+        for s in r.splits
+        if s.per_doc > 1
+    ]
     return "\n".join([*lines, "", *(f"- {caveat}" for caveat in r.caveats)])
 
 

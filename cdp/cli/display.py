@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-import enum
 import math
 import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from cdp.services import job_words
@@ -19,17 +16,9 @@ LONGEST_CELL = 60
 
 def plain(value: Any) -> Any:
     """Return ``value`` for JSON: dataclasses as mappings, enums and paths as text, NumPy values as Python's."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple, set)):
-        return [plain(v) for v in value]
-    if isinstance(value, enum.Enum):
-        return value.value
-    if isinstance(value, Path):
-        return str(value)
-    return value.tolist() if hasattr(value, "tolist") else value
+    from pydantic_core import to_jsonable_python
+
+    return to_jsonable_python(value, fallback=lambda v: v.tolist() if hasattr(v, "tolist") else str(v))
 
 
 def value_cell(value: Any, digits: int = 2, *, whole: bool = False) -> str:
