@@ -29,7 +29,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from cdp.base.errors import CdpError, RepeatedFailureError
-from cdp.base.workspace import append_jsonl, read_jsonl, write_bytes
+from cdp.base.workspace import DISK_FAULTS, FULL, append_jsonl, read_jsonl, write_bytes
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -313,13 +313,6 @@ _NETWORK_ERRORS = frozenset(
 """Names of the network errors of libraries that this module does not import."""
 
 
-_FULL = {
-    errno.ENOSPC: "The disk is full",
-    errno.EDQUOT: "The disk quota is used up",
-    errno.EFBIG: "Files may not grow any larger here",
-}
-
-
 def _disk_full(error: BaseException, text: str, where: str) -> str:
     """Return in words what is full and which file could not be written; empty for any other error.
 
@@ -327,11 +320,12 @@ def _disk_full(error: BaseException, text: str, where: str) -> str:
     """
     seen: BaseException | None = error
     while seen is not None:
-        if isinstance(seen, OSError) and seen.errno in _FULL:
-            return f"{_FULL[seen.errno]}: {seen.filename or where} could not be written."
+        if isinstance(seen, OSError) and seen.errno in FULL:
+            fault = DISK_FAULTS[seen.errno]
+            return f"{fault[0].upper()}{fault[1:]}: {seen.filename or where} could not be written."
         seen = seen.__cause__ or seen.__context__
     full = "No space left on device" in text or "os error 28" in text or "code: 28" in text
-    return f"{_FULL[errno.ENOSPC]}: {where} could not be written." if full else ""
+    return f"The disk is full: {where} could not be written." if full else ""
 
 
 def failure_of(error: BaseException, where: str = "a file") -> dict[str, str]:

@@ -11,7 +11,7 @@ import tempfile
 from array import array
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import BinaryIO, overload
+from typing import Any, BinaryIO
 
 from cdp.base.staging import scratch
 
@@ -49,11 +49,9 @@ class Texts:
         if self._file is None:
             # It has no name from the start, so it goes with the process, however that ends.
             self._file = tempfile.TemporaryFile(dir=scratch())  # noqa: SIM115 - it lives as long as the sequence
-        end = self._ends[-1]
         for text in self._held:
             data = text.encode("utf-8", "surrogatepass")
-            end += len(data)
-            self._ends.append(end)
+            self._ends.append(self._ends[-1] + len(data))
             self._file.write(data)
         self._held.clear()
 
@@ -67,13 +65,7 @@ class _Filed(Sequence[str]):
     def __len__(self) -> int:
         return len(self._ends) - 1
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-
-    def __getitem__(self, index: int | slice) -> str | list[str]:
+    def __getitem__(self, index: Any) -> Any:
         numbers = range(len(self))[index]
         if isinstance(numbers, int):
             return self._between(numbers, numbers + 1)[0]
@@ -89,11 +81,9 @@ class _Filed(Sequence[str]):
         if start >= stop:
             return []
         ends = self._ends[start : stop + 1]
-        first, size = ends[0], ends[-1] - ends[0]
         data = b""
-        while len(data) < size:  # a read gives at most 2 GiB
-            piece = os.pread(self._file.fileno(), size - len(data), first + len(data))
-            if not piece:
-                raise OSError("The file of texts ends too early: it was cut off.")
-            data += piece
-        return [data[a - first : b - first].decode("utf-8", "surrogatepass") for a, b in pairwise(ends)]
+        while piece := os.pread(self._file.fileno(), ends[-1] - ends[0] - len(data), ends[0] + len(data)):
+            data += piece  # a read gives at most 2 GiB
+        if len(data) < ends[-1] - ends[0]:
+            raise OSError("The file of texts ends too early: it was cut off.")
+        return [data[a - ends[0] : b - ends[0]].decode("utf-8", "surrogatepass") for a, b in pairwise(ends)]

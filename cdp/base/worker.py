@@ -242,13 +242,10 @@ def supervisor_alive(job_folder: Path) -> bool:
 
 
 def memory_in_use() -> dict[str, int]:
-    """host_memory and gpu_memory of this process in bytes, where they can be told without loading anything."""
-    values: dict[str, int] = {}
-    try:
-        with open("/proc/self/statm", encoding="ascii") as file:
-            values["host_memory"] = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError):
-        pass
+    """host_memory and gpu_memory of this process in bytes; of GPUs where torch is loaded."""
+    import psutil
+
+    values = {"host_memory": psutil.Process().memory_info().rss}
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         values["gpu_memory"] = sum(torch.cuda.memory_reserved(i) for i in range(torch.cuda.device_count()))

@@ -206,7 +206,7 @@ def write_bytes(path: Path, data: bytes) -> None:
             temporary.unlink()
 
 
-_FAULTS = {
+DISK_FAULTS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
     errno.EROFS: "the disk is read-only",
@@ -215,14 +215,14 @@ _FAULTS = {
     errno.ENFILE: "too many files are open on this machine",
     errno.EIO: "the disk reports an error",
 }
-"""What the surroundings do to us, whatever we were about to write or read."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def disk_fault(error: BaseException | None) -> str:
     """What is wrong with the disk, in words, if an error or its cause is about the disk itself; else empty."""
     while error is not None:
-        if isinstance(error, OSError) and error.errno in _FAULTS:
-            return _FAULTS[error.errno]
+        if isinstance(error, OSError) and error.errno in DISK_FAULTS:
+            return DISK_FAULTS[error.errno]
         error = error.__cause__ or error.__context__
     return ""
 
