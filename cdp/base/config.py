@@ -724,25 +724,15 @@ class DownloadConfig(Config):
             raise ConfigError("A folder has no revisions to choose from.", hint="Give either a folder or a revision.")
 
 
-FORMATS = ("auto", "trec-run", "mteb-predictions", "ir-measures")
-
-
 class ResultImportConfig(Config):
-    """A run, or scores per query, of a retriever that was not evaluated here."""
+    """A TREC run of a retriever that was not evaluated here."""
 
-    path: str = option(REQUIRED, "The file.", holds="path")
+    path: str = option(REQUIRED, "A TREC run: query Q0 document rank score tag; also .gz.", holds="path")
     retriever: str = option(REQUIRED, "What the retriever is called in results; no preset and no training job.")
     benchmark: str = option(
         REQUIRED, "The benchmark that it was evaluated on: its name in the workspace, or a folder.", holds="benchmark"
     )
     split: str = option("", "The qrels to judge by; test, or the only one, if empty.")
-    format: str = option(
-        "auto",
-        "trec-run: query Q0 document rank score tag; mteb-predictions: the JSON of MTEB's prediction_folder; "
-        "ir-measures: scores per query, as ir_measures --by_query prints them (TSV or JSONL).",
-        reason="The first line tells them apart.",
-        choices=FORMATS,
-    )
     protocol: str = option(
         "published",
         "Beside which evaluations it is to stand: published or paper.",

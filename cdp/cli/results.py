@@ -162,7 +162,7 @@ def _p(value: float | None) -> str:
 
 @command("results import", places=("path",), job=True)
 def import_(run: Run, config: ResultImportConfig) -> int:
-    """Take in a run or scores per query of another program (TREC, MTEB, ir_measures; also .gz), as an evaluation."""
+    """Take in another program's TREC run as an evaluation."""
     from cdp.services import evaluation
 
     return run.started(evaluation.start_import(run.workspace, config))

@@ -48,18 +48,6 @@ def write_run(path: Path, benchmark: Benchmark, ranking: Ranking) -> None:
         Path(temporary).unlink(missing_ok=True)
 
 
-def read_run(path: Path) -> dict[str, dict[str, float]]:
-    """{query: {document: score}} of a run written by ``write_run``."""
-    try:
-        table = pq.read_table(path, columns=["query_id", "document_id", "score"])
-    except (OSError, pa.ArrowInvalid) as error:
-        raise WorkspaceError(f"{path} cannot be read: {error}.") from error
-    run: dict[str, dict[str, float]] = {}
-    for query, document, score in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        run.setdefault(query, {})[document] = score
-    return run
-
-
 KIND = "evaluation"
 
 

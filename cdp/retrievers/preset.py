@@ -94,8 +94,6 @@ class Retriever(Registered):
     embedded: bool = False
     dimensions: int = 0
     """Of an embedding; 0 where it is not said."""
-    n_parameters: int = 0
-    """As ``parameters`` says in words; 0 where it is not said."""
     languages: tuple[str, ...] = ()
     """What its model was trained on, as ISO 639-1; empty for many languages, or where nobody says."""
 

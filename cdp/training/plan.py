@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,19 +99,6 @@ def rate(value: float) -> str:
     return f"{float(digits):g}e{int(exponent)}"
 
 
-def raw_weights(
-    queries: Sequence[str], weighting: str, *, language: str = "en", kappa: float = 100.0
-) -> NDArray[np.float64]:
-    """float64, shape (n,): what the loss normalises to mean 1 over each global batch (Eq. 2 for ``cw``, κ=100).
-
-    For weightings that the queries alone determine; ConfigError for an unknown one or one that needs more.
-    """
-    chosen = WEIGHTINGS.named(weighting)
-    if chosen.needs:
-        raise ConfigError(f"The weighting {weighting!r} needs more than the queries themselves.")
-    return chosen.raw(queries, language, kappa)
-
-
 def pair_weights(
     pairs: PairSet, weighting: str, *, kappa: float = 100.0, file: str = "", failures: Failures | None = None
 ) -> NDArray[np.float64]:
@@ -191,38 +177,6 @@ def prepare(config: TrainingConfig, workspace: Workspace, failures: Failures | N
 INCOMPLETE = "The query set is incomplete: only what was there is trained on."
 
 
-@dataclass(frozen=True)
-class RunPlan:
-    """``steps`` are those of the whole run on one process; ``left_out_per_epoch`` pairs are not seen in an epoch.
-
-    ``texts`` are all that is embedded: queries, reasoned queries, documents, hard negatives. ``licences`` says whose
-    terms apply, see ``licence_notes``.
-    """
-
-    pairs: int
-    documents: int
-    texts: int
-    steps: int
-    steps_per_epoch: int
-    batch_size: int
-    left_out_per_epoch: int
-    dropped: dict[str, int]
-    unreasoned: int
-    zero_weights: int
-    hard_negatives: int
-    settings: dict[str, Any]
-    licences: dict[str, str]
-    notes: list[str] = field(default_factory=list)
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-def plan(config: TrainingConfig, workspace: Workspace) -> RunPlan:
-    """Read the pairs and work out what would happen. Everything that can be wrong without a model is found here."""
-    return plan_of(prepare(config, workspace), workspace)
-
-
 def licence_notes(retriever: ResolvedRetriever, query_set: QuerySet, workspace: Workspace) -> dict[str, str]:
     """What is recorded of the licences of the model, the documents and the queries."""
     unknown = "not recorded here; ask whoever published it."
@@ -233,34 +187,12 @@ def licence_notes(retriever: ResolvedRetriever, query_set: QuerySet, workspace: 
     }
 
 
-def plan_of(data: TrainingData, workspace: Workspace) -> RunPlan:
-    """What training on this data would do. ConfigError where a batch has no negatives."""
-    settings, pairs = data.settings, data.pairs
-    order = order_of(settings, len(pairs))
-    zero = int((data.weights == 0).sum())
-    width = 0 if pairs.negatives is None else pairs.negatives.shape[1]
-    return RunPlan(
-        pairs=len(pairs),
-        documents=pairs.n_documents,
-        texts=len(pairs.queries) + len(pairs.reasoned or ()) + len(pairs.documents),
-        steps=order.steps,
-        steps_per_epoch=order.steps_per_epoch,
-        batch_size=order.global_rows,
-        left_out_per_epoch=order.left_out_per_epoch,
-        dropped=pairs.dropped,
-        unreasoned=pairs.unreasoned,
-        zero_weights=zero,
-        hard_negatives=width,
-        settings=settings.to_dict(),
-        licences=licence_notes(data.retriever, pairs.query_set, workspace),
-        notes=_notes(data, order, zero, width),
-    )
-
-
-def _notes(data: TrainingData, order: BatchOrder, zero: int, width: int) -> list[str]:
-    pairs, notes = data.pairs, order_notes(order)
+def notes_of(data: TrainingData) -> list[str]:
+    """What to know of a training on this data. ConfigError where a batch has no negatives."""
+    pairs, notes = data.pairs, order_notes(order_of(data.settings, len(data.pairs)))
     if not pairs.query_set.complete:
         notes.insert(0, INCOMPLETE)
+    zero = int((data.weights == 0).sum())
     if zero == len(pairs):
         notes.append("Every weight is zero, so all pairs count the same.")
     elif zero:
@@ -268,9 +200,9 @@ def _notes(data: TrainingData, order: BatchOrder, zero: int, width: int) -> list
         notes.append(f"{zero:,} {noun} weight zero: good as a negative only.")
     if pairs.unreasoned:
         notes.append(unreasoned_note(pairs.unreasoned, data.settings))
-    if width:
+    if pairs.negatives is not None:
         missing = f"; {pairs.without_negatives:,} pairs have none" if pairs.without_negatives else ""
-        notes.append(f"Hard negatives: {width} per pair from the query set{missing}.")
+        notes.append(f"Hard negatives: {pairs.negatives.shape[1]} per pair from the query set{missing}.")
     return notes + [f"Left out: {count:,} {reason}." for reason, count in pairs.dropped.items()]
 
 

@@ -1,27 +1,30 @@
-"""The worker that takes in another program's results: ``python -m cdp.workers.importing <job folder>``.
+"""The worker that takes in another program's TREC run: ``python -m cdp.workers.importing <job folder>``.
 
-Settings are ``ResultImportConfig``. A run is judged here, by our own measures; scores per query are taken as they are.
-Either becomes ``results/evaluation.json`` as every evaluation has it, so that it can be compared with tests.
+Settings are ``ResultImportConfig``. The run is judged here, by our own measures, and becomes an evaluation like any
+other, so that it can be compared with tests.
 """
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Set
 from pathlib import Path
 
 import numpy as np
 
 from cdp.base.config import EvaluationConfig, ResultImportConfig
 from cdp.base.errors import InputError
+from cdp.base.text import shown
 from cdp.base.worker import Job, run
 from cdp.base.workspace import sha256_file
+from cdp.benchmarks.beir_files import lines_of
 from cdp.benchmarks.benchmark import Benchmark, load_benchmark
 from cdp.benchmarks.library import resolve_benchmark
-from cdp.evaluation import foreign
 from cdp.evaluation.evaluate import Evaluation, Protocol, Ranking, judge
 from cdp.evaluation.results import write_result
 
-MEASURE = "ndcg@10"
+Run = dict[str, dict[str, float]]
 
 
 def main(job: Job) -> None:
@@ -30,23 +33,18 @@ def main(job: Job) -> None:
     job.progress("reading the benchmark", 0, 0, "")
     benchmark = load_benchmark(resolve_benchmark(config.benchmark, job.workspace), config.split)
     job.progress("reading the file", 0, 0, "")
-    content = foreign.read(source, config.format, benchmark)
-    if content.run is not None:
-        ranking, left_out = foreign.ranked(content.run, benchmark, source)
-        _, per_query, absent = judge(benchmark, ranking)
-    else:
-        ranking = Ranking(np.empty((benchmark.n_queries, 0), np.int64), np.empty((benchmark.n_queries, 0), np.float32))
-        per_query, absent, left_out = given(content.per_query or {}, benchmark, source)
+    ranking, left_out = ranked(read_run(source, set(benchmark.query_ids)), benchmark, source)
+    measures, per_query, absent = judge(benchmark, ranking)
     digest = sha256_file(source)
     counts = {"judged_queries": benchmark.n_queries, "judged_without_results": absent, **left_out}
     evaluation = Evaluation(
-        measures={name: float(values.mean()) for name, values in per_query.items()},
+        measures=measures,
         per_query=per_query,
         ranking=ranking,
         protocol=Protocol("imported", "as given"),
         counts={name: n for name, n in counts.items() if n or name.startswith("judged")},
         seconds={},
-        settings={"imported": content.form, "file": source.name, "file_hash": digest[:16]},
+        settings={"imported": "trec-run", "file": source.name, "file_hash": digest[:16]},
     )
     settings = EvaluationConfig.from_dict(
         {"retriever": config.retriever, "benchmark": config.benchmark, "split": benchmark.split,
@@ -61,30 +59,68 @@ def main(job: Job) -> None:
     job.progress("done", benchmark.n_queries, benchmark.n_queries, "queries")
 
 
-def given(
-    scores: foreign.PerQuery, benchmark: Benchmark, source: Path
-) -> tuple[dict[str, np.ndarray], int, dict[str, int]]:
-    """({measure: value per judged query}, judged queries without one, what was left out) of scores in a file.
+def read_run(path: Path, judged: Set[str]) -> Run:
+    """Return a TREC run, of queries that are not judged only that they are there. InputError with the line."""
+    # Line by line: a compressed file can be a thousand times as large as it looks.
+    run: Run = {}
+    for number, line in lines_of(path):
+        fields = (line or "").split()
+        if len(fields) != 6:
+            problem = "The line is too long to be read." if line is None else f"It has {len(fields)} fields, not six."
+            raise InputError(problem, hint="A TREC run: query Q0 document rank score tag", file=path, line=number)
+        query, document, score = fields[0], fields[2], fields[4]
+        documents = run.setdefault(query, {})
+        if query not in judged:
+            continue
+        if document in documents:
+            twice = f"The document {shown(document)} stands twice for the query {shown(query)}."
+            raise InputError(twice, file=path, line=number)
+        try:
+            documents[document] = float(score)
+        except ValueError:
+            documents[document] = math.nan
+        if not math.isfinite(documents[document]):
+            raise InputError(f"{shown(score)} is no score.", file=path, line=number)
+    if not run:
+        raise InputError("The file is empty.", file=path, hint="Did the program that wrote it come to its end?")
+    return run
 
-    A judged query without a value counts 0. InputError without NDCG@10, or with none of the judged queries.
+
+def ranked(run: Run, benchmark: Benchmark, path: Path) -> tuple[Ranking, dict[str, int]]:
+    """(the run as a ranking in trec_eval's order, what was left out of it).
+
+    Queries that this split does not judge, and documents that a query must not retrieve, are left out and counted.
+    InputError where the run names documents that the benchmark lacks: it is of another collection, and without them the
+    others would stand too high.
     """
-    if MEASURE not in scores:
+    numbers = {document: number for number, document in enumerate(benchmark.document_ids)}
+    judged = [query for query in benchmark.query_ids if query in run]
+    if not judged:
         raise InputError(
-            "It has no nDCG@10, by which everything here is compared.",
-            hint="Print it: ir_measures QRELS RUN nDCG@10 --by_query --places -1",
-            file=source,
+            f"Not one of its {len(run):,} queries is judged by {benchmark.name} {benchmark.split}.",
+            hint="Is it a run on this benchmark and split?",
+            file=path,
         )
-    judged = set(benchmark.query_ids)
-    known = judged & scores[MEASURE].keys()
-    if not known:
-        raise InputError(f"Not one of its queries is judged by {benchmark.name} {benchmark.split}.", file=source)
-    per_query = {
-        name: np.array([values.get(query, 0.0) for query in benchmark.query_ids]) for name, values in scores.items()
-    }
-    wrong = [name for name, values in per_query.items() if ((values < 0) | (values > 1)).any()]
-    if wrong:
-        raise InputError(f"Values of {wrong[0]} lie outside 0 to 1.", file=source)
-    return per_query, len(judged) - len(known), {"queries_not_judged": len(scores[MEASURE].keys() - judged)}
+    unknown = {document for query in judged for document in run[query] if document not in numbers}
+    if unknown:
+        raise InputError(
+            f"{len(unknown):,} of its documents are not in {benchmark.name} (first: {shown(min(unknown))}).",
+            hint="Is it a run on this very benchmark? Without those documents the others would stand too high.",
+            file=path,
+        )
+    excluded, rows = 0, []
+    for query in benchmark.query_ids:
+        scores, barred = run.get(query, {}), benchmark.excluded.get(query, ())
+        excluded += sum(document in scores for document in barred)
+        # In single precision, as trec_eval holds scores: two that only double precision tells apart are equal.
+        order = sorted(((np.float32(s), d) for d, s in scores.items() if d not in barred), reverse=True)
+        rows.append([(numbers[document], score) for score, document in order])
+    width = max(map(len, rows))
+    documents, values = np.full((len(rows), width), -1, np.int64), np.zeros((len(rows), width), np.float32)
+    for row, pairs in enumerate(rows):
+        if pairs:
+            documents[row, : len(pairs)], values[row, : len(pairs)] = zip(*pairs, strict=True)
+    return Ranking(documents, values), {"queries_not_judged": len(run) - len(judged), "excluded_pairs": excluded}
 
 
 if __name__ == "__main__":

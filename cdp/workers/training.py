@@ -22,7 +22,7 @@ from cdp.retrievers import leakage, model_hash
 from cdp.retrievers.load import pooling_of
 from cdp.retrievers.resolve import card_file, model_folder
 from cdp.training.pairs import UNTOKENISED
-from cdp.training.plan import RunPlan, TrainingData, on_device, plan_of, prepare
+from cdp.training.plan import TrainingData, licence_notes, notes_of, on_device, prepare
 
 TOGETHER = timedelta(days=1)
 """How long processes wait for each other: while the first evaluates on a dev benchmark the others do nothing, and the
@@ -54,13 +54,13 @@ def main(job: Job) -> None:
     config = TrainingConfig.from_dict(job.config)
     job.progress("reading pairs", 0, 0, "")
     data = prepare(config, job.workspace, job.failures("reading pairs"))
-    plan = plan_of(data, job.workspace)
-    print(f"{plan.pairs:,} pairs over {plan.documents:,} documents", *plan.notes, sep="\n", flush=True)
+    notes = notes_of(data)
+    print(f"{len(data.pairs):,} pairs over {data.pairs.n_documents:,} documents", *notes, sep="\n", flush=True)
     job.progress("loading the model", 0, 0, "", next_within_s=LOADING_S)
-    train(job, data, plan)
+    train(job, data, notes)
 
 
-def train(job: Job, data: TrainingData, plan: RunPlan) -> None:
+def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     """Everything that needs torch."""
     from accelerate import PartialState
 
@@ -157,7 +157,7 @@ def train(job: Job, data: TrainingData, plan: RunPlan) -> None:
         "notes": [
             *stopped_notes(outcome.stopped, outcome.step, outcome.steps),
             *leaked_notes(job),
-            *plan.notes,
+            *notes,
             *_untokenised(int((~usable).sum())),
             *cut_notes(filled, limit),
         ],
@@ -166,9 +166,10 @@ def train(job: Job, data: TrainingData, plan: RunPlan) -> None:
     title = f"{public(config.retriever)} trained on {pairs.query_set.name}"
     name = str(job.spec.get("name") or title)
     source = pairs.query_set
+    licences = licence_notes(retriever, source, job.workspace)
     queries = f"{source.name}, {source.method or 'imported'}, written by {source.written_by}"
     languages = sorted(set(source.languages.values())) or [pairs.language]
-    card = model_card(result, retriever, queries, languages, plan.licences, job.workspace, name)
+    card = model_card(result, retriever, queries, languages, licences, job.workspace, name)
 
     def write(folder: Any) -> None:
         model.save(str(folder), create_model_card=False)

@@ -12,12 +12,12 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import Benchmark, load_benchmark
 from cdp.evaluation import evaluate_model
 from cdp.evaluation.evaluate import in_trec_order, judge
-from cdp.evaluation.results import read_run, write_run
+from cdp.evaluation.results import write_run
 from cdp.retrievers import load, resolve
 from cdp.retrievers.encode import EmbeddingStore, Encoding, Stopped, encode
 from cdp.retrievers.static import TokenMemo
 from tests.benchmarks.folders import write_benchmark
-from tests.evaluation.support import retrieve
+from tests.evaluation.support import read_run, retrieve
 from tests.support import shared
 
 pytestmark = pytest.mark.slow  # they load torch

@@ -14,7 +14,7 @@ from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.query_sets import ImportOptions, QuerySet, import_queries
 from cdp.services import queries as service
-from cdp.training.plan import plan
+from cdp.training.plan import licence_notes, prepare
 from tests.synthesis.conftest import CorpusMaker
 
 ROWS = [
@@ -53,7 +53,8 @@ def test_an_import_is_what_was_said_of_it_and_unknown_unasked(
     assert stored.parameters.get("prompt", "") == said.get("prompt", "")
     assert bool(stored.prompt_hash) == ("prompt" in said)
     config = TrainingConfig(query_set=made.id)
-    assert plan(config, workspace).licences["queries"] == "CC BY 4.0"
+    data = prepare(config, workspace)
+    assert licence_notes(data.retriever, data.pairs.query_set, workspace)["queries"] == "CC BY 4.0"
 
 
 def test_a_model_is_only_named_for_queries_of_a_model() -> None:

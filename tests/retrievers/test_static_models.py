@@ -93,7 +93,7 @@ import torch
 from cdp.workers import evaluation, training
 from cdp.retrievers import load, resolve
 from cdp.base.workspace import Workspace
-from cdp.training import making, measure, stores
+from cdp.training import loop, tokens
 from cdp.training.optimiser import adamw
 load(resolve("static-minilm", Workspace.default()), "cpu").encode(["text"])
 layer = torch.nn.Linear(2, 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -12,28 +11,29 @@ from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.services import training
 from cdp.studies.estimate import DEFAULT_SPEEDS, STARTING_S
-from cdp.training.plan import plan
+from cdp.training.plan import notes_of, prepare
 
 pytestmark = pytest.mark.slow  # to load torch takes longer than all of them
 
 
 def test_pairs_and_steps_are_said_exactly(workspace: Workspace, query_set: str) -> None:
-    found = plan(TrainingConfig(query_set=query_set, batch_size=8), workspace)
-    assert (found.pairs, found.documents, found.steps_per_epoch, found.steps) == (39, 12, 4, 12)
-    assert found.settings["learning_rate"] == 5e-3
-    assert found.left_out_per_epoch == 7
-    assert any("leaves out 7 pairs" in note for note in found.notes)
-    assert json.dumps(found.to_dict())
-    larger = plan(TrainingConfig(query_set=query_set, batch_size=1000), workspace)
-    assert (larger.batch_size, larger.steps) == (39, 3)
-    assert any("larger than the data" in note for note in larger.notes)
+    config = TrainingConfig(query_set=query_set, batch_size=8, per_doc=3)
+    found, data = training.plan(workspace, config), prepare(config, workspace)
+    assert (found.pairs, found.documents, found.steps) == (39, 13, 12)
+    assert (len(data.pairs), data.pairs.n_documents) == (39, 12)  # two documents have the same text
+    assert found.settings.learning_rate == data.settings.learning_rate == 5e-3
+    for notes in (found.notes, notes_of(data)):
+        assert any("leaves out 7 pairs" in note for note in notes)
+    assert training.plan(workspace, config.replace(batch_size=1000)).steps == 3
+    larger = notes_of(prepare(config.replace(batch_size=1000), workspace))
+    assert any("larger than the data" in note for note in larger)
 
 
 def test_what_is_wrong_is_found_without_a_model(workspace: Workspace, query_set: str) -> None:
     with pytest.raises(CdpError, match="none-such"):
-        plan(TrainingConfig(query_set="none-such"), workspace)
+        prepare(TrainingConfig(query_set="none-such"), workspace)
     with pytest.raises(CdpError, match="needs 'reasoning'"):
-        plan(TrainingConfig(query_set=query_set, weighting="ri"), workspace)
+        prepare(TrainingConfig(query_set=query_set, weighting="ri"), workspace)
 
 
 def test_weights_that_are_zero_are_told(workspace: Workspace, query_set: str, tmp_path: Path) -> None:
@@ -42,13 +42,13 @@ def test_weights_that_are_zero_are_told(workspace: Workspace, query_set: str, tm
     for zeros, words in ((39, "Every weight is zero"), (5, "5 pairs have weight zero")):
         lines = [f"{query_id},{0 if i < zeros else 2}\n" for i, query_id in enumerate(ids)]
         file.write_text("query_id,weight\n" + "".join(lines), encoding="utf-8")
-        found = plan(TrainingConfig(query_set=query_set, weighting="column", weights=str(file)), workspace)
-        assert found.zero_weights == zeros
-        assert any(words in note for note in found.notes)
+        data = prepare(TrainingConfig(query_set=query_set, weighting="column", weights=str(file)), workspace)
+        assert (data.weights == 0).sum() == zeros
+        assert any(words in note for note in notes_of(data))
 
 
 def test_the_licences_of_what_a_training_uses_are_named(workspace: Workspace, query_set: str) -> None:
-    found = plan(TrainingConfig(query_set=query_set), workspace).licences
+    found = training.plan(workspace, TrainingConfig(query_set=query_set, per_doc=3)).licences
     assert found["model"] == "Apache 2.0."
     assert found["documents"].startswith("not recorded")
     assert found["queries"].startswith("not recorded; written by unknown")

@@ -21,7 +21,7 @@ from cdp.query_sets import import_queries
 from cdp.services import training as service
 from cdp.training.engine import Batches, StaticEngine, TransformerEngine
 from cdp.training.loss import WeightedInfoNCELoss
-from cdp.training.plan import plan, prepare
+from cdp.training.plan import notes_of, prepare
 from cdp.training.tokens import tokenise
 from tests.support_models import tiny_retriever, tiny_static
 
@@ -125,18 +125,17 @@ def test_what_has_no_reasoned_form_is_counted_before_the_training(
     """39 queries of 13 documents, 15 of them without a q′ of their own. Both plans say so, and agree on the pairs."""
     config = settings(query_set, thought, source, "ri", retriever="static-minilm", gpus=0)
     words = {"query-only": "they get 1", "reasoning-only": "they are left out", "multi-query": "only the query itself"}
-    whole, quick = plan(config, workspace), service.plan(workspace, config)
-    assert whole.pairs == quick.pairs == {"query-only": 39, "reasoning-only": 24, "multi-query": 63}[source]
-    assert whole.documents == 12
+    whole, quick = prepare(config, workspace), service.plan(workspace, config)
+    assert len(whole.pairs) == quick.pairs == {"query-only": 39, "reasoning-only": 24, "multi-query": 63}[source]
+    assert whole.pairs.n_documents == 12
     assert quick.documents == (12 if source == "reasoning-only" else 13)  # the twin has the content of another
-    for notes in (whole.notes, quick.notes):
+    for notes in (of_all := notes_of(whole), quick.notes):
         said = " ".join(notes)
-        if source == "reasoning-only" and notes is whole.notes:
+        if source == "reasoning-only" and notes is of_all:
             assert "15 queries without a reasoned form" in said
         else:
             assert "15 queries; " in said
             assert words[source] in said
-    assert "reasoned queries" in whole.licences
     assert service.trained_on(config) == [query_set, thought]
 
 

@@ -7,25 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
+from cdp.base.errors import CdpError, InputError
 from cdp.base.workspace import Workspace
 from cdp.training.pairs import load_pairs
-from cdp.training.plan import pair_weights, raw_weights
+from cdp.training.plan import pair_weights
 from cdp.training.weightings import WEIGHTINGS
 from cdp.training.weightings.column import read_weights
 
 
 def test_cw_weights_are_capped_content_words() -> None:
     queries = ["why do glaciers carve deep valleys", "what is it", "glaciers glaciers"]
-    np.testing.assert_array_equal(raw_weights(queries, "cw"), [4.0, 0.0, 1.0])
-    np.testing.assert_array_equal(raw_weights(queries, "cw", kappa=2.0), [2.0, 0.0, 1.0])
-    np.testing.assert_array_equal(raw_weights(queries, "none"), [1.0, 1.0, 1.0])
-
-
-@pytest.mark.parametrize("name", ["ri", "ri-cw", "column", "nonsense"])
-def test_a_weighting_that_needs_more_than_queries_is_refused_there(name: str) -> None:
-    with pytest.raises((ConfigError, NotFoundError), match=name):
-        raw_weights(["a query"], name)
+    np.testing.assert_array_equal(WEIGHTINGS["cw"].raw(queries, "en", 100.0), [4.0, 0.0, 1.0])
+    np.testing.assert_array_equal(WEIGHTINGS["cw"].raw(queries, "en", 2.0), [2.0, 0.0, 1.0])
+    np.testing.assert_array_equal(WEIGHTINGS["none"].raw(queries, "en", 100.0), [1.0, 1.0, 1.0])
 
 
 def test_every_weighting_gives_a_pair_set_its_weights(workspace: Workspace, query_set: str, tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ import pytrec_eval
 
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import add_benchmark, load_benchmark
-from cdp.evaluation.results import read_run
 from cdp.retrievers.encode import SHARD_TEXTS
 from tests.benchmarks.folders import QRELS, write_benchmark
+from tests.evaluation.support import read_run
 from tests.support import REPOSITORY, work
 
 pytestmark = pytest.mark.slow

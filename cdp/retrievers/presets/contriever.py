@@ -27,7 +27,6 @@ PRESET = Retriever(
     similarity=DOT_AS_PUBLISHED,
     parameters="110 M parameters, 440 MB",
     dimensions=768,
-    n_parameters=110_000_000,
     licence="CC BY-NC 4.0: not for commercial use, and neither is a model trained from it.",
     licence_id="cc-by-nc-4.0",
     defaults={

@@ -18,7 +18,6 @@ PRESET = Retriever(
     similarity=COSINE,
     parameters="23 M parameters, 91 MB",
     dimensions=384,
-    n_parameters=23_000_000,
     licence="Apache 2.0.",
     licence_id="apache-2.0",
     embedded=True,

@@ -23,7 +23,6 @@ PRESET = Retriever(
     similarity=COSINE,
     parameters="596 M parameters, 2.4 GB in fp32",
     dimensions=1024,
-    n_parameters=596_000_000,
     licence="Apache 2.0.",
     licence_id="apache-2.0",
     prompts={"query": f"Instruct: {TASK}\nQuery:", "document": ""},

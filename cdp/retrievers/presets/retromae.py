@@ -27,7 +27,6 @@ PRESET = Retriever(
     similarity=DOT_AS_PUBLISHED,
     parameters="110 M parameters, 440 MB",
     dimensions=768,
-    n_parameters=110_000_000,
     licence="The authors' repository states no licence: ask them before you pass a trained model on.",
     licence_id="unknown",
     defaults={

@@ -20,7 +20,6 @@ PRESET = Retriever(
     similarity=COSINE,
     parameters="12 M parameters, 47 MB",
     dimensions=384,
-    n_parameters=12_000_000,
     licence="Apache 2.0.",
     licence_id="apache-2.0",
     embedded=True,
