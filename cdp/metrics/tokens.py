@@ -6,7 +6,6 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from cdp.base.errors import ConfigError
 from cdp.complexity.languages import combining_marks
 
 # What ``tokens`` does; recorded beside each value that depends on it.
@@ -36,37 +35,8 @@ def _any_script() -> re.Pattern[str]:
     return re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[\w{marks}])+|[^\w\s{marks}]")
 
 
-# How a query can be cut for Self-BLEU. The paper does not say how it did; of few queries the order may turn.
-MARKS, HYPHENS, WORDS = "marks", "hyphens", "words"
-TOKENISATIONS = {
-    MARKS: "words and punctuation marks; a hyphenated word is three tokens (the default)",
-    HYPHENS: "words and punctuation marks; a word with hyphens or apostrophes is one token",
-    WORDS: "words alone; a word with hyphens or apostrophes is one token",
-}
-
-# A hyphen or apostrophe within a word.
-_WITHIN = re.compile(r"(?<=\w)([-\u2010\u2011'\u2019])(?=\w)")
-
-
-def tokens(text: str, tokenisation: str = MARKS) -> list[str]:
-    """The tokens of a query: what Self-BLEU compares. ConfigError for a tokenisation that there is not."""
-    if tokenisation not in TOKENISATIONS:
-        raise ConfigError(
-            f"There is no tokenisation called {tokenisation!r}.", hint=f"Choose one of: {', '.join(TOKENISATIONS)}."
-        )
-    if tokenisation == MARKS:
-        return _marked(text)
-    parts = _WITHIN.split(text)
-    joined = _marked(parts[0])
-    for mark, part in zip(parts[1::2], parts[2::2], strict=True):
-        first, *rest = _marked(part)
-        # What stands before and after the mark becomes one token with it; all hyphens count as the same one.
-        joined[-1] += ("'" if mark in "'\u2019" else "-") + first
-        joined += rest
-    return joined if tokenisation == HYPHENS else [token for token in joined if _ALPHANUMERIC(token)]
-
-
-def _marked(text: str) -> list[str]:
+def tokens(text: str) -> list[str]:
+    """The tokens of a query: what Self-BLEU compares. The paper does not say how it cut; a hyphenated word is three."""
     if text.isascii():
         return _ASCII(text.lower())
     text = unicodedata.normalize("NFC", text).lower()

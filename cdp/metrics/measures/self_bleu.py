@@ -16,7 +16,7 @@ from itertools import chain, pairwise
 
 from cdp.base.errors import InputError
 from cdp.metrics.measures import Measure
-from cdp.metrics.tokens import MARKS, tokens
+from cdp.metrics.tokens import tokens
 
 MEASURE = Measure(
     name="self_bleu",
@@ -34,10 +34,10 @@ SMOOTHING = "method1"
 _EPSILON = 0.1
 
 
-def self_bleu(queries: Sequence[str | Sequence[str]], tokenisation: str = MARKS) -> float:
+def self_bleu(queries: Sequence[str | Sequence[str]]) -> float:
     """Self-BLEU of one document's queries, in [0, 1].
 
-    A query is a text, cut as ``tokenisation`` says (``tokens.TOKENISATIONS``), or a list of tokens if the caller cuts.
+    A query is a text, or a list of tokens if the caller cuts.
     InputError for fewer than two queries: the measure compares queries of one document, so it is not defined then.
     """
     if isinstance(queries, str) or len(queries) < 2:
@@ -45,7 +45,9 @@ def self_bleu(queries: Sequence[str | Sequence[str]], tokenisation: str = MARKS)
             "Self-BLEU needs at least two queries of a document.",
             hint="For one query per document use the corpus scope, which compares queries of different documents.",
         )
-    return sum(bleu_against_others([_tokens(query, tokenisation) for query in queries])) / len(queries)
+    return sum(bleu_against_others([tokens(query) if isinstance(query, str) else query for query in queries])) / len(
+        queries
+    )
 
 
 def bleu_against_others(queries: Sequence[Sequence[Hashable]]) -> list[float]:
@@ -60,10 +62,6 @@ def bleu_against_others(queries: Sequence[Sequence[Hashable]]) -> list[float]:
         penalties[len(query)] * _mean_precision(len(query), *matched)
         for query, matched in zip(queries, zip(*matches, strict=True), strict=True)
     ]
-
-
-def _tokens(query: str | Sequence[str], tokenisation: str) -> Sequence[str]:
-    return tokens(query, tokenisation) if isinstance(query, str) else query
 
 
 def _ngrams(query: Sequence[Hashable], order: int) -> Iterable[Hashable]:
