@@ -33,7 +33,7 @@ from cdp.query_sets.store import scan, write_lines
 from cdp.synthesis.methods import method_of
 from cdp.synthesis.parsing import LONGEST_QUERY, comparison_key
 from cdp.synthesis.templates.phrases import sentences
-from cdp.synthesis.work import Work, open_query_set, query_set_id
+from cdp.synthesis.work import Work, finish, open_query_set, query_set_id
 
 POSITIVE_RANKS = 10
 NEGATIVE_RANKS = (46, 50)
@@ -148,37 +148,22 @@ class RankingRun:
             if whole and position not in labelled and document.id not in reported
         ]
         write_lines(failures_file, [*failed, *left])
-        self.job.n_failures = n_failures = len(failed) + len(left)
-        totals = query_sets.count(queries_file)
-        query_sets.update(
-            self.job.workspace,
+        return finish(
+            self.job,
             self.query_set_id,
+            self.corpus,
+            query_sets.count(queries_file),
+            len(failed) + len(left),
+            began=self._began,
             complete=whole,
-            n_documents=totals.n_documents,
-            n_queries=totals.n_queries,
-            n_failures=n_failures,
-            content_hash=totals.content_hash if whole else "",
+            incomplete=0,
+            sentences=len(queries),
+            over_long_sentences=too_long,
+            with_negatives=len(documents) >= NEGATIVE_RANKS[0],
+            teachers=self.teachers,
+            model=", ".join(self.teachers),
+            cost=None,
         )
-        result = {
-            "id": self.job.id,
-            "query_set": self.query_set_id,
-            "corpus": self.corpus.id,
-            "n_documents": totals.n_documents,
-            "n_queries": totals.n_queries,
-            "failures": n_failures,
-            "incomplete": 0,
-            "complete": whole,
-            "sentences": len(queries),
-            "over_long_sentences": too_long,
-            "with_negatives": len(documents) >= NEGATIVE_RANKS[0],
-            "teachers": self.teachers,
-            "model": ", ".join(self.teachers),
-            "cost": None,
-            "seconds": round(time.monotonic() - self._began, 3),
-            "attempt": self.job.attempt,
-        }
-        self.job.result("synthesis", result)
-        return result
 
 
 class _Teacher:

@@ -32,7 +32,7 @@ from cdp.synthesis.generate import Generation, generate_for, to_line
 from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.generators.template import spread
 from cdp.synthesis.methods import method_of
-from cdp.synthesis.work import Item, Work, open_query_set, query_set_id
+from cdp.synthesis.work import Item, Work, finish, open_query_set, query_set_id
 
 # So many documents in a row for which the endpoint kept failing: it is down, and the run stops instead of going on.
 # So many at the start whose answers hold no query: the model does not do what it is asked, and every one is paid for.
@@ -241,37 +241,22 @@ class Run:
             put_in_order(failures, merge=_last, keep=lambda at: not self._written[at] or at in incomplete)
         failed = [line for _, _, line in scan(failures)]
         n_failures = sum(not line.get("kept") for line in failed)
-        self.job.n_failures = n_failures
         totals = query_sets.count(queries)
-        complete = totals.n_documents + n_failures == self.total
-        query_sets.update(
-            self.job.workspace,
+        return finish(
+            self.job,
             self.query_set_id,
-            complete=complete,
-            n_documents=totals.n_documents,
-            n_queries=totals.n_queries,
-            n_failures=n_failures,
-            content_hash=totals.content_hash if complete else "",
+            self.corpus,
+            totals,
+            n_failures,
+            began=self._began,
+            complete=totals.n_documents + n_failures == self.total,
+            incomplete=len(failed) - n_failures,
+            usage=self.usage.to_dict(),
+            spent=self.spent.to_dict(),
+            cost=self.cost,
+            price_as_of=self.price.as_of if self.price else None,
+            model=self.source.model,
         )
-        result = {
-            "id": self.job.id,
-            "query_set": self.query_set_id,
-            "corpus": self.corpus.id,
-            "n_documents": totals.n_documents,
-            "n_queries": totals.n_queries,
-            "failures": n_failures,
-            "incomplete": len(failed) - n_failures,
-            "complete": complete,
-            "usage": self.usage.to_dict(),
-            "spent": self.spent.to_dict(),
-            "cost": self.cost,
-            "price_as_of": self.price.as_of if self.price else None,
-            "model": self.source.model,
-            "seconds": round(time.monotonic() - self._began, 3),
-            "attempt": self.job.attempt,
-        }
-        self.job.result("synthesis", result)
-        return result
 
 
 def _last(lines: list[dict[str, Any]]) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from cdp import query_sets
 from cdp.base.config import SynthesisConfig
@@ -13,7 +15,7 @@ from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, sha256_text, slug
 from cdp.corpus import CorpusManifest, iter_documents
 from cdp.corpus.documents import permutation
-from cdp.query_sets.store import known_language
+from cdp.query_sets.store import Totals, known_language
 from cdp.synthesis.methods import Method
 
 
@@ -123,6 +125,23 @@ def open_query_set(
         ),
     )
     return name
+
+
+def finish(
+    job: Job, query_set: str, corpus: CorpusManifest, totals: Totals, n_failures: int, *, began: float, complete: bool,
+    **facts: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """Write into the set's manifest what its file holds, and the job's result with further ``facts``; returns it."""
+    job.n_failures = n_failures
+    counts = {"n_documents": totals.n_documents, "n_queries": totals.n_queries}
+    content_hash = totals.content_hash if complete else ""
+    query_sets.update(
+        job.workspace, query_set, complete=complete, n_failures=n_failures, content_hash=content_hash, **counts
+    )
+    result = {"id": job.id, "query_set": query_set, "corpus": corpus.id, **counts, "failures": n_failures}
+    result |= {"complete": complete, **facts, "seconds": round(time.monotonic() - began, 3), "attempt": job.attempt}
+    job.result("synthesis", result)
+    return result
 
 
 def query_set_id(job_id: str, config: SynthesisConfig) -> str:
