@@ -230,11 +230,10 @@ class MetricsConfig(Config):
     language: str = option("", "Language of the queries, as en, fr, zh; the query set's own if empty.", advanced=True)
     stopwords: str = option(
         "standard",
-        "The words that do not count for CW: standard, question-words-kept (French and Chinese), or a file of your own "
-        "with one word per line.",
+        "The words that do not count for CW: standard, or question-words-kept (French and Chinese).",
         reason="With it the means of CW come out as in the paper.",
+        choices=("standard", "question-words-kept"),
         advanced=True,
-        holds="stopword list",
     )
     threshold: float | None = option(
         None,

@@ -92,7 +92,7 @@ def option(
     ``reason`` says why the default is what it is: a test asks it of every setting that has one. ``choices`` may be a
     registry's ``Names``, which are read at each use. ``advanced`` fields stand folded away in forms. ``holds`` says of
     a text that names something outside the settings what it names (path, endpoint, model, models, benchmark,
-    benchmarks, filters, stopword list), so that it can be checked. ``default`` is ``REQUIRED`` for a field without one.
+    benchmarks, filters), so that it can be checked. ``default`` is ``REQUIRED`` for a field without one.
     """
     facts = Setting(help, reason, unit, minimum, maximum, choices, advanced, holds)
     return Field(default, description=help, ge=minimum, le=maximum, json_schema_extra=facts)

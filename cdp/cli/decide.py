@@ -25,8 +25,9 @@ class TargetQueries(Config):
     language: str = option("", "Language of the queries, as en, fr, zh; detected if omitted.")
     stopwords: str = option(
         "standard",
-        "Words that do not count for CW: standard, question-words-kept (fr, zh), or a file with one per line.",
+        "Words that do not count for CW: standard, or question-words-kept (fr, zh).",
         reason="The paper's lists.",
+        choices=("standard", "question-words-kept"),
     )
 
     @property

@@ -14,11 +14,8 @@ from cdp.complexity.content_words import (
     content_words,
     count_content_words,
     cw_weights,
-    describe_stopwords,
-    read_stopwords,
     stopword_list,
     stopword_variants,
-    stopwords_of,
 )
 from cdp.complexity.languages import LANGUAGES, Language, language_of
 from cdp.complexity.profile import CwProfile, QuestionWordEffect, cw_interval, profile, question_word_effect
@@ -35,12 +32,9 @@ __all__ = [
     "count_content_words",
     "cw_interval",
     "cw_weights",
-    "describe_stopwords",
     "language_of",
     "profile",
     "question_word_effect",
-    "read_stopwords",
     "stopword_list",
     "stopword_variants",
-    "stopwords_of",
 ]

@@ -6,7 +6,7 @@ tokenizers and lists of the six other languages give the CW ranges that the pape
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cdp.base.errors import ConfigError, InputError
-from cdp.base.text import shown, typed_path
+from cdp.base.text import shown
 from cdp.base.workspace import SHIPPED_DATA
 from cdp.complexity.languages import WITHOUT_LIST, language_of, normalise
 
@@ -26,31 +26,26 @@ QUESTION_WORDS_KEPT = "question-words-kept"
 
 SHIPPED = SHIPPED_DATA / "stopwords"
 
-LARGEST_LIST = 10**7
-"""Bytes of a list of one's own: a million words."""
 
-
-def content_words(text: str, language: str = "en", *, stopwords: str | Collection[str] = STANDARD) -> set[str]:
+def content_words(text: str, language: str = "en", *, stopwords: str = STANDARD) -> set[str]:
     """The content words of one text, lower-cased.
 
-    ``language`` is an ISO 639-1 code; ``stopwords`` is the name of a list (``standard``, ``question-words-kept``) or
-    the caller's own words. ConfigError for a language or list that does not exist.
+    ``language`` is an ISO 639-1 code; ``stopwords`` is the name of a list (``standard``, ``question-words-kept``).
+    ConfigError for a language or list that does not exist.
     """
     return next(_content_words([text], language, stopwords))
 
 
-def count_content_words(
-    texts: Iterable[str], language: str = "en", *, stopwords: str | Collection[str] = STANDARD
-) -> NDArray[np.int64]:
+def count_content_words(texts: Iterable[str], language: str = "en", *, stopwords: str = STANDARD) -> NDArray[np.int64]:
     """CW of each text: int64, shape (n_texts,). Arguments and errors as in ``content_words``."""
     if isinstance(texts, str):
         raise InputError("One text was given where many are counted.", hint="Put it into a list.")
     return np.fromiter(map(len, _content_words(texts, language, stopwords)), dtype=np.int64)
 
 
-def _content_words(texts: Iterable[str], language: str, stopwords: str | Collection[str]) -> Iterator[set[str]]:
+def _content_words(texts: Iterable[str], language: str, stopwords: str) -> Iterator[set[str]]:
     entry = language_of(language)
-    stop = stopword_list(entry.code, stopwords) if isinstance(stopwords, str) else own_words(stopwords)
+    stop = stopword_list(entry.code, stopwords)
     for words in entry.words(texts):
         distinct = set(words).difference(stop)
         yield {word for word in distinct if len(word) > 1}
@@ -85,12 +80,12 @@ def stopword_list(language: str, variant: str = STANDARD) -> frozenset[str]:
     if variant != QUESTION_WORDS_KEPT:
         raise ConfigError(
             f"No stopword list is called {variant!r}.",
-            hint=f"Choose {STANDARD} or {QUESTION_WORDS_KEPT}, or give your own words.",
+            hint=f"Choose {STANDARD} or {QUESTION_WORDS_KEPT}.",
         )
     if language not in variants_with_question_words():
         raise ConfigError(
             f"The question words of {language!r} are not set apart.",
-            hint=f"They are for: {', '.join(variants_with_question_words())}. Or give your own list of stopwords.",
+            hint=f"They are for: {', '.join(variants_with_question_words())}.",
         )
     return words - _read(SHIPPED / "question_words" / f"{language}.txt")
 
@@ -104,41 +99,6 @@ def stopword_variants(language: str) -> tuple[str, ...]:
 def variants_with_question_words() -> tuple[str, ...]:
     """The languages whose list exists with and without question words."""
     return tuple(sorted(path.stem for path in (SHIPPED / "question_words").glob("*.txt")))
-
-
-def read_stopwords(path: Path) -> frozenset[str]:
-    """A user's own list: one word per line, UTF-8; empty lines are skipped. InputError if it cannot be read."""
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(LARGEST_LIST + 1)
-        if len(data) > LARGEST_LIST:
-            raise InputError(f"It is no stopword list: it has over {LARGEST_LIST / 1e6:.0f} MB.", file=path)
-        return own_words(data.decode("utf-8-sig").splitlines())
-    except FileNotFoundError as error:
-        raise InputError(
-            "The stopword list does not exist.",
-            hint=f"Name {STANDARD}, {QUESTION_WORDS_KEPT}, or a file with one word per line.",
-            file=path,
-        ) from error
-    except UnicodeDecodeError as error:
-        raise InputError("The stopword list is not UTF-8.", hint="Save it as UTF-8.", file=path) from error
-    except OSError as error:
-        raise InputError(f"The stopword list cannot be read: {error.strerror}.", file=path) from error
-
-
-def stopwords_of(choice: str) -> str | frozenset[str]:
-    """What a setting says: the name of a list as it is, anything else as the file of a user's own list."""
-    return choice if choice in (STANDARD, QUESTION_WORDS_KEPT) else read_stopwords(typed_path(choice))
-
-
-def describe_stopwords(chosen: str | Collection[str]) -> str:
-    """How a choice is recorded beside a value: the list's name, or the number of a user's own words."""
-    return chosen if isinstance(chosen, str) else f"own list ({len(own_words(chosen))})"
-
-
-def own_words(words: Iterable[str]) -> frozenset[str]:
-    """A user's own words as they are compared."""
-    return frozenset(normalise(word.strip()) for word in words) - {""}
 
 
 @lru_cache(maxsize=1)
@@ -158,9 +118,9 @@ def _standard(language: str) -> frozenset[str]:
     if not stopwordsiso.has_lang(language):
         raise ConfigError(
             f"There is no stopword list for the language {shown(language)}.",
-            hint=f"There are lists for: {', '.join(sorted(stopwordsiso.langs()))}. Or give your own words.",
+            hint=f"There are lists for: {', '.join(sorted(stopwordsiso.langs()))}.",
         )
-    return own_words(stopwordsiso.stopwords(language))
+    return frozenset(normalise(word.strip()) for word in stopwordsiso.stopwords(language)) - {""}
 
 
 def _read(path: Path) -> frozenset[str]:

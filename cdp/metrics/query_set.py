@@ -7,7 +7,7 @@ the first M of them are the set at Q/Doc = M, so one pass gives every measure at
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.failures import Failures
-from cdp.complexity import STANDARD, count_content_words, describe_stopwords, language_of
+from cdp.complexity import STANDARD, count_content_words, language_of
 from cdp.metrics.measures import MEASURES
 from cdp.metrics.measures.len_sim import length_similarity
 from cdp.metrics.measures.self_bleu import SMOOTHING, bleu_against_others
@@ -67,7 +67,7 @@ def measure_query_set(
     documents: Iterable[IdWithQueries],
     *,
     language: str = "en",
-    stopwords: str | Collection[str] = STANDARD,
+    stopwords: str = STANDARD,
     human: Mapping[str, Sequence[str]] | None = None,
     per_doc: int | None = None,
     sampled_from: int | None = None,
@@ -95,7 +95,7 @@ def measure_query_set(
                 columns.add(name, queries, None if human is None else human.get(name, ()), cw)
                 pool.add(queries)
     failures.close()
-    cw_facts = {"tokenizer": language_of(language).tokenizer, "stopwords": describe_stopwords(stopwords)}
+    cw_facts = {"tokenizer": language_of(language).tokenizer, "stopwords": stopwords}
     measures = _summary(columns, pool, cw_facts, human is not None, sampled_from, seed)
     measures.n_failed = failures.n
     return measures

@@ -22,7 +22,7 @@ from cdp.base.errors import InputError, WorkspaceError
 from cdp.base.failures import Failures
 from cdp.base.records import checked
 from cdp.base.workspace import Workspace, read_json_or_none, sha256_text, write_bytes, write_json
-from cdp.complexity import STANDARD, CwProfile, profile, stopwords_of
+from cdp.complexity import STANDARD, CwProfile, profile
 from cdp.corpus import load_manifest
 from cdp.metrics.measures import MEASURES
 from cdp.metrics.query_set import IdWithQueries, measure_query_set
@@ -37,7 +37,7 @@ Report = Callable[[int, int], bool]
 
 @dataclass(frozen=True, slots=True)
 class QuickPlan:
-    """What is measured, and where it is kept. ``stopwords`` is the name of a list or the file of one's own."""
+    """What is measured, and where it is kept."""
 
     workspace: Workspace
     query_set: QuerySet
@@ -79,10 +79,8 @@ def plan(
     """What a measurement of this set comes to. ``language`` is the corpus's if empty; NotFoundError for no such set."""
     measured = query_sets.load(workspace, query_set)
     language = language or load_manifest(workspace, measured.corpus_id).counted_language
-    chosen = stopwords_of(stopwords)
-    list_used = chosen if isinstance(chosen, str) else "\n".join(sorted(chosen))
     reference = query_sets.state(workspace, query_sets.load(workspace, human)) if human else ""
-    key = sha256_text(VERSION, query_sets.state(workspace, measured), reference, language, list_used)
+    key = sha256_text(VERSION, query_sets.state(workspace, measured), reference, language, stopwords)
     return QuickPlan(workspace, measured, human, language, stopwords, quick_file(workspace, query_set, key[:16]))
 
 
@@ -98,7 +96,7 @@ def measure(plan: QuickPlan, report: Report | None = None, failures: Failures | 
         human = {line.document_id: line.queries for line in query_sets.read_queries(plan.workspace, plan.human)}
     documents = _Reported(plan, report)
     measured = measure_query_set(
-        documents, language=plan.language, stopwords=stopwords_of(plan.stopwords), human=human, failures=failures
+        documents, language=plan.language, stopwords=plan.stopwords, human=human, failures=failures
     )
     if documents.stopped:
         return None

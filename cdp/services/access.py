@@ -19,7 +19,6 @@ from cdp.base.errors import CdpError
 from cdp.base.settings import Config
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import library
-from cdp.complexity.content_words import QUESTION_WORDS_KEPT, STANDARD
 from cdp.evaluation import bm25
 from cdp.retrievers import PRESETS, in_cache
 from cdp.services import endpoints, naming, paths
@@ -88,7 +87,7 @@ def checked(workspace: Workspace, config: _C) -> _C:
 def names_in(config: Config) -> Iterator[tuple[str, str, str]]:
     """Yield what the settings name outside themselves: the setting, what the name is of, and each single name.
 
-    The name is that of a model, benchmark, path, endpoint or stopword list; lists come as their items.
+    The name is that of a model, benchmark, path or endpoint; lists come as their items.
     """
     generator = GENERATORS.get(getattr(config, "generator", ""))
     for setting in config.settings().values():
@@ -142,15 +141,9 @@ def _path(workspace: Workspace, name: str) -> str:
     return str(paths.to_read(workspace, name))
 
 
-def stopwords(workspace: Workspace, choice: str) -> str:
-    """A stopword list's name, or the file of one's own where it may be read."""
-    return choice if choice in (STANDARD, QUESTION_WORDS_KEPT) else str(paths.to_read(workspace, choice))
-
-
 _CHECKS: dict[str, Callable[[Workspace, str], str]] = {
     "model": model,
     "benchmark": benchmark,
-    "stopword list": stopwords,
     "path": _path,
 }
 

@@ -7,7 +7,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -401,31 +401,27 @@ def profile_texts(
     *,
     language: str = "en",
     name: str = "pasted queries",
-    stopwords: str | Collection[str] = STANDARD,
+    stopwords: str = STANDARD,
 ) -> Profiled:
     """Profile queries that were pasted or read from a file; empty lines are left out.
 
-    ``language`` is guessed if it is empty; ``stopwords`` is the name of a list, the file of one's own, or the words
-    themselves.
+    ``language`` is guessed if it is empty; ``stopwords`` is the name of a list.
     """
     queries = [text.strip() for text in texts if text.strip()]
     if not queries:
         raise InputError("There are no queries.", hint="Give one query per line.")
     language = language or guess_language(queries)
-    chosen = (
-        room.stopwords_of(access.stopwords(Workspace.default(), stopwords)) if isinstance(stopwords, str) else stopwords
-    )
-    cw = room.count_content_words(queries, language, stopwords=chosen)
-    return Profiled(name, language, queries, cw, room.profile(cw), stopwords=room.describe_stopwords(chosen))
+    cw = room.count_content_words(queries, language, stopwords=stopwords)
+    return Profiled(name, language, queries, cw, room.profile(cw), stopwords=stopwords)
 
 
 def profile_query_set(
-    workspace: Workspace, query_set: str, *, language: str = "", stopwords: str | Collection[str] = STANDARD
+    workspace: Workspace, query_set: str, *, language: str = "", stopwords: str = STANDARD
 ) -> Profiled:
     """Profile the queries of a query set, in its corpus's language unless another is named."""
     resolved_set = query_sets.resolve_query_set(workspace, query_set)
     code = language or _language_of(workspace, resolved_set.corpus_id)
-    question = ("profile", code, stopwords if isinstance(stopwords, str) else tuple(sorted(stopwords)))
+    question = ("profile", code, stopwords)
 
     def measure() -> Profiled:
         texts = [query for line in query_sets.iter_lines(workspace, resolved_set.id) for query in line["queries"]]
@@ -445,7 +441,7 @@ def profile_benchmark(
     *,
     split: str = "",
     language: str = "",
-    stopwords: str | Collection[str] = STANDARD,
+    stopwords: str = STANDARD,
 ) -> Profiled:
     """Profile the queries of one split of a benchmark, in the benchmark's own language if none is named.
 
@@ -455,7 +451,7 @@ def profile_benchmark(
     if not split:
         splits = benchmarks.describe(folder, workspace).splits
         split = "" if len(splits) < 2 or "test" in splits else judging_split(splits)[0]
-    question = ("profile", split, language, stopwords if isinstance(stopwords, str) else tuple(sorted(stopwords)))
+    question = ("profile", split, language, stopwords)
 
     def measure() -> Profiled:
         loaded_benchmark = benchmarks.load_benchmark(folder, split)

@@ -58,10 +58,10 @@ def quick(
 ) -> QuickMetrics:
     """Self-BLEU, CW and, given human queries for the same documents, Len-Sim. Raises InputError for an empty set.
 
-    ``language`` is the corpus's if empty; ``stopwords`` is the name of a list or the file of one's own. What was
+    ``language`` is the corpus's if empty; ``stopwords`` is the name of a list. What was
     measured before is read; else it is measured now, a second per 12,000 queries.
     """
-    resolved_set, plan = _planned(workspace, query_set, human, language, access.stopwords(workspace, stopwords))
+    resolved_set, plan = _planned(workspace, query_set, human, language, stopwords)
     values = plan.load() or quick_room.measure(plan)
     assert values is not None  # nothing told it to stop
     return _from_record(workspace, resolved_set, plan, values)

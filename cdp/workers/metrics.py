@@ -28,7 +28,6 @@ from cdp.base import worker
 from cdp.base.config import MetricsConfig
 from cdp.base.worker import Job
 from cdp.base.workspace import now, sha256_text
-from cdp.complexity import stopwords_of
 from cdp.metrics.measures.dist_sim import document_dist_sims
 from cdp.metrics.measures.embedding_diversity import document_diversities
 from cdp.metrics.query_set import CorpusPool, depths_of, measure_query_set, reservoir
@@ -64,7 +63,7 @@ def main(job: Job) -> None:
     quick = measure_query_set(
         zip(selection.ids, selection.queries, strict=True),
         language=selection.language,
-        stopwords=stopwords_of(config.stopwords),
+        stopwords=config.stopwords,
         human=selection.human,
         sampled_from=selection.sampled_from,
         seed=config.seed,

@@ -19,7 +19,6 @@ from cdp.complexity import (
     content_words,
     count_content_words,
     language_of,
-    read_stopwords,
     stopword_list,
     stopword_variants,
 )
@@ -85,20 +84,7 @@ def test_the_lists_that_can_be_chosen() -> None:
     assert stopword_variants("en") == (STANDARD,)
 
 
-def test_own_stopwords(tmp_path: Path) -> None:
-    path = tmp_path / "own.txt"
-    path.write_text("\ufeffCapital\n\n france \n", encoding="utf-8")
-    assert content_words("the capital of France", stopwords=read_stopwords(path)) == {"the", "of"}
-    assert content_words("the capital of France", stopwords={"THE", "of"}) == {"capital", "france"}
-
-
-def test_unusable_lists_are_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="does not exist"):
-        read_stopwords(tmp_path / "none.txt")
-    broken = tmp_path / "broken.txt"
-    broken.write_bytes(b"\xff\xfe\xfa")
-    with pytest.raises(InputError, match=r"broken\.txt.*UTF-8"):
-        read_stopwords(broken)
+def test_unusable_lists_are_named() -> None:
     with pytest.raises(ConfigError, match="'xx'"):
         content_words("a", "xx")
     with pytest.raises(ConfigError, match="not set apart"):

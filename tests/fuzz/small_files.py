@@ -1,4 +1,4 @@
-"""Attacks on what is read besides documents and queries: settings, plans of studies, weights, stopwords, answers."""
+"""Attacks on what is read besides documents and queries: settings, plans of studies, weights, answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from cdp.base.config import (
 )
 from cdp.base.settings import Config
 from cdp.base.workspace import Workspace
-from cdp.complexity import count_content_words, stopwords_of
 from cdp.corpus import ReadOptions
 from cdp.query_sets import ImportOptions
 from cdp.studies.config import PLANS, StudyConfig, read_plan
@@ -142,16 +141,6 @@ def weights(folder: Path, workspace: Workspace, rng: random.Random) -> None:
     assert (found >= 0).all()
 
 
-LISTS: Mapping[str, bytes] = {"s.txt": b"the\nof\n\nand\n  but \n", "t.txt": "的\nкак\nde\nça\n".encode(), "empty": b""}
-
-
-def stopwords(folder: Path, workspace: Workspace, rng: random.Random) -> None:
-    """A list of stopwords of one's own, and the words that count by it."""
-    path = _small_file(folder, LISTS, rng) if rng.random() < 0.9 else folder / rng.choice(("absent", "x" * 300, "a\0b"))
-    chosen = stopwords_of(rng.choice((str(path), str(path), str(path), "standard", "\0", "~nobody/x", "\ud800", "")))
-    count_content_words(["the tide of the sea", "как это"], stopwords=chosen)
-
-
 def _answer(number: int) -> dict[str, Any]:
     body = {
         "model": "m",
@@ -203,6 +192,5 @@ SMALL: Mapping[str, Callable[[Path, Workspace, random.Random], None]] = {
     "settings": settings,
     "plans": plans,
     "weights": weights,
-    "stopwords": stopwords,
     "batches": batches,
 }

@@ -1,4 +1,4 @@
-"""Settings, plans, weights, stopwords and batch files, damaged: each ends in a result or a CdpError."""
+"""Settings, plans, weights and batch files, damaged: each ends in a result or a CdpError."""
 
 from __future__ import annotations
 

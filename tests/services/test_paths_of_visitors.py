@@ -239,11 +239,6 @@ def asked(workspace: Workspace, path: str) -> dict[str, Callable[[], Any]]:
         "metrics.start scorer": lambda: metrics.start(
             workspace, MetricsConfig.from_dict({"query_set": sets[0], "scorer": path})
         ),
-        "metrics.start stopwords": lambda: metrics.start(
-            workspace, MetricsConfig.from_dict({"query_set": sets[0], "stopwords": path})
-        ),
-        "metrics.quick": lambda: metrics.quick(workspace, sets[0], stopwords=path),
-        "complexity.profile_texts": lambda: complexity.profile_texts(["a query"], stopwords=path),
         "complexity.profile_benchmark": lambda: complexity.profile_benchmark(workspace, path),
         "studies.plan": lambda: studies.plan(
             workspace, StudyConfig.from_dict({"benchmarks": path, "query_sets": sets[0]})
