@@ -12,27 +12,21 @@ from cdp.base.errors import ConfigError
 from cdp.base.registry import Names, registry
 from cdp.base.settings import REQUIRED, Config, option
 
+# A setting fills its lines: one line per argument would make this file half as long again.
+# fmt: off
+
 AT_ONCE = "It works at once, without an account, a key or a GPU."
 """Why the template generator is the default, everywhere."""
 
 CONCURRENCY = option(
-    8,
-    "Requests under way at once, at each address of the endpoint.",
-    reason="Keeps an endpoint busy without running into the rate limits of a small account.",
-    unit="requests",
-    minimum=1,
-    maximum=256,
-    advanced=True,
+    8, "Requests under way at once, at each address of the endpoint.",
+    reason="Keeps an endpoint busy without running into the rate limits of a small account.", unit="requests",
+    minimum=1, maximum=256, advanced=True,
 )
 
 PAIRS_AT_ONCE = option(
-    128,
-    "Pairs scored at once.",
-    reason="Pairs of queries are short: so many fit on any machine.",
-    unit="pairs",
-    minimum=1,
-    maximum=4096,
-    advanced=True,
+    128, "Pairs scored at once.", reason="Pairs of queries are short: so many fit on any machine.", unit="pairs",
+    minimum=1, maximum=4096, advanced=True,
 )
 
 GPU_IDS = option("", "These GPUs and no others: their UUIDs, separated by commas, as doctor names them.", advanced=True)
@@ -49,144 +43,107 @@ class SynthesisConfig(Config):
 
     corpus: str = option(REQUIRED, "The corpus whose documents get queries (its id).")
     method: str = option(
-        "diverse",
-        "The synthesis method, by its name in the registry, or own for your own prompt.",
+        "diverse", "The synthesis method, by its name in the registry, or own for your own prompt.",
         reason="The paper's own method, and the one whose queries differ most from each other.",
     )
     per_doc: int = option(
-        5,
-        "Queries per document (Q/Doc, M).",
-        reason="The middle of the values that the paper compares: 1, 2, 5, 10, 20.",
-        unit="queries",
-        minimum=1,
+        5, "Queries per document (Q/Doc, M).",
+        reason="The middle of the values that the paper compares: 1, 2, 5, 10, 20.", unit="queries", minimum=1,
         maximum=20,
     )
     generator: str = option(
         "template",
-        "What writes the queries: template needs no LLM, recorded replays the demo collection's queries, "
-        "openai calls any endpoint that speaks the OpenAI chat protocol, transformers runs a local model.",
-        reason=AT_ONCE,
+        "What writes the queries: template needs no LLM, recorded replays the demo collection's queries, openai calls "
+        "any endpoint that speaks the OpenAI chat protocol, transformers runs a local model.", reason=AT_ONCE,
         choices=Names("generator"),
     )
     model: str = option(
         "",
         "The model: its name at the endpoint (gpt-4o-mini if empty), or for generator transformers a name or folder "
-        "(mistralai/Mistral-7B-Instruct-v0.3 if empty).",
-        holds="model",
+        "(mistralai/Mistral-7B-Instruct-v0.3 if empty).", holds="model",
     )
     base_url: str = option(
         "",
         "The endpoint's address: http://localhost:8000/v1 for vLLM. Empty: CDP_BASE_URL, else OPENAI_BASE_URL, else "
-        "OpenAI itself.",
-        holds="endpoint",
+        "OpenAI itself.", holds="endpoint",
     )
     prompt: str = option(
-        "", "For method own: your prompt, with {document} and {M} in it. Stored with the query set.", advanced=True
+        "", "For method own: your prompt, with {document} and {M} in it. Stored with the query set.", advanced=True,
     )
     source: str = option("", "For method reasoning: the query set whose queries get their reasoning (its id).")
     limit: int | None = option(None, "Only the first so many documents.", unit="documents", minimum=1)
     draw: int | None = option(
-        None, "Draw the documents of 'limit' at random with this seed; empty: the first ones.", minimum=0, advanced=True
+        None, "Draw the documents of 'limit' at random with this seed; empty: the first ones.", minimum=0,
+        advanced=True,
     )
     budget: float | None = option(
-        None, "Stop the run when it has cost this much, by the price table.", unit="US dollars", minimum=0.0
+        None, "Stop the run when it has cost this much, by the price table.", unit="US dollars", minimum=0.0,
     )
     name: str = option("", "A name for the query set; made from corpus, method and Q/Doc if empty.")
     concurrency: int = CONCURRENCY
     temperature: float = option(
-        0.0,
-        "Sampling temperature; the paper uses 0 for zero-shot prompts.",
-        reason="The paper uses 0 for zero-shot prompts: the same document gives the same queries.",
-        minimum=0.0,
-        maximum=2.0,
-        advanced=True,
+        0.0, "Sampling temperature; the paper uses 0 for zero-shot prompts.",
+        reason="The paper uses 0 for zero-shot prompts: the same document gives the same queries.", minimum=0.0,
+        maximum=2.0, advanced=True,
     )
     sampling_temperature: float | None = option(
         None,
-        "For few-shot methods: the temperature at which queries are drawn. Empty: the method's own, 0.7 for InPars and "
-        "SAP at several queries per document, 0.8 for DRAMA as in its published code (the paper says 0.7 for it too).",
-        minimum=0.01,
-        maximum=2.0,
-        advanced=True,
+        "For few-shot methods: the temperature at which queries are drawn. Empty: the method's own, 0.7 for InPars "
+        "and SAP at several queries per document, 0.8 for DRAMA as in its published code (the paper says 0.7 for it "
+        "too).", minimum=0.01, maximum=2.0, advanced=True,
     )
     logprobs: bool = option(
         False,
         "For methods that ask for one query per call, at an endpoint: keep the mean log-probability of each answer's "
         "tokens, by which the best queries can be kept afterwards (InPars' filter).",
-        reason="Off: many endpoints refuse to give them, and only the filter needs them.",
-        advanced=True,
+        reason="Off: many endpoints refuse to give them, and only the filter needs them.", advanced=True,
     )
     max_output_tokens: int = option(
-        2048,
-        "Longest answer accepted per request.",
-        reason="Twenty queries take well under 1,000 tokens; the rest is room for reasoning.",
-        unit="tokens",
-        minimum=16,
-        maximum=32768,
-        advanced=True,
+        2048, "Longest answer accepted per request.",
+        reason="Twenty queries take well under 1,000 tokens; the rest is room for reasoning.", unit="tokens",
+        minimum=16, maximum=32768, advanced=True,
     )
     max_document_tokens: int = option(
-        2048,
-        "Longer documents are cut at the end of a sentence before they are sent; the cut is recorded.",
-        reason="Passages stay whole, and the price of a long document is bounded.",
-        unit="tokens",
-        minimum=64,
-        maximum=131072,
-        advanced=True,
+        2048, "Longer documents are cut at the end of a sentence before they are sent; the cut is recorded.",
+        reason="Passages stay whole, and the price of a long document is bounded.", unit="tokens", minimum=64,
+        maximum=131072, advanced=True,
     )
     timeout: float = option(
-        60.0,
-        "Longest wait for one answer.",
-        reason="A slow answer arrives, and a dead endpoint is noticed within a minute.",
-        unit="seconds",
-        minimum=1.0,
-        maximum=3600.0,
-        advanced=True,
+        60.0, "Longest wait for one answer.",
+        reason="A slow answer arrives, and a dead endpoint is noticed within a minute.", unit="seconds", minimum=1.0,
+        maximum=3600.0, advanced=True,
     )
     retries: int = option(
-        5,
-        "Further tries after a rate limit, a server error or a timeout.",
-        reason="The waits grow with each try, which outlasts a rate limit or a restart of the endpoint.",
-        minimum=0,
-        maximum=20,
-        advanced=True,
+        5, "Further tries after a rate limit, a server error or a timeout.",
+        reason="The waits grow with each try, which outlasts a rate limit or a restart of the endpoint.", minimum=0,
+        maximum=20, advanced=True,
     )
     output: str = option(
         "auto",
         "How the endpoint is asked to answer: json by a schema, list as a numbered list, auto by a schema where the "
         "endpoint takes one.",
         reason="Asks for a schema where it works, and falls back to a numbered list where it does not.",
-        choices=("auto", "json", "list"),
-        advanced=True,
+        choices=("auto", "json", "list"), advanced=True,
     )
     batch_size: int = option(
-        16,
-        "Prompts that a local model answers at once.",
-        reason="More at once is faster and takes more memory; this many prompts fit on a large GPU.",
-        unit="prompts",
-        minimum=1,
-        maximum=4096,
-        advanced=True,
+        16, "Prompts that a local model answers at once.",
+        reason="More at once is faster and takes more memory; this many prompts fit on a large GPU.", unit="prompts",
+        minimum=1, maximum=4096, advanced=True,
     )
     ranker: str = option(
         "cross-encoder/ms-marco-MiniLM-L6-v2",
         "For dragon_s_paper: the cross-encoder that scores sentences against their document, a name or folder.",
-        reason="A small, widely used cross-encoder for passages.",
-        advanced=True,
-        holds="model",
+        reason="A small, widely used cross-encoder for passages.", advanced=True, holds="model",
     )
     teachers: str = option(
         "static-minilm, minilm",
         "For dragon_s_faithful: the retrievers that rank the corpus one after another, separated by commas.",
-        reason="The two retrievers that come with the installation.",
-        advanced=True,
-        holds="models",
+        reason="The two retrievers that come with the installation.", advanced=True, holds="models",
     )
     gpus: int | None = option(
         None,
         "GPUs for a local model; one if there is one and this is empty, 0 for CPU. Several share one large model.",
-        minimum=0,
-        advanced=True,
+        minimum=0, advanced=True,
     )
     seed: int = seed_of("sampling and of the template generator's choices")
 
@@ -212,36 +169,28 @@ class MetricsConfig(Config):
         "auto",
         "What scores a pair of queries as paraphrases. auto: the cross-encoder where it can be loaded, else the "
         "bi-encoder stand-in; otherwise a cross-encoder's name or folder, or bi-encoder.",
-        reason="The cross-encoder is what the paper's CE means; the stand-in has its own name.",
-        holds="model",
+        reason="The cross-encoder is what the paper's CE means; the stand-in has its own name.", holds="model",
     )
     encoder: str = option(
-        "minilm",
-        "The retriever that embeds queries for Dist-Sim and embedding diversity: a preset, name or folder.",
-        reason="It comes with the installation; the paper's BGE-M3 can be named instead.",
-        holds="model",
+        "minilm", "The retriever that embeds queries for Dist-Sim and embedding diversity: a preset, name or folder.",
+        reason="It comes with the installation; the paper's BGE-M3 can be named instead.", holds="model",
     )
     per_doc: int | None = option(
-        None, "Only the first so many queries of each document.", unit="queries", minimum=1, maximum=20
+        None, "Only the first so many queries of each document.", unit="queries", minimum=1, maximum=20,
     )
     max_documents: int | None = option(
-        None, "Only a random sample of so many documents, for a first look.", unit="documents", minimum=1
+        None, "Only a random sample of so many documents, for a first look.", unit="documents", minimum=1,
     )
     language: str = option("", "Language of the queries, as en, fr, zh; the query set's own if empty.", advanced=True)
     stopwords: str = option(
-        "standard",
-        "The words that do not count for CW: standard, or question-words-kept (French and Chinese).",
-        reason="With it the means of CW come out as in the paper.",
-        choices=("standard", "question-words-kept"),
+        "standard", "The words that do not count for CW: standard, or question-words-kept (French and Chinese).",
+        reason="With it the means of CW come out as in the paper.", choices=("standard", "question-words-kept"),
         advanced=True,
     )
     threshold: float | None = option(
         None,
         "A pair scoring above this counts as paraphrases; 0.5 for the cross-encoder (the paper's), the calibrated "
-        "value for the stand-in.",
-        minimum=0.0,
-        maximum=1.0,
-        advanced=True,
+        "value for the stand-in.", minimum=0.0, maximum=1.0, advanced=True,
     )
     batch_size: int = PAIRS_AT_ONCE
     seed: int = seed_of("the sample and of the bootstrap")
@@ -252,67 +201,39 @@ class PromptTuningConfig(Config):
 
     corpus: str = option(REQUIRED, "The corpus whose documents the candidates are tried on (its id).")
     methods: str = option(
-        "diverse,paraphrase",
-        "The candidate methods, separated by commas; prompts of your own come on top.",
+        "diverse,paraphrase", "The candidate methods, separated by commas; prompts of your own come on top.",
         reason="The paper's two zero-shot prompts: one for diversity, one as its opposite.",
     )
     target: str = option(
-        "ood",
-        "ood: different queries, CE and Self-BLEU both below 0.5; in-domain: alike ones, both above 0.5.",
-        reason="Retrieval outside the training domain is what diversity helps most.",
-        choices=("ood", "in-domain"),
+        "ood", "ood: different queries, CE and Self-BLEU both below 0.5; in-domain: alike ones, both above 0.5.",
+        reason="Retrieval outside the training domain is what diversity helps most.", choices=("ood", "in-domain"),
     )
     documents: int = option(
-        100,
-        "Documents drawn at random, the same for each candidate.",
-        reason="The size of the sample in the paper's Algorithm 1.",
-        unit="documents",
-        minimum=2,
+        100, "Documents drawn at random, the same for each candidate.",
+        reason="The size of the sample in the paper's Algorithm 1.", unit="documents", minimum=2,
     )
     per_doc: int = option(
-        5,
-        "Queries per document (Q/Doc, M).",
-        reason="As for the synthesis that follows.",
-        unit="queries",
-        minimum=2,
+        5, "Queries per document (Q/Doc, M).", reason="As for the synthesis that follows.", unit="queries", minimum=2,
         maximum=20,
     )
-    generator: str = option(
-        "template",
-        "What writes the queries.",
-        reason=AT_ONCE,
-        choices=Names("generator"),
-    )
+    generator: str = option("template", "What writes the queries.", reason=AT_ONCE, choices=Names("generator"))
     model: str = option("", "The model's name for that generator; its default if empty.", holds="model")
     base_url: str = option(
-        "",
-        "The endpoint's address. Empty: CDP_BASE_URL, else OPENAI_BASE_URL, else OpenAI itself.",
-        holds="endpoint",
+        "", "The endpoint's address. Empty: CDP_BASE_URL, else OPENAI_BASE_URL, else OpenAI itself.", holds="endpoint",
     )
     human: str = option("", "A query set with human queries for the corpus, for Dist-Sim and Len-Sim (its id).")
     scorer: str = option(
-        "auto",
-        "What scores a pair of queries as paraphrases, as for the Q-D metrics.",
-        reason="As for the Q-D metrics.",
-        advanced=True,
-        holds="model",
+        "auto", "What scores a pair of queries as paraphrases, as for the Q-D metrics.",
+        reason="As for the Q-D metrics.", advanced=True, holds="model",
     )
     encoder: str = option(
-        "minilm",
-        "The retriever that embeds queries for Dist-Sim.",
-        reason="It comes with the installation, as for the Q-D metrics.",
-        advanced=True,
-        holds="model",
+        "minilm", "The retriever that embeds queries for Dist-Sim.",
+        reason="It comes with the installation, as for the Q-D metrics.", advanced=True, holds="model",
     )
     concurrency: int = CONCURRENCY
     max_document_tokens: int = option(
-        2048,
-        "Longer documents are cut before they are sent.",
-        reason="As for the synthesis that follows.",
-        unit="tokens",
-        minimum=64,
-        maximum=131072,
-        advanced=True,
+        2048, "Longer documents are cut before they are sent.", reason="As for the synthesis that follows.",
+        unit="tokens", minimum=64, maximum=131072, advanced=True,
     )
     batch_size: int = PAIRS_AT_ONCE
     seed: int = seed_of("the sample and of the bootstrap")
@@ -332,8 +253,7 @@ GPUS = option(None, "1 GPU if there is one and this is empty, 0 for CPU.", minim
 BY = option(
     BM25,
     "What looks for the document: bm25, or a retriever (a preset, a training's id or name, a model's name or folder).",
-    reason="It needs no model and takes seconds.",
-    holds="model",
+    reason="It needs no model and takes seconds.", holds="model",
 )
 
 
@@ -351,26 +271,22 @@ class FilterConfig(Config):
     query_set: str = option(REQUIRED, "The query set to filter (its id).")
     round_trip_rank: int | None = option(
         None,
-        "Keep queries that find the document they were written for among the first so many of the corpus. No such test "
-        "if empty.",
-        minimum=1,
-        maximum=100,
+        "Keep queries that find the document they were written for among the first so many of the corpus. No such "
+        "test if empty.", minimum=1, maximum=100,
     )
     by: str = BY
     cross_encoder: str = option(
         "",
         "A cross-encoder that scores each query with its document from 0 to 1, by name or folder. No such test if "
-        "empty.",
-        holds="model",
+        "empty.", holds="model",
     )
     at_least: float | None = option(
-        None, "Keep queries that the cross-encoder scores so high or higher.", minimum=0.0, maximum=1.0
+        None, "Keep queries that the cross-encoder scores so high or higher.", minimum=0.0, maximum=1.0,
     )
     usable: bool = option(
         False,
         "Leave out what is no query (refusals, the prompt, fragments of JSON, another language) and what repeats an "
-        "earlier query of its document.",
-        reason="Off: each filter is asked for by itself.",
+        "earlier query of its document.", reason="Off: each filter is asked for by itself.",
     )
     name: str = option("", "A name for the new set; made from the set's and the filter if empty.")
     gpus: int | None = GPUS
@@ -423,43 +339,34 @@ class MiningConfig(Config):
 
     query_set: str = option(REQUIRED, "The query set to mine for (its id).")
     retriever: str = option(
-        "static-minilm",
-        "What looks for look-alikes: a preset, a training's id or name, or a model's name or folder.",
-        reason="It comes with the installation and takes seconds on a CPU.",
-        holds="model",
+        "static-minilm", "What looks for look-alikes: a preset, a training's id or name, or a model's name or folder.",
+        reason="It comes with the installation and takes seconds on a CPU.", holds="model",
     )
     negatives: int = option(
         5, "Hard negatives per query.", reason="More than a training takes, so that it can choose.", minimum=1,
         maximum=100,
-    )  # fmt: skip
+    )
     range_min: int = option(
-        10,
-        "Leave out so many of the nearest documents: they are often answers that nobody judged.",
-        reason="As sentence-transformers' own example has it.",
-        unit="documents",
-        minimum=0,
-        maximum=10000,
+        10, "Leave out so many of the nearest documents: they are often answers that nobody judged.",
+        reason="As sentence-transformers' own example has it.", unit="documents", minimum=0, maximum=10000,
     )
     range_max: int = option(
         50, "Take negatives from so many of the nearest documents.", reason="Further ones are easy.", unit="documents",
         minimum=1, maximum=10000,
-    )  # fmt: skip
+    )
     relative_margin: float | None = option(
         0.05,
         "Leave out documents whose similarity is above (1 - margin) of the own document's. No such rule if empty.",
-        reason="TopK-PercPos with 95%, which NV-Retriever found to work best.",
-        minimum=0.0,
-        maximum=1.0,
+        reason="TopK-PercPos with 95%, which NV-Retriever found to work best.", minimum=0.0, maximum=1.0,
     )
     max_score: float | None = option(
         None, "Leave out documents that are more similar to the query than this (cosine).", minimum=-1.0, maximum=1.0,
         advanced=True,
-    )  # fmt: skip
+    )
     cross_encoder: str = option(
         "",
         "A cross-encoder that scores each query with its document and its negatives, by name or folder: soft labels "
-        "for training with 'distil'. None if empty.",
-        holds="model",
+        "for training with 'distil'. None if empty.", holds="model",
     )
     name: str = option("", "A name for the new set; made from the set's and the retriever if empty.")
     gpus: int | None = GPUS
@@ -483,80 +390,64 @@ class TrainingConfig(Config):
 
     query_set: str = option(REQUIRED, "The query set to train on (its id).")
     retriever: str = option(
-        "static-minilm",
-        "A preset, a training's id or name, or any model's name or folder.",
-        reason="It comes with the installation and trains in seconds on a CPU.",
-        holds="model",
+        "static-minilm", "A preset, a training's id or name, or any model's name or folder.",
+        reason="It comes with the installation and trains in seconds on a CPU.", holds="model",
     )
     weighting: str = option(
         "none",
         "Per-query weights in the loss: none, cw (content words of the query, Eq. 2), ri (reasoning intensity, from "
         "reasoned queries), ri-cw (their product), or column (a file of your own).",
-        reason="The unweighted loss is what every weighting is compared with.",
-        choices=Names("weighting"),
+        reason="The unweighted loss is what every weighting is compared with.", choices=Names("weighting"),
     )
     per_doc: int | None = option(
-        None, "Only the first so many queries of each document.", unit="queries", minimum=1, maximum=1000
+        None, "Only the first so many queries of each document.", unit="queries", minimum=1, maximum=1000,
     )
     max_documents: int | None = option(None, "Only the first so many documents.", unit="documents", minimum=1)
     epochs: int | None = option(None, "Passes over the pairs.", unit="epochs", minimum=1, maximum=1000)
     batch_size: int | None = option(
         None, "Pairs per step; the other documents of the batch are the negatives.", unit="pairs", minimum=2,
         maximum=65536,
-    )  # fmt: skip
+    )
     learning_rate: float | None = option(None, "Peak learning rate.", minimum=0.0, maximum=1.0)
     seed: int = seed_of("data order and initialisation", advanced=False)
     name: str = option("", "A name for the trained retriever; made from its inputs if empty.")
     benchmark: str = option(
-        "", "Evaluate on this benchmark while training and keep the best model (optional).", holds="benchmark"
+        "", "Evaluate on this benchmark while training and keep the best model (optional).", holds="benchmark",
     )
     split: str = option("", "The split of that benchmark; its only or first one if empty.", advanced=True)
     eval_steps: int = option(
-        500,
-        "Steps between evaluations.",
-        reason="The paper evaluates every 500 steps.",
-        unit="steps",
-        minimum=1,
+        500, "Steps between evaluations.", reason="The paper evaluates every 500 steps.", unit="steps", minimum=1,
         advanced=True,
     )
     patience: int | None = option(
-        None,
-        "Stop early after so many evaluations without a better NDCG@10. Empty: never.",
-        reason="The paper trains to the end and keeps the best checkpoint.",
-        unit="evaluations",
-        minimum=1,
+        None, "Stop early after so many evaluations without a better NDCG@10. Empty: never.",
+        reason="The paper trains to the end and keeps the best checkpoint.", unit="evaluations", minimum=1,
         advanced=True,
     )
     save_steps: int = option(
-        500,
-        "Steps between checkpoints.",
-        reason="The paper saves every 500 steps; what a crash costs is bounded by it.",
-        unit="steps",
-        minimum=1,
+        500, "Steps between checkpoints.",
+        reason="The paper saves every 500 steps; what a crash costs is bounded by it.", unit="steps", minimum=1,
         advanced=True,
     )
     scale: float | None = option(
-        None, "Scale of the cosine in InfoNCE: 1 / temperature.", minimum=0.01, maximum=1000.0, advanced=True
+        None, "Scale of the cosine in InfoNCE: 1 / temperature.", minimum=0.01, maximum=1000.0, advanced=True,
     )
     max_length: int | None = option(
-        None, "Longest text; the rest is cut off.", unit="tokens", minimum=8, maximum=32768, advanced=True
+        None, "Longest text; the rest is cut off.", unit="tokens", minimum=8, maximum=32768, advanced=True,
     )
     weight_decay: float = option(
-        0.01, "AdamW's weight decay.", reason="The paper's value.", minimum=0.0, maximum=1.0, advanced=True
+        0.01, "AdamW's weight decay.", reason="The paper's value.", minimum=0.0, maximum=1.0, advanced=True,
     )
     clip_norm: float = option(
-        1.0, "Gradients are clipped to this norm.", reason="The paper's value.", minimum=0.0, maximum=1e6, advanced=True
+        1.0, "Gradients are clipped to this norm.", reason="The paper's value.", minimum=0.0, maximum=1e6,
+        advanced=True,
     )
     kappa: float = option(
-        100.0,
-        "CW is capped at κ before it becomes a weight (Eq. 2).",
-        reason="The paper's κ (Eq. 2).",
-        minimum=1.0,
+        100.0, "CW is capped at κ before it becomes a weight (Eq. 2).", reason="The paper's κ (Eq. 2).", minimum=1.0,
         advanced=True,
     )
     reasoning: str = option(
-        "",
-        "The query set with the reasoned form q′ of each query (its id): for ri and ri-cw, and to train on.",
+        "", "The query set with the reasoned form q′ of each query (its id): for ri and ri-cw, and to train on.",
         advanced=True,
     )
     query_source: str = option(
@@ -564,75 +455,53 @@ class TrainingConfig(Config):
         "What is trained on, with reasoned forms at hand: query-only, the queries q; reasoning-only, their reasoned "
         "forms q′ in their stead; multi-query, both. RI is L(q, D) / L(q′, D) for either.",
         reason="Training on the queries themselves, as the paper does.",
-        choices=("query-only", "reasoning-only", "multi-query"),
-        advanced=True,
+        choices=("query-only", "reasoning-only", "multi-query"), advanced=True,
     )
     ri_mode: str = option(
-        "online",
-        "online: RI under the model as it is in each step; static: once, under the untrained model.",
-        reason="As ReasonEmbed defines it: under the model in training.",
-        choices=("online", "static"),
-        advanced=True,
+        "online", "online: RI under the model as it is in each step; static: once, under the untrained model.",
+        reason="As ReasonEmbed defines it: under the model in training.", choices=("online", "static"), advanced=True,
     )
     ri_kappa: float = option(
-        5.0, "RI is capped at this value.", reason="ReasonEmbed's cap.", minimum=1.0, maximum=1000.0, advanced=True
+        5.0, "RI is capped at this value.", reason="ReasonEmbed's cap.", minimum=1.0, maximum=1000.0, advanced=True,
     )
     weights: str = option(
-        "",
-        "For column: a CSV, TSV or JSONL file with query_id and weight (a path on this server).",
-        advanced=True,
+        "", "For column: a CSV, TSV or JSONL file with query_id and weight (a path on this server).", advanced=True,
         holds="path",
     )
     hard_negatives: int | None = option(
         None,
         "Hard negatives per pair. Empty: one where the query set has them (dragon_s_faithful, or an import with "
-        "negatives), none elsewhere.",
-        minimum=0,
-        maximum=100,
-        advanced=True,
+        "negatives), none elsewhere.", minimum=0, maximum=100, advanced=True,
     )
     lora_rank: int | None = option(
         None,
         "Train low-rank additions of this rank instead of all weights, for large models; merged in the end. Empty: "
-        "train everything.",
-        reason="Empty: the paper trains all weights.",
-        minimum=1,
-        maximum=1024,
-        advanced=True,
+        "train everything.", reason="Empty: the paper trains all weights.", minimum=1, maximum=1024, advanced=True,
     )
     mini_batch: int | None = option(
-        None,
-        "With GradCache: texts encoded at once, for batches that do not fit in memory. Empty: no GradCache.",
-        reason="Empty: the presets' batches fit, and GradCache encodes each text twice.",
-        unit="texts",
-        minimum=1,
+        None, "With GradCache: texts encoded at once, for batches that do not fit in memory. Empty: no GradCache.",
+        reason="Empty: the presets' batches fit, and GradCache encodes each text twice.", unit="texts", minimum=1,
         advanced=True,
     )
     precision: str = option(
-        "auto",
-        "auto: on a GPU as the preset says (the paper's retrievers: fp16), else bf16 or fp16; fp32 on CPU.",
+        "auto", "auto: on a GPU as the preset says (the paper's retrievers: fp16), else bf16 or fp16; fp32 on CPU.",
         reason="The paper trains in FP16 on a GPU; a CPU has no use for half precision.",
-        choices=("auto", "fp32", "fp16", "bf16"),
-        advanced=True,
+        choices=("auto", "fp32", "fp16", "bf16"), advanced=True,
     )
     gradient_checkpointing: bool | None = option(
         None,
         "Recompute activations to save memory, at the cost of speed. Empty: as the preset says on a GPU (the paper's "
-        "retrievers: yes), else no.",
-        advanced=True,
+        "retrievers: yes), else no.", advanced=True,
     )
     gpus: int | None = option(
-        None, "GPUs to train on; one if there is one and this is empty, 0 for CPU.", minimum=0, advanced=True
+        None, "GPUs to train on; one if there is one and this is empty, 0 for CPU.", minimum=0, advanced=True,
     )
     gpu_ids: str = GPU_IDS
     distil: float = option(
         0.0,
         "How much a cross-encoder's soft labels count beside InfoNCE, for a query set that has them (queries mine "
         "--cross-encoder): the loss is (1 - distil) InfoNCE + distil KL(cross-encoder || retriever).",
-        reason="Off: the paper trains on InfoNCE alone.",
-        minimum=0.0,
-        maximum=1.0,
-        advanced=True,
+        reason="Off: the paper trains on InfoNCE alone.", minimum=0.0, maximum=1.0, advanced=True,
     )
 
 
@@ -640,57 +509,42 @@ class EvaluationConfig(Config):
     """Evaluating a retriever on a benchmark in BEIR layout."""
 
     retriever: str = option(
-        REQUIRED,
-        "A preset, a training's id or name, any model's name or folder, or bm25 (bm25:fr …) to compare with.",
+        REQUIRED, "A preset, a training's id or name, any model's name or folder, or bm25 (bm25:fr …) to compare with.",
         holds="model",
     )
     benchmark: str = option(
-        REQUIRED, "A benchmark's name in the workspace, or a folder in BEIR layout.", holds="benchmark"
+        REQUIRED, "A benchmark's name in the workspace, or a folder in BEIR layout.", holds="benchmark",
     )
     split: str = option("", "The qrels to judge by; test, or the only one, if empty.")
     protocol: str = option(
-        "published",
-        "published: as the model's authors evaluate it; paper: cosine similarity for every model.",
+        "published", "published: as the model's authors evaluate it; paper: cosine similarity for every model.",
         reason="The scores can then be compared with those that the model's authors published.",
         choices=("published", "paper"),
     )
     batch_size: int = option(
-        128,
-        "Texts encoded at once.",
-        reason="Nothing is kept for gradients, so more texts fit than in training.",
-        unit="texts",
-        minimum=1,
-        maximum=65536,
-        advanced=True,
+        128, "Texts encoded at once.", reason="Nothing is kept for gradients, so more texts fit than in training.",
+        unit="texts", minimum=1, maximum=65536, advanced=True,
     )
     max_length: int | None = option(
-        None, "Longest text; the rest is cut off.", unit="tokens", minimum=8, maximum=32768, advanced=True
+        None, "Longest text; the rest is cut off.", unit="tokens", minimum=8, maximum=32768, advanced=True,
     )
     top_k: int = option(
-        100,
-        "Documents kept per query.",
-        reason="NDCG@10 needs 10; recall@100 needs 100.",
-        unit="documents",
-        minimum=10,
-        maximum=10000,
-        advanced=True,
+        100, "Documents kept per query.", reason="NDCG@10 needs 10; recall@100 needs 100.", unit="documents",
+        minimum=10, maximum=10000, advanced=True,
     )
     precision: str = option(
-        "auto",
-        "Of the encoder. auto: half precision on a GPU, fp32 on CPU.",
-        reason="Half precision is faster on a GPU; a CPU has no use for it.",
-        choices=("auto", "fp32", "fp16", "bf16"),
+        "auto", "Of the encoder. auto: half precision on a GPU, fp32 on CPU.",
+        reason="Half precision is faster on a GPU; a CPU has no use for it.", choices=("auto", "fp32", "fp16", "bf16"),
         advanced=True,
     )
     allow_unknown: bool = option(
         False,
-        "Evaluate although judgments name documents or queries that the benchmark lacks; such documents count as never "
-        "retrieved, such queries are left out.",
-        reason="Off: such judgments most often mean that the wrong files were put together.",
-        advanced=True,
+        "Evaluate although judgments name documents or queries that the benchmark lacks; such documents count as "
+        "never retrieved, such queries are left out.",
+        reason="Off: such judgments most often mean that the wrong files were put together.", advanced=True,
     )
     gpus: int | None = option(
-        None, "GPUs to encode on; one if there is one and this is empty, 0 for CPU.", minimum=0, advanced=True
+        None, "GPUs to encode on; one if there is one and this is empty, 0 for CPU.", minimum=0, advanced=True,
     )
     gpu_ids: str = GPU_IDS
 
@@ -699,7 +553,7 @@ class IndexConfig(Config):
     """Indexing a collection for searching: the embeddings of its documents by a retriever, or its BM25 index."""
 
     retriever: str = option(
-        REQUIRED, "A preset, a training's id or name, any model's name or folder, or bm25 (bm25:fr …).", holds="model"
+        REQUIRED, "A preset, a training's id or name, any model's name or folder, or bm25 (bm25:fr …).", holds="model",
     )
     collection: str = option(REQUIRED, "A corpus, or benchmark:NAME for the documents of a benchmark.")
 
@@ -714,7 +568,7 @@ class DownloadConfig(Config):
         "kept.",
     )
     folder: str = option(
-        "", "Take it from this folder on the server, where it was downloaded to, not from the hub.", holds="path"
+        "", "Take it from this folder on the server, where it was downloaded to, not from the hub.", holds="path",
     )
     name: str = option("", "What to call it in the workspace; its own name if empty.")
 
@@ -729,13 +583,11 @@ class ResultImportConfig(Config):
     path: str = option(REQUIRED, "A TREC run: query Q0 document rank score tag; also .gz.", holds="path")
     retriever: str = option(REQUIRED, "What the retriever is called in results; no preset and no training job.")
     benchmark: str = option(
-        REQUIRED, "The benchmark that it was evaluated on: its name in the workspace, or a folder.", holds="benchmark"
+        REQUIRED, "The benchmark that it was evaluated on: its name in the workspace, or a folder.", holds="benchmark",
     )
     split: str = option("", "The qrels to judge by; test, or the only one, if empty.")
     protocol: str = option(
-        "published",
-        "Beside which evaluations it is to stand: published or paper.",
-        reason="As evaluations here.",
+        "published", "Beside which evaluations it is to stand: published or paper.", reason="As evaluations here.",
         choices=("published", "paper"),
     )
 
@@ -748,31 +600,26 @@ class ServingConfig(Config):
     """Search and embeddings over HTTP."""
 
     retriever: str = option(
-        REQUIRED, "A preset, a training's id or name, any model's name or folder, or bm25 (bm25:fr …).", holds="model"
+        REQUIRED, "A preset, a training's id or name, any model's name or folder, or bm25 (bm25:fr …).", holds="model",
     )
     corpus: str = option("", "A corpus, or benchmark:NAME, to search. Empty: embeddings only.")
     name: str = option("", "What callers write as model. Empty: the retriever's name; of a folder, its last part.")
     host: str = option(
-        "127.0.0.1",
-        "The address to listen on; any other than loopback needs a token.",
+        "127.0.0.1", "The address to listen on; any other than loopback needs a token.",
         reason="Only this machine can ask.",
     )
     port: int = option(
-        8600,
-        "The port; 0 takes a free one and prints it.",
-        reason="Beside the dashboard's 8501, and away from the ports of usual development servers.",
-        minimum=0,
+        8600, "The port; 0 takes a free one and prints it.",
+        reason="Beside the dashboard's 8501, and away from the ports of usual development servers.", minimum=0,
         maximum=65535,
     )
     token_file: str = option(
-        "", f"A file that holds the token. Empty: {TOKEN} of the environment, if that is set.", holds="path"
+        "", f"A file that holds the token. Empty: {TOKEN} of the environment, if that is set.", holds="path",
     )
     allowed_hosts: str = option(
-        "", "Further host names by which it may be called, separated by commas; they need a token."
+        "", "Further host names by which it may be called, separated by commas; they need a token.",
     )
     device: str = option(
-        "cpu",
-        "Where the model runs.",
-        reason="A training finds its GPU free; auto takes one if there is one.",
+        "cpu", "Where the model runs.", reason="A training finds its GPU free; auto takes one if there is one.",
         choices=("cpu", "auto"),
     )

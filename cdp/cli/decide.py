@@ -24,11 +24,9 @@ class TargetQueries(Config):
     split: str = option("", "The benchmark's split.")
     language: str = option("", "Language of the queries, as en, fr, zh; detected if omitted.")
     stopwords: str = option(
-        "standard",
-        "Words that do not count for CW: standard, or question-words-kept (fr, zh).",
-        reason="The paper's lists.",
-        choices=("standard", "question-words-kept"),
-    )
+        "standard", "Words that do not count for CW: standard, or question-words-kept (fr, zh).",
+        reason="The paper's lists.", choices=("standard", "question-words-kept"),
+    )  # fmt: skip
 
     @property
     def named(self) -> int:

@@ -30,64 +30,55 @@ class ReadOptions(Config):
     format: str = option(
         "auto",
         "What the file is; auto goes by the file's ending. Of a folder or a zip, the format of a single file (jsonl, "
-        "csv, text …) reads every file in it as that.",
-        reason="The ending of a file almost always tells its format.",
+        "csv, text …) reads every file in it as that.", reason="The ending of a file almost always tells its format.",
         choices=Names("corpus format", first=("auto",)),
-    )
+    )  # fmt: skip
     encoding: str = option(
-        "utf-8",
-        "The text encoding: utf-8, utf-16, cp1252, shift_jis, gb18030 …",
+        "utf-8", "The text encoding: utf-8, utf-16, cp1252, shift_jis, gb18030 …",
         reason="Nearly all data sets are published in it; another encoding is refused, not misread.",
-    )
+    )  # fmt: skip
     id_field: str | None = option(
-        None, "The field with the document's id; auto tries _id, id, doc_id, docid, pid; - numbers the rows."
-    )
+        None, "The field with the document's id; auto tries _id, id, doc_id, docid, pid; - numbers the rows.",
+    )  # fmt: skip
     title_field: str | None = option(None, "The field with the title; auto tries title; - leaves it out.")
     text_field: str | None = option(
-        None, "The field with the text; auto tries text, contents, content, passage, body, document."
-    )
+        None, "The field with the text; auto tries text, contents, content, passage, body, document.",
+    )  # fmt: skip
     query_field: str | None = option(
-        None, "The field with queries for the document, a text or a list of texts; auto tries queries, query."
-    )
+        None, "The field with queries for the document, a text or a list of texts; auto tries queries, query.",
+    )  # fmt: skip
     split: str = option(
         "file",
         "How plain text and Markdown files become documents: file makes one of each file, paragraphs splits at blank "
         "lines, headings splits Markdown at its headings (plain text stays whole).",
-        reason="A file is the unit that its author chose.",
-        choices=("file", "paragraphs", "headings"),
-    )
+        reason="A file is the unit that its author chose.", choices=("file", "paragraphs", "headings"),
+    )  # fmt: skip
     delimiter: str = option(
-        "auto",
-        "What stands between the cells of a CSV file; auto finds it from the first rows. TSV always has tabs.",
+        "auto", "What stands between the cells of a CSV file; auto finds it from the first rows. TSV always has tabs.",
         reason="The first rows show it, also where a European Excel wrote semicolons.",
         choices=("auto", "comma", "semicolon", "tab", "pipe"),
-    )
+    )  # fmt: skip
     header: bool = option(
         True,
         "Whether the first row of a CSV or TSV file names the columns. Without, the columns are called 1, 2, 3 …, and "
-        "two are taken as id and text, three as id, title and text.",
-        reason="Almost every CSV file has one.",
-    )
+        "two are taken as id and text, three as id, title and text.", reason="Almost every CSV file has one.",
+    )  # fmt: skip
     quotes: str = option(
         "auto",
-        'Whether cells may stand in double quotes. auto: yes in CSV; in TSV only if the first rows show it ("…" around '
-        "whole cells), because passages that merely begin with a quotation mark are common there.",
+        'Whether cells may stand in double quotes. auto: yes in CSV; in TSV only if the first rows show it ("…" '
+        "around whole cells), because passages that merely begin with a quotation mark are common there.",
         reason="A passage that begins with a quotation mark would else swallow the rows after it.",
-        choices=("auto", "yes", "no"),
-        advanced=True,
-    )
+        choices=("auto", "yes", "no"), advanced=True,
+    )  # fmt: skip
     licence: str = option(
-        "", "The licence of the documents, such as CC BY 4.0: model cards of what is trained on them say it."
-    )
+        "", "The licence of the documents, such as CC BY 4.0: model cards of what is trained on them say it.",
+    )  # fmt: skip
     max_uncompressed_mb: int = option(
         8192,
         "Most that a zip, gz or Parquet file may unpack to; a bigger one is refused as a possible decompression bomb.",
-        reason="MS MARCO's 8.8 million passages are less than half of it.",
-        unit="MB",
-        minimum=1,
-        maximum=1_048_576,
+        reason="MS MARCO's 8.8 million passages are less than half of it.", unit="MB", minimum=1, maximum=1_048_576,
         advanced=True,
-    )
+    )  # fmt: skip
 
     def check(self) -> None:
         check_encoding(self.encoding)

@@ -300,28 +300,25 @@ class ImportOptions(Config):
         None,
         "The field or column with the query (in JSON also a list of queries); auto tries queries, query, questions, "
         "question, text. A query needs no id: the first one of document d becomes d-1.",
-    )
+    )  # fmt: skip
     document_field: str | None = option(
         None,
         "The field or column with the id of the document that a query is for; auto tries document_id, doc_id, docid, "
         "corpus-id, corpus_id, _id, id, pid.",
-    )
+    )  # fmt: skip
     encoding: str = option(
-        "utf-8",
-        "The text encoding: utf-8, utf-16, cp1252, shift_jis, gb18030 …",
+        "utf-8", "The text encoding: utf-8, utf-16, cp1252, shift_jis, gb18030 …",
         reason="Nearly all data sets are published in it; another encoding is refused, not misread.",
-    )
+    )  # fmt: skip
     split: str = option(
         "",
         "Of a BEIR folder only the qrels of this split. If empty all but test, which is for measuring: queries of it "
         "are imported only where it is named.",
-    )
+    )  # fmt: skip
     origin: str = option(
-        UNKNOWN,
-        "Who wrote the queries: human, llm (a language model), or unknown.",
-        reason="A file does not say; nothing is claimed until somebody knows.",
-        choices=ORIGINS,
-    )
+        UNKNOWN, "Who wrote the queries: human, llm (a language model), or unknown.",
+        reason="A file does not say; nothing is claimed until somebody knows.", choices=ORIGINS,
+    )  # fmt: skip
     model: str = option("", "For llm: the model that wrote them, as far as known. Nothing is loaded.")
     prompt: str = option("", "For llm: the prompt, its name, or where it is described.")
     licence: str = option("", "The licence of the queries, such as CC BY-NC-SA 4.0.")

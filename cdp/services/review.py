@@ -32,8 +32,8 @@ class QueryChoice(Config):
     """Which queries of a set are looked at, or decided about together. What is empty does not matter."""
 
     rank_above: int | None = option(
-        None, "Round-trip rank below this: the query does not find its document among the first so many.",
-        minimum=1, maximum=DEPTH,
+        None, "Round-trip rank below this: the query does not find its document among the first so many.", minimum=1,
+        maximum=DEPTH,
     )  # fmt: skip
     by: str = option("bm25", "Whose round-trip rank is meant.", reason="It needs no model.")
     duplicate: bool = option(False, "Repeats an earlier query of its document.", reason="Off: all queries.")

@@ -43,144 +43,122 @@ class StudyConfig(Config):
     corpus: str = option("", "The corpora that methods write queries for (ids or names); needed with methods only.")
     methods: str = option("", "Synthesis methods to train on; queries that are missing are generated first.")
     generator: str = option(
-        "template",
-        "What writes missing queries.",
-        reason=AT_ONCE,
+        "template", "What writes missing queries.", reason=AT_ONCE,
         choices=Names("generator", leave_out=("transformers",)),
-    )
+    )  # fmt: skip
     model: str = option(
-        "", "The model's name at the endpoint (generator openai). Empty: the generator's default.", advanced=True
-    )
+        "", "The model's name at the endpoint (generator openai). Empty: the generator's default.", advanced=True,
+    )  # fmt: skip
     base_url: str = option(
-        "",
-        "The endpoint's address (generator openai). Empty: CDP_BASE_URL, else OPENAI_BASE_URL, else OpenAI itself.",
-        advanced=True,
-        holds="endpoint",
-    )
+        "", "The endpoint's address (generator openai). Empty: CDP_BASE_URL, else OPENAI_BASE_URL, else OpenAI itself.",
+        advanced=True, holds="endpoint",
+    )  # fmt: skip
     per_doc: str = option(
-        "1, 2, 5, 10, 20",
-        "Queries per document (Q/Doc, M) to compare: the first M of each document are taken.",
+        "1, 2, 5, 10, 20", "Queries per document (Q/Doc, M) to compare: the first M of each document are taken.",
         reason="The values that the paper compares.",
-    )
+    )  # fmt: skip
     design: str = option(
         "",
         "What is held equal between Q/Doc. equal documents: the same documents, so pairs and steps grow with Q/Doc; "
-        "equal pairs: the budget, so fewer documents at more queries each; equal steps: the same documents, "
-        "trained for as many steps as the highest Q/Doc takes; documents and pairs: the first two, side by side. "
-        "Empty: equal pairs with a budget, else equal documents.",
-        choices=("", *DESIGNS),
-    )
+        "equal pairs: the budget, so fewer documents at more queries each; equal steps: the same documents, trained "
+        "for as many steps as the highest Q/Doc takes; documents and pairs: the first two, side by side. Empty: equal "
+        "pairs with a budget, else equal documents.", choices=("", *DESIGNS),
+    )  # fmt: skip
     budget: int | None = option(
-        None,
-        "Exactly so many queries at every Q/Doc, of documents drawn at random by seed (equal pairs).",
-        unit="queries",
-        minimum=2,
-    )
+        None, "Exactly so many queries at every Q/Doc, of documents drawn at random by seed (equal pairs).",
+        unit="queries", minimum=2,
+    )  # fmt: skip
     max_documents: int | None = option(
-        None, "Only so many documents, drawn at random by seed.", unit="documents", minimum=1
-    )
+        None, "Only so many documents, drawn at random by seed.", unit="documents", minimum=1,
+    )  # fmt: skip
     filters: str = option(
         "",
         "Filters of the queries to compare: none for all of them, bm25@10 or RETRIEVER@10 by round-trip rank, "
         "MODEL>=0.5 by a cross-encoder, usable; several joined by &. Each query set or method is trained on once for "
-        "each. Empty: no filter.",
-        advanced=True,
-        holds="filters",
-    )
+        "each. Empty: no filter.", advanced=True, holds="filters",
+    )  # fmt: skip
     weightings: str = option(
         "none",
         "Weightings of the loss to compare: none, cw; cw@6 caps the content words at κ = 6; ri and ri-cw where "
-        "'reasoning' names reasoned queries.",
-        reason="The unweighted loss is what every weighting is compared with.",
-    )
+        "'reasoning' names reasoned queries.", reason="The unweighted loss is what every weighting is compared with.",
+    )  # fmt: skip
     reasoning: str = option(
         "",
         "For ri and ri-cw: the query sets with the reasoned forms of the queries that are trained on (ids or names), "
-        "one for each query set.",
-        advanced=True,
-    )
+        "one for each query set.", advanced=True,
+    )  # fmt: skip
     retrievers: str = option(
-        "static-minilm",
-        "Retrievers to train: presets, or models by name or folder.",
-        reason="It comes with the installation and trains in seconds on a CPU.",
-        holds="models",
-    )
+        "static-minilm", "Retrievers to train: presets, or models by name or folder.",
+        reason="It comes with the installation and trains in seconds on a CPU.", holds="models",
+    )  # fmt: skip
     seeds: str = option(
-        "0, 1, 2",
-        "Seeds: each combination is trained once per seed. One seed shows no spread.",
+        "0, 1, 2", "Seeds: each combination is trained once per seed. One seed shows no spread.",
         reason="One seed shows no spread; three are the least that do so at all.",
-    )
+    )  # fmt: skip
     spend: float | None = option(
-        None,
-        "At most so much for missing queries, in equal parts for each method: what writes them stops there.",
-        unit="US dollars",
-        minimum=0.01,
-    )
+        None, "At most so much for missing queries, in equal parts for each method: what writes them stops there.",
+        unit="US dollars", minimum=0.01,
+    )  # fmt: skip
     bm25: bool = option(
-        False,
-        "Evaluate BM25 on the same benchmarks, as a row beside the retrievers.",
+        False, "Evaluate BM25 on the same benchmarks, as a row beside the retrievers.",
         reason="Plans of before BM25 was a row stay as they were.",
-    )
+    )  # fmt: skip
     name: str = option("", "A name for the study.")
     language: str = option(
-        "", "Count the content words of all benchmarks in this language; each in its own if empty.", advanced=True
-    )
+        "", "Count the content words of all benchmarks in this language; each in its own if empty.", advanced=True,
+    )  # fmt: skip
     in_domain: str = option(
         "",
         "Benchmarks (names) of the same source as the training documents, besides those that share documents with "
-        "them: they are in no line through CW.",
-        advanced=True,
-    )
+        "them: they are in no line through CW.", advanced=True,
+    )  # fmt: skip
     families: str = option(
         "",
         "Benchmarks that are of one source, as name=family: one observation together. Splits, subsets and benchmarks "
-        "that share documents are recognised.",
-        advanced=True,
-    )
+        "that share documents are recognised.", advanced=True,
+    )  # fmt: skip
     across_languages: bool = option(
         False,
-        "Draw one line through benchmarks of several languages. CW differs between languages, so without it only those "
-        "of the most frequent one are in the line.",
-        reason="Off: CW of different languages are not on one scale.",
-        advanced=True,
-    )
+        "Draw one line through benchmarks of several languages. CW differs between languages, so without it only "
+        "those of the most frequent one are in the line.",
+        reason="Off: CW of different languages are not on one scale.", advanced=True,
+    )  # fmt: skip
     same_language: bool = option(
         False,
         "Evaluate what is trained on queries of one language on the benchmarks of that language alone. The untrained "
-        "retriever and BM25 are evaluated on all.",
-        reason="Off: plans of before have no other evaluations.",
+        "retriever and BM25 are evaluated on all.", reason="Off: plans of before have no other evaluations.",
         advanced=True,
-    )
+    )  # fmt: skip
     criteria: str = option(
         "",
         "What would count as support for which claim, written before the run: kept with the plan, shown in the report.",
         advanced=True,
-    )
+    )  # fmt: skip
     protocol: str = option(
-        "published",
-        "published: as the model's authors evaluate it; paper: cosine similarity for every model.",
+        "published", "published: as the model's authors evaluate it; paper: cosine similarity for every model.",
         reason="The scores can then be compared with those that the models' authors published.",
-        choices=("published", "paper"),
-        advanced=True,
-    )
+        choices=("published", "paper"), advanced=True,
+    )  # fmt: skip
     dev: str = option(
         "",
         "Evaluate on this benchmark (name or name:split) while training and keep the best checkpoint, as `train` does "
         "with a dev benchmark. Empty: the weights of the last step.",
         reason="Empty: every condition is trained for its whole length, so no benchmark chooses a checkpoint.",
         holds="benchmark",
-    )
+    )  # fmt: skip
     eval_steps: int | None = option(
-        None, "Evaluate on the dev benchmark every so many steps; 500 if empty.", unit="steps", minimum=1, advanced=True
-    )
-    epochs: int | None = option(None, "Passes over the pairs; as the preset says if empty.", unit="epochs", minimum=1,
-                                advanced=True)  # fmt: skip
+        None, "Evaluate on the dev benchmark every so many steps; 500 if empty.", unit="steps", minimum=1,
+        advanced=True,
+    )  # fmt: skip
+    epochs: int | None = option(
+        None, "Passes over the pairs; as the preset says if empty.", unit="epochs", minimum=1, advanced=True,
+    )  # fmt: skip
     batch_size: int | None = option(None, "Pairs per step.", unit="pairs", minimum=2, advanced=True)
     learning_rate: float | None = option(None, "Peak learning rate.", minimum=0.0, maximum=1.0, advanced=True)
     max_length: int | None = option(None, "Longest text.", unit="tokens", minimum=8, advanced=True)
     gpus: int | None = option(
-        None, "1 GPU if there is one and this is empty, 0 for CPU.", minimum=0, maximum=1, advanced=True
-    )
+        None, "1 GPU if there is one and this is empty, 0 for CPU.", minimum=0, maximum=1, advanced=True,
+    )  # fmt: skip
 
     def items(self, field_name: str) -> list[str]:
         """The entries of a list field, in order, each once."""

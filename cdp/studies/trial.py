@@ -26,43 +26,32 @@ class TrialConfig(Config):
 
     corpus: str = option(REQUIRED, "The corpus to train on (its id).")
     benchmark: str = option(
-        "",
-        "Whose judged queries decide; empty: the project's, else people's of the corpus, else template queries.",
+        "", "Whose judged queries decide; empty: the project's, else people's of the corpus, else template queries.",
         holds="benchmark",
-    )
+    )  # fmt: skip
     split: str = option("", "The split that decides; empty: dev, and test only where there is no other.")
     generator: str = option(
-        "template",
-        "What writes the queries that are missing.",
-        reason=AT_ONCE,
+        "template", "What writes the queries that are missing.", reason=AT_ONCE,
         choices=Names("generator", leave_out=("transformers",)),
-    )
+    )  # fmt: skip
     model: str = option("", "The model's name at the endpoint (generator openai).", holds="model")
     base_url: str = option(
-        "",
-        "The endpoint's address (generator openai). Empty: CDP_BASE_URL, else OPENAI_BASE_URL, else OpenAI itself.",
+        "", "The endpoint's address (generator openai). Empty: CDP_BASE_URL, else OPENAI_BASE_URL, else OpenAI itself.",
         holds="endpoint",
-    )
+    )  # fmt: skip
     retriever: str = option(
-        "static-minilm",
-        "The retriever to train.",
+        "static-minilm", "The retriever to train.",
         reason="It comes with the installation and trains in seconds on a CPU.",
-    )
+    )  # fmt: skip
     minutes: float = option(
-        3.0,
-        "How long the test may take on this machine: it takes as many documents as that allows.",
-        reason="Short enough to wait for, long enough for three seeds of ten trainings on two cores.",
-        unit="minutes",
-        minimum=0.2,
-        maximum=1440.0,
-    )
+        3.0, "How long the test may take on this machine: it takes as many documents as that allows.",
+        reason="Short enough to wait for, long enough for three seeds of ten trainings on two cores.", unit="minutes",
+        minimum=0.2, maximum=1440.0,
+    )  # fmt: skip
     spend: float = option(
-        1.0,
-        "At most so much for queries that an LLM writes: documents are left out, and the run stops there.",
-        reason="Enough for a few hundred documents with a small model.",
-        unit="US dollars",
-        minimum=0.01,
-    )
+        1.0, "At most so much for queries that an LLM writes: documents are left out, and the run stops there.",
+        reason="Enough for a few hundred documents with a small model.", unit="US dollars", minimum=0.01,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
