@@ -8,7 +8,7 @@ twelve have a score.
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -136,52 +136,3 @@ def leaves(name: str) -> tuple[Entry, ...]:
 def parts(name: str) -> tuple[Entry, ...]:
     """The entries whose unweighted mean is the score of ``name``; none for one with a collection of its own."""
     return tuple(entry for entry in entries() if entry.part_of == name)
-
-
-@dataclass(frozen=True)
-class Mean:
-    """A mean and what it stands for. ``value`` is None where nothing is covered; ``scores`` holds what went in."""
-
-    value: float | None
-    covered: int
-    total: int
-    missing: tuple[str, ...]
-    scores: Mapping[str, float]
-
-    @property
-    def coverage(self) -> str:
-        """``12/14``: how many of the members the mean stands for."""
-        return f"{self.covered}/{self.total}"
-
-
-def _mean(names: Sequence[str], scores: Mapping[str, float], missing: Mapping[str, str]) -> Mean:
-    there = {name: scores[name] for name in names if name in scores}
-    value = sum(there.values()) / len(there) if there else None
-    left_out = tuple(missing.get(name, name) for name in names if name not in there)
-    return Mean(value, len(there), len(names), left_out, there)
-
-
-def mean_of_parts(name: str, scores: Mapping[str, float]) -> Mean:
-    """The unweighted mean of the parts of an entry (CQADupStack's forums), from scores by entry name."""
-    return _mean([part.name for part in parts(name)], scores, {})
-
-
-def group_mean(name: str, scores: Mapping[str, float]) -> Mean:
-    """The unweighted mean over a group's members, from scores by entry name, in the unit of the scores.
-
-    A member that is a mean of parts counts once it has all of them; one with some is missing, ``cqadupstack (3/12)``.
-    """
-    group = find_group(name)
-    if group is None:
-        raise NotFoundError("group of benchmarks", name, known=list(groups()))
-    whole, incomplete = dict(scores), {}
-    for member in group.members:
-        if parts(member):
-            mean = mean_of_parts(member, scores)
-            if mean.covered == mean.total:
-                whole[member] = mean.value or 0.0
-            else:
-                whole.pop(member, None)
-                if mean.covered:
-                    incomplete[member] = f"{member} ({mean.coverage})"
-    return _mean(group.members, whole, incomplete)

@@ -54,7 +54,7 @@ def show(
     run: Run,
     name: Annotated[str, f"a benchmark or a group ({GROUPS})"],
 ) -> int:
-    """One benchmark or group: size, licence, protocol, source, and scores of a group with their coverage."""
+    """One benchmark or group: size, licence, protocol, source."""
     from cdp.services import benchmarks
 
     benchmark = benchmarks.show(run.workspace, name)
@@ -66,10 +66,7 @@ def show(
         lines += ["", _table([_row(member) for member in benchmark.members], "here")]
     if benchmark.info is not None:
         lines += ["", *_stored_lines(benchmark)]
-    if benchmark.scores:
-        lines += ["", "NDCG@10 (%), mean over what is covered:", scores_table(benchmark.scores)]
-    more = {"id": benchmark.name, "scores": score_values(benchmark.scores)}
-    return run.say({**display.plain(benchmark), **more}, "\n".join(lines))
+    return run.say({**display.plain(benchmark), "id": benchmark.name}, "\n".join(lines))
 
 
 def _entry_lines(entry: Any) -> list[str]:
@@ -98,26 +95,6 @@ def _stored_lines(benchmark: Any) -> list[str]:
         *(f"read at {repo} {commit}" for repo, commit in manifest.commits.items()),
         *(f"note: {text}" for text in (*manifest.notes, *info.warnings) if text != said),
     ]
-
-
-def score_values(scores: Any) -> list[dict[str, Any]]:
-    """Return the mean of each retriever over a group's members, with its coverage."""
-    return [
-        {
-            "retriever": s.retriever_id,
-            "name": s.retriever,
-            "protocol": s.protocol,
-            "ndcg@10": s.mean.value,
-            "coverage": s.mean.coverage,
-            "missing": list(s.mean.missing),
-            "scores": dict(s.mean.scores),
-        }
-        for s in scores
-    ]
-
-
-def scores_table(scores: Any) -> str:
-    return display.table(score_values(scores), ["name", "protocol", "ndcg@10", "coverage"])
 
 
 @command("benchmarks download", places=("benchmark",), job=True)

@@ -100,7 +100,7 @@ def cw_recommend(
     domain: Domain = "ood",
     task: Task = "",
     generator: Annotated[str, "the model that is to write the queries"] = "",
-    corpus: Annotated[str, "the corpus that they are to be written for: gives the price"] = "",
+    corpus: Annotated[str, "the corpus that they are to be written for"] = "",
     budget: Annotated[int | None, "queries that may be written in all"] = None,
     documents: Annotated[int | None, "number of documents"] = None,
 ) -> int:
@@ -110,29 +110,29 @@ def cw_recommend(
 
     profiled = _profiled(run, target)
     answer = profiled.recommend(domain=domain, task=task, generator=generator, budget=budget, n_documents=documents)
-    decision = decisions.decide(run.workspace, profiled, answer, corpus=corpus)
+    settings, study = decisions.next_study(profiled, answer, corpus)
     known = advice.decide(run.workspace, corpus=corpus, target=profiled, prior=answer)
     value = {
         **_counted_as(profiled), **display.plain(answer),
-        "decision": display.plain(decision), "known": known.to_dict(),
+        "study": {"plan": answer.plan, "settings": settings, "command": study}, "known": known.to_dict(),
     }  # fmt: skip
-    text = _recommendation(profiled.name, answer, decision)
+    text = _recommendation(profiled.name, answer, study)
     return run.say(value, f"{_measurement(known)}\n\n{text}" if known.measured else text)
 
 
-def _recommendation(name: str, r: Any, decision: Any) -> str:
+def _recommendation(name: str, r: Any, study: str) -> str:
     """Return the answer first, then how sure it is, what it rests on, and its limits."""
     sure = "" if r.certain else f" (not certain: {' or '.join(r.possible)})"
     outside = bool(r.scope.outside)
     lines = [
         r.advice if outside else f"{r.level.upper()}{sure}: {r.advice}",
         *([f"The published rule alone would say {r.level}{sure}: CW {r.mean_cw:.2f}."] if outside else []),
-        decision.sentence,
+        f"{r.suggestion.text} {r.suggestion.sure} To settle it: {r.experiment.text}",
         r.weighting.text,
         "",
         f"{name}: {display.many(r.n_queries, 'query', 'queries')}, mean CW {r.mean_cw:.2f} "
         f"(95% interval {r.interval[0]:.2f} to {r.interval[1]:.2f})",
-        f"study: {decision.command}" + (f"  ({decision.missing})" if decision.missing else ""),
+        f"study: {study}",
     ]
     lines += [
         f"Q/Doc {o.per_doc} on a dataset like the {o.n_datasets} published ones most like it: {_expected(o)}"

@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal
 from cdp.base.config import EvaluationConfig, ResultImportConfig
 from cdp.cli import display
 from cdp.cli.answers import Run, note
-from cdp.cli.benchmarks import score_values, scores_table
 from cdp.cli.declare import command
 from cdp.cli.overview import DONE
 
@@ -27,16 +26,13 @@ def evaluate(run: Run, config: EvaluationConfig) -> int:
         f"in the workspace {begun.coverage}{left_out}"
     )
     code = run.followed(begun.jobs) if run.wait else DONE
-    means = [s for s in benchmarks.scores(run.workspace, begun.name, config.retriever) if s.protocol == config.protocol]
     value = {
         "jobs": list(begun.jobs),
         "reused": list(begun.reused),
         "missing": list(begun.missing),
         "coverage": begun.coverage,
-        "scores": score_values(means),
     }
-    lines = [*begun.jobs, *([scores_table(means)] if means else [])]
-    run.say(value, "\n".join(lines) or "nothing was left to evaluate")
+    run.say(value, "\n".join(begun.jobs) or "nothing was left to evaluate")
     return code
 
 
@@ -49,31 +45,18 @@ def list_(
     *,
     benchmark: Annotated[list[str] | None, "only this one; repeatable"] = None,
     tag: Annotated[list[str] | None, "only runs with this tag; repeatable"] = None,
-    match: Annotated[str, "only rows in which these words stand", "WORDS"] = "",
-    sort: Annotated[str, "by this column; -COLUMN for the other direction", "COLUMN"] = "",
-    column: Annotated[list[str] | None, "show this column too; repeatable", "COLUMN"] = None,
-    columns: Annotated[bool, "name the columns, each with its meaning"] = False,
     archived: Annotated[bool, "archived rows too"] = False,
 ) -> int:
     """The leaderboard: every run on every benchmark beside the retriever that it started from, the best first."""
     from cdp.services import leaderboard as boards
 
-    if columns:
-        rows = [{"column": each.key, "holds": each.help} for each in boards.COLUMNS]
-        return run.say(rows, display.table(rows))
-    board = boards.filtered(
-        boards.board(run.workspace, run.scope),
-        benchmarks=benchmark or [],
-        text=match,
-        tags=tag or [],
-        archived=archived,
-        sort=sort,
-    )
-    always = ("ndcg", "difference", "interval", "name", "badges", "benchmark", "start")
-    chosen = boards.columns([*always, *(["tags"] if board.tags else []), *(column or ()), "id"])
-    shown = [{each.title: each.text(row) for each in chosen} for row in board.rows]
+    whole = boards.board(run.workspace, run.scope)
+    board = boards.filtered(whole, benchmarks=benchmark or [], tags=tag or [], archived=archived)
+    shown = {"ndcg", "difference", "interval", "name", "badges", "benchmark", "start", "id"}
+    shown |= {"tags"} if board.tags else set()
+    rows = [{each.title: each.text(row) for each in boards.COLUMNS if each.key in shown} for row in board.rows]
     empty = "No row fits." if board.every else "No result yet: evaluate RETRIEVER --benchmark NAME"
-    text = display.table(shown, empty=empty)
+    text = display.table(rows, empty=empty)
     return run.say([boards.record(row) for row in board.rows], "\n".join([text, *boards.left_out(board)]))
 
 
@@ -90,8 +73,8 @@ def compare(
     test: Annotated[Literal["t", "randomisation"], "the test that marks significance; csv and json hold both"] = "t",
     over_seeds: Annotated[bool, "average runs whose settings differ in the seed alone"] = False,
     format: Annotated[
-        Literal["table", "csv", "json", "markdown", "latex", "table-csv"],
-        "markdown, latex, table-csv: a paper's table; csv: every difference in full; json: both",
+        Literal["table", "csv", "json", "markdown", "latex"],
+        "markdown, latex: a paper's table; csv: every difference in full; json: both",
     ] = "table",
 ) -> int:
     """A table of retrievers by benchmarks, and every difference from a baseline with its tests."""

@@ -8,14 +8,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cdp.base.workspace import read_json_or_none, read_jsonl, sha256_text, write_bytes, write_json
+from cdp.base.workspace import read_json_or_none, sha256_text, write_bytes, write_json
 from cdp.metrics.measures.paraphrase_ratio import Pair, document_ratios
 from cdp.metrics.query_set import ONE_QUERY, depths_of
 from cdp.metrics.scorers import PairScorer
@@ -158,19 +157,6 @@ def write_pair_scores(path: Path, ids: Sequence[str], table: PairTable, scores: 
 
     content = "".join(f"{line}\n" for line in lines()) if len(table.document) else ""
     write_bytes(path, content.encode("utf-8", "surrogatepass"))
-
-
-def document_pairs(results: Path, document_id: str, queries: Sequence[str]) -> list[tuple[float, str, str]]:
-    """The scored pairs of one document, highest first: what stands behind its CE.
-
-    ``results`` is the job's results folder and ``queries`` the document's queries in the set; empty if the document
-    was not measured or has no pair.
-    """
-    for record in read_jsonl(results / "pair_scores.jsonl"):
-        if record["document_id"] == document_id:
-            scored = zip(record["scores"], combinations(queries, 2), strict=False)
-            return sorted(((score, a, b) for score, (a, b) in scored if score is not None), reverse=True)
-    return []
 
 
 # Corpus scope: so many pairs of queries of different documents are scored at most, no query in two of them.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cdp import catalog, jobs, projects
+from cdp import jobs, projects
 from cdp.base.config import DownloadConfig, EvaluationConfig
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.text import typed_folder
@@ -25,7 +25,7 @@ from cdp.benchmarks import (
     subsets,
 )
 from cdp.benchmarks.manifests import Manifest
-from cdp.benchmarks.registry import Group, Mean
+from cdp.benchmarks.registry import Group
 from cdp.benchmarks.schemas import Entry
 from cdp.evaluation import bm25
 from cdp.services import access, evaluation, in_use, paths
@@ -67,17 +67,6 @@ class BenchmarkDetails:
     members: tuple[RegistryStatus, ...] = ()
     info: BenchmarkInfo | None = None
     manifest: Manifest | None = None
-    scores: tuple[GroupScore, ...] = ()
-
-
-@dataclass(frozen=True)
-class GroupScore:
-    """A retriever's mean over a group under one protocol, in percent, with what it covers."""
-
-    retriever_id: str
-    retriever: str
-    protocol: str
-    mean: Mean
 
 
 @dataclass(frozen=True)
@@ -158,7 +147,7 @@ def show(workspace: Workspace, name: str) -> BenchmarkDetails:
         members = tuple(
             _registry_status(e, stored_entries) for m in group.members if (e := registry.find(m)) is not None
         )
-        return BenchmarkDetails(group.name, group=group, members=members, scores=tuple(scores(workspace, group.name)))
+        return BenchmarkDetails(group.name, group=group, members=members)
     info = manifest = None
     stored = name if name in library.list_names(workspace) else None
     if entry is not None and stored is None and entry.name in stored_entries:
@@ -176,8 +165,7 @@ def show(workspace: Workspace, name: str) -> BenchmarkDetails:
         else ()
     )
     shown = stored or (entry.name if entry is not None else name)
-    means = tuple(scores(workspace, entry.name)) if entry is not None and parts else ()
-    return BenchmarkDetails(shown, entry, members=parts, info=info, manifest=manifest, scores=means)
+    return BenchmarkDetails(shown, entry, members=parts, info=info, manifest=manifest)
 
 
 @access.reads
@@ -274,8 +262,8 @@ def evaluate(workspace: Workspace, config: EvaluationConfig) -> GroupStart:
     in the workspace.
     """
     leaves, stored_entries = registry.leaves(config.benchmark), _stored_entries(workspace)
-    present = {leaf.name: 0.0 for leaf in leaves if leaf.name in stored_entries}
-    if not present:
+    missing = tuple(leaf.name for leaf in leaves if leaf.name not in stored_entries)
+    if len(missing) == len(leaves):
         raise ConfigError(
             f"Nothing of {config.benchmark} is in the workspace.",
             hint=f"Bring it in first: benchmarks download {config.benchmark}.",
@@ -294,8 +282,8 @@ def evaluate(workspace: Workspace, config: EvaluationConfig) -> GroupStart:
             started.append(evaluation.start(workspace, leaf_config))
         else:
             reused.append(there)
-    covered = _mean(config.benchmark, present)
-    return GroupStart(config.benchmark, tuple(started), tuple(reused), covered.missing, covered.coverage)
+    coverage = f"{len(leaves) - len(missing)}/{len(leaves)}"
+    return GroupStart(config.benchmark, tuple(started), tuple(reused), missing, coverage)
 
 
 @access.runs
@@ -313,33 +301,3 @@ def evaluate_on(
         if evaluation.existing(workspace, config) is None:
             started.append(evaluation.start(workspace, config))
     return started
-
-
-def _mean(name: str, values: Mapping[str, float]) -> Mean:
-    """The mean over a group, or over the parts of a benchmark."""
-    return (
-        registry.mean_of_parts(name, values) if registry.find(name) is not None else registry.group_mean(name, values)
-    )
-
-
-def scores(workspace: Workspace, name: str, retriever: str = "") -> list[GroupScore]:
-    """The mean of each retriever over a group or a mean of parts, best coverage first, then best mean.
-
-    Each uses its newest result per benchmark; only results on whole benchmarks count, at the split of the registry, and
-    on the judgments that are in the workspace now.
-    """
-    entries = {(p.name, p.split, p.judgments): entry for entry, p in _stored_entries(workspace).items()}
-    ndcg_by_entry: dict[tuple[str, str], dict[str, float]] = {}
-    names: dict[tuple[str, str], str] = {}
-    for row in catalog.evaluations(workspace):
-        entry = entries.get((row["benchmark"], row["split"], row["benchmark_hash"]))
-        if entry is None or row["ndcg@10"] is None:
-            continue
-        if retriever and retriever not in (row["retriever_id"], row["retriever_name"]):
-            continue
-        key = (row["retriever_id"], row["protocol"])
-        names.setdefault(key, row["retriever_name"])
-        ndcg_by_entry.setdefault(key, {}).setdefault(entry, 100.0 * row["ndcg@10"])
-    means = [GroupScore(key[0], names[key], key[1], _mean(name, values)) for key, values in ndcg_by_entry.items()]
-    there = [score for score in means if score.mean.covered]
-    return sorted(there, key=lambda s: (-s.mean.covered, -(s.mean.value or 0.0), s.retriever))

@@ -8,7 +8,6 @@ import io
 import json
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp import benchmarks, catalog, jobs, principle, query_sets
+from cdp import benchmarks, principle, query_sets
 from cdp import complexity as room
 from cdp import corpus as corpus_room
-from cdp.base.errors import CdpError, ConfigError, InputError
+from cdp.base.errors import ConfigError, InputError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.text import spreadsheet
 from cdp.base.workspace import Workspace, sha256_text, write_bytes
@@ -29,10 +28,9 @@ from cdp.benchmarks.subsets import SUBSET
 from cdp.complexity import STANDARD, CwProfile, QuestionWordEffect
 from cdp.corpus.sources import Budget, Source, existing, open_text
 from cdp.principle import Recommendation, kinds_of_datasets
-from cdp.principle.tables import TABLES, PublishedRow, PublishedTable, read, short_name, table
-from cdp.services import access, corpora, paths, studies
+from cdp.principle.tables import TABLES, PublishedTable, short_name, table
+from cdp.services import access, corpora, paths
 from cdp.studies.trial import judging_split
-from cdp.training.weightings import WEIGHTINGS
 
 FOLDER = "pasted"
 LARGEST = 5_000_000
@@ -133,30 +131,6 @@ def _query_of(line: str, source: Source, number: int) -> str:
     return query.strip()
 
 
-METHOD_OF = {
-    "diverse": "Ours-diverse",
-    "paraphrase": "Ours-paraphrase",
-    "inpars_gbq": "InPars-GBQ",
-    "sap": "SAP",
-    "drama": "DRAMA",
-    "dragon_s_paper": "DRAGON-S",
-    "human": "Supervised",
-}
-"""Our name of a method → the paper's."""
-
-
-@dataclass(frozen=True, slots=True)
-class OwnScore:
-    """An own evaluation under a published condition: NDCG@10 in percent, and what it was measured on."""
-
-    ndcg: float
-    benchmark: str
-    split: str
-    n_queries: int
-    retriever: str
-    evaluation_id: str
-
-
 def list_tables() -> list[dict[str, Any]]:
     """Every published table and figure: name, title, kind, what it shows, how many numbers, how many notes."""
     summaries = []
@@ -175,11 +149,6 @@ def list_tables() -> list[dict[str, Any]]:
     return summaries
 
 
-def printed_correlations() -> dict[tuple[str, str, int], PublishedRow]:
-    """The printed r and p of the 14 conditions, to show beside ours: {(retriever, comparison, Q/Doc): row}."""
-    return {(row["retriever"], row["comparison"], row["queries_per_doc"]): row for row in read("correlation_printed")}
-
-
 def to_csv(published_table: PublishedTable) -> str:
     """The rows of a table as CSV: its columns, the value, as printed, marks and the numbers of the notes."""
     columns = [*published_table.columns, "mark", "notes"]
@@ -190,66 +159,6 @@ def to_csv(published_table: PublishedTable) -> str:
         line = {**row, "notes": " ".join(map(str, row["notes"]))}
         writer.writerow({name: spreadsheet(value) for name, value in line.items()})
     return out.getvalue()
-
-
-def own_scores(workspace: Workspace, rows: Sequence[PublishedRow]) -> dict[int, OwnScore]:
-    """{position in ``rows``: the newest own result under the same condition, of a study or else of a training}.
-
-    The same condition: retriever, method, Q/Doc, weighting and dataset. A benchmark counts as the dataset if its name
-    begins with the dataset's (``hotpotqa_sample``); what it is stands beside the score, as it is not the same data.
-    """
-    own: dict[tuple[Any, ...], OwnScore] = {}
-    for view in studies.list_studies(workspace):
-        with suppress(CdpError):
-            for key, score in _of_study(studies.report(workspace, view.id)):
-                own.setdefault(key, score)
-    for row in catalog.evaluations(workspace):
-        condition = _condition(workspace, row)
-        if condition is not None:
-            score = OwnScore(
-                ndcg=100 * row["ndcg@10"],
-                benchmark=row["benchmark"],
-                split=row["split"],
-                n_queries=row["n_queries"],
-                retriever=row["retriever_name"],
-                evaluation_id=row["id"],
-            )
-            own.setdefault((*condition, row["benchmark"]), score)
-    scores_by_row: dict[int, OwnScore] = {}
-    if not own:
-        return scores_by_row
-    for i, row in enumerate(rows):
-        if row.get("metric") != "NDCG@10" or not row.get("dataset"):
-            continue
-        wanted = (row["retriever"].lower(), row["method"], row["queries_per_doc"], row["weighting"])
-        for key, score in own.items():
-            if key[:-1] == wanted and is_dataset(key[-1], row["dataset"]):
-                scores_by_row[i] = score
-                break
-    return scores_by_row
-
-
-def _of_study(report: studies.StudyReport) -> Iterator[tuple[tuple[Any, ...], OwnScore]]:
-    """The scores of a study's rows under the paper's names, means over the seeds."""
-    kinds = {source.label: source.kind for source in report.sources}
-    for row in report.rows:
-        method = METHOD_OF.get(kinds.get(row.source, "")) if row.pairs else "Pretrained"
-        per_doc = row.per_doc if row.pairs else None
-        for benchmark in report.benchmarks:
-            if method is not None and not row.held and benchmark.name in row.scores:
-                key = (row.retriever.lower(), method, per_doc, _printed(row.weighting), benchmark.name)
-                seeds = f" (mean of {row.n_seeds} seeds)" if row.n_seeds > 1 else ""
-                yield (
-                    key,
-                    OwnScore(
-                        ndcg=row.scores[benchmark.name],
-                        benchmark=benchmark.name,
-                        split=benchmark.split,
-                        n_queries=benchmark.n_queries,
-                        retriever=f"{row.name}{seeds}",
-                        evaluation_id=report.id,
-                    ),
-                )
 
 
 def is_dataset(benchmark: str, dataset: str) -> bool:
@@ -268,31 +177,6 @@ def is_dataset(benchmark: str, dataset: str) -> bool:
 def dataset_of(benchmark: str) -> str | None:
     """The published dataset that a benchmark is, or None."""
     return next((name for name in kinds_of_datasets() if is_dataset(benchmark, name)), None)
-
-
-def _condition(workspace: Workspace, row: dict[str, Any]) -> tuple[Any, ...] | None:
-    """(retriever, the paper's method, Q/Doc, weighting) of an evaluation, if known."""
-    if row["ndcg@10"] is None:
-        return None
-    if row["retriever_kind"] == "preset":
-        return row["retriever_id"].lower(), "Pretrained", None, "none"
-    if row["retriever_kind"] != "job":
-        return None
-    try:
-        config = jobs.load_spec(workspace, row["retriever_id"]).config
-        made_of = query_sets.load(workspace, config["query_set"])
-    except (CdpError, KeyError):
-        return None
-    method = METHOD_OF.get("human" if made_of.kind == "human" else made_of.method)
-    weighting = _printed(config.get("weighting", "none"))
-    per_doc = config.get("per_doc") or made_of.per_doc
-    return str(config.get("retriever", "")).lower(), method, per_doc, weighting
-
-
-def _printed(weighting: str) -> str | None:
-    """What the published tables call a weighting; None where they do not have it."""
-    definition = WEIGHTINGS.get(weighting)
-    return definition.paper or None if definition else None
 
 
 TRAINING_CAVEAT = (

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from cdp import catalog
@@ -21,6 +26,7 @@ from cdp.base.config import (
 )
 from cdp.base.errors import ConfigError
 from cdp.base.failures import FILE, ItemsFailed, lost, summary
+from cdp.base.file_cache import ANSWERS
 from cdp.base.settings import Config
 from cdp.base.workspace import Workspace, folder_size, read_json_or_none, read_jsonl
 from cdp.jobs import JobView, list_active, list_jobs, load_spec, resolve_job
@@ -32,7 +38,6 @@ from cdp.services import (
     endpoints,
     evaluation,
     in_use,
-    live_metrics,
     metrics,
     queries,
     results,
@@ -41,11 +46,13 @@ from cdp.services import (
     studies,
     training,
 )
-from cdp.services.live_metrics import Curve
 from cdp.services.studies import StudyConfig
 from cdp.synthesis.work import query_set_id
 
 __all__ = ["list_active", "list_jobs"]
+
+# Most points of a curve: about one per pixel.
+POINTS = 1500
 
 PARTS = {"model": "model", "checkpoints": "checkpoints", "results": "results", "worker.log": "log"}
 """What a job's folder holds that a person would miss, by its name there."""
@@ -56,14 +63,59 @@ def show(workspace: Workspace, job: str, *, with_size: bool = True) -> JobView:
     return room.view(workspace, room.resolve_job(workspace, job), with_size=with_size)
 
 
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One measure over the steps, thinned: ``n`` is how many points there are in the file."""
+
+    steps: list[int]
+    values: list[float]
+    n: int
+
+
 def curve(workspace: Workspace, job: str, measure: str) -> Curve:
-    """One measure of the job's live metrics over its steps, thinned for drawing."""
-    return live_metrics.curve(workspace.job(room.resolve_job(workspace, job)) / "metrics.jsonl", measure)
+    """Return one measure of the job's live metrics, thinned for drawing; empty where it was never written.
+
+    Of each stretch of steps the lowest and the highest value stay, so that no spike is lost, and always the newest one.
+    """
+    points = sorted(_live_metrics(workspace, job).get(measure, {}).items())
+    n, stretches = len(points), POINTS // 2 - 1
+    if n > POINTS:
+        cut = [points[i * n // stretches : (i + 1) * n // stretches] for i in range(stretches)]
+        ends = {pick(part, key=itemgetter(1)) for part in cut for pick in (min, max)}
+        points = sorted(ends | {points[-1]})
+    return Curve([step for step, _ in points], [value for _, value in points], n)
 
 
 def latest(workspace: Workspace, job: str) -> dict[str, float]:
-    """The newest value of each of the job's live metrics."""
-    return live_metrics.latest(workspace.job(room.resolve_job(workspace, job)) / "metrics.jsonl")
+    """Return the newest value of each of the job's live metrics."""
+    return {name: series[max(series)] for name, series in _live_metrics(workspace, job).items() if series}
+
+
+def _live_metrics(workspace: Workspace, job: str) -> dict[str, dict[int, float]]:
+    """Return {measure: {step: value}} of ``metrics.jsonl``, read again only when it has grown."""
+    path = workspace.job(room.resolve_job(workspace, job)) / "metrics.jsonl"
+
+    def read() -> dict[str, dict[int, float]]:
+        measures: dict[str, dict[int, float]] = defaultdict(dict)
+        newest = 1
+        for line in path.read_bytes().splitlines():
+            try:
+                record = json.loads(line)
+                step, attempt = int(record["step"]), int(record.get("attempt", 1))
+            except (ValueError, KeyError, TypeError, AttributeError):
+                continue  # torn by a crash
+            if attempt > newest:
+                # It went on from a checkpoint: what the earlier attempt logged beyond that is void.
+                newest = attempt
+                for series in measures.values():
+                    for late in [at for at in series if at >= step]:
+                        del series[late]
+            for name, value in record.items():
+                if name not in ("step", "attempt", "time") and isinstance(value, (int, float)) and math.isfinite(value):
+                    measures[name][step] = float(value)
+        return measures
+
+    return ANSWERS.get(path, "live metrics", read) if path.is_file() else {}
 
 
 def log(workspace: Workspace, job: str, *, tail_bytes: int = 65536) -> str:

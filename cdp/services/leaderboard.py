@@ -7,10 +7,11 @@ import io
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from statistics import fmean
 from typing import Any
 
 from cdp import catalog
-from cdp.base.errors import CdpError, ConfigError, offer
+from cdp.base.errors import CdpError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.statistics import interval_of_summary
 from cdp.base.text import spreadsheet
@@ -150,9 +151,10 @@ def scores(rows: Sequence[ComparedRow]) -> dict[tuple[str, str], float]:
             ndcg_by_entry[row.retriever, row.protocol][entry.name] = row.ndcg
     for (retriever, protocol), values in ndcg_by_entry.items():
         for whole in _wholes():
-            mean = registry.mean_of_parts(whole.name, values)
-            if mean.value is not None and mean.covered == mean.total:
-                ndcg_by_label[retriever, benchmark_label(whole.name, whole.split, protocol)] = mean.value
+            parts = [values.get(part.name) for part in registry.parts(whole.name)]
+            if None not in parts:
+                label = benchmark_label(whole.name, whole.split, protocol)
+                ndcg_by_label[retriever, label] = fmean(value for value in parts if value is not None)
     return ndcg_by_label
 
 
@@ -332,8 +334,8 @@ def to_dict(comparison: Comparison) -> dict[str, Any]:
 
 
 def write(comparison: Comparison, form: str) -> str:
-    """The paper's table as ``markdown``, ``latex`` or ``table-csv``, or every row with its tests as ``csv``."""
-    return to_csv(comparison) if form == "csv" else paper_table(comparison).write(form.removeprefix("table-"))
+    """The paper's table as ``markdown`` or ``latex``, or every row with its tests as ``csv``."""
+    return to_csv(comparison) if form == "csv" else paper_table(comparison).write(form)
 
 
 SEPARATOR = " · "
@@ -491,12 +493,11 @@ def filtered(
     text: str = "",
     tags: Collection[str] = (),
     archived: bool = False,
-    sort: str = "",
 ) -> Board:
     """The leaderboard cut down.
 
     ``benchmarks`` are places as rows name them; ``text`` stands in what a row shows; ``tags``: one of them;
-    ``archived`` shows those too. ``sort`` is a column's key, with ``-`` before it for the other direction.
+    ``archived`` shows those too.
     """
     visible = [row for row in whole.every if archived or not row.archived]
     words = text.casefold().split()
@@ -508,16 +509,7 @@ def filtered(
         and (not words or all(word in _text(row) for word in words))
     ]
     n_archived = sum(row.archived for row in whole.every)
-    return Board(_sorted(shown, sort), whole.every, n_archived, len(visible) - len(shown), whole.evaluations)
-
-
-def columns(keys: Collection[str]) -> list[Column]:
-    """The columns of these keys, in the board's order; ConfigError for one that there is not."""
-    known = {column.key for column in COLUMNS}
-    for key in keys:
-        if key not in known:
-            raise ConfigError(f"There is no column {key!r}.", hint=offer(key, sorted(known)))
-    return [column for column in COLUMNS if column.key in keys]
+    return Board(_sorted(shown), whole.every, n_archived, len(visible) - len(shown), whole.evaluations)
 
 
 def left_out(board: Board) -> list[str]:
@@ -570,21 +562,9 @@ def _interval(row: BoardRow) -> str | None:
     return None if row.low is None or row.high is None else f"{row.low:+.2f} to {row.high:+.2f}".replace("-", "−")
 
 
-def _sorted(rows: list[BoardRow], sort: str) -> list[BoardRow]:
-    if not sort:
-        n = Counter(row.place for row in rows)
-        return sorted(rows, key=lambda row: (-n[row.place], row.place, row.fault, -row.ndcg, row.name))
-    key = sort.lstrip("-")
-    column = next((column for column in COLUMNS if column.key == key), None)
-    if column is None:
-        keys = [column.key for column in COLUMNS]
-        raise ConfigError(f"There is no column {key!r} to sort by.", hint=offer(key, keys))
-    known = [(value, row) for row in rows if (value := column.value(row)) not in (None, "")]
-    without = [row for row in rows if column.value(row) in (None, "")]
-    # Numbers from high to low, as scores are read; text from A to Z.
-    down = column.digits is not None
-    ordered = sorted(known, key=lambda pair: pair[0], reverse=down != sort.startswith("-"))
-    return [row for _, row in ordered] + without
+def _sorted(rows: list[BoardRow]) -> list[BoardRow]:
+    n = Counter(row.place for row in rows)
+    return sorted(rows, key=lambda row: (-n[row.place], row.place, row.fault, -row.ndcg, row.name))
 
 
 def _rows(workspace: Workspace, evaluations: Sequence[dict[str, Any]]) -> list[BoardRow]:

@@ -6,20 +6,13 @@ over fewer datasets than the group has carries its coverage (``41.2 (12/14)``) a
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cdp.base.errors import ConfigError
-from cdp.base.text import spreadsheet_row
-
 Values = Mapping[tuple[str, str], float]
 """{(retriever, dataset): percent}; a pair that was not evaluated is left out."""
-
-FORMATS = ("markdown", "latex", "csv")
 
 
 @dataclass(frozen=True)
@@ -47,11 +40,8 @@ class Table:
     notes: tuple[str, ...] = field(default=())
 
     def write(self, format: str) -> str:
-        """The table as markdown, latex or csv. ConfigError for any other format."""
-        writers: dict[str, Callable[[Table], str]] = {"markdown": to_markdown, "latex": to_latex, "csv": to_csv}
-        if format not in writers:
-            raise ConfigError(f"{format!r} is not a format for tables.", hint=f"There is: {', '.join(FORMATS)}.")
-        return writers[format](self)
+        """The table as ``markdown`` or ``latex``."""
+        return to_latex(self) if format == "latex" else to_markdown(self)
 
     def records(self) -> list[dict[str, Any]]:
         """One record per retriever, with value, place, dagger and coverage by column."""
@@ -193,31 +183,8 @@ def to_latex(table: Table) -> str:
     for name, cells in table.rows:
         shown = (_shown(cell, r"\textbf{{{}}}", r"\underline{{{}}}", r"$^\dagger$") for cell in cells)
         lines.append(" & ".join([_latex(name), *(text.replace("–", "--") for text in shown)]) + r" \\")
-    lines += [r"\bottomrule", r"\end{tabular}", *_latex_notes(table)]
-    return "\n".join(lines) + "\n"
-
-
-def _latex_notes(table: Table) -> list[str]:
-    """The notes in small print below the table."""
     marks = [r"$^\dagger$ ", *[""] * len(table.notes)]
     notes = zip(marks, table.notes, strict=False)
-    return [rf"\par\smallskip{{\footnotesize {mark}{_latex(note)}\par}}" for mark, note in notes]
-
-
-def to_csv(table: Table) -> str:
-    """One line per retriever, values in full precision, empty where there is none; coverage beside a partial mean."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    marked = [any(cells[i].mark for _, cells in table.rows) for i in range(len(table.columns))]
-    partial = [any(cells[i].coverage for _, cells in table.rows) for i in range(len(table.columns))]
-    heads: list[str] = []
-    for name, flag, mark in zip(table.columns, partial, marked, strict=True):
-        heads += [name, *([f"{name} coverage"] if flag else []), *([f"{name} marks"] if mark else [])]
-    writer.writerow(spreadsheet_row(["retriever", *heads]))
-    for name, cells in table.rows:
-        line: list[Any] = [name]
-        for cell, flag, mark in zip(cells, partial, marked, strict=True):
-            value = "" if cell.value is None else repr(float(cell.value))
-            line += [value, *([cell.coverage or "full"] if flag else []), *([cell.mark] if mark else [])]
-        writer.writerow(spreadsheet_row(line))
-    return out.getvalue()
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    lines += [rf"\par\smallskip{{\footnotesize {mark}{_latex(note)}\par}}" for mark, note in notes]
+    return "\n".join(lines) + "\n"

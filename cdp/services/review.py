@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -23,7 +24,6 @@ from cdp.query_sets import deriving as room
 from cdp.query_sets.deriving import DECISIONS, Decisions
 from cdp.query_sets.nonsense import FORMATS, REASONS
 from cdp.services import access, corpora, metrics, queries
-from cdp.services.queries import Passage, passage_of
 
 UNDECIDED = "undecided"
 
@@ -57,7 +57,8 @@ class QueryChoice(Config):
 @dataclass(frozen=True)
 class ReviewedQuery:
     """One query of a document as the workbench shows it. ``ranks`` maps what looked for its document to the rank, 0
-    where it did not find it."""
+    where it did not find it. ``passage`` is (start, end) in the document's text of the passage that the generator
+    recorded, else of the query itself where it stands there; None for neither."""
 
     row: int
     id: str
@@ -70,7 +71,7 @@ class ReviewedQuery:
     reasons: tuple[str, ...]
     ranks: dict[str, int]
     decision: str
-    passage: Passage | None
+    passage: tuple[int, int] | None
 
 
 @dataclass(frozen=True)
@@ -170,10 +171,17 @@ def document(workspace: Workspace, query_set: QuerySet, table: QueryTable, index
                 row, query_id, text, original, int(table.cw[row]), int(table.words[row]),
                 FORMATS[table.format[row]], bool(table.duplicate[row]), tuple(table.reasons(row)),
                 {by: int(values[row]) for by, values in ranks.items()}, made.of(query_id),
-                None if content is None else passage_of(original, content.text, query_set.language or "en", kept),
+                None if content is None else _passage(content.text, kept, original),
             )
         )  # fmt: skip
     return ReviewedDocument(name, content, tuple(listed))
+
+
+def _passage(text: str, *candidates: str) -> tuple[int, int] | None:
+    for wanted in filter(None, (candidate.strip().rstrip("?.!") for candidate in candidates)):
+        if match := re.search(re.escape(wanted), text, re.IGNORECASE):
+            return match.span()
+    return None
 
 
 @access.writes

@@ -11,7 +11,7 @@ from cdp import principle
 from cdp.base.workspace import Workspace
 from cdp.charts.evidence import difference_against_cw
 from cdp.principle import Correlation, Difference, Threshold
-from cdp.principle.tables import COLUMNS, MARKS_HELP, TABLES, PublishedTable, short_name, table, wide
+from cdp.principle.tables import COLUMNS, MARKS_HELP, TABLES, PublishedTable, read, short_name, table, wide
 from cdp.services import commands, complexity
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import count, md, p_value, points
@@ -90,7 +90,7 @@ def scatter(data: Sequence[Difference], fit: Threshold) -> None:
 def correlation_table(correlations: Sequence[Correlation]) -> None:
     """r, p, ρ and their limits per condition, with what the paper printed."""
     st.subheader("Correlation with content words", anchor=False)
-    beside = complexity.printed_correlations()
+    beside = {(r["retriever"], r["comparison"], r["queries_per_doc"]): r for r in read("correlation_printed")}
     rows = [beside.get((c.retriever, c.comparison, c.per_doc)) for c in correlations]
     columns: dict[str, list[Any]] = {
         "Retriever": [c.retriever for c in correlations],
@@ -174,7 +174,6 @@ def all_tables(workspace: Workspace) -> None:
             alt=f"{published_table.info.title}: {published_table.info.about}",
         )
         st.caption(MARKS_HELP)
-        _own(workspace, rows)
     else:
         _long(published_table, rows)
     _notes(published_table, rows)
@@ -201,28 +200,6 @@ def _long(published_table: PublishedTable, rows: Sequence[dict[str, Any]]) -> No
         alt=f"{published_table.info.title}, one line per number",
         config={"Value": st.column_config.NumberColumn(format="%.2f")},
     )
-
-
-def _own(workspace: Workspace, rows: Sequence[dict[str, Any]]) -> None:
-    """Own results under a published condition, each beside the printed value."""
-    own = complexity.own_scores(workspace, rows)
-    if not own:
-        return
-    st.markdown("**Your results under the same conditions**")
-    named = [(rows[i], score) for i, score in own.items()]
-    tables.show(
-        {
-            "Dataset": [row.get("dataset", "") for row, _ in named],
-            "Method": [row.get("method", "") for row, _ in named],
-            "Q/Doc": [row.get("queries_per_doc") for row, _ in named],
-            "Printed": [row["value"] for row, _ in named],
-            "Yours": [score.ndcg for _, score in named],
-            "Your benchmark": [f"{s.benchmark} {s.split} ({count(s.n_queries, 'query', 'queries')})" for _, s in named],
-        },
-        alt="Own results beside the printed values",
-        config=tables.decimals("Printed", "Yours"),
-    )
-    st.caption("Your documents, and often your sample of the dataset, differ: compare the direction, not the value.")
 
 
 def _notes(published_table: PublishedTable, rows: Sequence[dict[str, Any]]) -> None:

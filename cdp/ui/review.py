@@ -12,7 +12,7 @@ from cdp.base.config import FilterConfig
 from cdp.base.workspace import Workspace
 from cdp.query_sets.nonsense import REASONS
 from cdp.services import commands, jobs, queries, review
-from cdp.services.queries import Passage, QuerySet
+from cdp.services.queries import QuerySet
 from cdp.services.review import FORMATS, QueryChoice, QueryTable, ReviewedDocument, ReviewedQuery, Usability
 from cdp.ui import jobs as job_views
 from cdp.ui.shell import forms, frame, state, tables
@@ -70,12 +70,6 @@ VERDICTS = (
     ("edit", "Edit", ":material/edit:", "E", "blue", "edited"),
     ("reject", "Reject", ":material/close:", "X", "red", "rejected"),
 )
-HOW = {
-    "recorded": "Highlighted: the passage that the generator recorded for the selected query.",
-    "verbatim": "Highlighted: the selected query stands in the document word for word.",
-    "overlap": "Highlighted: the sentence that shares most content words with the selected query. The generator "
-    "recorded no passage.",
-}
 
 
 def begin() -> None:
@@ -101,7 +95,7 @@ def draw(workspace: Workspace, query_set: QuerySet, shown: ReviewedDocument, mas
             _card(workspace, query_set, query, selected=query.id == selected, meant=bool(mask[query.row]))
 
 
-def _document(shown: ReviewedDocument, passage: Passage | None) -> None:
+def _document(shown: ReviewedDocument, passage: tuple[int, int] | None) -> None:
     if shown.document is None:
         st.info(f"The corpus has no document {md(shown.id, 80)} any more.", icon=":material/info:")
         return
@@ -111,24 +105,17 @@ def _document(shown: ReviewedDocument, passage: Passage | None) -> None:
         st.markdown(highlighted(text[:LONGEST_SHOWN], passage))
         if len(text) > LONGEST_SHOWN:
             st.caption(f"The other {len(text) - LONGEST_SHOWN:,} characters are not shown.")
-    st.caption(HOW[passage.how] if passage else "No sentence shares a content word with the selected query.")
+    if passage:
+        st.caption("Highlighted: the passage that the generator recorded for the selected query, or the query itself.")
 
 
-def highlighted(text: str, passage: Passage | None) -> str:
+def highlighted(text: str, passage: tuple[int, int] | None) -> str:
     """A document as Markdown in which every character shows as it is, with one passage on a coloured ground."""
-    if passage is None or passage.start >= len(text):
-        parts = [(text, False)]
-    else:
-        start, end = passage.start, min(passage.end, len(text))
-        parts = [(text[:start], False), (text[start:end], True), (text[end:], False)]
-    paragraphs: list[list[str]] = [[]]
-    for part, marked in parts:
-        for at, line in enumerate(part.split("\n")):
-            if at:
-                paragraphs.append([])
-            if shown := md(line):
-                paragraphs[-1].append(f":yellow-background[{shown}]" if marked else shown)
-    return "\n\n".join(" ".join(pieces) for pieces in paragraphs if pieces)
+    start, end = passage or (0, 0)
+    before, after = ("\n\n".join(filter(None, map(md, part.split("\n")))) for part in (text[:start], text[end:]))
+    marked = f":yellow-background[{md(text[start:end])}]" if text[start:end].strip() else ""
+    ends = "\n\n" if text[:start].endswith("\n") else " ", "\n\n" if text[end:].startswith("\n") else " "
+    return f"{before}{ends[0]}{marked}{ends[1]}{after}".strip()
 
 
 def _keys(ids: list[str], selected: str) -> None:

@@ -47,7 +47,6 @@ with frame.guarded():
             measures.trade_off_chart(picked, measured, results)
             measures.curves(picked, measured, results)
             measures.model_based(workspace, picked, results, human)
-            measures.explore(workspace, picked, measured, results)
     tuning.section(workspace, query_sets)
     if query_sets:
         frame.next_step(

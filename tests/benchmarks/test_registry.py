@@ -9,7 +9,7 @@ import pytest
 from cdp.base.errors import NotFoundError
 from cdp.base.workspace import SHIPPED_DATA
 from cdp.benchmarks import registry
-from cdp.benchmarks.registry import entries, find, find_group, group_mean, groups, leaves, mean_of_parts, parts
+from cdp.benchmarks.registry import entries, find, find_group, groups, leaves, parts
 from cdp.benchmarks.schemas import SCHEMAS, Entry, schema_of
 
 
@@ -90,39 +90,6 @@ def test_the_text_s_size_follows_characters_and_script() -> None:
     assert korean is not None
     assert scifact.text_bytes == 5183 * 1499
     assert korean.text_bytes == 1486752 * 174 * 3
-
-
-def test_cqadupstack_is_the_unweighted_mean_of_twelve_forums() -> None:
-    scores = {part.name: float(i) for i, part in enumerate(parts("cqadupstack"))}
-    found = mean_of_parts("cqadupstack", scores)
-    assert found.value == sum(range(12)) / 12
-    assert found.coverage == "12/12"
-    del scores["cqadupstack-unix"]
-    assert mean_of_parts("cqadupstack", scores).missing == ("cqadupstack-unix",)
-
-
-def test_a_group_s_mean_says_what_it_covers() -> None:
-    scores = {"scifact": 60.0, "fiqa": 30.0, "cqadupstack-tex": 10.0, "musique": 99.0}
-    found = group_mean("beir", scores)
-    assert found.value == 45.0
-    assert found.coverage == "2/14"
-    assert "cqadupstack (1/12)" in found.missing
-    assert "nq" in found.missing
-    assert found.scores == {"fiqa": 30.0, "scifact": 60.0}
-
-
-def test_cqadupstack_counts_as_one_member_once_it_has_all_forums() -> None:
-    forums = {part.name: 12.0 for part in parts("cqadupstack")}
-    found = group_mean("beir", {**forums, "scifact": 24.0})
-    assert found.value == 18.0
-    assert found.coverage == "2/14"
-
-
-def test_without_scores_there_is_no_mean() -> None:
-    found = group_mean("bright", {})
-    assert (found.value, found.coverage) == (None, "0/12")
-    with pytest.raises(NotFoundError, match="group of benchmarks"):
-        group_mean("scifact", {})
 
 
 def test_it_knows_what_the_paper_calls_a_benchmark() -> None:

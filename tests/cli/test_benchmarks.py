@@ -77,14 +77,10 @@ def test_a_group_brings_what_it_can_and_says_what_failed(workspace: Workspace, t
     assert begun["coverage"] == "2/4"
     assert len(begun["jobs"]) == 2
     assert set(begun["missing"]) == {"hotpotqa", "novelhopqa"}
-    (score,) = begun["scores"]
-    assert score["coverage"] == "2/4"
-    assert score["ndcg@10"] == pytest.approx(sum(score["scores"].values()) / 2)
     again = answer("evaluate", "bm25", "--benchmark", "multi-hop", "--wait")
     assert (again["jobs"], len(again["reused"])) == ([], 2)
     shown = run("benchmarks", "show", "multi-hop").stdout
     assert "2 of 4 are in the workspace" in shown
-    assert "2/4" in shown
     assert "Nothing of bright is in the workspace" in refusal("evaluate", "bm25", "--benchmark", "bright")
 
 
@@ -125,6 +121,4 @@ def test_what_has_to_be_said_beside_a_score_is_said(workspace: Workspace, tmp_pa
     compared = answer("results", "compare", "--baseline", "bm25")
     assert compared["remarks"] == [f"small: {said}"]
     assert compared["table"][0]["cells"]["small"]["value"] == pytest.approx(50.0)
-    table = run("results", "compare", "--baseline", "bm25", "--format", "table-csv").stdout
-    assert table.splitlines() == ["retriever,small", "BM25,50.0"]
     assert "no stopword list for the language 'klingon'" in refusal("evaluate", "bm25:klingon", "--benchmark", "small")

@@ -16,7 +16,6 @@ from tests.benchmarks.folders import write_benchmark
 from tests.benchmarks.published import put
 from tests.pages.conftest import Open
 from tests.pages.test_every_page_in_every_state import words
-from tests.services.support import evaluation
 
 
 def stored(workspace: Workspace, name: str, folder: Path) -> None:
@@ -82,16 +81,6 @@ def test_what_is_here_can_be_sampled(open_page: Open, workspace: Workspace, tmp_
     assert not at.exception
     assert "bright-biology-sample-1q-3d" in library.list_names(workspace)
     assert "higher than on the whole" in at.success[0].value.replace("\\", "")
-
-
-def test_a_subset_s_results_count_in_no_group(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
-    from cdp.benchmarks.subsets import sample
-
-    stored(workspace, "musique", put(tmp_path / "m", published.musique()))
-    drawn, _ = sample("musique", workspace, queries=1, documents=2)
-    evaluation(workspace, "static-minilm", drawn.name, {"q1": 0.9}, split="dev", judgments=drawn.content_hash)
-    at = open_page("benchmarks", group="multi-hop")
-    assert not [d for d in at.dataframe if "Coverage" in d.value]
 
 
 def test_an_own_zip_is_added_and_removed(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from cdp.services import complexity, queries, studies
 from cdp.studies import StudySource, conditions, records
 from cdp.studies.plan import counted
 from tests.pages.conftest import Open
-from tests.pages.support import ended_job, evaluated, trained
+from tests.pages.support import ended_job
 from tests.pages.test_every_page_in_every_state import words
 
 
@@ -81,37 +81,6 @@ def test_the_choice_of_datasets_changes_the_answer(open_page: Open) -> None:
     assert "only **4 independent datasets**" in words(at)
     at.segmented_control(key="evidence_datasets").set_value("all").run()
     assert "explain little of the gain" in words(at)
-
-
-def test_own_results_stand_beside_where_the_condition_matches(filled: Workspace) -> None:
-    diverse = next(q for q in queries.list_query_sets(filled) if q.method == "diverse")
-    trained(filled, "training-1-own", diverse.id, name="own", retriever="contriever", per_doc=5)
-    evaluated(filled, "evaluation-1-own", "training-1-own", [0.5, 0.7], name="own", benchmark="hotpotqa_sample")
-    evaluated(filled, "evaluation-2-base", "contriever", [0.4, 0.4], name="Contriever", benchmark="musique")
-    evaluated(filled, "evaluation-3-else", "training-1-own", [0.1], name="own", benchmark="hotpotqa2")
-    rows = tables.table("multihop_scaling").rows
-    own = complexity.own_scores(filled, rows)
-    assert {(rows[i]["retriever"], rows[i]["dataset"], rows[i]["queries_per_doc"]) for i in own} == {
-        ("Contriever", "hotpotqa", 5)
-    }
-    (score,) = own.values()
-    assert score.ndcg == pytest.approx(60.0)
-    assert (score.benchmark, score.n_queries) == ("hotpotqa_sample", 2)
-    untrained = tables.table("multihop_full").rows
-    assert {(untrained[i]["method"], untrained[i]["dataset"]) for i in complexity.own_scores(filled, untrained)} == {
-        ("Pretrained", "musique"),
-        ("Ours-diverse", "hotpotqa"),
-    }
-
-
-def test_own_results_of_a_study_too(filled: Workspace, open_page: Open) -> None:
-    finished_study(filled, retriever="contriever")
-    rows = tables.table("multihop_scaling").rows
-    own = complexity.own_scores(filled, rows)
-    assert {(rows[i]["dataset"], rows[i]["queries_per_doc"]) for i in own} == {("hotpotqa", 1), ("hotpotqa", 2)}
-    at = open_page("evidence", table="multihop_scaling")
-    (beside,) = [table.value for table in at.dataframe if "Yours" in table.value.columns]
-    assert list(beside["Q/Doc"]) == [1, 2]
 
 
 def test_a_study_is_read_on_its_page(filled: Workspace, open_page: Open) -> None:

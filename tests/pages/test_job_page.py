@@ -12,7 +12,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.locks import wait_for_lock
 from cdp.base.workspace import Workspace, append_jsonl, read_json, write_json
 from cdp.jobs.records import load_spec
-from cdp.services import job_words, jobs, live_metrics, queries, stored
+from cdp.services import job_words, jobs, queries, stored
 from cdp.ui.shell.tables import md
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job, trained
@@ -202,33 +202,39 @@ def test_changed_settings_are_checked_like_new_ones(filled: Workspace) -> None:
         jobs.settings(filled, "training-1", {"epochs": "0"})
 
 
-def metrics_file(folder: Path, n: int) -> Path:
-    path = folder / "metrics.jsonl"
+@pytest.fixture
+def trained_job(workspace: Workspace) -> str:
+    ended_job(workspace, "training-1", "training", {})
+    return "training-1"
+
+
+def write_metrics(workspace: Workspace, n: int) -> Path:
+    path = workspace.job("training-1") / "metrics.jsonl"
     lines = ({"step": s, "attempt": 1, "loss": 5.0 if s == n // 2 else 1.0 / s, "lr": "x"} for s in range(1, n + 1))
     append_jsonl(path, lines)
     return path
 
 
-def test_a_long_curve_is_thinned_and_keeps_its_spike_and_its_end(tmp_path: Path) -> None:
-    path = metrics_file(tmp_path, 100_000)
-    found = live_metrics.curve(path, "loss")
+def test_a_long_curve_is_thinned_and_keeps_its_spike_and_its_end(workspace: Workspace, trained_job: str) -> None:
+    write_metrics(workspace, 100_000)
+    found = jobs.curve(workspace, trained_job, "loss")
     assert found.n == 100_000
-    assert len(found.steps) <= live_metrics.POINTS
+    assert len(found.steps) <= jobs.POINTS
     assert found.steps == sorted(set(found.steps))
     assert found.values[found.steps.index(50_000)] == 5.0
     assert (found.steps[-1], found.steps[0]) == (100_000, 1)
 
 
-def test_only_new_lines_are_read_and_a_resume_replaces_what_came_after_its_checkpoint(tmp_path: Path) -> None:
-    path = metrics_file(tmp_path, 10)
-    assert live_metrics.latest(path) == {"loss": 0.1}
+def test_a_resume_replaces_what_came_after_its_checkpoint(workspace: Workspace, trained_job: str) -> None:
+    path = write_metrics(workspace, 10)
+    assert jobs.latest(workspace, trained_job) == {"loss": 0.1}
     with open(path, "ab") as file:
         file.write(b'{"step": 11, "attempt": 1, "lo')
-    assert live_metrics.latest(path) == {"loss": 0.1}, "a torn line is no news"
+    assert jobs.latest(workspace, trained_job) == {"loss": 0.1}, "a torn line is no news"
     append_jsonl(path, [{"step": 6, "attempt": 2, "loss": 9.0}, {"step": 7, "attempt": 2, "loss": 8.0}])
-    found = live_metrics.curve(path, "loss")
+    found = jobs.curve(workspace, trained_job, "loss")
     assert found.steps == [1, 2, 3, 4, 5, 6, 7]
     assert found.values[-2:] == [9.0, 8.0]
     path.unlink()
-    metrics_file(tmp_path, 3)
-    assert live_metrics.curve(path, "loss").steps == [1, 2, 3], "another file of the same name is read anew"
+    write_metrics(workspace, 3)
+    assert jobs.curve(workspace, trained_job, "loss").steps == [1, 2, 3], "another file of the same name is read anew"

@@ -58,7 +58,6 @@ def test_both_pages_are_drawn_for(name: str, open_page: Open, filled: Workspace)
         assert bleu == "–"
         assert "at least two" in at.info[0].value
         assert table_of(at, "Corpus Self-BLEU") != ["–"]
-        assert any("has one query only" in caption.value for caption in at.caption)
     elif name == "identical":
         assert float(str(bleu).split()[0]) > 0.3
     else:
@@ -122,9 +121,6 @@ def test_two_sets_are_told_apart_document_by_document(open_page: Open, filled: W
     at = open_page("quality_diversity")
     assert table_of(at, "Verdict") == ["less diverse"]
     assert str(table_of(at, "Difference")[0]).startswith("+0.18")
-    chosen = at.segmented_control(key="pairs_set").value
-    assert chosen in {q.id for q in queries.list_query_sets(filled)}
-    assert len(table_of(at, "BLEU")) == 8
 
 
 def test_sets_without_a_common_document_say_so(open_page: Open, filled: Workspace) -> None:

@@ -180,7 +180,7 @@ def test_a_yes_is_kept_with_the_training(workspace: Workspace, corpus: str) -> N
 def test_a_result_says_what_it_was_made_of(workspace: Workspace) -> None:
     counts = {"judged_queries": 3, "leaked_queries": 3, "steps_taken": 1, "steps_planned": 116}
     made = evaluation(workspace, "t", "mills", {"q1": 0.9, "q2": 0.8, "q3": 0.7}, kind="job", counts=counts)
-    row = results.find(workspace, made)
+    (row,) = [row for row in results.list_evaluations(workspace) if row["id"] == made]
     assert room.marks(row["counts"]) == ("leaked", "stopped at step 1 of 116")
     assert results.remarks(workspace, row) == [
         "Leaked: 3 of the 3 judged queries were trained on.",

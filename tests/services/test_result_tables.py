@@ -91,7 +91,6 @@ def test_every_form_holds_the_same_numbers(workspace: Workspace) -> None:
     assert "scores" not in value
     assert value["table"][1]["cells"]["bench"]["value"] == found.rows[1].ndcg
     assert value["notes"] == result_tables.notes(found)
-    assert "retriever,bench\n" in result_tables.write(found, "table-csv")
     assert "other &lt;b&gt;" in result_tables.write(found, "markdown")
     assert r"\begin{tabular}" in result_tables.write(found, "latex")
 

@@ -95,7 +95,6 @@ def test_a_stopped_or_leaked_run_is_marked_and_never_the_best(workspace: Workspa
     markdown = result_tables.write(found, "markdown")
     assert "(stopped at step 1 of 116)" in markdown
     assert "(leaked)" in markdown
-    assert ",bench marks" in result_tables.write(found, "table-csv")
 
 
 def test_the_baseline_is_what_the_runs_started_from(workspace: Workspace, query_set: str) -> None:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 import pytest
 
-from cdp.base.errors import ConfigError
 from cdp.services.result_formats import Table, comparison_table
 
 GROUPS = {"Multi-hop": ["hotpotqa", "musique", "2wiki"], "Other": ["scifact"]}
@@ -71,14 +67,6 @@ def test_latex(table: Table) -> None:
     assert text.startswith("\\begin{tabular}{lrrrrr}\n\\toprule")
 
 
-def test_csv_keeps_full_precision(table: Table) -> None:
-    rows = list(csv.DictReader(io.StringIO(table.write("csv"))))
-    assert rows[0]["hotpotqa"] == "46.24"
-    assert rows[2]["scifact"] == ""
-    assert rows[2]["Multi-hop mean coverage"] == "2/3"
-    assert rows[1]["Multi-hop mean coverage"] == "full"
-
-
 def test_latex_prints_what_is_in_a_name_and_the_notes(table: Table) -> None:
     text = table.write("latex")
     assert r"{\footnotesize $^\dagger$ p \textless{} 0.05 after Holm\par}" in text
@@ -104,8 +92,3 @@ def test_a_dataset_of_two_groups_has_one_column_and_counts_in_both_means() -> No
 def test_a_column_of_one_value_has_no_best() -> None:
     table = comparison_table({("a", "x"): 50.0}, retrievers=["a", "b"], groups={"x": ["x"]})
     assert cells(table, "a")["x"] == (50.0, 0, "")
-
-
-def test_an_unknown_format_is_refused(table: Table) -> None:
-    with pytest.raises(ConfigError, match="markdown, latex, csv"):
-        table.write("html")

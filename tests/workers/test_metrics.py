@@ -16,7 +16,6 @@ from cdp.base.errors import NotFoundError
 from cdp.base.worker import Job
 from cdp.base.workspace import REPOSITORY, Workspace, read_json
 from cdp.metrics import dist_sim, paraphrase_ratio, self_bleu
-from cdp.metrics.report import document_pairs
 from cdp.metrics.scorers import load_encoder, load_scorer
 from cdp.workers.metrics import main
 from tests import support
@@ -100,13 +99,6 @@ def test_each_distinct_pair_is_scored_once_and_the_pairs_behind_a_number_are_kep
     scores = [p["score"] for p in result["pairs"]["highest"]]
     assert scores == sorted(scores, reverse=True)
     assert [p["score"] for p in result["pairs"]["lowest"]] == sorted(scores)
-    pairs = document_pairs(folder / "results", "d1", DOCUMENTS["d1"])
-    assert len(pairs) == 6
-    assert pairs[0][0] >= pairs[-1][0]
-    for score, a, b in pairs:
-        (example,) = [p for p in result["pairs"]["highest"] if set(p["queries"]) == {a, b}]
-        assert example["score"] == pytest.approx(score, abs=1e-4)
-    assert document_pairs(folder / "results", "d3", DOCUMENTS["d3"]) == []
 
 
 @pytest.mark.soak

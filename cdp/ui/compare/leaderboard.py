@@ -115,7 +115,7 @@ def _says_nothing(key: str, rows: Sequence[BoardRow], common: str) -> bool:
     if "columns" in st.query_params:
         return False
     if key in ("badges", "tags"):
-        column = boards.columns([key])[0]
+        column = next(each for each in boards.COLUMNS if each.key == key)
         return not any(column.value(row) for row in rows)
     if key == "start":
         return len({row.start for row in rows if row.start}) < 2

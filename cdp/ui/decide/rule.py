@@ -17,7 +17,6 @@ from cdp.services import benchmarks, commands, complexity, corpora, decisions, q
 from cdp.services import complexity as service
 from cdp.services.access import read_only
 from cdp.services.complexity import Profiled, Recommendation
-from cdp.services.synthesis import Writer
 from cdp.ui.queries import sets as stored_sets
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import md, number, points
@@ -188,20 +187,21 @@ def rule(
     request: AdviceRequest,
     target: Profiled,
     measured: bool,
-    writer: Writer | None,
 ) -> None:
     """The published recommendation in words, with the figures it rests on, why, and its limits. It stands below what
-    was ``measured``; prices are those of ``writer``."""
+    was ``measured``."""
     outside = not recommendation.by_rule
     title, icon, colour = OUTSIDE if outside else LEVELS[recommendation.level]
     low, high = recommendation.interval
-    decision = decisions.decide(workspace, target, recommendation, corpus=request.corpus, chosen=writer)
+    settings, study = decisions.next_study(target, recommendation, request.corpus)
+    suggestion = recommendation.suggestion
+    advised = f"{suggestion.text} {suggestion.sure} To settle it: {recommendation.experiment.text}"
     with st.container(border=True):
         st.markdown(f"**:{colour}[:material/{icon}:] Published rule: {title}**")
         if measured:
             st.caption("Your own measurement above goes before it.")
         st.markdown(md(recommendation.advice))
-        st.markdown(f"{'**Without a measurement:**' if measured else '**Do this:**'} {md(decision.sentence)}")
+        st.markdown(f"{'**Without a measurement:**' if measured else '**Do this:**'} {md(advised)}")
         gain = recommendation.suggestion.probability_of_a_gain
         tables.figures(
             ("Mean CW", f"{recommendation.mean_cw:.2f}", frame.definition("cw")),
@@ -220,11 +220,9 @@ def rule(
         st.caption(
             "**Limits of this answer**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in recommendation.caveats)
         )
-        params = {"plan": decision.plan, **decision.settings}
+        params = {"plan": recommendation.plan, **settings}
         frame.link("study", "Plan the study that would answer this", icon=":material/science:", **params)
-        if decision.missing:
-            st.caption(md(decision.missing))
-    forms.command(_command(request, target), decision.command)
+    forms.command(_command(request, target), study)
 
 
 def _command(request: AdviceRequest, target: Profiled) -> str:
