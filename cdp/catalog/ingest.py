@@ -168,45 +168,31 @@ def _job_id(path: str) -> str:
 
 
 def _corpus(value: Fields, content: Content) -> None:
-    row = {
-        "id": _text(value["id"]),
-        "name": _text(value.get("name")),
-        "created": _text(value.get("created")),
-        "hash": _text(value.get("hash") or value.get("content_hash")),
-        "n_documents": _whole(value.get("n_documents")),
-        "manifest": _json(value),
-    }
-    content.rows["corpora"] = [row]
+    row = {"id": _text(value["id"]), "hash": _text(value.get("hash") or value.get("content_hash")),
+           "manifest": _json(value)}  # fmt: skip
+    content.rows["corpora"] = [row | _columns(value, texts="name created", wholes="n_documents")]
 
 
 def _query_set(value: Fields, content: Content) -> None:
-    row = {
-        "id": _text(value["id"]),
-        "name": _text(value.get("name")),
-        "created": _text(value.get("created")),
-        "corpus": _text(value.get("corpus_id") or value.get("corpus")),
-        "method": _text(value.get("method")),
-        "generator": _text(value.get("generator")),
-        "per_doc": _whole(value.get("per_doc")),
-        "n_documents": _whole(value.get("n_documents")),
-        "n_queries": _whole(value.get("n_queries")),
-        "manifest": _json(value),
-    }
+    row = {"id": _text(value["id"]), "corpus": _text(value.get("corpus_id") or value.get("corpus")),
+           "manifest": _json(value)}  # fmt: skip
+    row |= _columns(value, texts="name created method generator", wholes="per_doc n_documents n_queries")
     content.rows["query_sets"] = [row]
 
 
 def _job(value: Fields, content: Content) -> None:
-    row = {
-        "id": _text(value["id"]),
-        "kind": _text(value["kind"]),
-        "name": _text(value.get("name")),
-        "created": _text(value.get("created")),
-        "module": _text(value.get("module")),
-        "launcher": _text(value.get("launcher")),
-        "config": _json(value.get("config", {})),
-        "inputs": _json(value.get("inputs", {})),
+    row = {"id": _text(value["id"]), "kind": _text(value["kind"]), "config": _json(value.get("config", {})),
+           "inputs": _json(value.get("inputs", {}))}  # fmt: skip
+    content.rows["jobs"] = [row | _columns(value, texts="name created module launcher")]
+
+
+def _columns(value: Fields, *, texts: str = "", wholes: str = "", reals: str = "") -> Fields:
+    """The fields of these names as a row has them; those that are absent are empty."""
+    return {
+        **{name: _text(value.get(name)) for name in texts.split()},
+        **{name: _whole(value.get(name)) for name in wholes.split()},
+        **{name: _real(value.get(name)) for name in reals.split()},
     }
-    content.rows["jobs"] = [row]
 
 
 def _evaluation(value: Fields, content: Content) -> None:
@@ -303,18 +289,12 @@ def _training(value: Fields, content: Content) -> None:
         "id": _text(value.get("id") or job_id),
         "job_id": job_id,
         "name": _text(value.get("name") or value.get("id") or job_id),
-        "retriever": _text(value.get("retriever")),
-        "query_set": _text(value.get("query_set")),
-        "weighting": _text(value.get("weighting")),
-        "pairs": _whole(value.get("pairs")),
-        "steps": _whole(value.get("steps")),
-        "seconds": _real(value.get("seconds")),
-        "loss_first": _real(value.get("loss_first")),
-        "loss_last": _real(value.get("loss_last")),
-        "model_hash": _text(value.get("model_hash")),
-        "created": _text(value.get("created")),
         "result": _json(value),
-    }
+        **_columns(
+            value, texts="retriever query_set weighting model_hash created", wholes="pairs steps",
+            reals="seconds loss_first loss_last",
+        ),
+    }  # fmt: skip
     content.rows["trainings"] = [row]
 
 
