@@ -29,8 +29,6 @@ PAIRS_AT_ONCE = option(
     minimum=1, maximum=4096, advanced=True,
 )
 
-GPU_IDS = option("", "These GPUs and no others: their UUIDs, separated by commas, as doctor names them.", advanced=True)
-
 
 def seed_of(what: str, *, advanced: bool = True) -> Any:
     """The seed of what is drawn at random."""
@@ -496,7 +494,6 @@ class TrainingConfig(Config):
     gpus: int | None = option(
         None, "GPUs to train on; one if there is one and this is empty, 0 for CPU.", minimum=0, advanced=True,
     )
-    gpu_ids: str = GPU_IDS
     distil: float = option(
         0.0,
         "How much a cross-encoder's soft labels count beside InfoNCE, for a query set that has them (queries mine "
@@ -546,7 +543,6 @@ class EvaluationConfig(Config):
     gpus: int | None = option(
         None, "GPUs to encode on; one if there is one and this is empty, 0 for CPU.", minimum=0, advanced=True,
     )
-    gpu_ids: str = GPU_IDS
 
 
 class IndexConfig(Config):

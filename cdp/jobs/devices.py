@@ -1,4 +1,4 @@
-"""What a job may run on: a CPU slot, so many GPUs, GPUs named by their UUIDs, or no device to speak of.
+"""What a job may run on: a CPU slot, so many GPUs, or no device to speak of.
 
 UUIDs rather than indices: an index changes meaning with ``CUDA_VISIBLE_DEVICES`` and after a reboot.
 """
@@ -40,15 +40,14 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class DeviceRequest:
-    """What a job asks for. Make one with ``cpu``, ``gpus``, ``named`` or ``light``.
+    """What a job asks for. Make one with ``cpu``, ``gpus`` or ``light``.
 
-    ``count`` is the number of GPUs (0 means a CPU slot), ``uuids`` names them where they are chosen by hand,
-    ``processes`` is how many worker processes share a CPU slot (on GPUs there is one per GPU). ``idle`` marks a job
-    that mostly waits for a server's answers, or takes little: it does not wait for a processor either.
+    ``count`` is the number of GPUs (0 means a CPU slot), ``processes`` how many worker processes share a CPU slot (on
+    GPUs there is one per GPU). ``idle`` marks a job that mostly waits for a server's answers, or takes little: it does
+    not wait for a processor either.
     """
 
     count: int = 0
-    uuids: tuple[str, ...] = ()
     processes: int = 1
     idle: bool = False
 
@@ -61,10 +60,6 @@ class DeviceRequest:
         return cls(count=count, processes=count)
 
     @classmethod
-    def named(cls, uuids: list[str] | tuple[str, ...]) -> Self:
-        return cls(count=len(uuids), uuids=tuple(uuids), processes=len(uuids))
-
-    @classmethod
     def light(cls) -> Self:
         return cls(idle=True)
 
@@ -75,17 +70,8 @@ class DeviceRequest:
 
     def check(self, gpus: list[Gpu]) -> None:
         """ConfigError if this machine can never give what is asked."""
-        known = {gpu.uuid for gpu in gpus}
-        unknown = [uuid for uuid in self.uuids if uuid not in known]
-        here = ", ".join(sorted(known)) or "none"
         if self.count < 0 or self.processes < 1:
             raise ConfigError("A job needs at least one process.")
-        if unknown:
-            raise ConfigError(
-                f"This machine has no GPU called {', '.join(unknown)}.", hint=f"GPUs that can be used: {here}."
-            )
-        if len(set(self.uuids)) < len(self.uuids):
-            raise ConfigError("A GPU is named twice.")
         if self.count > len(gpus):
             raise ConfigError(
                 f"The job asks for {self.count} GPU{'s' * (self.count != 1)}, and this machine offers {len(gpus)}.",
@@ -93,13 +79,12 @@ class DeviceRequest:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        return {"count": self.count, "uuids": list(self.uuids), "processes": self.processes, "idle": self.idle}
+        return {"count": self.count, "processes": self.processes, "idle": self.idle}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
         return cls(
             count=int(values.get("count", 0)),
-            uuids=tuple(values.get("uuids", ())),
             processes=int(values.get("processes", 1)),
             idle=bool(values.get("idle", False)),
         )

@@ -42,9 +42,8 @@ class Ticket:
 def grant(tickets: Sequence[Ticket], sequence: int, *, slots: int, gpus: Sequence[str]) -> tuple[str, ...] | None:
     """The devices that the ticket numbered ``sequence`` may take now, or None if it has to wait.
 
-    Nobody overtakes within a lane, with one exception that costs the one ahead nothing: a job that waits for named
-    GPUs lets others pass to GPUs that it did not name. A job that waits for any n GPUs keeps every GPU that becomes
-    free, so that smaller jobs cannot starve it.
+    Nobody overtakes within a lane: a job that waits for n GPUs keeps every GPU that becomes free, so that smaller jobs
+    cannot starve it.
     """
     free = {
         lane: room - sum(1 for t in tickets if lane in t.granted) for lane, room in ((CPU, slots), (LIGHT, LIGHT_SLOTS))
@@ -58,9 +57,6 @@ def grant(tickets: Sequence[Ticket], sequence: int, *, slots: int, gpus: Sequenc
         if request.lane in free:
             given: tuple[str, ...] | None = (request.lane,) if free[request.lane] > 0 else None
             free[request.lane] -= 1
-        elif request.uuids:
-            given = request.uuids if all(uuid in free_gpus for uuid in request.uuids) else None
-            free_gpus = [gpu for gpu in free_gpus if gpu not in request.uuids]
         elif len(free_gpus) >= request.count:
             given, free_gpus = tuple(free_gpus[: request.count]), free_gpus[request.count :]
         else:

@@ -137,13 +137,9 @@ def start_import(workspace: Workspace, config: ResultImportConfig) -> str:
 
 def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after: Sequence[str] = ()) -> str:
     info = describe(resolve_benchmark(config.benchmark, workspace), workspace)
-    gpus_chosen = config.gpus is not None or config.gpu_ids
     lexical = bm25.language_in(config.retriever) is not None
-    device = clusters.request(
-        workspace,
-        0 if lexical and not gpus_chosen else config.gpus,  # BM25 has no use for one
-        ids=config.gpu_ids,
-    )
+    # BM25 has no use for a GPU.
+    device = clusters.request(workspace, 0 if lexical and config.gpus is None else config.gpus)
     return jobs.submit(
         workspace,
         kind="evaluation",

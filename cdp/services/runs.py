@@ -30,7 +30,7 @@ from cdp.services import access, naming
 from cdp.services.naming import Annotation
 from cdp.training.plan import INCOMPLETE
 
-IN_NO_NAME = ("name", "seed", "gpus", "gpu_ids", "save_steps", "query_set", "max_documents", "per_doc")
+IN_NO_NAME = ("name", "seed", "gpus", "save_steps", "query_set", "max_documents", "per_doc")
 """Settings that a name has already, or that make no difference to a model."""
 
 NEAR = 6
@@ -263,7 +263,7 @@ def near(rows: Sequence[Mapping[str, Any]], baseline: str, most: int = NEAR) -> 
 
 Families = Mapping[str, tuple[str, ...]]
 
-NO_PART_OF_THE_RECIPE = ("name", "gpus", "gpu_ids", "save_steps")
+NO_PART_OF_THE_RECIPE = ("name", "gpus", "save_steps")
 """Settings that say what a run is called or where it runs: runs that differ in these alone are one recipe."""
 
 

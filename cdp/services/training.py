@@ -245,7 +245,7 @@ def submit(workspace: Workspace, config: TrainingConfig, links: Mapping[str, Any
         module=WORKER,
         config=with_ids.to_dict(),
         launcher="accelerate",
-        device=clusters.request(workspace, config.gpus, ids=config.gpu_ids),
+        device=clusters.request(workspace, config.gpus),
         inputs={
             "query_set": query_set.id,
             "query_set_hash": query_sets.content_hash(workspace, query_set),

@@ -17,7 +17,7 @@ WRITTEN_BEFORE = (
     '"patience": null, "save_steps": 500, "scale": 20.0, "max_length": null, "weight_decay": 0.01, "clip_norm": 1.0, '
     '"kappa": 100.0, "reasoning": "", "query_source": "query-only", "ri_mode": "online", "ri_kappa": 5.0, '
     '"weights": "", "hard_negatives": null, "lora_rank": null, "mini_batch": null, "precision": "auto", '
-    '"gradient_checkpointing": null, "gpus": null, "gpu_ids": ""}'
+    '"gradient_checkpointing": null, "gpus": null}'
 )
 """The ``config`` of a training's ``spec.json``, as the first version wrote it."""
 

@@ -13,7 +13,7 @@ from cdp.jobs.queue import CPU, LIGHT, Queue, Ticket, grant
 from tests.jobs.support import start, status, until, until_state
 
 A, B, C, D = "GPU-a", "GPU-b", "GPU-c", "GPU-d"
-cpu, gpus, named, light = DeviceRequest.cpu(), DeviceRequest.gpus, DeviceRequest.named, DeviceRequest.light()
+cpu, gpus, light = DeviceRequest.cpu(), DeviceRequest.gpus, DeviceRequest.light()
 
 
 def tickets(*entries: tuple[DeviceRequest, tuple[str, ...]] | DeviceRequest) -> list[Ticket]:
@@ -34,11 +34,6 @@ GRANTS = [
     ("the one ahead takes the first two", tickets(gpus(2), gpus(1)), 2, (C,)),
     ("too few are free", tickets((gpus(3), (A, B, C)), gpus(2)), 2, None),
     ("a small job does not starve a large one", tickets((gpus(3), (A, B, C)), gpus(2), gpus(1)), 3, None),
-    ("a named GPU", tickets(named([C])), 1, (C,)),
-    ("a named GPU in use", tickets((gpus(1), (A,)), named([A])), 2, None),
-    ("past one who waits for another name", tickets((gpus(1), (A,)), named([A]), named([B])), 3, (B,)),
-    ("not past one who waits for the same name", tickets((gpus(1), (A,)), named([A, B]), named([B])), 3, None),
-    ("any GPU but the one that is waited for", tickets((gpus(1), (A,)), named([A, B]), gpus(1)), 3, (C,)),
     ("past one that is not ready", [Ticket(1, "x", cpu, (), False), Ticket(2, "y", cpu)], 2, (CPU,)),
     ("a light job waits for no CPU slot", tickets(RUNNING_CPU, cpu, light), 3, (LIGHT,)),
     ("a CPU slot is free beside a light job", tickets((light, (LIGHT,)), cpu), 2, (CPU,)),

@@ -35,7 +35,7 @@ def ended_job(
             "sequence": len(list(workspace.jobs.glob("*"))),
             "module": JOBS[kind][0] if kind in JOBS else "none",
             "launcher": "python",
-            "device": {"count": 0, "uuids": [], "processes": 1},
+            "device": {"count": 0, "processes": 1},
             "config": config,
             "inputs": {},
             "secrets": [],

@@ -10,7 +10,6 @@ import pytest
 
 from cdp import jobs
 from cdp.base.config import EvaluationConfig, TrainingConfig
-from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
 from cdp.services import clusters, demo, evaluation, queries, training
 
@@ -41,20 +40,6 @@ def test_a_number_of_gpus_or_one(workspace: Workspace) -> None:
 
 
 @pytest.mark.usefixtures("two_gpus")
-def test_gpus_by_their_uuids(workspace: Workspace) -> None:
-    asked = clusters.request(workspace, None, ids="GPU-bbbb, GPU-aaaa")
-    assert (asked.uuids, asked.count, asked.processes) == (("GPU-bbbb", "GPU-aaaa"), 2, 2)
-    assert clusters.request(workspace, 1, at_most=1, ids="GPU-bbbb").uuids == ("GPU-bbbb",)
-
-
-def test_what_contradicts_itself_is_said(workspace: Workspace) -> None:
-    with pytest.raises(ConfigError, match="gpus asks for 2, and gpu_ids names 1"):
-        clusters.request(workspace, 2, ids="GPU-aaaa")
-    with pytest.raises(ConfigError, match="runs on 1 GPU, and gpu_ids names 2"):
-        clusters.request(workspace, None, at_most=1, ids="GPU-aaaa,GPU-bbbb")
-
-
-@pytest.mark.usefixtures("two_gpus")
 @pytest.mark.parametrize(
     ("asked", "launcher", "count"),
     [
@@ -62,7 +47,6 @@ def test_what_contradicts_itself_is_said(workspace: Workspace) -> None:
         ({"gpus": 0}, "python", 0),
         ({"retriever": "bm25"}, "python", 0),
         ({"gpus": 2}, "accelerate", 2),
-        ({"gpu_ids": "GPU-bbbb,GPU-aaaa"}, "accelerate", 2),
     ],
 )
 def test_an_evaluation_takes_one_gpu_or_those_asked_for(

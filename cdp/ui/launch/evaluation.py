@@ -18,7 +18,7 @@ BM25, OTHER = "bm25", "other"
 GROUP = "group:"
 """What the name of a group begins with among the benchmarks to choose from."""
 
-CHOSEN_ABOVE = ("retriever", "benchmark", "split", "gpu_ids")
+CHOSEN_ABOVE = ("retriever", "benchmark", "split")
 
 
 def page(workspace: Workspace) -> None:

@@ -222,11 +222,12 @@ def settings(
         more = forms.fields(
             TrainingConfig,
             key=key,
-            leave_out=(*CHOSEN_ABOVE, "benchmark", "split", "gpu_ids", *leave_out, *needed, *_idle(weighting)),
+            leave_out=(*CHOSEN_ABOVE, "benchmark", "split", *leave_out, *needed, *_idle(weighting)),
             values=first,
             presets=presets,
         )
-        more |= _gpus(first, key)
+        if trouble := clusters.gpu_problem():
+            st.warning(trouble, icon=":material/memory:")
     values = {
         **more,
         **judged,
@@ -287,27 +288,6 @@ def _needed(workspace: Workspace, query_set: str, weighting: str, first: dict[st
         "imported. It is matched by the queries it was made from, or by position.",
     )
     return {"reasoning": chosen or "", "query_source": source}
-
-
-def _gpus(first: dict[str, Any], key: str) -> dict[str, str]:
-    """Which GPUs, where there are several to choose from."""
-    if trouble := clusters.gpu_problem():
-        st.warning(trouble, icon=":material/memory:")
-    gpu_labels = {gpu.uuid: f"{gpu.index}: {gpu.label}" for gpu in clusters.gpus()}
-    preset = [part.strip() for part in str(first.get("gpu_ids") or "").split(",") if part.strip()]
-    if len(gpu_labels) < 2 and not preset:
-        return {}
-    chosen = st.multiselect(
-        "GPUs to use",
-        list(gpu_labels),
-        default=[uuid for uuid in preset if uuid in gpu_labels],
-        format_func=lambda uuid: gpu_labels[uuid],
-        key=f"{key}_gpu_ids",
-        placeholder="any free GPU",
-        help="If empty, the job takes the number of GPUs set above, the first that become free.",
-        persist_state="session",
-    )
-    return {"gpu_ids": ",".join(chosen)} if chosen else {}
 
 
 def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
