@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import statistics
 import tempfile
 import time
@@ -82,7 +83,7 @@ def run() -> list[Row]:
             held = search.status(workspace)
             print(f"held: {held['bytes'] / 2**20:,.0f} MiB ({len(held['held'])} things)")
         finally:
-            search.stop(workspace)
+            os.kill(int(search.status(workspace)["pid"]), signal.SIGTERM)
     show(rows)
     return rows
 

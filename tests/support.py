@@ -10,9 +10,12 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
+import psutil
 import pytest
 
 from cdp.base import worker
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SHARED = REPOSITORY.parent / "shared"
@@ -54,3 +57,18 @@ def work(module: str, folder: Path) -> int:
         sys.stdout, sys.stderr = streams
         signal.signal(signal.SIGTERM, handler)
     return 0
+
+
+def stop_search(workspace: Workspace) -> bool:
+    """End the search process of a workspace and wait until it has; False if there was none."""
+    from cdp.services import search
+
+    try:
+        pid = int(search.status(workspace)["pid"])
+    except CdpError:
+        return False
+    with suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        process.terminate()
+        process.wait(10)
+    return True

@@ -29,14 +29,13 @@ def search(
     corpus: Annotated[str, "a corpus (id, name or prefix), or a benchmark, whose documents are searched"],
     k: Annotated[int, "documents to show; 10 if omitted"] = 10,
     index: Annotated[bool, "index the documents first where that takes long, as a job, and wait for it"] = False,
-    keep_warm: Annotated[bool, "leave the search process running, so that the next query is answered at once"] = False,
 ) -> int:
     """Search documents with up to three retrievers, side by side."""
     from cdp.services import search as service
 
     # Exit code 1 if one of several retrievers could not answer; if none could, the first one's reason is raised.
     def ask() -> Any:
-        return service.search(run.workspace, query, retriever, corpus, k, keep_warm=keep_warm)
+        return service.search(run.workspace, query, retriever, corpus, k, in_process=True)
 
     answered = ask()
     unindexed = [answer for answer in answered.answers if answer.index_s is not None]

@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import re
-import signal
 import socket
 import stat
 import subprocess
@@ -32,7 +31,7 @@ from cdp import __version__, jobs
 from cdp.base.config import TOKEN, IndexConfig, ServingConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 from cdp.base.file_cache import ANSWERS
-from cdp.base.locks import is_held, try_lock
+from cdp.base.locks import try_lock
 from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace, is_name
 from cdp.benchmarks import beir_files, library, manifests
@@ -141,13 +140,12 @@ def search(
     collection: str,
     k: int = DEFAULT_K,
     *,
-    keep_warm: bool = True,
+    in_process: bool = False,
 ) -> Searched:
     """Search with each retriever. What is wrong with one is its answer's ``problem`` and leaves the others alone.
 
-    With ``keep_warm`` the search process answers and holds what it loaded for the next query; without, it does so only
-    where it runs already, and nothing is left running. InputError for a query or a choice that cannot be searched,
-    NotFoundError for a collection that is not there.
+    The search process answers, and holds what it loaded for the next query; ``in_process`` loads everything here.
+    InputError for a query or a choice that cannot be searched, NotFoundError for a collection that is not there.
     """
     text = checked_query(query)
     if not retrievers:
@@ -157,8 +155,7 @@ def search(
     if not 1 <= k <= MOST_K:
         raise InputError(f"Between 1 and {MOST_K} documents are shown, not {k}.")
     searched = resolve_collection(workspace, collection)
-    warm = keep_warm or is_running(workspace)
-    engine = None if warm else Engine(workspace, memory_limit(), patience_seconds())
+    engine = Engine(workspace, memory_limit(), patience_seconds()) if in_process else None
     answers = [_answer(workspace, engine, name, searched, text, k) for name in dict.fromkeys(retrievers)]
     return Searched(text, searched, _with_moves(answers))
 
@@ -237,37 +234,14 @@ def indexing(workspace: Workspace, retriever: str, collection: str) -> JobView |
     return next((job for job in jobs.list_active(workspace) if job.kind == "index" and job.config == wanted), None)
 
 
-@access.runs
-def stop(workspace: Workspace) -> bool:
-    """End the search process, which frees its memory. Return False if there was none."""
-    address = _address(workspace)
-    if not is_running(workspace):
-        return False
-    with suppress(ProcessLookupError):
-        os.kill(int(status(workspace)["pid"]), signal.SIGTERM)
-    deadline = time.monotonic() + 10
-    while is_held(_lock(address)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return True
-
-
 def status(workspace: Workspace) -> dict[str, Any]:
     """Return the search process's pid, and what it holds in memory: names and bytes. ConfigError if none runs."""
-    connection = _connect(_address(workspace))
-    if connection is None:
-        raise ConfigError("No search process runs for this workspace.", hint="It starts with the first search.")
-    return _reply(connection, "GET", "/status")
-
-
-def is_running(workspace: Workspace) -> bool:
-    """Return whether a search process answers for this workspace. Removes the files of a killed one."""
     address = _address(workspace)
     connection = _connect(address)
     if connection is None:
         _clear(address)
-        return False
-    connection.close()
-    return True
+        raise ConfigError("No search process runs for this workspace.", hint="It starts with the first search.")
+    return _reply(connection, "GET", "/status")
 
 
 def _ask(workspace: Workspace, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -484,8 +458,6 @@ def _word_start(line: str, at: int) -> int:
 COMPARED = 20
 """Documents of a benchmark that are looked up in a corpus: one that is there, word for word, makes them the same."""
 
-Wanted = Callable[[str], bool]
-
 
 @dataclass(frozen=True)
 class Judgment:
@@ -501,15 +473,11 @@ class Judgment:
         return frozenset(document for document, grade in self.grades.items() if grade >= self.relevant_from)
 
 
-def candidates(workspace: Workspace, collection: Collection, wanted: Wanted = lambda name: True) -> list[str]:
-    """The benchmarks that may judge these documents, by their names alone; ``list_benchmarks`` looks into them."""
-    return [collection.benchmark] if collection.benchmark else list(filter(wanted, library.list_names(workspace)))
-
-
-def list_benchmarks(workspace: Workspace, collection: Collection, wanted: Wanted = lambda name: True) -> list[str]:
-    """The benchmarks whose judgments are about these documents, among those that ``wanted`` says yes to."""
-    names = candidates(workspace, collection, wanted)
-    return [name for name in names if collection.benchmark or _shares(workspace, name, collection.id)]
+def list_benchmarks(workspace: Workspace, collection: Collection) -> list[str]:
+    """Return the benchmarks whose judgments are about these documents."""
+    if collection.benchmark:
+        return [collection.benchmark]
+    return [name for name in library.list_names(workspace) if _shares(workspace, name, collection.id)]
 
 
 def list_queries(workspace: Workspace, benchmark: str) -> list[str]:
@@ -522,13 +490,11 @@ def list_queries(workspace: Workspace, benchmark: str) -> list[str]:
     return []
 
 
-def judgments(
-    workspace: Workspace, collection: Collection, query: str, wanted: Wanted = lambda name: True
-) -> list[Judgment]:
+def judgments(workspace: Workspace, collection: Collection, query: str) -> list[Judgment]:
     """What benchmarks say of a query with exactly this text. Usually nothing: then it is nobody's."""
     texts = query.strip()
     answers = []
-    for name in list_benchmarks(workspace, collection, wanted):
+    for name in list_benchmarks(workspace, collection):
         folder = library.resolve_benchmark(name, workspace)
         with suppress(CdpError):  # a benchmark that cannot be read judges nothing here; its own page says why
             relevant_from = manifests.read(folder).relevant_from

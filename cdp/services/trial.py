@@ -284,10 +284,6 @@ def _order(identifier: str) -> bytes:
     return hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).digest()
 
 
-ENOUGH = 0.9
-"""Of the documents this part has to have all the queries that a condition asks for."""
-
-
 @dataclass(frozen=True)
 class Trial:
     """A test before its start. ``seconds`` is all of it but an endpoint's answers, of which ``requests`` are needed;
@@ -451,38 +447,17 @@ def start(
     return studies.run(workspace, study, api_key=api_key, allow_leakage=allow_leakage)
 
 
-@dataclass(frozen=True)
-class Trouble:
-    """What kept a test from an answer and what to do about it, in sentences. ``fewer`` is a list of Q/Doc for which the
-    queries suffice; empty where it is not a lack of queries."""
-
-    what: str
-    next_step: str
-    fewer: str = ""
-
-
-def trouble(workspace: Workspace, study: JobView) -> Trouble:
-    """Why a study that failed has no answer, or only a part of one: first whether there were queries enough."""
+def trouble(workspace: Workspace, study: JobView) -> tuple[str, str]:
+    """Return why a study that failed has no answer, or only a part of one, and what to do about it, in sentences."""
     try:
         report = studies.report(workspace, study.id)
     except CdpError:
         what, next_step, _ = job_words.failure(study)
-        return Trouble(what or "The test was cut off before its first training.", next_step or "Resume its job.")
-    most = max(report.config.numbers("per_doc", minimum=1))
-    lacking = [source for source in report.sources if source.n_with(most) < ENOUGH * source.n_documents]
-    if not report.failures or not lacking:
-        first = f" The first: {report.failures[0][1]}" if report.failures else ""
-        done = f"{report.finished:,} of {report.planned:,} trainings are done."
-        return Trouble(f"{done}{first}", "Resume its job to try the others again: what is done stays done.")
-    source = min(lacking, key=lambda s: s.n_with(most))
-    mean = source.pairs(most) / max(1, source.n_documents)
-    fits = [n for n in range(1, most) if source.n_with(n) >= ENOUGH * source.n_documents]
-    return Trouble(
-        f"The generator wrote {most} {source.label} queries for only {source.n_with(most):,} of "
-        f"{source.n_documents:,} documents ({mean:.1f} on average), too few to compare Q/Doc {most} on the same number "
-        "of pairs.",
-        "Test again with another model, or compare fewer queries per document.",
-        ", ".join(map(str, fits)) if len(fits) > 1 else "",
+        return what or "The test was cut off before its first training.", next_step or "Resume its job."
+    first = f" The first failure: {report.failures[0][1]}" if report.failures else ""
+    return (
+        f"{report.finished:,} of {report.planned:,} trainings are done.{first}",
+        "Resume its job to try the others again, or test with another model or fewer queries per document.",
     )
 
 

@@ -85,18 +85,13 @@ def retrievers(workspace: Workspace, members: Members) -> list[str]:
 def from_benchmark(workspace: Workspace, picked: Collection, members: Members) -> None:
     """Offer queries that a benchmark judges: their relevant documents are marked."""
 
-    def wanted(name: str) -> bool:
-        return members.has("benchmark", name)
-
-    if not search.candidates(workspace, picked, wanted):
-        return
     popover = st.popover(
         "Use a judged query", icon=":material/fact_check:", type="tertiary", on_change="rerun", key="judged"
     )
     if not popover.open:  # looking into benchmarks takes a moment where they are large
         return
     with popover:
-        benchmarks = search.list_benchmarks(workspace, picked, wanted)
+        benchmarks = [n for n in search.list_benchmarks(workspace, picked) if members.has("benchmark", n)]
         if not benchmarks:
             st.caption("No benchmark of this project judges these documents.")
             return
@@ -129,9 +124,8 @@ def show(workspace: Workspace, members: Members, collection: Collection, retriev
     """Search, and draw the answers side by side."""
     with st.spinner("Searching. The first search loads the models, which takes some seconds.", show_time=True):
         searched = search.search(workspace, query, retrievers, collection.id)
-    judgments = search.judgments(
-        workspace, searched.collection, searched.query, lambda name: members.has("benchmark", name)
-    )
+    judgments = search.judgments(workspace, searched.collection, searched.query)
+    judgments = [judgment for judgment in judgments if members.has("benchmark", judgment.benchmark)]
     for judgment in judgments:
         relevant = count(len(judgment.relevant), "relevant document")
         st.caption(f":material/fact_check: A query of {md(judgment.benchmark)} with {relevant}, marked below.")

@@ -16,10 +16,10 @@ import pytest
 
 from cdp.base.config import TrainingConfig
 from cdp.base.workspace import Workspace
-from cdp.services import jobs, queries, search, training
+from cdp.services import jobs, queries, training
 from cdp.ui.shell.frame import PAGES
 from tests.browser.conftest import Looker, Server
-from tests.support import REPOSITORY
+from tests.support import REPOSITORY, stop_search
 
 IMAGES = Path(os.environ.get("CDP_IMAGES") or REPOSITORY / "docs" / "images")
 MOST_BYTES = 200_000
@@ -108,7 +108,7 @@ def test_the_pictures_are_taken_on_the_way(serve: Callable[..., Server], look: C
     picture(tab, "search")
     for screen in SCREENS:
         every_page(server, look, *screen)
-    search.stop(server.workspace)
+    stop_search(server.workspace)
     assert "Traceback" not in server.console()
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.cli.declare import find
 from cdp.services import demo, search
 from cdp.serving import engine
 from tests.cli.support import run
+from tests.support import stop_search
 
 pytestmark = pytest.mark.slow  # a first search loads the stemmer's library for a second
 
@@ -25,8 +24,7 @@ def loaded(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv(search.RUNTIME, str(tmp_path / "run"))
     demo.load(workspace)
     yield
-    with suppress(CdpError):
-        search.stop(workspace)
+    stop_search(workspace)
 
 
 def test_one_off_leaves_no_process(workspace: Workspace) -> None:
@@ -36,7 +34,7 @@ def test_one_off_leaves_no_process(workspace: Workspace) -> None:
     value = json.loads(done.stdout)
     assert [hit["rank"] for hit in value["answers"][0]["hits"]] == [1, 2, 3]
     assert value["answers"][0]["problem"] is None
-    assert not search.is_running(workspace)
+    assert not stop_search(workspace)
 
 
 def test_what_cannot_be_searched_is_said(workspace: Workspace) -> None:
@@ -66,19 +64,13 @@ def test_a_query_may_begin_with_a_dash() -> None:
     assert typed("search", *options, "--", "--flowers--")["query"] == "--flowers--"
     done = run("search", "-honeybees", *options, "--json")
     assert json.loads(done.stdout)["query"] == "-honeybees"
-    misspelt = run("search", "--keep-wram", "x", "--retriever", "bm25", "--corpus", "demo", code=2)
-    assert "Did you mean --keep-warm" in misspelt.stderr
+    misspelt = run("search", "--inedx", "x", "--retriever", "bm25", "--corpus", "demo", code=2)
+    assert "Did you mean --index" in misspelt.stderr
 
 
-def test_a_kept_process_answers_and_a_job_indexes(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_indexes_where_it_takes_long(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("search", "honeybees", "--retriever", "bm25", "--corpus", "benchmark:demo")
-    run(*words, "--keep-warm")
-    assert search.is_running(workspace)
-    held = search.status(workspace)["held"]
-    assert held
     run(*words)
-    assert search.status(workspace)["held"] == held
-    search.stop(workspace)
     monkeypatch.setenv(engine.PATIENCE, "0.000001")
     monkeypatch.setattr("cdp.serving.engine.TERMS_SAMPLE", 10)
     for path in workspace.embeddings.glob("bm25-*"):

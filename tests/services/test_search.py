@@ -24,7 +24,7 @@ def corpus(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def found(workspace: Workspace, query: str, retrievers: list[str], corpus: str, k: int = 10) -> search.Searched:
-    return search.search(workspace, query, retrievers, corpus, k, keep_warm=False)
+    return search.search(workspace, query, retrievers, corpus, k, in_process=True)
 
 
 def test_ranks_are_marked_against_the_first_that_answers(workspace: Workspace, corpus: str) -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.services import corpora, demo, search
 from cdp.serving.public import Serving
 from tests.serving.support import serving
+from tests.support import stop_search
 from tests.support_models import tiny_static
 
 AddCorpus = Callable[..., str]
@@ -44,8 +43,7 @@ def searched(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv(search.RUNTIME, str(tmp_path / "run"))
     workspace.root.mkdir()
     yield workspace
-    with suppress(CdpError):
-        search.stop(workspace)
+    stop_search(workspace)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from cdp.base.errors import ConfigError
 from cdp.base.locks import is_held
 from cdp.base.workspace import Workspace
 from cdp.services import search
@@ -20,6 +21,7 @@ from cdp.serving import dashboard, engine
 from tests.faults.support import kill
 from tests.jobs.support import until
 from tests.serving.conftest import AddCorpus
+from tests.support import stop_search
 
 pytestmark = pytest.mark.slow
 
@@ -69,9 +71,9 @@ def test_ten_at_once_start_one_process_and_each_gets_its_answer(searched: Worksp
     assert is_held(search._lock(address))
     assert stat.S_IMODE(address.stat().st_mode) & 0o077 == 0
     assert stat.S_IMODE(address.parent.stat().st_mode) == 0o700
-    assert search.stop(searched)
+    assert stop_search(searched)
     until(lambda: nothing_left(searched), "the process to be gone")
-    assert not search.stop(searched)
+    assert not stop_search(searched)
 
 
 def test_a_process_killed_while_it_works_is_replaced_and_the_query_answered(
@@ -95,7 +97,8 @@ def test_what_a_killed_process_left_goes_when_somebody_looks(searched: Workspace
     address = search._address(searched)
     address.touch()
     search._lock(address).touch()
-    assert not search.is_running(searched)
+    with pytest.raises(ConfigError):
+        search.status(searched)
     assert nothing_left(searched)
 
 
@@ -110,7 +113,7 @@ def test_it_ends_when_nobody_asks_and_with_its_workspace(
     address = search._address(searched)
     thread = threading.Thread(target=dashboard.main, args=(str(searched.root), str(address)))
     thread.start()
-    until(lambda: search.is_running(searched), "it to listen")
+    until(lambda: search._connect(address) is not None, "it to listen")
     if why == "no workspace":
         shutil.rmtree(searched.root)
     thread.join(20)

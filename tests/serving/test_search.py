@@ -24,7 +24,7 @@ def hits(value: dict[str, object]) -> list[tuple[object, ...]]:
 
 
 def expected(workspace: Workspace, retriever: str, query: str, k: int) -> list[tuple[object, ...]]:
-    [given] = service.search(workspace, query, [retriever], "demo", k, keep_warm=False).answers
+    [given] = service.search(workspace, query, [retriever], "demo", k, in_process=True).answers
     assert given.problem is None
     return [(hit.rank, hit.id, hit.score, hit.title) for hit in given.hits]
 

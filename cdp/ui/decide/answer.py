@@ -161,16 +161,10 @@ def _failed(workspace: Workspace, corpus: str) -> None:
     )
     if latest is None or str(latest.state) not in ("failed", "lost"):
         return
-    trouble = service.trouble(workspace, latest)
+    what, next_step = service.trouble(workspace, latest)
     with st.container(border=True, key="trial_trouble"):
-        st.markdown(
-            f":material/info: **The last test could not answer.** {md(trouble.what)}  \n{md(trouble.next_step)}"
-        )
-        with st.container(horizontal=True):
-            if trouble.fewer:
-                link = {"clone": latest.id, "per_doc": trouble.fewer}
-                frame.link("study", f"Compare Q/Doc {trouble.fewer} instead", icon=":material/science:", **link)
-            frame.link("jobs", "Open its job", job=latest.id)
+        st.markdown(f":material/info: **The last test could not answer.** {md(what)}  \n{md(next_step)}")
+        frame.link("jobs", "Open its job", job=latest.id)
 
 
 def test_summary(workspace: Workspace, corpus: str) -> None:
