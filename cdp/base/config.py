@@ -84,12 +84,6 @@ class SynthesisConfig(Config):
         reason="The paper uses 0 for zero-shot prompts: the same document gives the same queries.", minimum=0.0,
         maximum=2.0, advanced=True,
     )
-    sampling_temperature: float | None = option(
-        None,
-        "For few-shot methods: the temperature at which queries are drawn. Empty: the method's own, 0.7 for InPars "
-        "and SAP at several queries per document, 0.8 for DRAMA as in its published code (the paper says 0.7 for it "
-        "too).", minimum=0.01, maximum=2.0, advanced=True,
-    )
     logprobs: bool = option(
         False,
         "For methods that ask for one query per call, at an endpoint: keep the mean log-probability of each answer's "

@@ -22,7 +22,6 @@ from cdp.corpus.reading import ReadResult, read_documents
 from cdp.corpus.storage import (
     CorpusManifest,
     delete_corpus,
-    document_page,
     get_documents,
     iter_documents,
     list_corpora,
@@ -30,7 +29,6 @@ from cdp.corpus.storage import (
     load_manifest,
     open_corpus,
     resolve_corpus,
-    search_documents,
     store,
 )
 
@@ -45,7 +43,6 @@ __all__ = [
     "Rejected",
     "count_words",
     "delete_corpus",
-    "document_page",
     "get_documents",
     "guess_language",
     "iter_documents",
@@ -56,6 +53,5 @@ __all__ = [
     "open_corpus",
     "read_documents",
     "resolve_corpus",
-    "search_documents",
     "store",
 ]

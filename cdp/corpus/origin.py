@@ -42,13 +42,6 @@ def described(origin: str, model: str, prompt: str, licence: str, parameters: Ma
     }
 
 
-def of_manifest(value: Mapping[str, Any]) -> dict[str, Any]:
-    """A manifest as it is to be read. Before origins were asked for, every import was stored as human without anybody
-    having said so: those are unknown."""
-    assumed = value.get("generator") == "import" and value.get("kind") == HUMAN and "licence" not in value
-    return {**value, "kind": "unknown"} if assumed else dict(value)
-
-
 def written_by(kind: str, generator: str, model: str) -> str:
     """Who wrote a set's queries, in words."""
     if kind == "human":

@@ -250,16 +250,6 @@ def iter_documents(
     return open_corpus(workspace, corpus_id).iter(start, limit)
 
 
-def document_page(workspace: Workspace, corpus_id: str, offset: int, limit: int) -> pa.Table:
-    """The documents ``offset`` … ``offset + limit - 1`` as a table; only their row groups are read."""
-    return open_corpus(workspace, corpus_id).table(offset, limit)
-
-
 def get_documents(workspace: Workspace, corpus_id: str, ids: Sequence[str]) -> dict[str, Document]:
     """The documents with these ids, in the order asked; ids that the corpus does not have are absent."""
     return open_corpus(workspace, corpus_id).get(ids)
-
-
-def search_documents(workspace: Workspace, corpus_id: str, text: str, *, limit: int = 50) -> list[Document]:
-    """The first ``limit`` documents whose id, title or text contains ``text``, upper and lower case alike."""
-    return open_corpus(workspace, corpus_id).search(text, limit)

@@ -15,9 +15,9 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError
 from cdp.base.failures import Failures
@@ -27,7 +27,7 @@ from cdp.base.staging import staging
 from cdp.base.text import pick
 from cdp.base.workspace import Workspace, fitting, now, read_json, read_jsonl, write_json
 from cdp.corpus import CorpusManifest
-from cdp.corpus.origin import of_manifest, written_by
+from cdp.corpus.origin import written_by
 
 Merge = Callable[[list[dict[str, Any]]], dict[str, Any]]
 
@@ -52,8 +52,8 @@ def scan(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
 
 def put_in_order(
     path: Path, *, merge: Merge, keep: Callable[[int], bool] = lambda position: True, destination: Path | None = None
-) -> int:
-    """Rewrite ``path`` (or write ``destination``) with one line per position, ascending; returns their number.
+) -> None:
+    """Rewrite ``path`` (or write ``destination``) with one line per position, ascending.
 
     ``merge`` makes one record of all that share a position, in the order in which they were written. Memory: 24 bytes
     per line. The result replaces the old file by a rename; nothing is written where ``path`` is in order already.
@@ -70,26 +70,18 @@ def put_in_order(
     ascending = all(later > earlier for earlier, later in pairwise(positions))
     whole = path.exists() and sum(lengths) == path.stat().st_size
     if destination is None and ascending and (whole or not path.exists()):
-        return len(positions)
-    target = destination or path
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.ordering")
-    n = 0
-    with open(path, "rb") as source, open(temporary, "w", encoding="utf-8") as out:
-        group: list[dict[str, Any]] = []
-        for index in order.tolist():
-            source.seek(offsets[index])
-            record = json.loads(source.read(lengths[index]))
-            if group and group[0]["position"] != record["position"]:
-                n += _write(out, merge(group))
-                group = []
-            group.append(record)
-        if group:
-            n += _write(out, merge(group))
-        out.flush()
-        os.fsync(out.fileno())
-    os.replace(temporary, target)
-    return n
+        return
+
+    def merged() -> Iterator[dict[str, Any]]:
+        with open(path, "rb") as source:
+            for _, group in groupby(order.tolist(), key=positions.__getitem__):
+                lines = []
+                for index in group:
+                    source.seek(offsets[index])
+                    lines.append(json.loads(source.read(lengths[index])))
+                yield merge(lines)
+
+    write_lines(destination or path, merged())
 
 
 def write_lines(path: Path, records: Iterable[dict[str, Any]]) -> None:
@@ -98,15 +90,10 @@ def write_lines(path: Path, records: Iterable[dict[str, Any]]) -> None:
     temporary = path.with_name(f".{path.name}.writing")
     with open(temporary, "w", encoding="utf-8") as out:
         for record in records:
-            _write(out, record)
+            out.write(json.dumps(record, ensure_ascii=False) + "\n")
         out.flush()
         os.fsync(out.fileno())
     os.replace(temporary, path)
-
-
-def _write(out: IO[str], record: dict[str, Any]) -> int:
-    out.write(json.dumps(record, ensure_ascii=False) + "\n")
-    return 1
 
 
 _log = logging.getLogger(__name__)
@@ -448,4 +435,4 @@ def _from_dict(value: Any, path: Path) -> QuerySet:
     if not isinstance(value, dict):
         raise WorkspaceError(f"{path} is not the manifest of a query set.", hint="The file is damaged.")
     field_names = {item.name for item in dataclasses.fields(QuerySet)}
-    return checked(QuerySet, {name: item for name, item in of_manifest(value).items() if name in field_names}, path)
+    return checked(QuerySet, {name: item for name, item in value.items() if name in field_names}, path)

@@ -25,9 +25,9 @@ from cdp.corpus import (
     get_documents,
     iter_documents,
     list_corpora,
+    open_corpus,
     read_documents,
     resolve_corpus,
-    search_documents,
     store,
 )
 from cdp.services import access, in_use, paths
@@ -128,7 +128,7 @@ def page(workspace: Workspace, corpus: str, offset: int = 0, limit: int = 20, se
     """Documents ``offset`` … ``offset + limit - 1`` in corpus order; with ``search`` the first that contain it."""
     manifest = resolve_corpus(workspace, corpus)
     if search:
-        return search_documents(workspace, manifest.id, search, limit=offset + limit)[offset:]
+        return open_corpus(workspace, manifest.id).search(search, offset + limit)[offset:]
     return list(iter_documents(workspace, manifest.id, start=offset, limit=limit))
 
 

@@ -86,7 +86,7 @@ class Work:
 
 
 # Of the configuration, kept with the query set where they are set.
-KEPT_SETTINGS = ("prompt", "source", "sampling_temperature")
+KEPT_SETTINGS = ("prompt", "source")
 
 
 def open_query_set(

@@ -15,15 +15,14 @@ from cdp.corpus import (
     CorpusManifest,
     ReadOptions,
     delete_corpus,
-    document_page,
     get_documents,
     iter_documents,
     list_corpora,
     load_documents,
     load_manifest,
+    open_corpus,
     read_documents,
     resolve_corpus,
-    search_documents,
     store,
 )
 from tests.corpus.files import ROWS, jsonl
@@ -137,8 +136,10 @@ def test_documents_come_in_order_from_anywhere(workspace: Workspace, many: Corpu
         end = N if limit is None else min(N, start + limit)
         expected = [f"d{i}" for i in range(start, end)]
         assert [d.id for d in iter_documents(workspace, many.id, start=start, limit=limit)] == expected
-    assert document_page(workspace, many.id, 8190, 4).column("id").to_pylist() == [f"d{i}" for i in range(8190, 8194)]
-    assert document_page(workspace, many.id, N, 4).num_rows == 0
+    assert open_corpus(workspace, many.id).table(8190, 4).column("id").to_pylist() == [
+        f"d{i}" for i in range(8190, 8194)
+    ]
+    assert open_corpus(workspace, many.id).table(N, 4).num_rows == 0
     table = load_documents(workspace, many.id, columns=["text", "id"], limit=2)
     assert table.to_pydict() == {"text": ["Text number 0", "Text number 1"], "id": ["d0", "d1"]}
 
@@ -147,12 +148,13 @@ def test_documents_by_id_and_by_content(workspace: Workspace, many: CorpusManife
     found = get_documents(workspace, many.id, ["d19999", "d3", "absent", "d3"])
     assert list(found) == ["d19999", "d3"]
     assert found["d3"] == Document("d3", "Text number 3", "Title 3")
-    assert [d.id for d in search_documents(workspace, many.id, "NUMBER 1999")] == [
+    corpus = open_corpus(workspace, many.id)
+    assert [d.id for d in corpus.search("NUMBER 1999")] == [
         "d1999",
         *(f"d{i}" for i in range(19990, N)),
     ]
-    assert len(search_documents(workspace, many.id, "title 3", limit=7)) == 7
-    assert search_documents(workspace, many.id, ".*") == []
+    assert len(corpus.search("title 3", limit=7)) == 7
+    assert corpus.search(".*") == []
 
 
 def test_a_corpus_is_found_by_id_name_or_beginning(workspace: Workspace, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from cdp import query_sets
 from cdp.__main__ import main
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
-from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.base.workspace import Workspace
 from cdp.query_sets import ImportOptions, QuerySet, import_queries
 from cdp.services import queries as service
 from cdp.training.plan import licence_notes, prepare
@@ -63,20 +63,12 @@ def test_a_model_is_only_named_for_queries_of_a_model() -> None:
             ImportOptions.from_dict(said)
 
 
-def test_sets_imported_before_anybody_was_asked_are_unknown_and_stay_so_until_somebody_says(
-    workspace: Workspace, make_corpus: CorpusMaker
-) -> None:
-    """They were all stored as human. One whose maker said human has a licence field, and stays human."""
+def test_an_unknown_origin_can_be_said_later(workspace: Workspace, make_corpus: CorpusMaker) -> None:
     corpus = make_corpus(3).id
     old = import_queries([("d0", "one")], workspace, corpus, "old").query_set
     said = import_queries([("d0", "two")], workspace, corpus, "said", options=ImportOptions(origin="human")).query_set
-    path = workspace.query_set(old.id) / "manifest.json"
-    before = {name: value for name, value in read_json(path).items() if name != "licence"} | {"kind": "human"}
-    write_json(path, before)
-    found = {q.name: q for q in query_sets.list_query_sets(workspace)}
-    assert (found["old"].kind, found["said"].kind) == ("unknown", "human")
-    assert service.references(list(found.values())) == {said.id: "said", old.id: "old (origin unknown)"}
-    assert read_json(path) == before  # reading changes nothing
+    found = query_sets.list_query_sets(workspace)
+    assert service.references(found) == {said.id: "said", old.id: "old (origin unknown)"}
     changed = service.describe(workspace, "old", "human", licence="MIT")
     assert (changed.kind, query_sets.load(workspace, old.id).kind, changed.licence) == ("human", "human", "MIT")
     assert service.describe(workspace, "old", "unknown").kind == "unknown"

@@ -15,7 +15,6 @@ from cdp.llm.cache import AnswerCache
 from cdp.llm.tokens import estimate_tokens
 from cdp.synthesis import METHODS, generate_for, get_method, make_generator
 from cdp.synthesis.generators import Generator
-from cdp.synthesis.methods import method_of
 from cdp.synthesis.methods.examples import EXAMPLES
 from cdp.synthesis.parsing import Parsed, parse_after_summary, parse_line, parse_task_query
 from cdp.synthesis.run import Run
@@ -165,22 +164,6 @@ def test_rules_write_queries_for_few_shot_methods_too() -> None:
     from cdp.synthesis.generators.template import TemplateGenerator
 
     assert len(generate_for(DOCUMENT, METHODS["sap"], 4, TemplateGenerator()).queries) == 4
-
-
-def test_the_temperature_of_draws_is_a_setting(server: ChatServer, workspace: Workspace) -> None:
-    """DRAMA draws at 0.8 as in its published code; the paper says 0.7. What is asked without chance stays so."""
-    for name in FEW_SHOT:
-        server.answer = counting(server, FORMS[name])
-        method = method_of(SynthesisConfig(corpus="c", method=name, sampling_temperature=0.65))
-        begin = len(server.bodies)
-        generate_for(DOCUMENT, method, 1, openai(server))
-        generate_for(DOCUMENT, method, 2, openai(server))
-        asked = [body["temperature"] for body in server.bodies[begin:]]
-        assert asked == [0.65 if name == "drama" else 0, 0.65, 0.65]
-        assert method.template == METHODS[name].template
-    for name in ("diverse", "reasoning"):
-        with pytest.raises(ConfigError, match="draws nothing"):
-            method_of(SynthesisConfig(corpus="c", method=name, sampling_temperature=0.7))
 
 
 def test_every_few_shot_prompt_says_that_queries_are_in_the_document_s_language() -> None:

@@ -365,6 +365,6 @@ GENERATOR = GeneratorType(
     lambda config, api_key: LocalModelGenerator(config),
     model="mistralai/Mistral-7B-Instruct-v0.3",
     local=True,
-    reads=frozenset({"model", "temperature", "sampling_temperature", "max_output_tokens", "batch_size", "seed"}),
+    reads=frozenset({"model", "temperature", "max_output_tokens", "batch_size", "seed"}),
     order=40,
 )

@@ -112,7 +112,7 @@ GENERATOR = GeneratorType(
     model="gpt-4o-mini",
     endpoint=True,
     reads=frozenset(
-        {"model", "base_url", "temperature", "sampling_temperature", "max_output_tokens", "output", "logprobs", "seed"}
+        {"model", "base_url", "temperature", "max_output_tokens", "output", "logprobs", "seed"}
         | {"concurrency", "timeout", "retries"}
     ),
     order=30,

@@ -139,7 +139,7 @@ def get_method(name: str, template: str = "") -> Method:
 
 
 def method_of(config: SynthesisConfig) -> Method:
-    """The method that a configuration names, with its prompt and temperature. ConfigError where one does not apply."""
+    """The method that a configuration names, with its prompt. ConfigError where one does not apply."""
     method = get_method(config.method, config.prompt)
     if config.logprobs and not method.one_per_call:
         single = ", ".join(other.name for other in METHODS.values() if other.one_per_call and not other.generator)
@@ -147,17 +147,7 @@ def method_of(config: SynthesisConfig) -> Method:
             f"The method {method.name} asks for all queries at once, so none has a log-probability of its own.",
             hint=f"Those with one query per call: {single}.",
         )
-    return method if config.sampling_temperature is None else drawn_at(method, config.sampling_temperature)
-
-
-def drawn_at(method: Method, temperature: float) -> Method:
-    """The method with another temperature wherever it draws; requests that it asks without chance stay as they are."""
-    if not method.several.temperature:
-        drawing = ", ".join(other.name for other in METHODS.values() if other.several.temperature)
-        raise ConfigError(f"The method {method.name} draws nothing, so it has no temperature.", hint=f"{drawing} do.")
-    several = dataclasses.replace(method.several, temperature=temperature)
-    sampling = dataclasses.replace(method.sampling, temperature=temperature) if method.sampling.temperature else None
-    return dataclasses.replace(method, several=several, sampling=sampling or method.sampling)
+    return method
 
 
 __all__ = ["METHODS", "OWN", "Method", "Sampling", "fill", "get_method", "method_of", "own_method"]

@@ -2,7 +2,7 @@
 
 After the 2025 data-augmentation recipe of that name, with fixed examples. The selection of examples that the paper
 credits to it is not in the published code, so this is called DRAMA-style. The published code draws at temperature 0.8;
-the paper names 0.7 for all few-shot methods, which ``sampling_temperature`` sets.
+the paper names 0.7 for all few-shot methods.
 """
 
 from __future__ import annotations
