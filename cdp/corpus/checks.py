@@ -280,9 +280,3 @@ def resolve_fields(names: Sequence[str], options: ReadOptions, file: str) -> Fie
 def _guess(role: str, names: Sequence[str]) -> str | None:
     lowered = {name.strip().lower(): name for name in reversed(names)}
     return next((lowered[guess] for guess in GUESSES[role] if guess in lowered), None)
-
-
-def headerless_fields(n_columns: int) -> dict[str, str]:
-    """Roles of the columns ``1 … n`` of a table without a header; empty where they cannot be told."""
-    roles = {1: ("text",), 2: ("id", "text"), 3: ("id", "title", "text")}.get(n_columns, ())
-    return {role: str(i) for i, role in enumerate(roles, start=1)}

@@ -63,13 +63,6 @@ class ReadOptions(Config):
         "Whether the first row of a CSV or TSV file names the columns. Without, the columns are called 1, 2, 3 …, and "
         "two are taken as id and text, three as id, title and text.", reason="Almost every CSV file has one.",
     )  # fmt: skip
-    quotes: str = option(
-        "auto",
-        'Whether cells may stand in double quotes. auto: yes in CSV; in TSV only if the first rows show it ("…" '
-        "around whole cells), because passages that merely begin with a quotation mark are common there.",
-        reason="A passage that begins with a quotation mark would else swallow the rows after it.",
-        choices=("auto", "yes", "no"), advanced=True,
-    )  # fmt: skip
     licence: str = option(
         "", "The licence of the documents, such as CC BY 4.0: model cards of what is trained on them say it.",
     )  # fmt: skip

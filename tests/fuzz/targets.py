@@ -68,7 +68,6 @@ def _read_options(rng: random.Random) -> ReadOptions:
         ("split", ("file", "paragraphs", "headings")),
         ("delimiter", ("auto", "comma", "tab")),
         ("header", (True, False)),
-        ("quotes", ("auto", "yes", "no")),
         ("text_field", (None, "text", "title", "absent")),
         ("id_field", (None, "_id", "text")),
     ):

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from cdp.base.errors import InputError
-from cdp.corpus.checks import GUESSES, excerpt, headerless_fields, listed
+from cdp.corpus.checks import GUESSES, excerpt, listed
 from cdp.corpus.options import MAX_LINE_CHARACTERS, ReadOptions
 from cdp.corpus.readers import BadRow, Row, RowFormat
 from cdp.corpus.sources import Source, numbered_lines, open_text
@@ -53,11 +53,9 @@ def table_rows(source: Source, options: ReadOptions, delimiter: str, quoted: boo
 def _header(source: Source, cells: list[str], options: ReadOptions) -> list[str]:
     """Column names. Without a header row they are the roles that the count tells, else ``1, 2, 3 …``."""
     if not options.header:
-        names = [str(i) for i in range(1, len(cells) + 1)]
-        if options.text_field is None and options.id_field is None and options.title_field is None:
-            roles = {number: role for role, number in headerless_fields(len(cells)).items()}
-            names = [roles.get(name, name) for name in names]
-        return names
+        named = options.text_field or options.id_field or options.title_field
+        roles = {1: ["text"], 2: ["id", "text"], 3: ["id", "title", "text"]}.get(len(cells))
+        return roles if roles and named is None else [str(i) for i in range(1, len(cells) + 1)]
     names = [cell.strip() for cell in cells]
     repeated = sorted(name for name, times in Counter(names).items() if name and times > 1)
     if repeated:
@@ -146,15 +144,11 @@ DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 
 
 def csv_rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
-    quoted = options.quotes != "no"
-    if options.delimiter == "auto":
-        delimiter = find_delimiter(sample(source, options), options, quoted)
-    else:
-        delimiter = DELIMITERS[options.delimiter]
-    yield from table_rows(source, options, delimiter, quoted)
+    chosen = DELIMITERS.get(options.delimiter)
+    yield from table_rows(source, options, chosen or find_delimiter(sample(source, options), options), True)
 
 
-def find_delimiter(text: str, options: ReadOptions, quoted: bool = True) -> str:
+def find_delimiter(text: str, options: ReadOptions) -> str:
     """The delimiter under which the header shows most of the wanted columns and the rows are equally wide.
 
     Compared in this order: wanted names in the header, share of rows as wide as the header, number of columns. A
@@ -164,7 +158,7 @@ def find_delimiter(text: str, options: ReadOptions, quoted: bool = True) -> str:
     wanted |= {name.lower() for name in (options.id_field, options.title_field, options.text_field) if name}
     best, best_score = ",", (0, 0.0, 1)
     for delimiter in DELIMITERS.values():
-        records = parses(text, delimiter, quoted) or parses(text, delimiter, False) or []
+        records = parses(text, delimiter, True) or parses(text, delimiter, False) or []
         if not records or len(records[0]) < 2:
             continue
         width = len(records[0])
@@ -180,8 +174,8 @@ CSV = RowFormat("csv", "CSV", "CSV with a header row", (".csv",), csv_rows, orde
 
 
 def tsv_rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
-    quoted = options.quotes == "yes" or (options.quotes == "auto" and shows_quoting(sample(source, options)))
-    yield from table_rows(source, options, "\t", quoted)
+    # Passages that merely begin with a quotation mark are common: quoting counts where the first rows show it.
+    yield from table_rows(source, options, "\t", shows_quoting(sample(source, options)))
 
 
 def shows_quoting(text: str) -> bool:
