@@ -79,8 +79,7 @@ def stopword_list(language: str, variant: str = STANDARD) -> frozenset[str]:
         return words
     if variant != QUESTION_WORDS_KEPT:
         raise ConfigError(
-            f"No stopword list is called {variant!r}.",
-            hint=f"Choose {STANDARD} or {QUESTION_WORDS_KEPT}.",
+            f"No stopword list is called {variant!r}.", hint=f"Choose {STANDARD} or {QUESTION_WORDS_KEPT}."
         )
     if language not in variants_with_question_words():
         raise ConfigError(

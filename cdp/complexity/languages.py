@@ -182,13 +182,7 @@ LANGUAGES: dict[str, Language] = {
             f"{_ISO} (794 words), with or without 29 question words",
             chinese_words,
         ),
-        Language(
-            "ja",
-            "Japanese",
-            "MeCab surface forms (fugashi, unidic-lite)",
-            f"{_ISO} (134 words)",
-            japanese_words,
-        ),
+        Language("ja", "Japanese", "MeCab surface forms (fugashi, unidic-lite)", f"{_ISO} (134 words)", japanese_words),
         Language("ko", "Korean", "Kiwi morphemes (kiwipiepy)", f"{_ISO} (679 words)", korean_words),
     )
 }

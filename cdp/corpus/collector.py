@@ -19,7 +19,6 @@ from cdp.corpus.documents import (
     DocumentFile,
     DocumentWriter,
     FoundQueries,
-    QueryWriter,
 )
 from cdp.corpus.lengths import Distribution, count_all_words
 
@@ -97,7 +96,7 @@ class Collector:
     def __init__(self, folder: Path, rejections: Rejections, on_progress: Callable[[int], None] | None = None) -> None:
         self._documents_path = folder / "documents.parquet"
         self._documents = DocumentWriter(self._documents_path)
-        self._queries = QueryWriter(folder / "queries.parquet")
+        self._queries = FoundQueries(folder / "found.jsonl")
         self._rejections = rejections
         self._on_progress = on_progress
         self._files: list[str] = []
@@ -175,9 +174,8 @@ class Collector:
         return Rejected(self._files[own], line or None, "duplicate id", f"{what}{where}{remark}", shown)
 
     def close(self) -> None:
-        """Let go of the files, whatever was written."""
+        """Let go of the file, whatever was written."""
         self._documents.close()
-        self._queries.close()
 
     def finish(self) -> tuple[DocumentFile, FoundQueries, str]:
         """The documents, the queries, and the content hash (hex SHA-256 over id, title, text in order)."""
@@ -185,7 +183,8 @@ class Collector:
             self._flush()
         self.close()
         documents = DocumentFile(self._documents_path)
-        return documents, self._queries.finish(documents), self._hash.hexdigest()
+        self._queries.documents = documents
+        return documents, self._queries, self._hash.hexdigest()
 
     def distributions(self) -> tuple[Distribution, Distribution]:
         """Lengths of the texts in characters and in words; at least one document is needed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from cdp.base.errors import WorkspaceError
 from cdp.base.records import Document
 from cdp.base.text import storable
+from cdp.base.workspace import read_jsonl
 
 SCHEMA = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("id", "title", "text")])
 ROW_GROUP_ROWS = 8192
@@ -117,9 +119,6 @@ def to_documents(table: pa.Table) -> Iterator[Document]:
             yield Document(id, text, title)
 
 
-_SCHEMA = pa.schema([("document_id", pa.string()), ("queries", pa.list_(pa.string()))])
-
-
 class FoundQueries:
     """(document id, its queries) for each document that has some, once each, in the corpus' order.
 
@@ -127,14 +126,23 @@ class FoundQueries:
     ``n_queries`` that of the queries. Only where rows repeated a document are all queries held in memory at once.
     """
 
-    def __init__(
-        self, path: Path | None, documents: DocumentFile, n_documents: int, n_queries: int, *, repeated: bool
-    ) -> None:
-        self._path, self._documents, self._n_documents, self._repeated = path, documents, n_documents, repeated
-        self.n_queries = n_queries
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._n_rows = self.n_queries = 0
+        self._repeated = False
+        self.documents: DocumentFile | None = None
+
+    def write(self, rows: list[tuple[str, list[str]]], *, repeated: bool) -> None:
+        """Add rows; ``repeated``: some of these documents had queries before, and iteration will merge them."""
+        if rows:
+            with open(self._path, "a", encoding="utf-8") as file:
+                file.writelines(json.dumps(row) + "\n" for row in rows)
+            self._n_rows += len(rows)
+            self.n_queries += sum(len(queries) for _, queries in rows)
+            self._repeated |= repeated
 
     def __len__(self) -> int:
-        return self._n_documents
+        return len({name for name, _ in self._rows()}) if self._repeated else self._n_rows
 
     def __iter__(self) -> Iterator[tuple[str, list[str]]]:
         return self._merged() if self._repeated else self._rows()
@@ -143,56 +151,13 @@ class FoundQueries:
         merged: dict[str, list[str]] = {}
         for document_id, queries in self._rows():
             merged.setdefault(document_id, []).extend(queries)
-        for table in self._documents.batches(columns=["id"]):
+        for table in self.documents.batches(columns=["id"]) if self.documents else ():
             for document_id in table.column("id").to_pylist():
                 if document_id in merged:
                     yield document_id, merged.pop(document_id)
 
     def _rows(self) -> Iterator[tuple[str, list[str]]]:
-        if self._path is None:
-            return
-        with pq.ParquetFile(self._path) as file:
-            for batch in file.iter_batches(1024):
-                ids, queries = (batch.column(name).to_pylist() for name in _SCHEMA.names)
-                yield from zip(ids, queries, strict=True)
-
-
-class QueryWriter:
-    """Writes queries through to disk. The file is only made once there is a query."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._writer: pq.ParquetWriter | None = None
-        self._n_documents = 0
-        self._n_queries = 0
-        self._repeated = False
-
-    def write(self, rows: list[tuple[str, list[str]]], *, repeated: bool) -> None:
-        """``repeated``: some of these documents had queries before; iteration will merge them."""
-        if not rows:
-            return
-        if self._writer is None:
-            self._writer = pq.ParquetWriter(self._path, _SCHEMA, compression="zstd")
-        ids, queries = [row[0] for row in rows], [row[1] for row in rows]
-        self._writer.write_table(pa.table([ids, queries], schema=_SCHEMA))
-        self._n_documents += len(rows)
-        self._n_queries += sum(map(len, queries))
-        self._repeated |= repeated
-
-    def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-
-    def finish(self, documents: DocumentFile) -> FoundQueries:
-        """What was written, beside the documents it belongs to."""
-        self.close()
-        if self._writer is None:
-            return FoundQueries(None, documents, 0, 0, repeated=False)
-        n_documents = self._n_documents
-        if self._repeated:
-            ids = pq.read_table(self._path, columns=["document_id"]).column("document_id")
-            n_documents = len(ids.unique())
-        return FoundQueries(self._path, documents, n_documents, self._n_queries, repeated=self._repeated)
+        yield from ((row[0], row[1]) for row in read_jsonl(self._path))
 
 
 def permutation(n_documents: int, seed: int) -> NDArray[np.int64]:
