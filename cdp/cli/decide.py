@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from cdp.base.errors import ConfigError
 from cdp.base.settings import Config, option
 from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
@@ -389,7 +388,6 @@ def study_report(
     run: Run,
     id: Annotated[str, "a study or a sweep: its id, name or a unique prefix of its id"],
     *,
-    format: Annotated[Literal["markdown", "html"], "markdown if omitted; html has figures (of a study)"] = "markdown",
     out: Annotated[str, "write it to this file; - for standard output"] = "",
 ) -> int:
     """The results of a study or of a learning-rate sweep, finished or not."""
@@ -397,17 +395,10 @@ def study_report(
 
     if any(id in (sweep.id, sweep.name) or sweep.id.startswith(id) for sweep in sweeps.list_sweeps(run.workspace)):
         found: Any = sweeps.report(run.workspace, id)
-        if format == "html":
-            raise ConfigError("A sweep has no report in HTML.", hint="Leave out --format.")
         text = sweeps.to_markdown(found)
     else:
         found = studies.report(run.workspace, id)
-        if format == "html":
-            from cdp.charts.study import html
-
-            text = html(found)
-        else:
-            text = studies.to_markdown(found)
+        text = studies.to_markdown(found)
     if out:
         return run.written(out, text, {"id": found.id})
     return run.say(found.to_dict(), text)

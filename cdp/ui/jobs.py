@@ -102,6 +102,15 @@ def badge(state: str) -> str:
     return f":{colour}-badge[:material/{icon}: {state}]"
 
 
+def running_note(workspace: Workspace, views: Sequence[JobView]) -> None:
+    """A line on jobs at work; the menu shows their progress, and draws the page anew when one ends."""
+    if views:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            names = ", ".join(md(view.name, 60) for view in views[:5])
+            st.caption(f":material/progress_activity: Running: {names}.", width="content")
+            _watch(workspace, views[0])
+
+
 def summary(view: JobView) -> None:
     """State, what it means, progress with the time left, and what went wrong where something did."""
     facts = [KINDS.get(view.kind, label_of(view.kind))]
@@ -194,29 +203,6 @@ def log(workspace: Workspace, view: JobView, *, follow: bool = False) -> None:
         return
     with st.container(height=340, autoscroll=follow):
         st.code(text, language=None, wrap_lines=True)
-
-
-def running_list(workspace: Workspace, drawn_states: dict[str, str]) -> None:
-    """The running jobs, each with its progress and a link, and the waiting ones by name. For ``live``."""
-    with guarded():
-        running = in_order(jobs.list_active(workspace))
-        if states(running) != drawn_states:
-            st.rerun()
-        waiting = [view for view in running if str(view.state) == "queued"]
-        with st.container(border=True):
-            for view in running:
-                if view in waiting:
-                    continue
-                with st.container(horizontal=True, vertical_alignment="center"):
-                    other = state.elsewhere(workspace, view.id)
-                    whose = f" (project {md(other.name, 60)})" if other else ""
-                    text = f"**{md(view.name, 90)}**{whose}  \n{md(doing(view))}"
-                    st.progress(view.fraction, text=text, width="stretch")
-                    _watch(workspace, view)
-            if waiting:
-                names = "  \n".join(f"{i}. {md(view.name, 90)}" for i, view in enumerate(waiting[:5], 1))
-                more = f"  \nand {len(waiting) - 5} more" if len(waiting) > 5 else ""
-                st.caption(f"Waiting in the queue:  \n{names}{more}")
 
 
 LABEL = "Run again with changes"

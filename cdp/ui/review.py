@@ -380,8 +380,7 @@ def filters(workspace: Workspace, query_set: QuerySet) -> None:
 def _running(workspace: Workspace, query_set: QuerySet) -> None:
     kinds = (queries.RANK_KIND, queries.FILTER_KIND)
     views = [v for v in jobs.list_active(workspace) if v.kind in kinds and v.config.get("query_set") == query_set.id]
-    if views:
-        job_views.live(job_views.running_list, True, workspace, job_views.states(jobs.list_active(workspace)))
+    job_views.running_note(workspace, views)
 
 
 def _ranks(workspace: Workspace, query_set: QuerySet) -> None:

@@ -14,8 +14,7 @@ from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
 from cdp.charts import study as figures
 from cdp.charts.evidence import difference_against_cw
-from cdp.charts.study import html
-from cdp.services import benchmarks, commands, corpora, queries, studies, training
+from cdp.services import commands, completeness, corpora, queries, studies, training
 from cdp.services.jobs import JobView
 from cdp.services.studies import Gain, StudyConfig, StudyPlan, StudyReport
 from cdp.services.synthesis import dollars
@@ -80,11 +79,7 @@ def choose(workspace: Workspace) -> StudyConfig | None:
 def _from_lists(workspace: Workspace, first: dict[str, Any], key: str) -> dict[str, Any]:
     """The fields that name what is in the workspace."""
     scope = state.scope(workspace)
-    benchmark_splits = [
-        f"{info.name}:{split}"
-        for info in scope.keep("benchmark", benchmarks.list_benchmarks(workspace))
-        for split in info.splits
-    ]
+    benchmark_splits = [":".join(place) for place in training_form.usable_splits(workspace).values()]
     query_sets = [q for q in scope.keep("query_set", queries.list_query_sets(workspace)) if q.n_queries]
     sets = stored_sets.set_names(workspace, query_sets)
     by_name = {q.name: q.id for q in reversed(query_sets)}
@@ -171,25 +166,21 @@ def summary(workspace: Workspace, config: StudyConfig) -> None:
         ("LLM cost", dollars(sum(costs))) if requests and len(costs) == len(plan.generations) else None,
     )
     _pairs(plan)
-    lacking, agreed = stored_sets.incomplete_consent(workspace, config.items("query_sets"), "study_incomplete")
-    leaks = studies.leaks_of(workspace, config)
-    leaking_agreed = training_form.leak_consent(leaks, "study_leakage")
-    shown_notes = {item.note for item in lacking}
-    for note in (note for note in plan.notes if note not in shown_notes):
-        st.caption(f":material/info: {md(note)}")
+    sets = config.items("query_sets")
+    consent = training_form.consent(workspace, sets, studies.leaks_of(workspace, config), "study")
+    said = {item.note for item in completeness.list_incomplete(workspace, sets)}
+    frame.remarks(note for note in plan.notes if note not in said)
     if forms.button(
         "Start the study",
         type="primary",
         icon=":material/play_arrow:",
         key="study_start_button",
-        disabled=(bool(lacking) and not agreed) or not leaking_agreed,
+        disabled=not consent.given,
     ):
-        begun = studies.run(workspace, config, allow_incomplete=agreed, allow_leakage=bool(leaks) and leaking_agreed)
+        begun = studies.run(workspace, config, **consent.allowed)
         state.keep("study", begun.job_id)
         frame.go("jobs", job=begun.job_id)
-    forms.command(
-        commands.line("study", "run", "plan.yaml", allow_incomplete=bool(lacking), allow_leakage=bool(leaks), wait=True)
-    )
+    forms.command(commands.line("study", "run", "plan.yaml", **consent.options, wait=True))
     forms.download("Download the plan (YAML)", studies.to_yaml(config), "plan.yaml", key="study_yaml")
 
 
@@ -408,10 +399,5 @@ def plain_text(cell: str) -> str:
 
 def export(report: StudyReport) -> None:
     """The report as a file, and the commands that give the same."""
-    with st.container(horizontal=True):
-        forms.download("Report as HTML", lambda: html(report).encode("utf-8"), f"{report.id}.html", key="study_html")
-        forms.download("Report as Markdown", studies.to_markdown(report), f"{report.id}.md", key="study_md")
-    forms.command(
-        commands.line("study", "report", report.id),
-        commands.line("study", "report", report.id, format="html", out="report.html"),
-    )
+    forms.download("Report as Markdown", studies.to_markdown(report), f"{report.id}.md", key="study_md")
+    forms.command(commands.line("study", "report", report.id))

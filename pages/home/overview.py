@@ -7,7 +7,6 @@ import streamlit as st
 from cdp.base.workspace import Workspace
 from cdp.services import corpora, overview, results
 from cdp.ui import home
-from cdp.ui import jobs as job_views
 from cdp.ui.decide import answer as decide_answer
 from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import moment, number
@@ -29,10 +28,6 @@ with frame.guarded():
             st.metric("Query sets", number(summary.n_query_sets), border=True, help=frame.definition("query_set"))
             st.metric("Trained retrievers", number(summary.n_trained), border=True, help=frame.definition("retriever"))
             st.metric("Results", number(summary.n_results), border=True, help=frame.definition("ndcg"))
-
-    if summary.running:
-        st.subheader("Running now", anchor=False)
-        job_views.live(job_views.running_list, True, workspace, job_views.states(summary.running))
 
     if summary.latest:
         st.subheader("Latest results", anchor=False)

@@ -1,14 +1,9 @@
-"""A study's figures and its HTML page, from made-up records."""
+"""A study's figures, from made-up records."""
 
 from __future__ import annotations
 
-from html.parser import HTMLParser
-
-import pytest
-
 from cdp.charts import study as figures
 from cdp.charts.evidence import difference_against_cw
-from cdp.charts.study import html
 from cdp.charts.style import METHOD_COLOURS
 from cdp.principle import SCALING, differences, threshold
 from tests.studies.support import BENCHMARKS, study
@@ -57,39 +52,3 @@ def test_without_a_line_the_points_still_show() -> None:
     data = [d for d in differences() if d.dataset == "musique"]
     chart = difference_against_cw(data, None, band=True)
     assert [t.mode for t in chart.data] == ["markers", "markers"]
-
-
-class Tags(HTMLParser):
-    """Checks that tags close in the order in which they were opened."""
-
-    VOID = ("meta", "br", "hr", "img", "input", "link")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.text: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] != "script":
-            self.text.append(data)
-
-
-@pytest.mark.slow
-def test_the_page_is_whole_and_shows_names_as_text() -> None:
-    report = made(failures=[("<script>alert(1)</script> | **x**", "**odd** \\* <b>reason</b>")])
-    page = html(report)
-    tags = Tags()
-    tags.feed(page)
-    assert tags.open == []
-    text = " ".join(tags.text)
-    assert "<script>alert(1)</script>" in text
-    assert "<b>reason</b>" in text
-    assert "<script>alert(1)" not in page
-    assert page.count('class="plotly-graph-div"') == len(BENCHMARKS) + 2 + 1 + 1

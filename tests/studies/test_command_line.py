@@ -126,11 +126,3 @@ def test_run_with_missing_queries_and_report_in_every_form(
     assert "What this study cannot tell" in text
     assert "With one seed" in text
     assert "at least three datasets" in text
-
-    target = tmp_path / "report.html"
-    assert main(["study", "report", study, "--format", "html", "--out", str(target)]) == 0
-    page = target.read_text(encoding="utf-8")
-    assert page.count('class="plotly-graph-div"') >= 4
-    assert "src=" not in page.split("<body>")[1].replace("&lt;", "")
-    assert 'src="http' not in page
-    assert 'href="http' not in page.split("<body>")[1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -313,75 +312,22 @@ def leads_to(workspace: Workspace, request: AdviceRequest) -> tuple[str, str, di
     return "launch", "Set up a training", params
 
 
-def compared(workspace: Workspace, target: Profiled) -> list[Profiled]:
-    """Other query sets and benchmarks to lay over the target queries, each counted in its own language."""
-    own = state.scope(workspace)
-    stored = own.keep("benchmark", benchmarks.list_benchmarks(workspace))
-    items = {f"benchmark:{b.name}": f"{b.name} (benchmark)" for b in stored}
-    sets = own.keep("query_set", queries.list_query_sets(workspace))
-    items |= {f"set:{q.id}": stored_sets.set_name(workspace, q) for q in sets if q.n_queries}
-    chosen = state.choose_many(
-        "Compare with", items, "with", most=7, placeholder="Query sets and benchmarks to compare"
-    )
-    others = []
-    for key in chosen:
-        kind, _, name = key.partition(":")
-        with frame.guarded():
-            if kind == "benchmark":
-                others.append(service.profile_benchmark(workspace, name, language=""))
-            else:
-                others.append(service.profile_query_set(workspace, name))
-    return [other for other in others if other.name != target.name]
-
-
-def distribution(target: Profiled, others: Sequence[Profiled]) -> None:
-    """Histogram of all sets, with the published lines."""
-    series = {p.name: p.profile.histogram for p in (target, *others)}
+def distribution(target: Profiled) -> None:
+    """Histogram of the target queries with the published lines, and how their words were counted."""
+    language = language_of(target.language)
+    how = f"{language.name}: {language.tokenizer}; stopwords {target.stopwords}: {language.stopwords}"
     profile = target.profile
     charts.show(
-        cw_histogram(series),
+        cw_histogram({target.name: profile.histogram}),
         key="cw",
         alt=f"Distribution of content words over {profile.n} queries: mean {profile.mean:.2f}, "
         f"median {profile.median:.0f}, from {profile.minimum} to {profile.maximum}.",
     )
     st.caption(
         f"Half of the queries of {md(target.name)} have between {profile.lower_quartile:.0f} and "
-        f"{profile.upper_quartile:.0f} content words. Dashed lines: the published thresholds 7 and 10."
+        f"{profile.upper_quartile:.0f} content words. Dashed lines: the published thresholds 7 and 10.  \n"
+        f"Counted as {md(how)}."
     )
-
-
-def by_language(target: Profiled, others: Sequence[Profiled]) -> None:
-    """Every set with its language and how its words were counted."""
-    rows = sorted((target, *others), key=lambda p: (language_of(p.language).name, p.name))
-    several = len({p.language for p in rows}) > 1
-    with st.expander(
-        "By language" if several else "How words were counted",
-        expanded=several or target.language != "en",
-        icon=":material/translate:",
-    ):
-        tables.show(
-            {
-                "Language": [language_of(p.language).name for p in rows],
-                "Source": [p.name for p in rows],
-                "Queries": [p.profile.n for p in rows],
-                "Mean CW": [_mean(p) for p in rows],
-                "Below 7": [f"{p.profile.below:.0%}" for p in rows],
-                "Above 10": [f"{p.profile.above:.0%}" for p in rows],
-                "Tokenizer": [language_of(p.language).tokenizer for p in rows],
-                "Stopwords": [f"{p.stopwords}: {language_of(p.language).stopwords}" for p in rows],
-            },
-            alt="Content words by language, with tokenizer and stopword list",
-        )
-        if several:
-            st.caption(
-                "Counts are not comparable across languages: words carry more information in some languages than in "
-                "others, and the thresholds 7 and 10 come from English queries."
-            )
-
-
-def _mean(profiled: Profiled) -> str:
-    low, high = profiled.profile.interval
-    return f"{profiled.profile.mean:.2f}  [{low:.2f}, {high:.2f}]"
 
 
 def similar(recommendation: Recommendation) -> None:

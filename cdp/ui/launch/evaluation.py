@@ -8,13 +8,12 @@ import streamlit as st
 
 from cdp.base.config import EvaluationConfig
 from cdp.base.workspace import Workspace
-from cdp.benchmarks import BenchmarkInfo
-from cdp.services import benchmarks, commands, evaluation, training
+from cdp.services import benchmarks, clusters, commands, evaluation, training
 from cdp.ui.launch import training as training_form
 from cdp.ui.shell import forms, frame, state
-from cdp.ui.shell.tables import count, md
+from cdp.ui.shell.tables import md
 
-BM25, OTHER = "bm25", "other"
+BM25 = "bm25"
 GROUP = "group:"
 """What the name of a group begins with among the benchmarks to choose from."""
 
@@ -38,7 +37,7 @@ def _retriever(workspace: Workspace) -> str:
     choices = state.of_project(workspace, "job", training.list_retrievers(workspace))
     names = {c.id: c.title for c in reversed(choices) if c.kind == "job"}
     names |= {BM25: "BM25 (keyword search, no model)"}
-    names |= {c.id: c.title for c in choices if c.kind != "job"} | {OTHER: "Other model (name or folder)"}
+    names |= {c.id: c.title for c in choices if c.kind != "job"} | {training_form.OTHER: "Other model (name or folder)"}
     picked = state.choose("Retriever", names, "judged", what="retriever", help=frame.definition("retriever"))
     if picked == BM25:
         language = st.text_input(
@@ -49,35 +48,20 @@ def _retriever(workspace: Workspace) -> str:
             help="English words are stemmed; other languages are tokenized as for content words.",
         )
         return f"{BM25}:{language.strip()}" if language and language.strip() else BM25
-    if picked != OTHER:
+    if picked != training_form.OTHER:
         return picked or ""
-    typed = st.text_input(
-        "Model name or folder",
-        key="evaluate_model",
-        persist_state="session",
-        placeholder="facebook/contriever or a folder on this server",
-        help="Any sentence-transformers or transformers encoder.",
-    )
-    return (typed or "").strip()
+    return training_form.other_model("evaluate_model")
 
 
 def _places(workspace: Workspace) -> dict[str, tuple[str, str]]:
     """What is chosen to evaluate on: {name in the address: (benchmark or group, split)}."""
-    own = state.of_project(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
-    usable_benchmarks = [b for b in own if b.splits and not b.problem]
-    if not usable_benchmarks:
+    options, labels = training_form.usable_splits(workspace), training_form.split_labels(workspace)
+    if not options:
         frame.empty(
             "No benchmarks yet", "Retrievers are evaluated on queries with known answers. Add a benchmark first."
         )
         frame.page_button("benchmarks", "Add a benchmark", "to_benchmarks")
         return {}
-    options = {f"{b.name}/{split}": (b.name, split) for b in usable_benchmarks for split in b.splits}
-    labels = {
-        key: _label(split, info)
-        for info in usable_benchmarks
-        for split in info.splits
-        for key in (f"{info.name}/{split}",)
-    }
     for name, title in benchmarks.GROUPS.items():
         members = benchmarks.list_registry(workspace, name)
         here = sum(member.here for member in members)
@@ -88,11 +72,6 @@ def _places(workspace: Workspace) -> dict[str, tuple[str, str]]:
     chosen = state.choose_many("Evaluate on", labels, "on", default=first, help=frame.definition("benchmark"))
     frame.link("benchmarks", "Add benchmarks", icon=":material/add:")
     return {key: options[key] for key in chosen}
-
-
-def _label(split: str, info: BenchmarkInfo) -> str:
-    judged = info.judged.get(split)
-    return f"{info.name} · {split}" + (f" ({count(judged, 'query', 'queries')})" if judged else "")
 
 
 def _summary(
@@ -113,22 +92,19 @@ def _summary(
             done = "already has a result with these settings" if evaluated else "will be evaluated"
             icon = "check_circle" if evaluated else "play_arrow"
             st.markdown(f":material/{icon}: **{md(name)}** · {md(split)} {done}")
-        where = training_form.choose_place(workspace, "evaluate") if to_do else training_form.Place()
+        on = training_form.choose_place(workspace, "evaluate") if to_do else ""
         if to_do:
-            _start(workspace, retriever, benchmark_splits, settings, where)
+            _start(workspace, retriever, benchmark_splits, settings, on)
         else:
             frame.page_button("compare", "Compare results", "evaluate_compare")
     lines = [
-        where.command(
-            commands.line(
-                "evaluate",
-                retriever,
-                config=EvaluationConfig.from_dict(
-                    {**settings, "retriever": retriever, "benchmark": name, "split": split}
-                ),
-                without=("retriever",),
-                wait=True,
-            )
+        commands.line(
+            "evaluate",
+            retriever,
+            without=("retriever",),
+            wait=True,
+            on=on,
+            config=EvaluationConfig.from_dict({**settings, "retriever": retriever, "benchmark": name, "split": split}),
         )
         for name, split in benchmark_splits.values()
     ]
@@ -140,7 +116,7 @@ def _start(
     retriever: str,
     benchmark_splits: dict[str, tuple[str, str]],
     settings: dict[str, Any],
-    where: training_form.Place,
+    on: str,
 ) -> None:
     st.caption(
         "BM25 is keyword search without a model: the baseline to compare retrievers with."
@@ -151,7 +127,7 @@ def _start(
         "Start the evaluation", type="primary", icon=":material/play_arrow:", key="evaluate_start", width="stretch"
     ):
         with frame.guarded():
-            with st.spinner("Starting"), where.applied(workspace):
+            with st.spinner("Starting"), clusters.chosen(workspace, on):
                 started = benchmarks.evaluate_on(workspace, retriever, list(benchmark_splits.values()), settings)
             if started:
                 frame.go("jobs", job=started[0])

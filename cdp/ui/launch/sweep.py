@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 import streamlit as st
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
-from cdp.services import commands, leakage, sweeps, training
+from cdp.services import clusters, commands, leakage, sweeps, training
 from cdp.services.sweeps import Sweep, SweepReport
 from cdp.ui import jobs as job_views
 from cdp.ui.launch import training as training_form
-from cdp.ui.queries import sets as stored_sets
 from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import count, md, moment
 
@@ -71,40 +68,29 @@ def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ..
         every = sweeps.steps_between(plan.settings.eval_steps, plan.steps)
         st.caption(f":material/info: Each training is evaluated every {count(every, 'step')} and at the end.")
         training_form.licences(plan)
-        lacking, agreed = stored_sets.incomplete_consent(workspace, training.trained_on(config), "sweep_incomplete")
         leaks = leakage.of_training(workspace, config, [])
-        leaking_agreed = training_form.leak_consent(leaks, "sweep_leakage")
-        where = training_form.choose_place(workspace, "sweep")
+        consent = training_form.consent(workspace, training.trained_on(config), leaks, "sweep")
+        on = training_form.choose_place(workspace, "sweep")
         if forms.button(
             "Start the sweep",
             type="primary",
             icon=":material/rocket_launch:",
             key="sweep_start",
             width="stretch",
-            disabled=(bool(lacking) and not agreed) or not leaking_agreed,
+            disabled=not consent.given,
         ):
             with frame.guarded():
-                with st.spinner("Starting"), where.applied(workspace):
-                    begun = sweeps.start(
-                        workspace, config, rates, allow_incomplete=agreed, allow_leakage=bool(leaks) and leaking_agreed
-                    )
+                with st.spinner("Starting"), clusters.chosen(workspace, on):
+                    begun = sweeps.start(workspace, config, rates, **consent.allowed)
                 state.write("sweep", begun.id)
                 st.rerun()
         st.caption("Runs in the background: one job per learning rate, one after the other.")
     forms.command(
-        where.command(
-            commands.line(
-                "sweep",
-                config.query_set,
-                config=config,
-                without=("query_set", "learning_rate"),
-                rates=",".join(sweeps.rate(value) for value in rates),
-                allow_incomplete=bool(lacking),
-                allow_leakage=bool(leaks),
-                wait=True,
-            )
+        commands.line(
+            "sweep", config.query_set, config=config, without=("query_set", "learning_rate"),
+            rates=",".join(sweeps.rate(value) for value in rates), **consent.options, wait=True, on=on,
         )
-    )
+    )  # fmt: skip
 
 
 def results(workspace: Workspace) -> None:
@@ -136,7 +122,6 @@ def _live(workspace: Workspace, sweep: Sweep, was_active: bool) -> None:
                     "launch", "Train with this rate", icon=":material/content_copy:", clone=picked.job_id, start=ONE,
                     query_set=report.query_set, retriever=report.retriever,
                 )  # fmt: skip
-        _published(report)
         _export(report)
 
 
@@ -164,24 +149,6 @@ def _table(report: SweepReport) -> int | None:
     )
 
 
-def _published(report: SweepReport) -> None:
-    with st.expander("The sweep in the paper", icon=":material/menu_book:", key=f"sweep_paper_{report.id}"):
-        columns = list(report.published[0]) if report.published else []
-        tables.show(
-            {name: [row[name] for row in report.published] for name in columns},
-            alt="The learning rates of the paper with their scores on MS MARCO dev",
-        )
-        st.caption(
-            f"As printed in the paper ({count(len(report.published), 'row')}). Its dev set is another one, so "
-            "compare only the shape of the curve."
-        )
-
-
 def _export(report: SweepReport) -> None:
-    with st.container(horizontal=True):
-        for label, data, kind in (
-            ("Markdown", sweeps.to_markdown(report), "md"),
-            ("JSON", json.dumps(report.to_dict(), ensure_ascii=False, indent=2), "json"),
-        ):
-            forms.download(f"Report as {label}", data, f"{report.id}.{kind}", key=f"sweep_{kind}_{report.id}")
+    forms.download("Report as Markdown", sweeps.to_markdown(report), f"{report.id}.md", key=f"sweep_md_{report.id}")
     forms.command(commands.line("study", "report", report.id))

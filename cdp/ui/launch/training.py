@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,7 +12,6 @@ import streamlit as st
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.benchmarks import BenchmarkInfo
 from cdp.services import benchmarks, clusters, commands, leakage, sweeps, training
 from cdp.services.leakage import Leak
 from cdp.services.queries import QuerySet
@@ -24,50 +22,102 @@ from cdp.ui.queries import sets as stored_sets
 from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import count, duration, md, number
 
-NONE = ""
+OTHER = "other"
+
+
+def usable_splits(workspace: Workspace) -> dict[str, tuple[str, str]]:
+    """Name → (benchmark, split) of every usable one of the project."""
+    own = state.of_project(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
+    return {f"{b.name}/{split}": (b.name, split) for b in own if not b.problem for split in b.splits}
+
+
+def split_labels(workspace: Workspace) -> dict[str, str]:
+    """The names of ``usable_splits``, each with how many queries it judges."""
+    judged = {b.name: b.judged for b in benchmarks.list_benchmarks(workspace)}
+    return {
+        key: f"{name} · {split}" + (f" ({count(n, 'query', 'queries')})" if (n := judged[name].get(split)) else "")
+        for key, (name, split) in usable_splits(workspace).items()
+    }
 
 
 def dev_options(workspace: Workspace) -> dict[str, tuple[str, str]]:
-    """Name → (benchmark, split) of every usable one in the workspace, splits made for choosing first."""
-    own = state.of_project(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
-    usable_benchmarks = [b for b in own if b.splits and not b.problem]
-    benchmark_splits = {f"{b.name}/{split}": (b.name, split) for b in usable_benchmarks for split in b.splits}
-    return dict(sorted(benchmark_splits.items(), key=lambda item: item[1][1] not in sweeps.DEV_SPLITS))
+    """``usable_splits`` with those made for choosing first."""
+    return dict(sorted(usable_splits(workspace).items(), key=lambda item: item[1][1] not in sweeps.DEV_SPLITS))
 
 
-def choose_dev(workspace: Workspace, first: dict[str, Any], key: str) -> dict[str, str]:
+def other_model(key: str, value: str = "") -> str:
+    """A model that is no preset and was not trained here."""
+    typed = st.text_input(
+        "Model name or folder", value=value, key=key, persist_state="session",
+        placeholder="facebook/contriever or a folder on this server",
+        help="Any sentence-transformers or transformers encoder.",
+    )  # fmt: skip
+    return (typed or "").strip()
+
+
+def _dev(workspace: Workspace, first: dict[str, Any], key: str) -> dict[str, str]:
     """The settings ``benchmark`` and ``split`` of a single training; empty where the last model is to be kept."""
-    benchmark_splits = dev_options(workspace)
+    options = {"": ("", ""), **dev_options(workspace)}
     preset = (str(first.get("benchmark") or ""), str(first.get("split") or ""))
-    if preset[0] and preset not in benchmark_splits.values():
-        benchmark_splits["/".join(filter(None, preset))] = preset
+    if preset not in options.values():
+        options["/".join(filter(None, preset))] = preset
     chosen = st.selectbox(
-        "Dev benchmark",
-        [NONE, *benchmark_splits],
-        index=[("", ""), *benchmark_splits.values()].index(preset),
-        format_func=lambda name: (
-            " · ".join(filter(None, benchmark_splits[name])) if name else "none (keep the last model)"
-        ),
-        key=f"{key}_dev",
+        "Dev benchmark", list(options), index=list(options.values()).index(preset), key=f"{key}_dev",
+        format_func=lambda name: " · ".join(filter(None, options[name])) or "none (keep the last model)",
         help="Evaluated during training (every 500 steps; change it under More settings). The model with the "
         "best NDCG@10 is kept. Do not report results on this benchmark.",
         persist_state="session",
-    )
-    return {"benchmark": benchmark_splits[chosen][0], "split": benchmark_splits[chosen][1]} if chosen else {}
+    )  # fmt: skip
+    return {"benchmark": options[chosen][0], "split": options[chosen][1]} if chosen else {}
 
 
-def leak_consent(leaks: Sequence[Leak], key: str) -> bool:
-    """Say what leaks, and ask for the yes; False until it is given. True where there is nothing to say."""
-    if not leaks:
-        return True
+@dataclass(frozen=True)
+class Consent:
+    """What stands in the way of a training (incomplete sets, leaks), and whether the user trains all the same."""
+
+    incomplete: bool
+    leaking: bool
+    given: bool
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The command's options that say yes to each."""
+        return {"allow_incomplete": self.incomplete, "allow_leakage": self.leaking}
+
+    @property
+    def allowed(self) -> dict[str, Any]:
+        """The arguments that say what was agreed to."""
+        return {name: needed and self.given for name, needed in self.options.items()}
+
+
+def consent(workspace: Workspace, query_sets: Iterable[str], leaks: Sequence[Leak], key: str) -> Consent:
+    """Say what sets lack and what leaks, and ask for a yes to each."""
+    lacking, agreed = stored_sets.incomplete_consent(workspace, query_sets, f"{key}_incomplete")
     for leak in leaks:
         st.error(f"**Test leakage.** {md(leak.sentence)}", icon=":material/gpp_maybe:")
-    return st.checkbox(
-        f"Train anyway. {leakage.FOLLOWS}",
-        key="_".join([key, *(f"{leak.source}_{leak.benchmark}_{leak.split}" for leak in leaks)]),
-        help="Choose another query set or benchmark instead: a score on queries seen in training says nothing "
-        "about unseen queries.",
-    )
+    if leaks:
+        train_anyway = st.checkbox(
+            f"Train anyway. {leakage.FOLLOWS}",
+            key="_".join([f"{key}_leakage", *(f"{leak.source}_{leak.benchmark}_{leak.split}" for leak in leaks)]),
+            help="Choose another query set or benchmark instead: a score on queries seen in training says nothing "
+            "about unseen queries.",
+        )
+        agreed = train_anyway and (agreed or not lacking)
+    return Consent(bool(lacking), bool(leaks), agreed or not (lacking or leaks))
+
+
+def choose_place(workspace: Workspace, key: str) -> str:
+    """Where it runs: a cluster's address, ``here``, or "" where there is no choice. The workspace's own comes first."""
+    named = clusters.named(workspace)
+    if not named:
+        return ""
+    own = clusters.setting(workspace)
+    labels = {clusters.HERE: "This machine"} | {a: f"Ray cluster {urlsplit(a).netloc}" for a in named}
+    on = st.selectbox(
+        "Run on", sorted(labels, key=lambda address: address != own), format_func=labels.__getitem__, key=f"{key}_on",
+        help="Jobs on a Ray cluster look the same: state, log, stop and resume.", persist_state="session",
+    )  # fmt: skip
+    return "" if on == clusters.HERE and not own else on
 
 
 def offer_copy(workspace: Workspace, leaks: Sequence[Leak], query_set: str) -> None:
@@ -98,47 +148,6 @@ def _limits(first: dict[str, Any], key: str) -> dict[str, int]:
     return {name: int(value) for name, value in limits.items() if value is not None}
 
 
-@dataclass(frozen=True)
-class Place:
-    """A cluster's address, "" where there is no choice to make."""
-
-    on: str = ""
-
-    @contextmanager
-    def applied(self, workspace: Workspace) -> Iterator[None]:
-        """What is started within runs there."""
-        with clusters.chosen(workspace, self.on):
-            yield
-
-    def command(self, line: str) -> str:
-        """A command line that does the same there."""
-        return f"{line} {commands.options(on=self.on)}".rstrip()
-
-
-def choose_place(workspace: Workspace, key: str) -> Place:
-    """The choice, where the operator has named a cluster; the workspace's own comes first."""
-    named = clusters.named(workspace)
-    if not named:
-        return Place()
-    own = clusters.setting(workspace)
-    options = [own, clusters.HERE, *(a for a in named if a != own)] if own else [clusters.HERE, *named]
-    labels = {
-        clusters.HERE: "This machine",
-        **{address: f"Ray cluster {urlsplit(address).netloc}" for address in named},
-    }
-    on = st.selectbox(
-        "Run on",
-        options,
-        format_func=lambda address: labels.get(address, address),
-        key=f"{key}_on",
-        help="Jobs on a Ray cluster look the same: state, log, stop and resume.",
-        persist_state="session",
-    )
-    if on == clusters.HERE:
-        return Place(clusters.HERE if own else "")
-    return Place(on or "")
-
-
 def plan_figures(plan: TrainingPlan, trainings: int = 1) -> None:
     """Pairs, documents, steps, and what to know of them."""
     tables.figures(
@@ -162,8 +171,6 @@ def licences(plan: TrainingPlan) -> None:
     with st.expander("Licences", icon=":material/gavel:", type="compact", key="train_licences"):
         st.markdown("\n".join(f"- **{what.capitalize()}**: {md(note)}" for what, note in plan.licences.items()))
 
-
-OTHER = "other"
 
 CHOSEN_ABOVE = ("query_set", "retriever", "weighting", "per_doc", "max_documents", "name")
 """Settings that have a place of their own, above all others."""
@@ -218,7 +225,7 @@ def settings(
         st.caption(
             "Empty fields use the retriever's own value, shown in grey; hover over the question mark for the reason."
         )
-        judged = {} if "benchmark" in leave_out else choose_dev(workspace, first, key)
+        judged = {} if "benchmark" in leave_out else _dev(workspace, first, key)
         more = forms.fields(
             TrainingConfig,
             key=key,
@@ -299,15 +306,7 @@ def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
     about = frame.definition("retriever")
     picked = state.choose("Retriever to start from", names, "retriever", what="retriever", help=about) or choices[0].id
     if picked == OTHER:
-        typed = st.text_input(
-            "Model name or folder",
-            value=preset,
-            key=f"{key}_model",
-            persist_state="session",
-            placeholder="facebook/contriever or a folder on this server",
-            help="Any sentence-transformers or transformers encoder.",
-        )
-        return typed.strip() or choices[0].id
+        return other_model(f"{key}_model", preset) or choices[0].id
     note = next((c.note for c in choices if c.id == picked), "")
     if note:
         st.caption(md(note))
@@ -323,19 +322,18 @@ def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
 def judges(workspace: Workspace, query_set: str = "") -> Judged:
     """The benchmarks to evaluate on before and after. Without a choice the first three that do not judge what is
     trained on: the others are named with what is in the way."""
-    own = state.of_project(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
-    usable_benchmarks = [b for b in own if b.splits and not b.problem]
-    if not usable_benchmarks:
+    options = usable_splits(workspace)
+    if not options:
         st.caption("The workspace has no benchmark, so the retriever is trained without an evaluation. Add one below.")
         _add_benchmark(workspace)
         return Judged([], False, False)
-    options = {f"{b.name}/{split}": (b.name, split) for b in usable_benchmarks for split in b.splits}
-    ready = [f"{b.name}/{'test' if 'test' in b.splits else b.splits[0]}" for b in usable_benchmarks[:3]]
+    names = list(dict.fromkeys(name for name, _ in options.values()))[:3]
+    ready = [f"{n}/test" if f"{n}/test" in options else next(k for k, v in options.items() if v[0] == n) for n in names]
     leaks = {key: leakage.find_leaks(workspace, [query_set], [options[key]]) for key in ready}
     first = [key for key in ready if not leaks[key]]
     chosen = state.choose_many(
         "Evaluate on",
-        {key: _split_label(key, usable_benchmarks) for key in options},
+        split_labels(workspace),
         "benchmarks",
         default=first,
         help=frame.definition("benchmark"),
@@ -349,13 +347,6 @@ def judges(workspace: Workspace, query_set: str = "") -> Judged:
         after = st.checkbox("Evaluate after training", value=True, key="train_after", persist_state="session")
     _add_benchmark(workspace)
     return Judged([options[key] for key in chosen], before, after)
-
-
-def _split_label(key: str, usable_benchmarks: Sequence[BenchmarkInfo]) -> str:
-    name, _, split = key.rpartition("/")
-    info = next(b for b in usable_benchmarks if b.name == name)
-    judged = info.judged.get(split)
-    return f"{name} · {split}" + (f" ({count(judged, 'query', 'queries')})" if judged else "")
 
 
 def _add_benchmark(workspace: Workspace) -> None:
@@ -391,38 +382,36 @@ def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> Non
             if runs
             else "No evaluation. You can evaluate the retriever later."
         )
-        lacking, agreed = stored_sets.incomplete_consent(workspace, training.trained_on(config), "train_incomplete")
         leaks = leakage.of_training(workspace, config, judged.benchmarks if runs else [])
-        leaking_agreed = leak_consent(leaks, "train_leakage")
+        consented = consent(workspace, training.trained_on(config), leaks, "train")
         offer_copy(workspace, leaks, config.query_set)
-        where = choose_place(workspace, "train")
+        on = choose_place(workspace, "train")
         if forms.button(
             "Start training",
             type="primary",
             icon=":material/rocket_launch:",
             key="train_start",
             width="stretch",
-            disabled=(bool(lacking) and not agreed) or not leaking_agreed,
+            disabled=not consented.given,
         ):
             with frame.guarded():
-                with st.spinner("Starting"), where.applied(workspace):
+                with st.spinner("Starting"), clusters.chosen(workspace, on):
                     started = training.start(
                         workspace,
                         config,
                         benchmarks=judged.benchmarks,
                         before=judged.before,
                         after=judged.after,
-                        allow_incomplete=agreed,
-                        allow_leakage=bool(leaks) and leaking_agreed,
+                        **consented.allowed,
                     )
                 frame.go("jobs", job=started.job_id)
         st.caption("Runs in the background. You can close this page, the browser and the app.")
     when = "both" if judged.before and judged.after else "before" if judged.before else "after"
     judges = judged.benchmarks if judged.before or judged.after else []
-    words: dict[str, Any] = {"config": config, "without": ("query_set",)}
     begin = commands.line(
-        "train", config.query_set, **words, evaluate=[f"{name}:{split}" for name, split in judges],
+        "train", config.query_set, config=config, without=("query_set",),
+        evaluate=[f"{name}:{split}" for name, split in judges],
         when=when if judges and when != "both" else "",
-        allow_incomplete=bool(lacking), allow_leakage=bool(leaks), wait=True,
+        **consented.options, wait=True, on=on,
     )  # fmt: skip
-    forms.command(where.command(begin), commands.line("train", config.query_set, **words, plan=True))
+    forms.command(begin, commands.line("train", config.query_set, config=config, without=("query_set",), plan=True))

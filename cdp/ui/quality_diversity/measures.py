@@ -32,7 +32,8 @@ def wait(workspace: Workspace, missing: Sequence[QuerySet], human: str) -> None:
     """Start what measures these sets, or follow what was started; draw nothing for none."""
     views = [view for query_set in missing if (view := _begun(workspace, query_set, human)) is not None]
     if views:
-        job_views.live(_progress, True, workspace, job_views.states(views))
+        st.markdown(f"**Measuring {count(len(views), 'query set')}.** This continues if you leave the page.")
+        job_views.running_note(workspace, views)
 
 
 def _begun(workspace: Workspace, query_set: QuerySet, human: str) -> JobView | None:
@@ -57,18 +58,6 @@ def _begun(workspace: Workspace, query_set: QuerySet, human: str) -> JobView | N
                 metrics.start_quick(workspace, query_set.id, human=human)
                 st.rerun()
     return None
-
-
-def _progress(workspace: Workspace, drawn_states: dict[str, str]) -> None:
-    """How far the jobs are; the whole page is drawn anew once one has begun or ended. For ``live``."""
-    with frame.guarded():
-        views = [jobs.show(workspace, job_id, with_size=False) for job_id in drawn_states]
-        if job_views.states(views) != drawn_states:
-            st.rerun()
-        with st.container(border=True):
-            st.markdown(f"**Measuring {count(len(views), 'query set')}.** This continues if you leave the page.")
-            for view in views:
-                st.progress(view.fraction, text=f"{md(view.name, 90)}  \n{md(job_views.doing(view))}")
 
 
 Value = dict[str, Any]
@@ -370,8 +359,7 @@ def model_based(workspace: Workspace, picked: Sequence[QuerySet], results: Mappi
         _results_table(measured_sets)
     ids = {q.id for q in picked}
     running = [v for v in jobs.list_active(workspace) if v.kind == "metrics" and v.config.get("query_set") in ids]
-    if running:
-        job_views.live(job_views.running_list, True, workspace, job_views.states(jobs.list_active(workspace)))
+    job_views.running_note(workspace, running)
     if not measured_sets and not running:
         st.caption(
             "The paraphrase ratio needs a cross-encoder that compares pairs of queries; Dist-Sim needs an encoder "

@@ -41,8 +41,7 @@ def section(workspace: Workspace, query_sets: Sequence[QuerySet]) -> None:
         if outcome is not None:
             _outcome(workspace, outcome)
         running = [v for v in every if v.state.active]
-        if running:
-            job_views.live(job_views.running_list, True, workspace, job_views.states(jobs.list_active(workspace)))
+        job_views.running_note(workspace, running)
         with st.expander(
             "Try candidates again" if outcome else "Try candidate prompts on a sample",
             icon=":material/science:",
