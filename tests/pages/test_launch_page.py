@@ -174,7 +174,6 @@ def test_a_sweep_shows_its_rates_and_leads_to_a_training_with_the_chosen_one(
     command = next(c.value for c in at.code if "cdp sweep" in c.value)
     assert "--benchmark demo --split dev" in command
     assert sweeps.report(filled, "rates").published  # the paper's own stands beside
-    assert "92.86" in set(at.dataframe[1].value["NDCG@10, MS MARCO dev"])
 
     again = open_page("launch", clone=jobs[1], start="one")
     assert again.number_input(key=f"train_{jobs[1]}_learning_rate").value == 5e-3
