@@ -304,27 +304,6 @@ class FilterConfig(Config):
             tests.append(f"{self.cross_encoder}>={self.at_least:g}")
         return JOINT.join(tests)
 
-    @classmethod
-    def from_text(cls, query_set: str, text: str, **more: Any) -> FilterConfig:
-        """The filter of such a word; ConfigError for one that is none."""
-        values: dict[str, Any] = {"query_set": query_set, **more}
-        for test in (part.strip() for part in text.split(JOINT)):
-            model, least, score = test.rpartition(">=")
-            retriever, at, rank = test.rpartition("@")
-            if test == USABLE:
-                values["usable"] = True
-            elif least and model.strip():
-                values |= {"cross_encoder": model.strip(), "at_least": score}
-            elif at and retriever.strip():
-                values |= {"by": retriever.strip(), "round_trip_rank": rank}
-            else:
-                raise ConfigError(
-                    f"{test!r} is no filter of queries.",
-                    hint="Write bm25@10 or RETRIEVER@10 (round-trip rank), CROSS-ENCODER>=0.5, or usable; several "
-                    "joined by &.",
-                )
-        return cls.from_dict(values)
-
 
 class MiningConfig(Config):
     """A copy of a query set with hard negatives for its queries; the set itself stays as it is."""

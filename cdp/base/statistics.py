@@ -287,49 +287,6 @@ def leave_one_out(x: ArrayLike, y: ArrayLike) -> Range | None:
 # with few clusters.
 
 
-@dataclass(frozen=True, slots=True)
-class WithinSlope:
-    """``slope`` is the mean of the clusters' own slopes, with its 95% interval and two-sided p; ``pooled`` the slope of
-    the model with a random intercept (Mundlak), in which large clusters count more."""
-
-    slope: float
-    low: float
-    high: float
-    p: float
-    pooled: float
-    n_clusters: int
-    n: int
-
-
-def within_slope(clusters: Sequence[tuple[ArrayLike, ArrayLike]], *, level: float = 0.95) -> WithinSlope | None:
-    """The slope of y on x within clusters, each (x, y) of shape (n,).
-
-    A cluster with fewer than three points or one x has no slope and is left out; None with fewer than two others.
-    """
-    slopes, products, squares, n = [], 0.0, 0.0, 0
-    for xs, ys in clusters:
-        x, y = np.asarray(xs, np.float64), np.asarray(ys, np.float64)
-        if len(x) < 3 or np.ptp(x) == 0:
-            continue
-        dx = x - x.mean()
-        product, square = float(dx @ (y - y.mean())), float(dx @ dx)
-        slopes.append(product / square)
-        products, squares, n = products + product, squares + square, n + len(x)
-    if len(slopes) < 2:
-        return None
-    mean, error = float(np.mean(slopes)), float(np.std(slopes, ddof=1)) / len(slopes) ** 0.5
-    free = len(slopes) - 1
-    reach = float(stdtrit(free, 0.5 + level / 2)) * error
-    p = float(2 * stdtr(free, -abs(mean) / error)) if error > 0 else float(mean == 0)
-    return WithinSlope(mean, mean - reach, mean + reach, p, products / squares, len(slopes), n)
-
-
-# Paired tests over queries. The randomisation test (Fisher 1935; for retrieval Smucker et al. 2007) flips the sign of
-# each query's difference and assumes no distribution; its p counts the observed outcome among the drawn ones. A test
-# over queries takes a model as given; what is claimed of a recipe also varies with the training seed (two_level_test).
-# SciPy's permutation_test takes 0.4 s for 300 queries and 10,000 draws, ours 2 ms, and a leaderboard asks for hundreds;
-# its bootstrap draws the same numbers, at the price of loading scipy.stats with every page.
-
 DRAWS = 10_000
 """Sign patterns drawn by a randomisation test: p-values come in steps of 1/10,001."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.query_sets.deriving import Derived, derive, find_filtered, leave_out
+from cdp.query_sets.deriving import Derived, derive, leave_out
 from cdp.query_sets.imports import ImportedQueries, ImportOptions, import_queries
 from cdp.query_sets.store import (
     DocumentQueries,
@@ -45,7 +45,6 @@ __all__ = [
     "document_of",
     "exists",
     "files",
-    "find_filtered",
     "import_queries",
     "iter_failures",
     "iter_lines",

@@ -137,18 +137,6 @@ def leave_out(
     return derived.query_set, derived.dropped
 
 
-def find_filtered(workspace: Workspace, query_set: QuerySet, text: str) -> QuerySet | None:
-    """The newest set that this filter (``FilterConfig.text``) made of the set as it is now; None if there is none."""
-    state = store.content_hash(workspace, query_set)
-    for other in store.list_query_sets(workspace):
-        facts = other.parameters
-        if facts.get("made_from") == query_set.id and facts.get("made_from_hash") == state:
-            without = facts.get("without")
-            if isinstance(without, dict) and without.get("filter") == text and "review" not in facts:
-                return other
-    return None
-
-
 ACCEPT, REJECT, EDIT, CLEAR = "accept", "reject", "edit", "clear"
 DECISIONS = (ACCEPT, REJECT, EDIT, CLEAR)
 """What may be decided; ``clear`` takes back what was decided before."""

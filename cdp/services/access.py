@@ -9,7 +9,6 @@ not allow it, and a path is handed on resolved.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
@@ -80,7 +79,7 @@ def checked(workspace: Workspace, config: _C) -> _C:
         else:
             given.setdefault(setting, []).append(value)
             allowed.setdefault(setting, []).append(_CHECKS[holds](workspace, value))
-    changed = {name: ", ".join(allowed[name]) for name in given if allowed[name] != given[name] and name != "filters"}
+    changed = {name: ", ".join(allowed[name]) for name in given if allowed[name] != given[name]}
     return config.replace(**changed) if changed else config
 
 
@@ -99,10 +98,6 @@ def names_in(config: Config) -> Iterator[tuple[str, str, str]]:
         if holds == "endpoint" and not (generator and generator.endpoint):
             continue
         items = value.split(",") if holds in ("models", "benchmarks") else [value]
-        if holds == "filters":
-            holds = "model"
-            tests = re.split("[,&]", value)
-            items = [test.rpartition(">=")[0] or test.rpartition("@")[0] for test in tests]
         yield from ((setting.name, holds.removesuffix("s"), item.strip()) for item in items if item.strip())
 
 

@@ -381,25 +381,18 @@ def made_from(workspace: Workspace, query_set: QuerySet) -> list[QuerySet]:
 
 
 @access.runs
-def start_filter(workspace: Workspace, config: FilterConfig, *, after: Sequence[str] = ()) -> str:
-    """Make a set without the queries that fail the filter's tests; the job's id.
-
-    ``after`` are jobs that write the set first; else ConfigError for one that is not whole.
-    """
-    name = config.query_set
-    if not after:
-        named = _whole(workspace, name, "A filter takes whole sets.")
-        config, name = config.replace(query_set=named.id), named.name
-    config = checked(workspace, config)
+def start_filter(workspace: Workspace, config: FilterConfig) -> str:
+    """Make a set without the queries that fail the filter's tests; the job's id. ConfigError for an incomplete set."""
+    named = _whole(workspace, config.query_set, "A filter takes whole sets.")
+    config = checked(workspace, config.replace(query_set=named.id))
     return jobs.submit(
         workspace,
         kind=FILTER_KIND,
-        name=f"Filter {name}: {config.text}",
+        name=f"Filter {named.name}: {config.text}",
         module=FILTER_WORKER,
         config=config.to_dict(),
         inputs={"query_set": config.query_set},
         device=_device(workspace, "" if config.cross_encoder else config.by, config.gpus),
-        after=after,
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cdp import catalog, jobs, query_sets
-from cdp.base.config import FilterConfig, SynthesisConfig, TrainingConfig
+from cdp.base.config import SynthesisConfig, TrainingConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.benchmarks import choose_split, describe, load_benchmark, resolve_benchmark
@@ -19,15 +19,12 @@ from cdp.jobs import JobView
 from cdp.query_sets import QuerySet
 from cdp.retrievers import ResolvedRetriever, resolve
 from cdp.services import access, clusters, completeness, corpora, leakage, queries, synthesis
-from cdp.services import in_use as jobs_in_use
 from cdp.studies import ReadyMade, StudyConfig, StudyReport, StudySource, read_plan, ready_made, records, to_markdown
 from cdp.studies import build as build_report
 from cdp.studies.estimate import PlannedGeneration, Speed, StudyPlan, estimate, measured_speeds
 from cdp.studies.gains import SCALING, TITLES, Gain
 from cdp.studies.plan import (
     BY,
-    FILTERED,
-    FILTERED_BY,
     ON,
     benchmark_names,
     condition_pairs,
@@ -49,40 +46,9 @@ from cdp.training.plan import complete
 from cdp.training.reasoning import check_reasoned
 from cdp.training.weightings import WEIGHTINGS
 
-NONE = "none"
-"""The filter that keeps every query."""
-
-ANY = "any"
-"""The name of a set that is not there yet, where only a filter's tests are checked."""
-
-
-def source_of(workspace: Workspace, source: StudySource, text: str) -> StudySource:
-    """What the filter of this text makes of a source. ConfigError or NotFoundError for a filter that cannot be run."""
-    if text == NONE:
-        return source
-    text = queries.checked(workspace, FilterConfig.from_text(source.query_set or ANY, text)).text
-    label = f"{source.label}{FILTERED_BY}{text}"
-    wanted = dataclasses.replace(source, label=label, kind=FILTERED, filter=text, made_from=source.query_set)
-    if source.query_set:
-        made = query_sets.find_filtered(workspace, query_sets.load(workspace, source.query_set), text)
-        if made is not None:
-            return counted(workspace, dataclasses.replace(wanted, query_set=made.id))
-    return dataclasses.replace(wanted, query_set="", counts=())
-
 
 def sources_of(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySource], list[PlannedGeneration]]:
     """What is trained on, and what has to be written for it first."""
-    whole, missing = _whole_sources(workspace, config)
-    filters = config.items("filters")
-    if not filters:
-        return whole, missing
-    if filters != [NONE] and any(map(needs_reasoning, config.items("weightings"))):
-        raise ConfigError("RI compares whole sets with their reasoned forms.", hint="Leave out filters, or RI.")
-    return [source_of(workspace, source, text) for source in whole for text in filters], missing
-
-
-def _whole_sources(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySource], list[PlannedGeneration]]:
-    """The query sets and methods of the plan, before any filter."""
     sources: list[StudySource] = []
     sets: list[QuerySet | None] = []
     for name in config.items("query_sets"):
@@ -410,7 +376,7 @@ def _written(config: StudyConfig, source: StudySource) -> bool:
 
 
 def _sets(sources: Sequence[StudySource]) -> list[str]:
-    return [name for source in sources if (name := source.query_set or source.made_from)]
+    return [name for source in sources if (name := source.query_set)]
 
 
 def left_out(leak: leakage.Leak) -> str:
@@ -461,24 +427,14 @@ def run(
     leakage.require(leaks_of(workspace, config), allow_leakage)
     leaks = leaks_of(workspace, config, _sets(sources)) if allow_leakage else []
     generations = []
-    written: dict[str, str] = {}
     ready = []
     for source in sources:
         if source.query_set:
             ready.append(source)
             continue
-        whole, _, _ = source.label.partition(FILTERED_BY)
-        if not source.made_from and whole not in written:
-            written[whole] = queries.generate(workspace, synthesis_of(config, source), api_key=api_key)
-            generations.append(written[whole])
-        if not source.filter:
-            ready.append(dataclasses.replace(source, job_id=written[whole]))
-            continue
-        made_from = source.made_from or jobs_in_use.set_of(workspace, written[whole])
-        after = [] if source.made_from else [written[whole]]
-        job_id = queries.start_filter(workspace, FilterConfig.from_text(made_from, source.filter), after=after)
-        generations.append(job_id)
-        ready.append(dataclasses.replace(source, job_id=job_id, made_from=made_from))
+        written = queries.generate(workspace, synthesis_of(config, source), api_key=api_key)
+        generations.append(written)
+        ready.append(dataclasses.replace(source, job_id=written))
     job_id = jobs.submit(
         workspace,
         kind="study",

@@ -7,14 +7,14 @@ that read the published results.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.base.statistics import has_spread, two_level_test, within_slope
+from cdp.base.statistics import has_spread, two_level_test
 from cdp.evaluation import bm25
 from cdp.principle import (
     PARAPHRASE,
@@ -41,8 +41,7 @@ def build(
     """The report of a study from ``results/about.json`` (``about``) and the records of its conditions."""
     config, sources = plan_of(about)
     read = read_study(study_id, about, records)
-    benchmarks, ordered, all_gains = read.benchmarks, read.scores, list(read.gains)
-    names = [b.name for b in benchmarks]
+    benchmarks, all_gains = read.benchmarks, list(read.gains)
     planned = conditions(config, sources)
     records = latest(records)
     foreign = [g for g in all_gains if g.source not in {b.name: b.in_domain_of for b in benchmarks}[g.benchmark]]
@@ -70,7 +69,6 @@ def build(
         rates=tuple(positive_rates(all_own)) if all_own else (),
         differences=own,
         verdict=verdict(own),
-        over_queries=within_slope(_by_query(ordered, foreign, about["benchmarks"], names, excluded)),
         pooled=tuple(pool([read])),
         left_out=excluded,
         threshold=line,
@@ -139,26 +137,6 @@ def latest(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 def own_differences(all_gains: Sequence[Gain]) -> tuple[Difference, ...]:
     """The gains that the principle is about, in its form."""
     return _as_differences(of_principle(all_gains), (SCALING, PARAPHRASE))
-
-
-def _by_query(
-    scores: Mapping[Cell, Mapping[str, Scores]],
-    all_gains: Sequence[Gain],
-    about: Sequence[Mapping[str, Any]],
-    names: Sequence[str],
-    excluded: Container[str],
-) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """(CW, gain) of the queries of each benchmark in the line: gains in points, the mean over conditions and seeds."""
-    own = {((g.retriever, g.source, g.per_doc, g.weighting, g.held), g.comparison) for g in of_principle(all_gains)}
-    clusters = []
-    for b, name in zip(about, names, strict=True):
-        if name in excluded or "cw_of" not in b:
-            continue
-        gain = query_gains(scores, name, own)
-        ids = np.sort(np.asarray(list(b["cw_of"])))  # as ``read_scores`` orders the scores
-        if gain is not None and len(gain) == len(ids):
-            clusters.append((np.array([b["cw_of"][str(i)] for i in ids], np.float64), gain))
-    return clusters
 
 
 def of_principle(all_gains: Sequence[Gain]) -> list[Gain]:

@@ -71,12 +71,6 @@ class StudyConfig(Config):
     max_documents: int | None = option(
         None, "Only so many documents, drawn at random by seed.", unit="documents", minimum=1,
     )  # fmt: skip
-    filters: str = option(
-        "",
-        "Filters of the queries to compare: none for all of them, bm25@10 or RETRIEVER@10 by round-trip rank, "
-        "MODEL>=0.5 by a cross-encoder, usable; several joined by &. Each query set or method is trained on once for "
-        "each. Empty: no filter.", advanced=True, holds="filters",
-    )  # fmt: skip
     weightings: str = option(
         "none",
         "Weightings of the loss to compare: none, cw; cw@6 caps the content words at κ = 6; ri and ri-cw where "
@@ -223,7 +217,6 @@ class StudyConfig(Config):
         trainings = len(self.numbers("per_doc", minimum=1)) * len(self.numbers("seeds", minimum=0))
         trainings *= len(self.items("retrievers")) * len(self.items("weightings"))
         trainings *= len(self.items("query_sets")) + len(self.items("methods"))
-        trainings *= max(1, len(self.items("filters")))
         trainings *= 2 if self.design == BOTH else 1
         if trainings > MOST_TRAININGS:
             raise ConfigError(

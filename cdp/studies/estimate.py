@@ -222,11 +222,6 @@ def _notes(
                 f"{source.label}: {source.n_with(most):,} of {source.n_documents:,} documents have {most} queries; the "
                 "others take part with what they have, so Q/Doc is an upper limit."
             )
-    for source in sources:
-        if source.filter and not source.query_set:
-            notes.append(f"{source.label} is made first; how many queries it has is known then.")
-        elif source.filter:
-            notes.append(f"{source.label}: {source.pairs(most):,} queries; fewer pairs is a difference of its own.")
     different = {round(float(b["cw"]), 2) for b in benchmarks if b.get("cw") is not None}
     if len(benchmarks) < 3:
         notes.append(

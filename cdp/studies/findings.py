@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from cdp.base.text import counted, signed
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
 from cdp.studies.estimate import CONFOUNDS
-from cdp.studies.gains import FILTER, TITLES, TRAINING, Gain
+from cdp.studies.gains import TITLES, TRAINING, Gain
 from cdp.studies.plan import UNTRAINED
 from cdp.studies.report import StudyReport, StudyRow
 from cdp.studies.verdict import power_text, sentence
@@ -20,7 +20,7 @@ FEW_DATASETS = 6
 def findings(report: StudyReport) -> list[str]:
     """The answer, most important first. Nothing is said that a comparison of the study does not show."""
     sentences = [*_best(report)]
-    for comparison in (SCALING, PARAPHRASE, WEIGHTING, FILTER):
+    for comparison in (SCALING, PARAPHRASE, WEIGHTING):
         by_condition: dict[tuple[str, str, str, str], list[Gain]] = defaultdict(list)
         for gain in report.of(comparison):
             by_condition[gain.retriever, gain.source, gain.weighting, gain.held].append(gain)
@@ -67,18 +67,10 @@ def _compared(comparison: str, group: Sequence[Gain]) -> str:
 
 
 def _relation(report: StudyReport) -> list[str]:
-    """The verdict on the principle, and what single queries say beside it."""
+    """The verdict on the principle."""
     if not report.of(SCALING) and not report.of(PARAPHRASE):
         return []
-    sentences = [sentence(report.verdict)]
-    queries = report.over_queries
-    if queries is not None:
-        sentences.append(
-            f"Within datasets, over {queries.n:,} queries: {signed(queries.slope)} points per content word (95% "
-            f"{signed(queries.low)} to {signed(queries.high)}, p {queries.p:.3f}, t over the slopes of "
-            f"{queries.n_clusters} datasets). This compares queries of one dataset, the verdict compares datasets."
-        )
-    return sentences
+    return [sentence(report.verdict)]
 
 
 def limits(report: StudyReport) -> list[str]:

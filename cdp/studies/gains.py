@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from cdp.base.statistics import bootstrap_interval, has_spread, holm, t_test, two_level_test
 from cdp.evaluation import bm25
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
-from cdp.studies.plan import FILTERED_BY, UNTRAINED, Cell, paraphrase_of
+from cdp.studies.plan import UNTRAINED, Cell, paraphrase_of
 
 TRAINING = "trained_minus_untrained"
 LEXICAL = "bm25_minus_untrained"
-FILTER = "filtered_minus_all"
 
 TITLES = {
     TRAINING: "Trained minus untrained",
@@ -24,7 +23,6 @@ TITLES = {
     SCALING: "More queries per document minus one",
     PARAPHRASE: "Diverse minus paraphrase",
     WEIGHTING: "CW-weighted minus equal weights",
-    FILTER: "Filtered queries minus all of them",
 }
 
 SIGNIFICANT = 0.05
@@ -123,8 +121,6 @@ def _controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
         wanted.append((SCALING, (retriever, source, 1, weighting, "")))
     if control := paraphrase_of(source):
         wanted.append((PARAPHRASE, (retriever, control, per_doc, weighting, held)))
-    if FILTERED_BY in source:
-        wanted.append((FILTER, (retriever, source.partition(FILTERED_BY)[0], per_doc, weighting, held)))
     if weighting != "none":
         wanted.append((WEIGHTING, (retriever, source, per_doc, "none", held)))
     present = set(cells)

@@ -22,12 +22,6 @@ from cdp.training.weightings import WEIGHTINGS
 
 UNTRAINED = "untrained"
 
-FILTERED_BY = " filtered by "
-"""In the label of a source that a filter makes, between that of its source and the filter."""
-
-FILTERED = "filtered"
-"""The kind of such a source: what is said of methods is said of whole sets."""
-
 ON = " on "
 """In the label of a source, between its method and its corpus, where a study has the same method on several."""
 
@@ -61,9 +55,6 @@ class StudySource:
     counts: tuple[int, ...] = ()
     reasoning: str = ""
     """The query set with the reasoned forms of its queries, where RI needs them."""
-    filter: str = ""
-    """The filter that makes its set of ``made_from``, as ``FilterConfig.text``; both empty where none does."""
-    made_from: str = ""
     language: str = ""
     """The language of its queries; empty where the set does not say."""
     corpus: str = ""
@@ -110,12 +101,12 @@ class Condition:
 
 
 def method_of(label: str) -> str:
-    """The method in the label of a source: what stands before its generator, its corpus and its filter."""
-    return label.partition(FILTERED_BY)[0].partition(ON)[0].partition(BY)[0]
+    """The method in the label of a source: what stands before its generator and its corpus."""
+    return label.partition(ON)[0].partition(BY)[0]
 
 
 def paraphrase_of(label: str) -> str:
-    """The label of the paraphrases that diverse queries are compared with: same generator, corpus and filter."""
+    """The label of the paraphrases that diverse queries are compared with: same generator and corpus."""
     return PARAPHRASED + label[len(DIVERSE) :] if method_of(label) == DIVERSE else ""
 
 
@@ -273,12 +264,7 @@ def steps(config: StudyConfig, conditions: Sequence[Condition]) -> Iterator[Step
 
 def written(workspace: Workspace, source: StudySource) -> StudySource:
     """A source whose query set is there, found by the job that wrote it if need be, with the counts of its queries."""
-    if source.filter and not source.query_set:
-        made = query_sets.find_filtered(workspace, query_sets.load(workspace, source.made_from), source.filter)
-        if made is None:
-            raise ConfigError(f"{source.label} was not made.", hint=f"See the job that makes it: {source.job_id}.")
-        source = replace(source, query_set=made.id)
-    elif not source.query_set:
+    if not source.query_set:
         listed = query_sets.list_query_sets(workspace)
         # A copy with fewer queries names the job too: it is not what the job wrote.
         sets = [q for q in listed if q.job_id == source.job_id and not q.parameters.get("made_from")]

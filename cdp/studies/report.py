@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from cdp.base.statistics import WithinSlope
 from cdp.evaluation import bm25
 from cdp.principle import Correlation, Difference, PositiveRate, Threshold, level_of
 from cdp.studies.config import StudyConfig
@@ -82,7 +81,7 @@ class StudyReport:
 
     ``differences`` are the gains that the principle is about, one per independent dataset and condition; ``verdict``,
     ``threshold`` and ``correlations`` come from these. ``left_out`` names the benchmarks that are in none, and why;
-    ``over_queries`` is the slope of the gain on CW over the queries within each dataset. ``pooled`` are the regressions
+    ``pooled`` are the regressions
     over datasets and over queries with their covariates.
     """
 
@@ -104,7 +103,6 @@ class StudyReport:
     failures: tuple[tuple[str, str], ...]
     differences: tuple[Difference, ...] = ()
     verdict: Verdict = field(default_factory=lambda: Verdict(UNCLEAR, 0))
-    over_queries: WithinSlope | None = None
     pooled: tuple[Pooled, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[str, ...] = field(default_factory=tuple)

@@ -36,8 +36,6 @@ def test_a_derived_set_names_what_it_was_made_from(workspace: Workspace, parent:
     assert made.query_set.content_hash not in ("", parent.content_hash)
     assert made.query_set.n_queries == 3
     assert lines(workspace, parent) == LINES, "the first set stays as it was"
-    assert query_sets.find_filtered(workspace, parent, "x") == made.query_set
-    assert query_sets.find_filtered(workspace, parent, "y") is None
     with pytest.raises(InputError, match="Nothing of Mine would stay"):
         derive(workspace, parent, lambda d: [None] * len(d.queries), "none", {})
 

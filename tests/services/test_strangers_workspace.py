@@ -105,7 +105,6 @@ OUTSIDE: dict[str, tuple[str, dict[str, str], str]] = {
     "a downloaded copy": ("download", {"benchmark": "scifact", "folder": "PRIVATE"}, "folder"),
     "one of a study's benchmarks": ("study", {**STUDY, "benchmarks": "b, PRIVATE:test"}, "benchmarks"),
     "a study's dev benchmark": ("study", {**STUDY, "dev": "PRIVATE:test"}, "dev"),
-    "a study's filter": ("study", {**STUDY, "filters": "none, bm25@10 & PRIVATE>=0.5"}, "filters"),
     "a study's retriever": ("study", {**STUDY, "retrievers": "minilm, PRIVATE"}, "retrievers"),
 }
 

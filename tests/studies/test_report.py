@@ -14,7 +14,7 @@ from cdp.studies.gains import LEXICAL, TRAINING
 from cdp.studies.plan import Condition
 from cdp.studies.text import to_markdown
 from cdp.studies.verdict import CONTRADICTS, UNCLEAR
-from tests.studies.support import BENCHMARKS, N_QUERIES, study
+from tests.studies.support import BENCHMARKS, study
 
 
 def grows_with_cw(benchmark: str, source: str, per_doc: int, weighting: str) -> float:
@@ -93,22 +93,6 @@ def test_in_domain_benchmarks_and_families_do_not_count_as_independent() -> None
     assert any("own is in no line through CW" in text and "in-domain" in text for text in report.limits)
     assert any("b, c are of one source (bc)" in text for text in report.limits)
     assert len({g.benchmark for g in report.of(SCALING)}) == 4, "the gains themselves are all shown"
-
-
-def test_the_slope_over_queries_stands_beside_that_over_datasets() -> None:
-    """Within each dataset the gain of a query grows by 0.5 per content word of its own."""
-    words = {f"q{i}": 3 + i % 9 for i in range(N_QUERIES)}
-    each = np.array([words[f"q{i}"] for i in range(N_QUERIES)])
-
-    def truth(benchmark: str, source: str, per_doc: int, weighting: str) -> float:
-        return 5.0 + (0.5 * (each - each.mean()) if per_doc > 1 else 0.0)
-
-    report = study(truth, facts={name: {"cw_of": words} for name in BENCHMARKS}, noise=0.5)
-    assert report.over_queries is not None
-    assert report.over_queries.slope == pytest.approx(0.5, abs=0.05)
-    assert report.over_queries.low < 0.5 < report.over_queries.high
-    assert report.verdict.outcome == UNCLEAR
-    assert any(text.startswith("Within datasets, over 600 queries") for text in report.findings)
 
 
 def test_fewer_than_three_benchmarks() -> None:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import scipy
 
-from cdp.base.statistics import within_slope
 from cdp.principle import Difference
 from cdp.studies.verdict import (
     CONTRADICTS,
@@ -106,41 +105,3 @@ def test_families_by_source_and_by_shared_documents() -> None:
     # c shares 5 of the 40 documents of a2, which is 12.5% of the smaller one.
     assert families(sources, documents) == {"a": "a", "a2": "a", "b": "b", "c": "a"}
     assert families({"x dev": "x", "x test": "x"}, {"x dev": {1}, "x test": {2}}) == {"x dev": "x", "x test": "x"}
-
-
-def queries(random: np.random.Generator, *, between: float, n_clusters: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Queries of datasets whose own slopes vary about 0.5 by ``between``, under very different intercepts."""
-    clusters = []
-    for _ in range(n_clusters):
-        x = random.poisson(random.uniform(5, 11), 150).astype(float)
-        y = random.normal(0, 10) + random.normal(0.5, between) * x + random.normal(0, 20, len(x))
-        clusters.append((x, y))
-    return clusters
-
-
-@pytest.mark.parametrize("n_clusters", [4, 8])
-@pytest.mark.parametrize("between", [0.0, 0.8])
-def test_the_slope_over_queries_covers(n_clusters: int, between: float) -> None:
-    random = np.random.default_rng(3)
-    runs, inside = 1000, 0
-    for _ in range(runs):
-        found = within_slope(queries(random, between=between, n_clusters=n_clusters))
-        assert found is not None
-        inside += found.low <= 0.5 <= found.high
-    assert inside / runs == pytest.approx(0.95, abs=0.025)
-
-
-def test_the_pooled_slope_is_that_of_a_random_intercept_with_the_clusters_means() -> None:
-    """Generalised least squares with any variance of the intercepts gives the same slope within (Mundlak)."""
-    clusters = queries(np.random.default_rng(1), between=0.5, n_clusters=4)
-    found = within_slope(clusters)
-    assert found is not None
-    x, y = (np.concatenate(parts) for parts in zip(*clusters, strict=True))
-    of = np.repeat(np.arange(4), [len(c[0]) for c in clusters])
-    means = np.array([c[0].mean() for c in clusters])[of]
-    for variance in (0.1, 100.0):
-        covariance = np.eye(len(x)) * 400 + variance * (of[:, None] == of[None, :])
-        inverse = np.linalg.inv(covariance)
-        design = np.stack([np.ones_like(x), x, means], 1)
-        slope = np.linalg.solve(design.T @ inverse @ design, design.T @ inverse @ y)[1]
-        assert found.pooled == pytest.approx(slope, rel=1e-6)

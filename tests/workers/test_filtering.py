@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from cdp import query_sets
-from cdp.base.config import FilterConfig
 from cdp.base.errors import ConfigError
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json, write_json
@@ -63,7 +62,6 @@ def test_bm25_ranks_then_a_filter_by_them(workspace: Workspace, parent: QuerySet
     assert texts(workspace, made.id) == [text for text, rank in ranks.items() if rank == 1]
     assert made.parameters["without"]["filter"] == "bm25@1"
     assert sum(made.parameters["without"]["reasons"].values()) == parent.n_queries - made.n_queries
-    assert query_sets.find_filtered(workspace, parent, "bm25@1") == made
     assert texts(workspace, parent.id) == [text for queries in LINES.values() for text in queries]
 
 
@@ -116,14 +114,3 @@ def test_a_set_that_is_not_whole_is_not_filtered(workspace: Workspace, parent: Q
     query_sets.update(workspace, parent.id, complete=False, content_hash="")
     with pytest.raises(ConfigError, match="not whole"):
         filtering.main(Job(job(workspace, "f1", query_set=parent.id, usable=True)))
-
-
-@pytest.mark.parametrize("text", ["bm25@10", "usable", "usable&static-minilm@5", "cross-encoder/x>=0.5", "/a b@c@7"])
-def test_a_filter_is_read_as_it_is_written(text: str) -> None:
-    assert FilterConfig.from_text("q", text).text == text
-
-
-@pytest.mark.parametrize("text", ["", "bm25", "bm25@0", "bm25@101", "@10", "x>=2", ">=0.5", "usable&", "bm25@ten"])
-def test_what_is_no_filter_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError):
-        FilterConfig.from_text("q", text)
