@@ -258,6 +258,7 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
     if len(arguments) != 1:
         print("usage: python -m <worker module> <job folder>", file=sys.stderr)
         raise SystemExit(2)
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     job = Job(Path(arguments[0]).resolve())
     if threading.current_thread() is threading.main_thread():  # Ray Train has that one
         signal.signal(signal.SIGTERM, lambda *_: job.ask_to_stop())

@@ -6,7 +6,6 @@ of every query) and ``results/run.parquet`` (what was retrieved: query_id, docum
 
 from __future__ import annotations
 
-import os
 import time
 from datetime import timedelta
 
@@ -142,5 +141,4 @@ def _processes(gpus: int | None) -> tuple[str, Share]:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     run(main)

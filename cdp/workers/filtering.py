@@ -8,7 +8,6 @@ first set, so that another threshold asks no model again.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 
 import numpy as np
@@ -153,5 +152,4 @@ def _pairs(job: Job, query_set: QuerySet) -> Iterator[tuple[str, str]]:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     worker.run(main)

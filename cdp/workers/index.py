@@ -6,7 +6,6 @@ workspace. A resume goes on with the first shard that is missing. Writes ``resul
 
 from __future__ import annotations
 
-import os
 import time
 
 from cdp.base.config import IndexConfig
@@ -43,5 +42,4 @@ def main(job: Job) -> None:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     run(main)

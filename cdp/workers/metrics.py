@@ -17,7 +17,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from cdp import query_sets
 from cdp.base import worker
-from cdp.base.config import MetricsConfig
+from cdp.base.config import MetricsConfig, PromptTuningConfig
 from cdp.base.worker import Job
 from cdp.base.workspace import now, sha256_text
 from cdp.metrics.measures.dist_sim import document_dist_sims
@@ -51,6 +51,9 @@ _LOADING_S = 600.0
 _BATCH_S = 300.0
 _DOCUMENTS_AT_ONCE = 256
 _BATCHES_AT_ONCE = 32
+
+Encode = Callable[[list[str]], NDArray[np.float64]]
+Settings = MetricsConfig | PromptTuningConfig
 
 
 def main(job: Job) -> None:
@@ -81,13 +84,13 @@ def main(job: Job) -> None:
     scores = score_pairs(job, config, scorer, table)
     if scores is None:
         return
-    encoder = Encoder(job, config)
+    encode = lazy_encoder(job, config)
     similarities = None
     if selection.human is not None:
-        similarities = compare_with_human(job, config, selection, encoder)
+        similarities = compare_with_human(job, config, selection, encode)
         if similarities is None:
             return
-    diversities = embed(job, config, selection, encoder)
+    diversities = embed(job, config, selection, encode)
     if diversities is None:
         return
     values = paraphrase_values(table, scores, scorer, selection, config.seed)
@@ -151,29 +154,30 @@ def select(job: Job, config: MetricsConfig, query_set: QuerySet) -> Selection:
     )
 
 
-class Encoder:
+def lazy_encoder(job: Job, config: Settings) -> Encode:
     """The model that embeds queries, loaded when the first window needs it and kept for all measures."""
 
-    def __init__(self, job: Job, config: MetricsConfig) -> None:
-        self._job, self._config = job, config
+    @cache
+    def model() -> Encode:
+        job.progress("loading the model", 0, 0, "", next_within_s=_LOADING_S)
+        return load_encoder(config.encoder, job.workspace, batch_size=config.batch_size)
 
-    @cached_property
-    def encode(self) -> Callable[[list[str]], NDArray[np.float64]]:
-        self._job.progress("loading the model", 0, 0, "", next_within_s=_LOADING_S)
-        return load_encoder(self._config.encoder, self._job.workspace, batch_size=self._config.batch_size)
+    return lambda texts: model()(texts)
 
 
-def score_pairs(job: Job, config: MetricsConfig, scorer: PairScorer, table: PairTable) -> NDArray[np.float64] | None:
-    """The score of each distinct pair, (n_distinct,), made or found on disk; None if a stop was requested."""
+def score_pairs(
+    job: Job, config: Settings, scorer: PairScorer, table: PairTable, kept: str = "pair_scores"
+) -> NDArray[np.float64] | None:
+    """The score of each distinct pair, (n_distinct,), made or found on disk as ``kept``; None if stopped."""
     fingerprint = sha256_text(scorer.measure.name, scorer.model, table.fingerprint())
-    ledger = Ledger(job.folder / "checkpoints" / "pair_scores.f32", fingerprint)
+    ledger = Ledger(job.folder / "checkpoints" / f"{kept}.f32", fingerprint)
     step = config.batch_size if scorer.by_length else config.batch_size * _BATCHES_AT_ONCE
     items = Items("scoring pairs", "pair", len(table), step, table.pairs, lambda number: number, "\n".join)
     return ledger.read()[:, 0] if _filled(job, scorer.score, items, ledger) else None
 
 
 def compare_with_human(
-    job: Job, config: MetricsConfig, selection: Selection, encoder: Encoder
+    job: Job, config: Settings, selection: Selection, encode: Encode, kept: str = "dist_sim"
 ) -> NDArray[np.float64] | None:
     """Dist-Sim of each document at each M, (n_documents, n_depths), NaN without human queries; None if stopped."""
     depths = depths_of(selection.queries)
@@ -182,7 +186,7 @@ def compare_with_human(
     compared = [i for i, name in enumerate(selection.ids) if human.get(name)]
     sides = [(selection.queries[i], human[selection.ids[i]]) for i in compared]
     texts = (text for side in sides for queries in side for text in ("", *queries))
-    ledger = Ledger(job.folder / "checkpoints" / "dist_sim.f32", sha256_text(config.encoder, *texts), width=len(depths))
+    ledger = Ledger(job.folder / "checkpoints" / f"{kept}.f32", sha256_text(config.encoder, *texts), width=len(depths))
     items = Items(
         "comparing with human queries",
         "document",
@@ -192,13 +196,13 @@ def compare_with_human(
         lambda number: selection.ids[compared[number]],
         lambda side: "\n".join(itertools.chain(*side)),
     )
-    if not _filled(job, lambda window: document_dist_sims(window, encoder.encode, depths), items, ledger):
+    if not _filled(job, lambda window: document_dist_sims(window, encode, depths), items, ledger):
         return None
     values[compared] = ledger.read()
     return values
 
 
-def embed(job: Job, config: MetricsConfig, selection: Selection, encoder: Encoder) -> NDArray[np.float64] | None:
+def embed(job: Job, config: MetricsConfig, selection: Selection, encode: Encode) -> NDArray[np.float64] | None:
     """Embedding diversity of each document at each M, (n_documents, n_depths); None if stopped."""
     depths = depths_of(selection.queries)
     texts = (text for queries in selection.queries for text in ("", *queries))
@@ -213,7 +217,7 @@ def embed(job: Job, config: MetricsConfig, selection: Selection, encoder: Encode
         selection.ids.__getitem__,
         "\n".join,
     )
-    rows = lambda window: document_diversities(window, encoder.encode, depths)  # noqa: E731
+    rows = lambda window: document_diversities(window, encode, depths)  # noqa: E731
     return ledger.read() if _filled(job, rows, items, ledger) else None
 
 

@@ -8,7 +8,6 @@ named, its scores of the query with its document and each negative are kept as s
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -180,5 +179,4 @@ def soft_labels(
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     worker.run(main)

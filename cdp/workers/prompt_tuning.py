@@ -33,10 +33,8 @@ from cdp.llm.answers import Usage
 from cdp.llm.cache import AnswerCache
 from cdp.llm.prices import load_price, price_file
 from cdp.metrics import measure_query_set
-from cdp.metrics.measures.dist_sim import document_dist_sims
-from cdp.metrics.query_set import depths_of
 from cdp.metrics.report import PairTable, Selection, dist_sim_values, paraphrase_values
-from cdp.metrics.scorers import PairScorer, load_encoder, load_scorer
+from cdp.metrics.scorers import PairScorer, load_scorer
 from cdp.metrics.values import DOCUMENT, MetricValue
 from cdp.studies.prompts import (
     PromptCandidate,
@@ -50,6 +48,7 @@ from cdp.studies.prompts import (
     write,
 )
 from cdp.synthesis.generators import Generator, make_generator
+from cdp.workers.metrics import compare_with_human, lazy_encoder, score_pairs
 
 _LOADING_S = 600.0
 EXAMPLES = 3
@@ -90,7 +89,10 @@ def main(job: Job) -> None:
         if isinstance(outcome, CdpError):
             records.append({**record, "error": str(outcome)})
             continue
-        measured, candidate_tried = bench.measure(candidate, outcome, source)
+        done = bench.measure(candidate, outcome, source)
+        if done is None:
+            return
+        measured, candidate_tried = done
         records.append({**record, **measured})
         if candidate_tried is not None:
             tried.append(candidate_tried)
@@ -145,7 +147,7 @@ class Bench:
             }
             if not self.human:
                 raise InputError("The human queries are for none of the sampled documents.", hint="Draw more of them.")
-            self.encode = load_encoder(config.encoder, job.workspace, batch_size=config.batch_size)
+            self.encode = lazy_encoder(job, config)
 
     def scorer_facts(self) -> dict[str, Any]:
         """What is recorded of the scorer."""
@@ -156,8 +158,8 @@ class Bench:
 
     def measure(
         self, candidate: PromptCandidate, wrote: WrittenQueries, source: Generator | None
-    ) -> tuple[dict[str, Any], Tried | None]:
-        """A candidate's record, and what the choice needs of it; None if it cannot stand in the choice."""
+    ) -> tuple[dict[str, Any], Tried | None] | None:
+        """A candidate's record, and what the choice needs of it (None: it cannot be chosen); None if stopped."""
         ids = [document.id for document in self.documents if document.id in wrote.queries]
         queries = [wrote.queries[name] for name in ids]
         record: dict[str, Any] = {
@@ -171,7 +173,10 @@ class Bench:
             return {**record, "error": wrote.first_failure}, None
         sampled_from = self.n_corpus if self.n_corpus > len(self.documents) else None
         selection = Selection(ids, queries, self.human, self.language, sampled_from)
-        selection, values, ce, bleu = self._values(candidate, selection)
+        found = self._values(candidate, selection)
+        if found is None:
+            return None
+        values, ce, bleu = found
         record |= {
             "measures": [value.to_dict() for value in values],
             "examples": [{"document_id": n, "queries": q} for n, q in zip(ids, queries, strict=True)][:EXAMPLES],
@@ -194,9 +199,8 @@ class Bench:
 
     def _values(
         self, candidate: PromptCandidate, selection: Selection
-    ) -> tuple[Selection, list[MetricValue], NDArray[np.float64], NDArray[np.float64]]:
-        """Every measure at the full Q/Doc, and CE and Self-BLEU of each document of those that can be measured."""
-        failures = self.job.failures(f"measuring {candidate.name}")
+    ) -> tuple[list[MetricValue], NDArray[np.float64], NDArray[np.float64]] | None:
+        """Every measure at the full Q/Doc, and CE and Self-BLEU of each measurable document; None if stopped."""
         seed = self.config.seed
         quick = measure_query_set(
             zip(selection.ids, selection.queries, strict=True),
@@ -204,31 +208,24 @@ class Bench:
             human=self.human,
             sampled_from=selection.sampled_from,
             seed=seed,
-            failures=failures,
+            failures=self.job.failures(f"measuring {candidate.name}"),
         )
         selection = selection.only(quick.document_ids)
         table = PairTable.of(selection.queries, by_length=self.scorer.by_length)
-        pairs = table.pairs(0, len(table))
-        scored = failures.batch(self.scorer.score, pairs, lambda row: f"of pair {row}", "\n".join)
-        scores = np.array([np.nan if score is None else score for score in scored], dtype=np.float64)
+        scores = score_pairs(self.job, self.config, self.scorer, table, f"{candidate.name}-pairs")
+        if scores is None:
+            return None
         values = [*paraphrase_values(table, scores, self.scorer, selection, seed), *quick.values]
         if self.human is not None:
-            depths = depths_of(selection.queries)
-            similarities = np.full((len(selection.ids), len(depths)), np.nan)
-            rows = [i for i, name in enumerate(selection.ids) if name in self.human]
-            sides = [(selection.queries[i], self.human[selection.ids[i]]) for i in rows]
-            similar = failures.batch(
-                lambda window: list(document_dist_sims(window, self.encode, depths)),
-                sides,
-                lambda row: selection.ids[rows[row]],
-                lambda side: "\n".join((*side[0], *side[1])),
+            similarities = compare_with_human(
+                self.job, self.config, selection, self.encode, f"{candidate.name}-dist_sim"
             )
-            for row, value in zip(rows, similar, strict=True):
-                similarities[row] = np.nan if value is None else value
+            if similarities is None:
+                return None
             values += dist_sim_values(similarities, selection, self.config.encoder, seed)
         most = max(map(len, selection.queries))
         full = [value for value in values if value.scope == DOCUMENT and value.per_doc == most]
-        return selection, full, table.ratios(scores, self.scorer.threshold), quick.per_document["self_bleu"]
+        return full, table.ratios(scores, self.scorer.threshold), quick.per_document["self_bleu"]
 
     def _cost(self, candidate: PromptCandidate, wrote: WrittenQueries, source: Generator | None) -> dict[str, Any]:
         """Tokens of a document, and what the whole corpus would cost with this prompt where the model has a price."""

@@ -6,8 +6,6 @@ Settings are ``RoundTripConfig``. The ranks are kept beside the query set, under
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -103,5 +101,4 @@ def _measure(
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     worker.run(main)

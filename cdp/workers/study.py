@@ -8,7 +8,6 @@ failed.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -216,5 +215,4 @@ def origin_of(benchmark: Benchmark) -> str:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     run(main)

@@ -213,5 +213,4 @@ def _mean(values: list[float]) -> float:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     run(main)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cdp.base.errors import SHOWN_PROBLEMS, ConfigError, InputError
 from cdp.base.text import shown, typed_path
 from cdp.corpus.sources import Budget, Source, numbered_lines, open_text
-from cdp.training.weightings.base import Weighting, equal
+from cdp.training.weightings import Weighting, equal
 
 MOST_BYTES = 2 * 10**9
 """Of a file of weights: thirty million queries."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.complexity import count_content_words
-from cdp.training.weightings.base import Weighting
+from cdp.training.weightings import Weighting
 
 
 def capped_content_words(queries: Sequence[str], language: str, kappa: float) -> NDArray[np.float64]:

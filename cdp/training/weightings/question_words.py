@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.complexity import QUESTION_WORDS_KEPT, STANDARD, count_content_words, stopword_variants
-from cdp.training.weightings.base import Weighting
+from cdp.training.weightings import Weighting
 
 
 def with_question_words(queries: Sequence[str], language: str, kappa: float) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.training.weightings.base import Weighting, equal
+from cdp.training.weightings import Weighting, equal
 from cdp.training.weightings.content_words import capped_content_words
 
 RI = Weighting(

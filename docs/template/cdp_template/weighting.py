@@ -1,4 +1,4 @@
-"""A weighting: a number of at least 0 for each query; only ratios count. See cdp.training.weightings.base."""
+"""A weighting: a number of at least 0 for each query; only ratios count. See cdp.training.weightings."""
 
 import numpy as np
 
