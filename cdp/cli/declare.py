@@ -26,7 +26,7 @@ from cdp.base.config import PromptTuningConfig, SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError, nearest, offer
 from cdp.base.registry import registry
 from cdp.base.settings import Config
-from cdp.base.workspace import Workspace, disk_fault, open_workspace, private_files
+from cdp.base.workspace import Workspace, disk_fault, now, open_workspace, private_files
 from cdp.cli.answers import STANDARD, Detached, Handler, Run, note
 from cdp.cli.overview import BAD_INPUT, DONE, INTERRUPTED, MODULES, SECTIONS
 from cdp.services.commands import PROGRAM
@@ -272,6 +272,7 @@ def first_words() -> dict[str, str]:
 
 def execute(words: list[str]) -> int:
     """Run the command that these words are and return the exit code."""
+    began = now()
     try:
         found = find(words)
         if isinstance(found, int):
@@ -302,8 +303,18 @@ def execute(words: list[str]) -> int:
         note(f"\n{left}")
         return INTERRUPTED
     except KeyboardInterrupt:
-        note("cdp: interrupted")
+        note("cdp: interrupted", *_begun_since(began))
         return INTERRUPTED
+
+
+def _begun_since(moment: str) -> list[str]:
+    """Return a line for each job that began since then and goes on: Ctrl-C may come before its id was shown."""
+    if not Workspace.default().jobs.is_dir():
+        return []
+    from cdp.services import jobs
+
+    begun = [job.id for job in jobs.list_active(Workspace.default()) if job.created >= moment]
+    return [f"{id} goes on in the background. Follow: jobs wait {id} · stop: jobs stop {id}" for id in begun]
 
 
 class UsageError(ConfigError):
