@@ -15,7 +15,6 @@ from cdp.charts import style
 from cdp.charts.results import ndcg_bars
 from cdp.services import leaderboard as result_tables
 from cdp.services import results
-from cdp.services.result_formats import to_csv
 from cdp.studies.text import to_markdown
 from tests.services.support import evaluation
 from tests.studies.support import BENCHMARKS, study
@@ -46,7 +45,7 @@ def test_no_csv_file_holds_a_formula(workspace: Workspace) -> None:
         evaluation(workspace, f"model-{i}", "-1+bench", scores, name=name, kind="folder")
     found = results.compare(workspace, "model-0")
     chart = style.to_csv(ndcg_bars({FORMULA: {"-1+bench": 0.5}, "b": {"-1+bench": -0.5}}))
-    texts = [result_tables.to_csv(found), to_csv(result_tables.paper_table(found)), chart]
+    texts = [result_tables.to_csv(found), chart]
     for text in texts:
         assert f"'{FORMULA}" in cells(text)
         for cell in cells(text):

@@ -6,13 +6,17 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from cdp.base.workspace import Workspace
+from cdp import jobs
+from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.services import demo
 from tests.pages.opening import opened
+from tests.pages.support import ended_job
+from tests.support import work
 
 Open = Callable[..., AppTest]
 
@@ -44,3 +48,31 @@ def filled(workspace: Workspace, _demo: Path) -> Workspace:
     shutil.copytree(_demo, workspace.root)
     assert os.environ["CDP_WORKSPACE"] == str(workspace.root)
     return workspace
+
+
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """Jobs that pages start are written down; the function that this gives does them in this process, and returns their
+    ids. That a supervisor starts a worker is tested with the jobs; here it costs seconds for each of them."""
+    waiting: list[tuple[str, Path, dict[str, str]]] = []
+
+    def submit(workspace: Workspace, *, kind: str, name: str, module: str, config: dict[str, Any], **rest: Any) -> str:
+        folder = ended_job(workspace, f"{kind}-{len(list(workspace.jobs.glob('*'))) + 1}", kind, config, name=name)
+        spec = read_json(folder / "spec.json")
+        write_json(folder / "spec.json", {**spec, "module": module, "inputs": dict(rest.get("inputs") or {})})
+        waiting.append((module, folder, dict(rest.get("env_secrets") or {})))
+        return folder.name
+
+    def finish() -> list[str]:
+        done = []
+        while waiting:
+            module, folder, secrets = waiting.pop(0)
+            with monkeypatch.context() as within:
+                for key, value in secrets.items():
+                    within.setenv(key, value)
+                assert work(module, folder) == 0
+            done.append(folder.name)
+        return done
+
+    monkeypatch.setattr(jobs, "submit", submit)
+    return finish

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,9 @@ def test_without_benchmarks_it_leads_to_them(open_page: Open, workspace: Workspa
 
 
 @pytest.mark.slow
-def test_an_evaluation_is_started_once(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
+def test_an_evaluation_is_started_once(
+    open_page: Open, workspace: Workspace, tmp_path: Path, in_process: Callable[[], list[str]]
+) -> None:
     benchmarks.add(workspace, write_benchmark(tmp_path / "small"))
     at = open_page("launch", start="evaluation", judged="bm25", on=["small/test"])
     assert "small** · test will be evaluated" in words(at).replace("\\", "")
@@ -35,7 +38,7 @@ def test_an_evaluation_is_started_once(open_page: Open, workspace: Workspace, tm
     assert at.title[0].value == "Jobs"
     (job,) = jobs.list_jobs(workspace)
     assert (job.kind, job.config["retriever"], job.config["benchmark"]) == ("evaluation", "bm25", "small")
-    assert jobs.wait(workspace, job.id).state == "finished"
+    assert in_process() == [job.id]
 
     again = open_page("launch", start="evaluation", judged="bm25", on=["small/test"])
     assert "already has a result with these settings" in words(again)
@@ -44,6 +47,7 @@ def test_an_evaluation_is_started_once(open_page: Open, workspace: Workspace, tm
     assert again.title[0].value == "Compare"
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_group_stands_for_what_is_here_of_it(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
     stored(workspace, "musique", put(tmp_path / "m", published.musique()))
     at = open_page("launch", start="evaluation", judged="bm25", on=["group:multi-hop"])
@@ -53,5 +57,3 @@ def test_a_group_stands_for_what_is_here_of_it(open_page: Open, workspace: Works
     assert not at.exception
     (job,) = jobs.list_jobs(workspace)
     assert (job.config["benchmark"], job.config["split"]) == ("musique", "dev")
-    jobs.stop(workspace, job.id)
-    jobs.wait(workspace, job.id)

@@ -9,8 +9,8 @@ from cdp import jobs
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.jobs import place
 from cdp.ui.shell.tables import JOINER
-from tests.jobs.support import start, until_state
 from tests.pages.conftest import Open
+from tests.pages.support import ended_job
 
 OWN, LISTED = "http://127.0.0.1:9", "http://listed:8265"
 
@@ -65,9 +65,9 @@ def test_a_cluster_that_does_not_answer_is_said_and_nothing_begins(
 
 
 def test_a_jobs_page_says_where_it_runs(open_page: Open, filled: Workspace) -> None:
-    job_id = start(filled, "fail", how="data")
-    until_state(filled, job_id, "failed")
-    path = filled.job(job_id) / "status.json"
+    job_id = "training-1"
+    path = ended_job(filled, job_id, "training", {}, outcome="failed", failure={"message": "bad data", "kind": "data"})
+    path = path / "status.json"
     write_json(path, {**read_json(path), "cluster": OWN})
     assert jobs.view(filled, job_id).cluster == OWN
     at = open_page("jobs", job=job_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from cdp import cli
 from cdp.base.config import SynthesisConfig
 from cdp.base.workspace import Workspace
-from cdp.services import jobs, queries, synthesis
+from cdp.services import queries, synthesis
 from tests.pages.conftest import Open
 from tests.synthesis.server import KEY, MODEL, ChatServer, chat_server
 
@@ -82,7 +82,11 @@ def test_a_preview_of_an_endpoint_is_measured_and_priced(
 
 
 def test_cost_afterwards_stands_beside_its_estimate(
-    open_page: Open, filled: Workspace, endpoint: ChatServer, capsys: pytest.CaptureFixture[str]
+    open_page: Open,
+    filled: Workspace,
+    endpoint: ChatServer,
+    capsys: pytest.CaptureFixture[str],
+    in_process: Callable[[], list[str]],
 ) -> None:
     """One connection is lost on the way: the endpoint may have charged for it, and the job says so."""
     priced(filled)
@@ -91,7 +95,7 @@ def test_cost_afterwards_stands_beside_its_estimate(
         corpus="demo", generator="openai", model=MODEL, base_url=endpoint.url, per_doc=2, limit=4, concurrency=2
     )
     job = queries.generate(filled, config, api_key=KEY)
-    assert jobs.wait(filled, job).state == "finished"
+    assert in_process() == [job]
     made = next(q for q in queries.list_query_sets(filled) if q.job_id == job)
     bill = synthesis.bill(filled, made.id)
     assert bill is not None

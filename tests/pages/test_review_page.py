@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 from streamlit.testing.v1 import AppTest
 
@@ -89,13 +90,15 @@ def test_all_that_a_filter_means_are_decided_together(open_page: Open, filled: W
     assert "No query matches" in words(at)
 
 
-def test_round_trip_ranks_and_a_filtered_set(open_page: Open, filled: Workspace) -> None:
+def test_round_trip_ranks_and_a_filtered_set(
+    open_page: Open, filled: Workspace, in_process: Callable[[], list[str]]
+) -> None:
     parent = of(filled, "paraphrase")
     at = open_page("review", query_set=parent.id)
     assert "round-trip rank not measured" in words(at)
     pressed(at, "round_trip_start")
     (job,) = [v for v in jobs.list_jobs(filled) if v.kind == "round-trip"]
-    assert jobs.wait(filled, job.id).state == "finished"
+    assert in_process() == [job.id]
     at = open_page("review", query_set=parent.id)
     assert "round-trip rank by BM25" in words(at)
     assert "BM25 rank 1" in words(at)
@@ -107,7 +110,7 @@ def test_round_trip_ranks_and_a_filtered_set(open_page: Open, filled: Workspace)
     at.number_input(key=f"filter_{parent.id}_round_trip_rank").set_value(1).run()
     at.button(key="filter_start").click().run()
     (job,) = [v for v in jobs.list_jobs(filled) if v.kind == "filter"]
-    assert jobs.wait(filled, job.id).state == "finished"
+    assert in_process() == [job.id]
     (new,) = [q for q in queries.list_query_sets(filled) if q.parameters.get("made_from") == parent.id]
     assert new.n_queries == int((kept.values == 1).sum())
     assert "Review the filtered set" in [b.label for b in open_page("jobs", job=job.id).button]
