@@ -21,20 +21,7 @@ from cdp.complexity.languages import LANGUAGES, Language, language_of
 from cdp.complexity.profile import CwProfile, QuestionWordEffect, cw_interval, profile, question_word_effect
 
 __all__ = [
-    "LANGUAGES",
-    "QUESTION_WORDS_KEPT",
-    "STANDARD",
-    "CwProfile",
-    "Language",
-    "QuestionWordEffect",
-    "bootstrap_interval",
-    "content_words",
-    "count_content_words",
-    "cw_interval",
-    "cw_weights",
-    "language_of",
-    "profile",
-    "question_word_effect",
-    "stopword_list",
-    "stopword_variants",
-]
+    "LANGUAGES", "QUESTION_WORDS_KEPT", "STANDARD", "CwProfile", "Language", "QuestionWordEffect",
+    "bootstrap_interval", "content_words", "count_content_words", "cw_interval", "cw_weights", "language_of",
+    "profile", "question_word_effect", "stopword_list", "stopword_variants",
+]  # fmt: skip

@@ -33,25 +33,8 @@ from cdp.corpus.storage import (
 )
 
 __all__ = [
-    "READERS",
-    "CorpusManifest",
-    "Distribution",
-    "DocumentFile",
-    "FoundQueries",
-    "ReadOptions",
-    "ReadResult",
-    "Rejected",
-    "count_words",
-    "delete_corpus",
-    "get_documents",
-    "guess_language",
-    "iter_documents",
-    "language_shares",
-    "list_corpora",
-    "load_documents",
-    "load_manifest",
-    "open_corpus",
-    "read_documents",
-    "resolve_corpus",
-    "store",
-]
+    "READERS", "CorpusManifest", "Distribution", "DocumentFile", "FoundQueries", "ReadOptions", "ReadResult",
+    "Rejected", "count_words", "delete_corpus", "get_documents", "guess_language", "iter_documents",
+    "language_shares", "list_corpora", "load_documents", "load_manifest", "open_corpus", "read_documents",
+    "resolve_corpus", "store",
+]  # fmt: skip

@@ -17,17 +17,6 @@ from cdp.metrics.query_set import QuerySetMeasures, measure_query_set, reservoir
 from cdp.metrics.values import MetricValue, PairedDifference, paired_difference
 
 __all__ = [
-    "MEASURES",
-    "Measure",
-    "MetricValue",
-    "PairedDifference",
-    "QuerySetMeasures",
-    "dist_sim",
-    "embedding_diversity",
-    "len_sim",
-    "measure_query_set",
-    "paired_difference",
-    "paraphrase_ratio",
-    "reservoir",
-    "self_bleu",
-]
+    "MEASURES", "Measure", "MetricValue", "PairedDifference", "QuerySetMeasures", "dist_sim", "embedding_diversity",
+    "len_sim", "measure_query_set", "paired_difference", "paraphrase_ratio", "reservoir", "self_bleu",
+]  # fmt: skip

@@ -121,15 +121,6 @@ def row_format_of(source: Source, options: ReadOptions) -> RowFormat:
 
 
 __all__ = [
-    "READERS",
-    "BadRow",
-    "Columns",
-    "Container",
-    "ContainerContents",
-    "Row",
-    "RowFormat",
-    "RowsByFields",
-    "container_of",
-    "row_format_of",
-    "row_suffixes",
-]
+    "READERS", "BadRow", "Columns", "Container", "ContainerContents", "Row", "RowFormat", "RowsByFields",
+    "container_of", "row_format_of", "row_suffixes",
+]  # fmt: skip
