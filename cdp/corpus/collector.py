@@ -20,7 +20,7 @@ from cdp.corpus.documents import (
     DocumentWriter,
     FoundQueries,
 )
-from cdp.corpus.lengths import Distribution, count_all_words
+from cdp.corpus.lengths import Distribution, count_words
 
 
 class Earlier(NamedTuple):
@@ -140,7 +140,7 @@ class Collector:
             self._documents.write(fresh.ids, fresh.titles, fresh.texts)
             self._hash.update(hashed(fresh.ids, fresh.titles, fresh.texts))
             self.characters.extend(map(len, fresh.texts))
-            self.words.extend(count_all_words(fresh.texts))
+            self.words.extend(map(count_words, fresh.texts))
             self._sample(fresh.texts)
         self._queries.write([(fresh.ids[i], queries) for i, queries in fresh.queries.items()], repeated=False)
         more = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,36 +23,6 @@ def count_words(text: str) -> int:
     if not runs:
         return len(text.split())
     return sum(map(len, runs)) + len(_UNSPACED.sub(" ", text).split())
-
-
-_ASCII_SPACE = np.zeros(256, bool)
-_ASCII_SPACE[[*range(9, 14), *range(28, 33)]] = True
-"""What ``str.split`` takes for a space, of ASCII."""
-
-
-def count_all_words(texts: Sequence[str]) -> list[int]:
-    """``count_words`` of each text; those of ASCII together, without a Python object per word."""
-    plain = [text for text in texts if text.isascii()]
-    others = "".join([text for text in texts if not text.isascii()])
-    count = count_words if _may_be_unspaced(others) else _count_spaced
-    if not plain:
-        return list(map(count, texts))
-    space = _ASCII_SPACE[np.frombuffer(f" {' '.join(plain)}".encode("ascii"), np.uint8)]
-    begins = space[:-1] & ~space[1:]
-    # A space follows each text, so that an empty one has a place of its own; the last one gets it here.
-    ends = np.cumsum(np.fromiter(map(len, plain), np.int64, len(plain)) + 1)
-    counts = iter(np.add.reduceat(np.append(begins, False), np.append(0, ends[:-1]), dtype=np.int64).tolist())
-    return [next(counts) if text.isascii() else count(text) for text in texts]
-
-
-def _count_spaced(text: str) -> int:
-    return len(text.split())
-
-
-def _may_be_unspaced(text: str) -> bool:
-    """Whether a text has a character as high as kana; a surrogate, of a storable text's UTF-16, is higher."""
-    units = np.frombuffer(text.encode("utf-16-le", "surrogatepass"), np.uint16)
-    return bool(len(units)) and int(units.max()) >= 0x3040
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdp.corpus import count_words, read_documents
+from cdp.corpus import read_documents
 from cdp.corpus.collector import Collector
-from cdp.corpus.lengths import count_all_words
 from cdp.corpus.readers import jsonl
 
 FINE = [{"_id": f"d{i}", "title": f"t{i}", "text": f"A text, the {i}th."} for i in range(300)]
@@ -154,16 +153,3 @@ def test_any_rows_among_good_ones(rows: list[tuple[dict[str, Any], bool]]) -> No
         monkeypatch.setattr(jsonl, "FEW", 4)
         together = read(path)
         assert together == one_by_one(path, monkeypatch)
-
-
-@pytest.mark.slow
-@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=30), max_size=20))
-def test_words_counted_together_are_those_counted_one_by_one(texts: list[str]) -> None:
-    assert count_all_words(texts) == [count_words(text) for text in texts]
-
-
-@pytest.mark.parametrize(
-    "texts", [[], [""], ["", "", "a"], ["a b", ""], ["a\x1cb\x0bc", " a "], ["日本 語", "a b", "é è"]]
-)
-def test_words_of_texts_that_are_empty_or_mixed(texts: list[str]) -> None:
-    assert count_all_words(texts) == [count_words(text) for text in texts]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,20 +42,23 @@ def document_dist_sims(
     A depth M takes the first M synthetic queries, None all. The mean cosine over all pairs is the dot product of the
     two sides' mean unit vectors, so each distinct query is encoded once and no pair is formed.
     """
-    rows: dict[str, int] = {}
-    for synthetic, human in pairs:
-        for text in (*synthetic, *human):
-            rows.setdefault(text, len(rows))
-    unit = unit_vectors(encoder(list(rows)), len(rows))
+    of = embedded((text for sides in pairs for queries in sides for text in queries), encoder)
 
     def mean_direction(texts: Sequence[str]) -> NDArray[np.float64]:
-        return unit[[rows[text] for text in texts]].mean(axis=0)
+        return of(texts).mean(axis=0)
 
     values = [
         [mean_direction(synthetic[:depth]) @ direction for depth in depths]
         for synthetic, direction in ((synthetic, mean_direction(human)) for synthetic, human in pairs)
     ]
     return np.array(values).reshape(len(pairs), len(depths))
+
+
+def embedded(texts: Iterable[str], encoder: Encoder) -> Callable[[Sequence[str]], NDArray[np.float64]]:
+    """The unit vectors, (n, dim), of any n of these texts, each of which is encoded once."""
+    rows = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+    unit = unit_vectors(encoder(list(rows)), len(rows)) if rows else np.zeros((0, 1))
+    return lambda chosen: unit[[rows[text] for text in chosen]]
 
 
 def unit_vectors(embeddings: ArrayLike, n: int) -> NDArray[np.float64]:

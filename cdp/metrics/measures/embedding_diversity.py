@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.metrics.measures import Measure
-from cdp.metrics.measures.dist_sim import Encoder, unit_vectors
+from cdp.metrics.measures.dist_sim import Encoder, embedded
 
 MEASURE = Measure(
     name="embedding_diversity",
@@ -37,19 +37,13 @@ def document_diversities(
     The cosines of all pairs of n unit vectors sum to (|Σu|² − n) / 2, so no pair is formed and each distinct query is
     encoded once. An embedding of zeros has cosine 0 with any.
     """
-    rows: dict[str, int] = {}
-    for queries in documents:
-        for text in queries:
-            rows.setdefault(text, len(rows))
-    if not rows:
-        return np.full((len(documents), len(depths)), np.nan)
-    unit = unit_vectors(encoder(list(rows)), len(rows))
+    of = embedded((text for queries in documents for text in queries), encoder)
 
     def diversity(texts: Sequence[str]) -> float:
         n = len(texts)
         if n < 2:
             return float("nan")
-        chosen = unit[[rows[text] for text in texts]]
+        chosen = of(texts)
         total = chosen.sum(axis=0)
         return float(1 - (total @ total - (chosen**2).sum()) / (n * (n - 1)))
 

@@ -70,9 +70,13 @@ class Batcher(Generic[Item, Result]):
             call.future.set_exception(error)
 
     def _serve(self) -> None:
-        batch = self._take()
-        if not batch:
-            return
+        with self._lock:
+            if not self._waiting:
+                return
+            oldest = self._waiting[0]
+            ordered = sorted(self._waiting, key=lambda call: (abs(call.size - oldest.size), call is not oldest))
+            batch, left = ordered[: self._batch_size], set(map(id, ordered[self._batch_size :]))
+            self._waiting = [call for call in self._waiting if id(call) in left]
         try:
             results = self._answer([call.item for call in batch])
         except BaseException as error:
@@ -81,17 +85,6 @@ class Batcher(Generic[Item, Result]):
             return
         for call, result in zip(batch, results, strict=True):
             call.future.set_result(result)
-
-    def _take(self) -> list[_Call[Item, Result]]:
-        with self._lock:
-            if not self._waiting:
-                return []
-            oldest = self._waiting[0]
-            ordered = sorted(self._waiting, key=lambda call: (abs(call.size - oldest.size), call is not oldest))
-            batch = ordered[: self._batch_size]
-            chosen = set(map(id, batch))
-            self._waiting = [call for call in self._waiting if id(call) not in chosen]
-            return batch
 
 
 def locate(name: str, kind: str, hint: str) -> tuple[str, bool]:
