@@ -6,13 +6,16 @@ import random
 import signal
 import socket
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 import pytest
 
+from cdp import query_sets
 from cdp.base import worker
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
@@ -72,3 +75,15 @@ def stop_search(workspace: Workspace) -> bool:
         process.terminate()
         process.wait(10)
     return True
+
+
+class StoredQuery(NamedTuple):
+    id: str
+    text: str
+    document_id: str
+
+
+def iter_queries(workspace: Workspace, query_set: str, per_doc: int | None = None) -> Iterator[StoredQuery]:
+    """Every query of a set with its id and its document's; the first ``per_doc`` of each document."""
+    for document in query_sets.read_queries(workspace, query_set):
+        yield from (StoredQuery(name, text, document.document_id) for name, text in document.with_ids(per_doc))

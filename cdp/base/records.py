@@ -55,15 +55,6 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
-    """One query. ``document_id`` names the document it was written for (empty for a benchmark's query)."""
-
-    id: str
-    text: str
-    document_id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Qrel:
     """One relevance judgment: graded, ``score`` 0 is judged not relevant."""
 

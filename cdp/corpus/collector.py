@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 from array import array
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -93,12 +93,11 @@ class CheckedRow(NamedTuple):
 class Collector:
     """Memory stays at one batch, 32 bytes per document, and a sample for the language guess."""
 
-    def __init__(self, folder: Path, rejections: Rejections, on_progress: Callable[[int], None] | None = None) -> None:
+    def __init__(self, folder: Path, rejections: Rejections) -> None:
         self._documents_path = folder / "documents.parquet"
         self._documents = DocumentWriter(self._documents_path)
         self._queries = FoundQueries(folder / "found.jsonl")
         self._rejections = rejections
-        self._on_progress = on_progress
         self._files: list[str] = []
         self._seen = SeenIds()
         self._hash = hashlib.sha256()
@@ -150,8 +149,6 @@ class Collector:
             if same and i in batch.queries:
                 more.append((batch.ids[i], batch.queries[i]))
         self._queries.write(more, repeated=True)
-        if self._on_progress is not None:
-            self._on_progress(self.n_documents)
 
     def _sample(self, texts: list[str]) -> None:
         """Reservoir sampling: every document has the same chance, the same import gives the same sample."""

@@ -6,7 +6,7 @@ import itertools
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -114,12 +114,11 @@ def read_documents(
     options: ReadOptions | None = None,
     *,
     scratch: Path | None = None,
-    on_progress: Callable[[int], None] | None = None,
 ) -> ReadResult:
     """Read a file, a zip or a folder of documents.
 
     Temporary files go to ``scratch`` (made if needed; by default the process's own folder in the workspace).
-    ``on_progress`` hears the number of documents after each batch. Raises InputError if not a single document can be
+    Raises InputError if not a single document can be
     read, or if a file cannot be read to its end; single bad rows, and unreadable files among others, are in
     ``rejected``.
     """
@@ -131,7 +130,7 @@ def read_documents(
         scratch.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="cdp-corpus-", dir=scratch or own_scratch()))
     try:
-        return _Import(path, options, folder, on_progress).run()
+        return _Import(path, options, folder).run()
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -140,14 +139,12 @@ def read_documents(
 class _Import:
     """One run of ``read_documents``."""
 
-    def __init__(
-        self, path: Path, options: ReadOptions, folder: Path, on_progress: Callable[[int], None] | None
-    ) -> None:
+    def __init__(self, path: Path, options: ReadOptions, folder: Path) -> None:
         self.path, self.options, self.folder = path, options, folder
         self.rejections = Rejections()
         self.budget = Budget.of(path, options.max_uncompressed_mb * 10**6)
         self.failures = Failures(folder / FILE, "import", unit="row")
-        self.collector = Collector(folder, self.rejections, on_progress)
+        self.collector = Collector(folder, self.rejections)
         self.found_fields: dict[str, None] = {}
         self.formats: dict[str, None] = {}
         self.notes: list[str] = []

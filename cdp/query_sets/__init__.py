@@ -18,7 +18,6 @@ from cdp.query_sets.store import (
     iter_failures,
     iter_lines,
     iter_offsets,
-    iter_queries,
     list_query_sets,
     load,
     query_id,
@@ -33,6 +32,6 @@ from cdp.query_sets.store import (
 __all__ = [
     "Derived", "DocumentQueries", "ImportOptions", "ImportedQueries", "QuerySet", "TeacherRanking", "content_hash",
     "count", "create", "delete", "derive", "document_of", "exists", "files", "import_queries",
-    "iter_failures", "iter_lines", "iter_offsets", "iter_queries", "leave_out", "list_query_sets", "load",
+    "iter_failures", "iter_lines", "iter_offsets", "leave_out", "list_query_sets", "load",
     "query_id", "read_at", "read_queries", "read_rankings", "resolve_query_set", "state", "update",
 ]  # fmt: skip

@@ -22,7 +22,7 @@ from typing import Any
 from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError
 from cdp.base.failures import Failures
 from cdp.base.file_cache import RECORDS
-from cdp.base.records import Query, checked
+from cdp.base.records import checked
 from cdp.base.staging import staging
 from cdp.base.text import pick
 from cdp.base.workspace import Workspace, fitting, now, read_json, read_jsonl, write_json
@@ -375,13 +375,6 @@ def read_rankings(workspace: Workspace, query_set_id: str) -> Iterator[TeacherRa
 def iter_failures(workspace: Workspace, query_set_id: str) -> Iterator[dict[str, Any]]:
     """What went wrong: documents with no or too few queries with their raw answers, or an import's rejected rows."""
     yield from read_jsonl(files(workspace, load(workspace, query_set_id).id).failures)
-
-
-def iter_queries(workspace: Workspace, query_set_id: str, per_doc: int | None = None) -> Iterator[Query]:
-    """Every query, its id made of its document's and its position there (from 1); the first ``per_doc`` of each."""
-    for document in read_queries(workspace, query_set_id):
-        for name, text in document.with_ids(per_doc):
-            yield Query(name, text, document.document_id)
 
 
 def content_hash(workspace: Workspace, query_set: QuerySet) -> str:

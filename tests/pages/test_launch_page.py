@@ -15,6 +15,7 @@ from cdp.services import demo, queries, sweeps, training
 from cdp.ui.shell.tables import JOINER
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job, trained
+from tests.support import iter_queries
 
 
 def metrics(at: AppTest) -> dict[str, str]:
@@ -222,7 +223,7 @@ def test_judged_queries_are_left_out_by_a_click(open_page: Open, filled: Workspa
     at.button(key="leave_out_judged").click().run()
     assert not at.exception
     copy = query_sets.resolve_query_set(filled, "written without judged queries")
-    assert [query.text for query in query_sets.iter_queries(filled, copy.id)] == [f"what is in {name}" for name in ids]
+    assert [query.text for query in iter_queries(filled, copy.id)] == [f"what is in {name}" for name in ids]
 
 
 def test_a_benchmark_that_judges_the_queries_is_not_chosen_by_itself(open_page: Open, filled: Workspace) -> None:

@@ -13,7 +13,7 @@ from cdp import query_sets
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace, append_jsonl
 from cdp.query_sets import ImportOptions, QuerySet, import_queries
-from tests.support import shared
+from tests.support import iter_queries, shared
 from tests.synthesis.conftest import CorpusMaker
 
 
@@ -58,9 +58,9 @@ def test_queries_have_ids_by_place_and_smaller_sets_are_nested(workspace: Worksp
         workspace.query_set("s-1") / "queries.jsonl",
         [{"document_id": "a", "queries": ["q1", "q2", "q3"]}, {"document_id": "b", "queries": ["r1"]}],
     )
-    listed = [(query.id, query.text, query.document_id) for query in query_sets.iter_queries(workspace, "s-1", 2)]
+    listed = [(query.id, query.text, query.document_id) for query in iter_queries(workspace, "s-1", 2)]
     assert listed == [("a-1", "q1", "a"), ("a-2", "q2", "a"), ("b-1", "r1", "b")]
-    assert len(list(query_sets.iter_queries(workspace, "s-1"))) == 4
+    assert len(list(iter_queries(workspace, "s-1"))) == 4
 
 
 def test_deleting_removes_all_of_it(workspace: Workspace) -> None:
@@ -125,7 +125,7 @@ def test_tables(workspace: Workspace, make_corpus: CorpusMaker, tmp_path: Path, 
     path = tmp_path / f"q.{suffix}"
     path.write_bytes(gzip.compress(text.encode()) if suffix.endswith("gz") else text.encode())
     imported = import_queries(path, workspace, corpus.id)
-    assert [query.text for query in query_sets.iter_queries(workspace, imported.query_set.id)] == ["what, or which?"]
+    assert [query.text for query in iter_queries(workspace, imported.query_set.id)] == ["what, or which?"]
     rejected = ["Line 4: there is no document 'd9'."]
     rejected += ["Line 5: wrong number of cells (1 cell where 2 are expected)."] if lonely else []
     assert list(imported.rejected) == rejected
@@ -166,9 +166,9 @@ def test_a_zip_of_a_beir_folder_is_read_like_the_folder(
         for name, text in parts.items():
             archive.writestr(name, text)
     whole = import_queries(tmp_path / "set.zip", workspace, corpus.id, "whole").query_set
-    assert [(q.text, q.document_id) for q in query_sets.iter_queries(workspace, whole.id)] == [("zero", "d1")]
+    assert [(q.text, q.document_id) for q in iter_queries(workspace, whole.id)] == [("zero", "d1")]
     one = import_queries(tmp_path / "set.zip", workspace, corpus.id, "one", options=ImportOptions(split="test"))
-    assert [q.document_id for q in query_sets.iter_queries(workspace, one.query_set.id)] == ["d0"]
+    assert [q.document_id for q in iter_queries(workspace, one.query_set.id)] == ["d0"]
     (tmp_path / "only" / "qrels").mkdir(parents=True)
     for name in ("queries.jsonl", "qrels/test.tsv"):
         (tmp_path / "only" / name).write_text(parts[f"set/{name}"])
@@ -216,7 +216,7 @@ def test_a_field_that_was_chosen_is_not_guessed_to_hold_the_other(
     path.write_text("text,question\nd0,why?\n", encoding="utf-8")
     options = ImportOptions(document_field="text")
     imported = import_queries(path, workspace, make_corpus(1).id, options=options)
-    assert [query.text for query in query_sets.iter_queries(workspace, imported.query_set.id)] == ["why?"]
+    assert [query.text for query in iter_queries(workspace, imported.query_set.id)] == ["why?"]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from cdp.services import jobs, leakage, results, studies, sweeps, training
 from cdp.studies import StudyConfig
 from tests.benchmarks.folders import write_benchmark
 from tests.services.support import evaluation
+from tests.support import iter_queries
 
 RETRIEVER = "static-minilm"
 SPLITS = {"train": range(8), "dev": range(8, 12), "test": range(12, 20)}
@@ -199,7 +200,7 @@ def test_judged_queries_are_left_out_of_a_copy(workspace: Workspace, corpus: str
     whole = query_sets.load(workspace, name)
     copy, n = leakage.leave_out(workspace, "written", [("mills", "test")])
     assert n == 2
-    assert [(q.id, q.text) for q in query_sets.iter_queries(workspace, copy.id)] == [
+    assert [(q.id, q.text) for q in iter_queries(workspace, copy.id)] == [
         ("d1-1", "Where is mill 1?"), ("d2-1", "Where is mill 2?"),
     ]  # fmt: skip
     assert (copy.n_documents, copy.n_queries, copy.complete, copy.kind) == (2, 2, True, "synthetic")

@@ -18,6 +18,7 @@ from cdp.query_sets import QuerySet, import_queries, measured
 from cdp.retrievers import load, resolve
 from cdp.workers import filtering, round_trip
 from tests.metrics.models import tiny_cross_encoder
+from tests.support import iter_queries
 from tests.support_models import tiny_retriever
 from tests.synthesis.conftest import CorpusMaker, make_corpus
 
@@ -43,7 +44,7 @@ def job(workspace: Workspace, job_id: str, **config: object) -> Path:
 
 
 def texts(workspace: Workspace, query_set: str) -> list[str]:
-    return [query.text for query in query_sets.iter_queries(workspace, query_set)]
+    return [query.text for query in iter_queries(workspace, query_set)]
 
 
 def test_bm25_ranks_then_a_filter_by_them(workspace: Workspace, parent: QuerySet) -> None:
@@ -52,7 +53,7 @@ def test_bm25_ranks_then_a_filter_by_them(workspace: Workspace, parent: QuerySet
     result = read_json(folder / "results" / "round-trip.json")
     kept = measured.load_scores(workspace, parent, measured.ROUND_TRIP, "bm25")
     assert kept is not None
-    ranks = dict(zip((q.text for q in query_sets.iter_queries(workspace, parent.id)), kept.values, strict=True))
+    ranks = dict(zip((q.text for q in iter_queries(workspace, parent.id)), kept.values, strict=True))
     assert ranks["Thing2"] == 1
     assert ranks["Thing3 turns a wheel"] == 2
     assert result["within_1"] == pytest.approx((kept.values == 1).mean(), abs=1e-4)
@@ -83,7 +84,7 @@ def test_a_retrievers_ranks_are_those_of_its_own_scores(workspace: Workspace, pa
     assert kept is not None
     model = load(resolve(name, workspace), "cpu")
     documents = list(iter_documents(workspace, parent.corpus_id))
-    queries = list(query_sets.iter_queries(workspace, parent.id))
+    queries = list(iter_queries(workspace, parent.id))
     q = model.encode([query.text for query in queries], normalize_embeddings=True)
     d = model.encode([document.content for document in documents], normalize_embeddings=True)
     scores = np.asarray(q, np.float64) @ np.asarray(d, np.float64).T
@@ -95,7 +96,7 @@ def test_a_retrievers_ranks_are_those_of_its_own_scores(workspace: Workspace, pa
 def test_a_cross_encoder_keeps_what_it_scores_high(workspace: Workspace, parent: QuerySet, tmp_path: Path) -> None:
     name = str(tiny_cross_encoder(tmp_path / "ce"))
     contents = {document.id: document.content for document in iter_documents(workspace, parent.corpus_id)}
-    queries = list(query_sets.iter_queries(workspace, parent.id))
+    queries = list(iter_queries(workspace, parent.id))
     scores = load_cross_encoder(name, workspace, device="cpu")([(q.text, contents[q.document_id]) for q in queries])
     bar = round(float(np.median(scores)), 6)
     folder = job(workspace, "f1", query_set=parent.id, cross_encoder=name, at_least=bar, gpus=0)
