@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import plotly.graph_objects as go
 
-from cdp.charts.style import DASHES, MUTED, SYMBOLS, across, by_method, colours, figure, plain
+from cdp.charts.style import DASHES, MUTED, SYMBOLS, across, bars, by_method, colours, figure, plain
 from cdp.studies.gains import Gain
 
 
@@ -72,13 +72,7 @@ def gains_over_one(gains: Sequence[Gain], band: Sequence[Band]) -> go.Figure:
             name=f"{name}, {held}" if held else name,
             line={"color": colour[source], "dash": "dot" if held else DASHES[0]},
             marker={"size": 9, "symbol": f"{SYMBOLS[i % len(SYMBOLS)]}{'-open' if held else ''}"},
-            error_y={
-                "type": "data",
-                "symmetric": False,
-                "array": [g.high - g.points for g in points],
-                "arrayminus": [g.points - g.low for g in points],
-                "thickness": 1.2,
-            },
+            error_y=bars([(g.points, g.low, g.high) for g in points]),
             hovertemplate=f"{name}{f', {held}' if held else ''}<br>"
             "Q/Doc %{customdata}: %{y:+.1f} points<extra></extra>",
         )
@@ -94,13 +88,13 @@ LAST_BAR = 30
 """Queries with more content words than this share the last bar."""
 
 
-def length_histogram(edges: Sequence[float], counts: Sequence[int], *, unit: str = "words") -> go.Figure:
+def length_histogram(edges: Sequence[float], counts: Sequence[int]) -> go.Figure:
     """Documents by length. ``edges`` has one value more than ``counts``; a bar ends below its right edge."""
-    chart = figure(x=f"length of a document ({unit})", y="documents", height=260, legend=False)
+    chart = figure(x="length of a document (words)", y="documents", height=260, legend=False)
     widths = np.diff(np.asarray(edges, dtype=float))
     whole = all(float(edge).is_integer() for edge in edges)
     middles = np.asarray(edges[:-1], dtype=float) + (widths - whole) / 2  # of 3 to 5 words the middle is 4
-    spans = [_span(low, high - whole, n, unit) for low, high, n in zip(edges, edges[1:], counts, strict=False)]
+    spans = [_span(low, high - whole, n) for low, high, n in zip(edges, edges[1:], counts, strict=False)]
     if edges[-1] - edges[0] <= 10:
         chart.update_xaxes(dtick=1)
     chart.add_bar(
@@ -109,10 +103,10 @@ def length_histogram(edges: Sequence[float], counts: Sequence[int], *, unit: str
     return chart
 
 
-def _span(first: float, last: float, n: int, unit: str) -> str:
+def _span(first: float, last: float, n: int) -> str:
     """``3 to 5 words: 12 documents``; edges that are no whole numbers, of a corpus from before, are rounded."""
     lengths = f"{first:,.0f}" if last <= first else f"{first:,.0f} to {last:,.0f}"
-    return f"{lengths} {unit}: {n:,} {'document' if n == 1 else 'documents'}"
+    return f"{lengths} words: {n:,} {'document' if n == 1 else 'documents'}"
 
 
 def cw_histogram(

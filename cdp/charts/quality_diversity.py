@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from cdp.charts.style import MUTED, SYMBOLS, across, by_method, colours, figure, plain
+from cdp.charts.style import MUTED, SYMBOLS, across, bars, by_method, colours, figure, plain
 
 Interval = tuple[float, float]
 
@@ -57,8 +57,8 @@ def trade_off(
             textposition="top left" if item.x > 0.7 else "top right",
             name=plain(item.name),
             marker={"size": 14, "color": palette[f"{i}"], "symbol": SYMBOLS[i % len(SYMBOLS)]},
-            error_x=_error(item.x, item.x_interval),
-            error_y=_error(item.y, item.y_interval),
+            error_x=bars([(item.x, *item.x_interval)]) if item.x_interval else None,
+            error_y=bars([(item.y, *item.y_interval)]) if item.y_interval else None,
             hovertemplate=f"{plain(item.name)}<br>%{{x:.3f}}, %{{y:.3f}}<extra></extra>",
         )
     highest = max([s.y for s in sets] + [r.y for r in references], default=1.0)
@@ -66,13 +66,6 @@ def trade_off(
     chart.update_xaxes(range=[-0.03, 1.03])
     chart.update_yaxes(range=[min(-0.03, lowest - 0.05), max(0.62, highest + 0.08)])
     return chart
-
-
-def _error(value: float, interval: Interval | None) -> dict[str, object] | None:
-    if interval is None:
-        return None
-    low, high = interval
-    return {"type": "data", "symmetric": False, "array": [high - value], "arrayminus": [value - low], "thickness": 1}
 
 
 def _add_references(chart: go.Figure, references: Sequence[ReferencePoint]) -> None:

@@ -1,14 +1,16 @@
-"""NDCG@10 of retrievers side by side, and their differences from a baseline."""
+"""NDCG@10 of retrievers side by side, their differences from a baseline, a study's scores, and training curves."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import plotly.graph_objects as go
 
-from cdp.charts.style import DASHES, GAIN, LOSS, MUTED, SYMBOLS, across, colours, figure, plain
+from cdp.charts.style import DASHES, GAIN, LOSS, MUTED, SYMBOLS, across, bars, by_method, colours, figure, plain
+from cdp.studies.plan import UNTRAINED
+from cdp.studies.report import StudyReport, StudyRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ def ndcg_bars(
 ) -> go.Figure:
     """NDCG@10 in percent: ``scores[retriever][benchmark]``. Benchmarks stand side by side, one bar per retriever.
 
-    ``marks`` of (retriever, benchmark) stand behind the value;
+    ``marks`` of (retriever, benchmark) stand behind the value.
     """
     marks = marks or {}
     chart = figure(x="", y="NDCG@10 (%)", height=360)
@@ -83,7 +85,7 @@ def gains(differences: Sequence[GainPoint], *, palette: Mapping[str, str] | None
         rows = [g for g in differences if g.retriever == name]
         chart.add_scatter(
             x=[g.points for g in rows],
-            y=[plain(g.benchmark, 32) for g in rows],
+            y=[plain(g.benchmark, 48) for g in rows],
             mode="markers",
             orientation="h",
             offsetgroup=str(i),
@@ -93,13 +95,7 @@ def gains(differences: Sequence[GainPoint], *, palette: Mapping[str, str] | None
                 "symbol": [SYMBOLS[i % len(SYMBOLS)] + ("" if g.significant else "-open") for g in rows],
                 "color": palette.get(name) or [GAIN if g.points >= 0 else LOSS for g in rows],
             },
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": [g.high - g.points for g in rows],
-                "arrayminus": [g.points - g.low for g in rows],
-                "thickness": 1.5,
-            },
+            error_x=bars([(g.points, g.low, g.high) for g in rows]),
             customdata=[(g.low, g.high, g.id) for g in rows],
             hovertemplate=f"{plain(name)}<br>%{{y}}: %{{x:+.2f}} points, 95% from %{{customdata[0]:+.2f}} to "
             "%{customdata[1]:+.2f}<extra></extra>",
@@ -126,14 +122,13 @@ def curve(
     runs: Mapping[str, Sequence[Mapping[str, Any]]],
     measure: str,
     *,
-    height: int = 280,
     palette: Mapping[str, str] | None = None,
     x: str = "step",
     y: str = "",
 ) -> go.Figure:
     """One measure over the steps, one line per run. Each run is a list of the lines of its ``metrics.jsonl``. ``x`` and
     ``y`` name the axes where they are something else."""
-    chart = figure(x=x, y=y or LABELS.get(measure, measure), height=height, legend=len(runs) > 1)
+    chart = figure(x=x, y=y or LABELS.get(measure, measure), height=280, legend=len(runs) > 1)
     palette = palette or colours(list(runs))
     for i, (name, lines) in enumerate(runs.items()):
         points = [(line["step"], line[measure]) for line in lines if line.get(measure) is not None]
@@ -153,3 +148,49 @@ def curve(
             text="no values yet", showarrow=False, x=0.5, y=0.5, xref="paper", yref="paper", font={"color": MUTED}
         )
     return chart
+
+
+def scaling(report: StudyReport, benchmark: str) -> go.Figure:
+    """NDCG@10 on one benchmark by Q/Doc, one line per way of training, ± the standard deviation over seeds."""
+    chart = figure(x="queries per document (Q/Doc)", y="NDCG@10 (%)", height=320)
+    trained = [row for row in report.rows if row.source != UNTRAINED and benchmark in row.scores]
+    series = dict.fromkeys(map(_way, trained))
+    palette = _palette(report, series)
+    for i, key in enumerate(series):
+        rows = sorted((r for r in trained if _way(r) == key), key=lambda r: r.per_doc)
+        chart.add_scatter(
+            x=[str(row.per_doc) for row in rows],
+            y=[row.scores[benchmark] for row in rows],
+            mode="lines+markers",
+            name=_series(*key),
+            line={"color": palette[_series(*key)], "dash": DASHES[i % len(DASHES)]},
+            marker={"size": 8, "symbol": SYMBOLS[i % len(SYMBOLS)]},
+            error_y={"type": "data", "array": [row.spread.get(benchmark, 0.0) for row in rows], "thickness": 1.2},
+            customdata=[(row.pairs, row.n_seeds) for row in rows],
+            hovertemplate="Q/Doc %{x}: %{y:.2f}<br>%{customdata[0]:,} pairs, %{customdata[1]} seeds<extra></extra>",
+        )
+    for row in report.rows:
+        if row.source == UNTRAINED and benchmark in row.scores:
+            across(
+                chart,
+                y=row.scores[benchmark],
+                line={"color": MUTED, "dash": "dash", "width": 1},
+                annotation={"text": plain(row.name, 40), "font": {"color": MUTED}},
+            )
+    chart.update_xaxes(type="category")
+    return chart
+
+
+def _way(row: StudyRow) -> tuple[str, str, str, str]:
+    return row.retriever, row.source, row.weighting, row.held
+
+
+def _palette(report: StudyReport, series: Iterable[tuple[str, str, str, str]]) -> dict[str, str]:
+    """A colour for each way of training (retriever, source, weighting), by the method of its source."""
+    kinds = {source.label: source.kind for source in report.sources}
+    return by_method({_series(*key): kinds.get(key[1], "") for key in series})
+
+
+def _series(retriever: str, source: str, weighting: str, held: str) -> str:
+    weights = "" if weighting == "none" else f", {weighting}"
+    return plain(f"{retriever}, {source}{weights}{f', {held}' if held else ''}", 48)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import plotly.graph_objects as go
@@ -103,6 +103,13 @@ def across(
         top = {"x": at, "y": 1, "xanchor": "left", "yanchor": "top"}
         right = {"x": 1, "y": at, "xanchor": "right", "yanchor": "bottom"}
         chart.add_annotation({"showarrow": False, **place, **(top if x is not None else right), **annotation})
+
+
+def bars(values: Iterable[tuple[float, float, float]]) -> dict[str, Any]:
+    """Error bars of values with their intervals: (value, low, high) each."""
+    rows = list(values)
+    up, down = [high - value for value, _, high in rows], [value - low for value, low, _ in rows]
+    return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "thickness": 1.5}
 
 
 def plain(text: str, limit: int = 60) -> str:

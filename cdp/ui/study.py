@@ -12,7 +12,7 @@ import streamlit as st
 
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
-from cdp.charts import study as figures
+from cdp.charts import results as figures
 from cdp.charts.evidence import difference_against_cw
 from cdp.services import commands, completeness, corpora, queries, studies, training
 from cdp.services.jobs import JobView
@@ -226,7 +226,6 @@ def shown(workspace: Workspace, study: str) -> None:
     scores(report)
     comparisons(report)
     relation(report)
-    cost(report)
     more(report)
     export(report)
 
@@ -318,16 +317,23 @@ def comparisons(report: StudyReport) -> None:
         "queries only, which ignores training noise."
     )
     with st.expander("Show as chart", icon=":material/show_chart:"):
-        charts.show(figures.gains(gains), key="study_gains", alt=_listed(gains))
+        charts.show(
+            figures.gains(
+                [
+                    figures.GainPoint(
+                        f"{g.condition}, Q/Doc {g.per_doc}", g.benchmark, g.points, g.low, g.high, g.significant
+                    )
+                    for g in gains
+                ]
+            ),
+            key="study_gains",
+            alt="; ".join(f"{g.condition} Q/Doc {g.per_doc} on {g.benchmark}: {points(g.points)}" for g in gains),
+        )
 
 
 def _mark(gain: Gain) -> str:
     """A star, in brackets where the test knows nothing of training noise."""
     return "" if not gain.significant else " (*)" if gain.seed_sd is None else " *"
-
-
-def _listed(gains: Sequence[Gain]) -> str:
-    return "; ".join(f"{g.condition} Q/Doc {g.per_doc} on {g.benchmark}: {points(g.points)}" for g in gains)
 
 
 def relation(report: StudyReport) -> None:
@@ -362,19 +368,6 @@ def relation(report: StudyReport) -> None:
             },
             alt="Correlation between content words and the difference, per condition of this study",
         )
-
-
-def cost(report: StudyReport) -> None:
-    """What each way of training costs and brings."""
-    if not any(row.pairs and row.average is not None for row in report.rows):
-        return
-    st.subheader("Cost and gain", anchor=False)
-    charts.show(
-        figures.cost_efficiency(report),
-        key="study_cost",
-        alt="Mean NDCG@10 against the number of training queries for each way of training",
-        caption="Mean NDCG@10 over all benchmarks by training queries.",
-    )
 
 
 def more(report: StudyReport) -> None:

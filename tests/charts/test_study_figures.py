@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from cdp.charts import study as figures
+from cdp.charts import results as figures
 from cdp.charts.evidence import difference_against_cw
-from cdp.charts.style import METHOD_COLOURS
-from cdp.principle import SCALING, differences, threshold
+from cdp.principle import differences, threshold
 from tests.studies.support import BENCHMARKS, study
 
 
@@ -20,23 +19,6 @@ def test_scaling_has_a_line_per_way_of_training_and_the_untrained_level() -> Non
     assert list(chart.data[0].x) == ["1", "2", "5"]
     assert list(chart.data[0].y) == [r.scores["hard"] for r in report.rows if r.pairs and r.weighting == "none"]
     assert len(chart.layout.shapes) == 1
-
-
-def test_gains_show_significance_by_a_full_symbol() -> None:
-    found = made().of(SCALING)
-    chart = figures.gains(found)
-    shown = {(t.name.split(" ")[0], y): s for t in chart.data for y, s in zip(t.y, t.marker.symbol, strict=True)}
-    for gain in found:
-        full = not shown[gain.benchmark, f"tiny, human, Q/Doc {gain.per_doc}"].endswith("-open")
-        assert full == gain.significant
-
-
-def test_cost_goes_by_the_number_of_queries() -> None:
-    chart = figures.cost_efficiency(made(weightings="none, cw"))
-    assert list(chart.data[0].x) == [100, 200, 500]
-    labels = [text for trace in chart.data for text in trace.text if text]
-    assert sorted(labels) == ["Q/Doc 1", "Q/Doc 2", "Q/Doc 5"]  # one to a place, so that none lies on another
-    assert chart.data[0].line.color == METHOD_COLOURS["human"] != chart.data[1].line.color
 
 
 def test_the_published_scatter_holds_every_point_and_the_band() -> None:

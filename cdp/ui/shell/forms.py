@@ -118,11 +118,8 @@ def widget(
     value: Any = None,
     preset: Preset | None = None,
     label: str = "",
-    placeholder: str = "",
-    offered: Sequence[str] = (),
 ) -> Any:
-    """The widget of one field; its value. ``value`` replaces the field's default as the first value; ``placeholder``
-    is what stands in an empty text field; of a text that may be any, the ``offered`` ones need not be typed."""
+    """The widget of one field; its value. ``value`` replaces the field's default as the first value."""
     setting = kind.settings()[name]
     default = None if setting.required else setting.default
     first = default if value is None else value
@@ -139,15 +136,7 @@ def widget(
         return st.checkbox(title, value=bool(first), key=widget_key, help=about, persist_state="session")
     if setting.kind in (int, float):
         return _number(title, setting, first, widget_key, about, preset)
-    if offered:
-        known = list(dict.fromkeys([first, *offered] if first else offered))
-        named = st.selectbox(
-            title, known, key=widget_key, help=about, accept_new_options=True, persist_state="session"
-        )  # fmt: skip
-        return named or ""
-    typed = st.text_input(
-        title, value=first or "", key=widget_key, help=about, placeholder=placeholder or None, persist_state="session"
-    )
+    typed = st.text_input(title, value=first or "", key=widget_key, help=about, persist_state="session")
     return (typed or None) if setting.optional else (typed or "")
 
 

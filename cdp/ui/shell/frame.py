@@ -159,9 +159,9 @@ def unexpected() -> Iterator[None]:
             st.exception(error)
 
 
-def empty(title: str, text: str, *, icon: str = "inbox") -> None:
+def empty(title: str, text: str) -> None:
     """The empty state: what is missing and what to do. Links and buttons may follow inside the same container."""
-    st.markdown(f"##### :material/{icon}: {title}")
+    st.markdown(f"##### :material/inbox: {title}")
     st.markdown(text)
 
 

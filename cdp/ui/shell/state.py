@@ -309,11 +309,11 @@ def of_project(workspace: Workspace, kind: str, things: Iterable[T]) -> list[T]:
     return scope(workspace).keep(kind, things)
 
 
-def join_project(workspace: Workspace, *, corpora: Sequence[str] = (), benchmarks: Sequence[str] = ()) -> None:
+def join_project(workspace: Workspace, *, benchmarks: Sequence[str]) -> None:
     """What was added on a page joins the project on screen, if one is."""
     current = current_project(workspace)
     if current is not None:
-        projects.add_members(workspace, current.id, corpora=corpora, benchmarks=benchmarks)
+        projects.add_members(workspace, current.id, benchmarks=benchmarks)
 
 
 def turn_to(workspace: Workspace, kind: str, thing: str) -> None:

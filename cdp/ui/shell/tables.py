@@ -40,9 +40,9 @@ def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"
 
 
-def number(value: float, digits: int = 0) -> str:
-    """``12,345`` or, with digits, ``3.14``."""
-    return f"{value:,.{digits}f}"
+def number(value: float) -> str:
+    """``12,345``."""
+    return f"{value:,.0f}"
 
 
 def count(n: int, singular: str, plural: str = "") -> str:
@@ -171,7 +171,7 @@ def figures(*shown: tuple[str, Any] | tuple[str, Any, str | None] | None) -> Non
             st.metric(label, value, help=about[0] if about else None, width="content")
 
 
-def pager(n: int, per_page: int, key: str, noun: str = "document") -> int:
+def pager(n: int, per_page: int, key: str) -> int:
     """Buttons to leaf through ``n`` things; the offset of the first one shown. Nothing is drawn for a single page."""
     pages = max(1, math.ceil(n / per_page))
     if st.session_state.get(key, 1) > pages:
@@ -180,5 +180,5 @@ def pager(n: int, per_page: int, key: str, noun: str = "document") -> int:
         page = int(st.pagination(pages, key=key)) if pages > 1 else 1
         first = (page - 1) * per_page
         if n:
-            st.caption(f"{first + 1:,} to {min(n, first + per_page):,} of {count(n, noun)}", width="content")
+            st.caption(f"{first + 1:,} to {min(n, first + per_page):,} of {count(n, 'document')}", width="content")
     return first
