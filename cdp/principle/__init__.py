@@ -24,8 +24,6 @@ from cdp.principle.differences import (
     WEIGHTING,
     Difference,
     differences,
-    other_differences,
-    weighting_differences,
 )
 from cdp.principle.recommend import AVOID_BELOW, RECOMMEND_ABOVE, Recommendation, level_of, recommend
 from cdp.principle.scope import KINDS, kinds_of_datasets, most_similar, outlook
@@ -54,11 +52,9 @@ __all__ = [
     "level_of",
     "line",
     "most_similar",
-    "other_differences",
     "outlook",
     "positive_rates",
     "recommend",
     "threshold",
-    "weighting_differences",
     "why_no_threshold",
 ]

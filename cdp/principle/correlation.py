@@ -98,16 +98,13 @@ class Threshold:
 class Line:
     """The least-squares line through the dataset means at some CW; all of shape (n,).
 
-    ``low`` and ``high`` are the 95% confidence band of the line, the mean over many datasets of that CW; ``new_low``
-    and ``new_high`` the 95% prediction band, within which one further dataset would lie.
+    ``low`` and ``high`` are the 95% confidence band of the line, the mean over many datasets of that CW.
     """
 
     cw: Floats
     points: Floats
     low: Floats
     high: Floats
-    new_low: Floats
-    new_high: Floats
     n_datasets: int
 
 
@@ -226,15 +223,15 @@ def why_no_threshold(data: Sequence[Difference]) -> str:
 
 
 def line(data: Sequence[Difference], at: Sequence[float] | Floats) -> Line:
-    """The line through the dataset means at each CW of ``at``, with its confidence and its prediction band.
+    """The line through the dataset means at each CW of ``at``, with its confidence band.
 
-    Their widths come from as many observations as there are datasets. InputError for fewer than three of them.
+    Its width comes from as many observations as there are datasets. InputError for fewer than three of them.
     """
     if len({d.dataset for d in data}) < 3 or len({d.cw for d in data}) < 2:
         raise InputError(why_no_threshold(data), hint="Evaluate on further benchmarks.")
     fit = fit_of_means(data)
     x = np.asarray(at, dtype=np.float64)
-    return Line(x, fit.at(x), *fit.mean_interval(x), *fit.prediction_interval(x), fit.n)
+    return Line(x, fit.at(x), *fit.mean_interval(x), fit.n)
 
 
 def dataset_means(data: Sequence[Difference]) -> tuple[Floats, Floats]:

@@ -6,10 +6,8 @@ Published ones are taken from the two-decimal scores; a study's own have the sam
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from cdp.base.errors import NotFoundError
 from cdp.principle.tables import datasets, results
@@ -78,39 +76,6 @@ def differences(choice: str = MULTI_HOP) -> tuple[Difference, ...]:
             continue
         published.append(Difference(retriever, comparison, per_doc, dataset, cw[dataset], value - scores[control]))
     return tuple(sorted(published, key=lambda d: (d.retriever, d.comparison, d.per_doc, d.cw)))
-
-
-@lru_cache(maxsize=1)
-def other_differences() -> tuple[Difference, ...]:
-    """Diverse minus paraphrase at Q/Doc 5: another generator (Mistral-7B), another retriever (Qwen3-Embedding).
-
-    From tab:mistral_generator and tab:qwen_retriever.
-    """
-    labels = {"tab:mistral_generator": "Contriever, Mistral-7B queries", "tab:qwen_retriever": "Qwen3-Embedding-0.6B"}
-    return _pairs(labels, PARAPHRASE, lambda row: row["method"] == "Ours-diverse")
-
-
-@lru_cache(maxsize=1)
-def weighting_differences() -> tuple[Difference, ...]:
-    """CW-weighted minus equal weights, Contriever on human queries, Q/Doc 1: 31 datasets of tab:cw_weighting_full."""
-    pairs = _pairs({"tab:cw_weighting_full": "Contriever"}, WEIGHTING, lambda row: row["weighting"] == "CW")
-    unique = {d.dataset: d for d in pairs}
-    return tuple(unique.values())
-
-
-def _pairs(labels: Mapping[str, str], comparison: str, is_treated: Any) -> tuple[Difference, ...]:
-    cw = {row["dataset"]: row["cw"] for row in datasets()}
-    scores: dict[tuple[str, bool, int, str], float] = {}
-    for row in results():
-        if row["table"] in labels and not row["is_average"] and row["metric"] == "NDCG@10":
-            scores[row["table"], is_treated(row), row["queries_per_doc"], row["dataset"]] = row["value"]
-    return tuple(
-        Difference(
-            labels[table], comparison, per_doc, dataset, cw[dataset], value - scores[table, False, per_doc, dataset]
-        )
-        for (table, treated, per_doc, dataset), value in scores.items()
-        if treated
-    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

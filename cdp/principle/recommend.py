@@ -250,10 +250,9 @@ def _caveats(cw: NDArray[np.float64], mean: float, possible: tuple[str, ...], la
 
 @dataclass(frozen=True, slots=True)
 class WeightingAdvice:
-    """Whether to weight the loss by CW. ``use`` is "compare" or "no"; ``narrow`` warns of too little spread of CW."""
+    """Whether to weight the loss by CW. ``use`` is "compare" or "no"."""
 
     use: str
-    narrow: bool
     text: str
 
 
@@ -265,7 +264,6 @@ class TrainedLanguage:
     language: str
     code: str
     width: int
-    largest: int
     change: float
 
 
@@ -278,7 +276,7 @@ def trained_languages() -> tuple[TrainedLanguage, ...]:
         if row["table"] == "tab:miracl_results" and row["metric"] == "relative_change"
     }
     languages = [
-        TrainedLanguage(row["language"], row["code"], row["cw_max"] - row["cw_min"], row["cw_max"], change[row["code"]])
+        TrainedLanguage(row["language"], row["code"], row["cw_max"] - row["cw_min"], change[row["code"]])
         for row in read("multilingual")
     ]
     return tuple(sorted(languages, key=lambda t: t.width))
@@ -315,7 +313,6 @@ def weighting_advice(cw: NDArray[np.float64], domain: str, language: str = "en")
         lost = list(gains["TREC-DL"].values())
         return WeightingAdvice(
             "no",
-            False,
             f"Do not weight by CW: in-domain it cost {-max(lost):.1f} to {-min(lost):.1f} points with every published "
             "retriever.",
         )
@@ -329,7 +326,6 @@ def weighting_advice(cw: NDArray[np.float64], domain: str, language: str = "en")
         )
         return WeightingAdvice(
             "no",
-            True,
             f"Do not weight by CW if your training queries look like these: {span}. With ranges of "
             f"{narrow_width()} or less weighting lost on MIRACL ({losses}); {thin}",
         )
@@ -340,7 +336,6 @@ def weighting_advice(cw: NDArray[np.float64], domain: str, language: str = "en")
         listed = ", ".join(f"{t.language} {signed(t.change, 1)}%" for t in wide if t is not own)
         return WeightingAdvice(
             "compare",
-            False,
             f"CW weighting may be worth a second training: {span}, and on MIRACL {own_text}languages with such ranges "
             f"got {listed}; {thin} Compare with and without.",
         )
@@ -348,7 +343,6 @@ def weighting_advice(cw: NDArray[np.float64], domain: str, language: str = "en")
     hop = sorted(gains["Multi-hop"].values())
     return WeightingAdvice(
         "compare",
-        False,
         f"CW weighting may be worth a second training: with three retrievers it gained {min(up):.2f} to {max(up):.2f} "
         f"points on BEIR and BRIGHT averages, and from {signed(hop[0])} to {signed(hop[-1])} on multi-hop (one "
         "training each). Compare with and without.",

@@ -15,10 +15,8 @@ from cdp.principle import (
     correlation_table,
     differences,
     line,
-    other_differences,
     positive_rates,
     threshold,
-    weighting_differences,
     why_no_threshold,
 )
 from tests.support import shared
@@ -94,19 +92,12 @@ def test_twelve_conditions_are_significant() -> None:
     assert sum(c.p < 0.05 for c in correlation_table()) == 12
 
 
-def test_another_generator_turns_the_relation_round() -> None:
-    r = {c.retriever: (c.r, c.p) for c in correlation_table(other_differences())}
-    assert r["Contriever, Mistral-7B queries"] == pytest.approx((-0.91, 0.085), abs=0.005)
-    assert r["Qwen3-Embedding-0.6B"] == pytest.approx((0.74, 0.26), abs=0.005)
-
-
 def test_all_31_datasets_tell_a_weaker_story() -> None:
     found = correlation_table(differences(ALL))
     assert len(found) == 8
     assert {c.n_datasets for c in found} == {31}
     assert max(c.r for c in found) < 0.5
     assert threshold(differences(ALL)).n_datasets == 31
-    assert len(weighting_differences()) == 31
     with pytest.raises(NotFoundError, match="choice of datasets"):
         differences("some")
 
@@ -179,7 +170,6 @@ def test_the_band_is_narrowest_in_the_middle() -> None:
     width = found.high - found.low
     assert width[1] < width[0]
     assert width[1] < width[2]
-    assert (found.new_high - found.new_low > 1.4 * width).all(), "a new dataset scatters on top of the line's own error"
     assert found.n_datasets == 4
 
 
