@@ -296,7 +296,7 @@ class FilterConfig(Config):
 
     @property
     def text(self) -> str:
-        """The tests in one word, as plans write them and manifests keep them: ``usable&bm25@10``, ``MODEL>=0.5``."""
+        """The tests in one word, as manifests keep them: ``usable&bm25@10``, ``MODEL>=0.5``."""
         tests = [USABLE] if self.usable else []
         if self.round_trip_rank is not None:
             tests.append(f"{self.by}@{self.round_trip_rank}")

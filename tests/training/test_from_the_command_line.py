@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from cdp.base.workspace import Workspace, read_json
+from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.corpus import read_documents, store
 from cdp.query_sets import QuerySet, create, import_queries
 from tests.cli.support import answer, refusal, run
+from tests.support import work
 from tests.support_models import tiny_retriever, tiny_static
-from tests.training.conftest import TOPICS, write_benchmark
+from tests.training.conftest import TOPICS, write_benchmark, write_job
 
 pytestmark = pytest.mark.slow
 Ask = Callable[..., str]
@@ -94,20 +95,20 @@ def test_a_batch_larger_than_the_data_weights_that_are_all_zero_and_huge_gradien
     assert zero["model_hash"] == plain["model_hash"]  # zero weights count equally: the very same training
 
 
-def test_a_model_of_nan_fails_with_a_reason(ask: Ask, tmp_path: Path) -> None:
+def test_a_model_of_nan_fails_with_a_reason(ask: Ask, tmp_path: Path, workspace: Workspace) -> None:
     import torch
     from sentence_transformers import SentenceTransformer
 
-    folder, query_set = tiny_static(tmp_path / "tiny"), ask(12)
-    settings = ("--retriever", str(folder), "--set", "batch_size=8", "--set", "learning_rate=1e-3")
+    folder = tiny_static(tmp_path / "tiny")
     model = SentenceTransformer(str(folder), device="cpu")
     with torch.no_grad():
         model[0].embedding.weight.fill_(float("nan"))
     model.save(str(folder), create_model_card=False)
-    done = run("train", query_set, "--wait", *settings, code=1)
-    assert "The model gives a loss that is no finite number before any training." in done.stdout
-    assert "Are its weights whole?" in done.stdout
-    assert "Traceback" not in done.stdout + done.stderr
+    job = write_job(workspace, "nan", query_set=ask(12), retriever=str(folder), batch_size=8, gpus=0)
+    assert work("cdp.workers.training", job) == 1
+    failure = read_json(job / "failure.json")
+    assert failure["message"] == "The model gives a loss that is no finite number before any training."
+    assert failure["hint"].startswith("Are its weights whole?")
 
 
 @pytest.mark.soak
@@ -149,13 +150,19 @@ def test_a_plan_says_what_the_training_then_does(ask: Ask, tmp_path: Path, works
 def test_the_card_of_a_model_states_its_evaluations(ask: Ask, tmp_path: Path, workspace: Workspace) -> None:
     write_benchmark(workspace, "judged", test=range(12))
     model = str(tiny_static(tmp_path / "tiny"))
-    result = train(ask(12), "--retriever", model, "--set", "learning_rate=1e-3", "--evaluate", "judged")
-    card = (workspace.job(result["id"]) / "model" / "README.md").read_text(encoding="utf-8")
-    assert result.get("max_length") is None
+    for job, retriever in (("before", model), ("after", "t")):
+        if job == "after":
+            folder = write_job(workspace, "t", query_set=ask(12), retriever=model, learning_rate=1e-3, gpus=0)
+            assert work("cdp.workers.training", folder) == 0
+        folder = workspace.job(job)
+        config = {"retriever": retriever, "benchmark": "judged", "gpus": 0}
+        write_json(folder / "spec.json", {"id": job, "kind": "evaluation", "config": config})
+        assert work("cdp.workers.evaluation", folder) == 0
+    card = (workspace.job("t") / "model" / "README.md").read_text(encoding="utf-8")
     assert "| longest text | nothing is cut |" in card
     rows = [line.split("|")[4:6] for line in card.splitlines() if line.startswith("| judged/test | published |")]
     assert len(rows) == 1
-    scores = sorted(workspace.jobs.glob("evaluation-*/results/evaluation.json"))
+    scores = sorted(workspace.jobs.glob("*/results/evaluation.json"))
     found = {e["retriever"]["kind"]: 100 * e["measures"]["ndcg@10"] for e in map(read_json, scores)}
     assert [float(cell.split()[0]) for cell in rows[0]] == [
         pytest.approx(found[kind], abs=0.01) for kind in ("model", "job")

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cdp.base.workspace import Workspace, write_json
+from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.jobs.records import JobSpec
 from tests.cli.support import refusal, run
+from tests.support import work
 from tests.support_models import tiny_static
 from tests.training.conftest import write_benchmark
 
@@ -58,8 +59,8 @@ def test_a_pickle_in_place_of_a_checkpoint_is_not_run_on_resuming(
     # JSON of another shape is refused with a sentence, too.
     (checkpoint / "state.json").write_text(json.dumps({"order": {"pairs": 1}}), encoding="utf-8")
     shutil.copy(next((tmp_path / "tiny" / "model").glob("*.safetensors")), checkpoint / "state.safetensors")
-    done = run(*trusted, code=1)
-    assert "The checkpoint step-000000003 cannot be read" in done.stdout
+    assert work("cdp.workers.training", folder) == 1
+    assert "The checkpoint step-000000003 cannot be read" in read_json(folder / "failure.json")["message"]
     assert not marker.exists()
 
 

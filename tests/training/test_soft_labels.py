@@ -89,7 +89,7 @@ def test_a_training_learns_from_the_labels_of_its_set(workspace: Workspace, quer
         losses[job] = result["loss_first"]
         assert result["loss_last"] < result["loss_first"]
     assert losses["taught"] != losses["plain"]
-    assert "0.5 of it KL divergence" in (workspace.job("taught") / "model" / "README.md").read_text(encoding="utf-8")
+    assert '"distil": 0.5' in (workspace.job("taught") / "model" / "README.md").read_text(encoding="utf-8")
     with pytest.raises(ConfigError, match="has no soft labels"):
         prepare(TrainingConfig(query_set=query_set, retriever=retriever, distil=0.5), workspace)
     with pytest.raises(ConfigError, match="'distil' compares each query"):

@@ -46,7 +46,7 @@ def run(
 def test_writes_scores_and_the_run(workspace: Workspace, tmp_path: Path) -> None:
     source = write_benchmark(tmp_path / "small")
     add_benchmark(source, workspace)
-    folder, code, output = run(workspace, "e1", benchmark="small", top_k=10, processes=1)
+    folder, code, output = run(workspace, "e1", benchmark="small", top_k=10)
     assert code == 0, output
     result = json.loads((folder / "results" / "evaluation.json").read_text())
     benchmark = load_benchmark(source)

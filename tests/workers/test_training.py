@@ -29,18 +29,12 @@ TIMEOUT_S = 240
 query_set = fixtures.query_set
 
 
-def start(folder: Path, attempt: int = 1) -> subprocess.Popen[str]:
+def start(folder: Path) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "cdp.workers.training", str(folder)]
-    environment = {**os.environ, "CDP_ATTEMPT": str(attempt), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "CDP_ATTEMPT": "1", "OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
         command, cwd=REPOSITORY, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
     )
-
-
-def work_in_a_process(folder: Path, attempt: int = 1) -> None:
-    process = start(folder, attempt)
-    output, _ = process.communicate(timeout=TIMEOUT_S)
-    assert process.returncode == 0, output
 
 
 def test_training_makes_a_model_that_loads_and_separates_its_pairs(
@@ -51,7 +45,7 @@ def test_training_makes_a_model_that_loads_and_separates_its_pairs(
         workspace, "t1", query_set=query_set, retriever=retriever, epochs=12, batch_size=8, learning_rate=3e-3,
         weighting="cw", name="small one",
     )  # fmt: skip
-    work_in_a_process(folder)
+    assert work("cdp.workers.training", folder) == 0
     result = read_json(folder / "results" / "training.json")
     assert result["id"] == "t1"
     assert (result["pairs"], result["documents"], result["steps"], result["stopped"]) == (39, 12, 48, False)
@@ -139,7 +133,7 @@ def test_sigterm_stops_after_the_step_and_keeps_what_was_learnt(
 
     # Resumed, and stopped by the request file this time: it goes on from where it was.
     (folder / "stop.request").touch()
-    work_in_a_process(folder, attempt=2)
+    assert work("cdp.workers.training", folder) == 0
     assert read_json(folder / "results" / "training.json")["steps"] == stopped["steps"]
 
 
