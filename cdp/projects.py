@@ -38,7 +38,6 @@ class Project:
     created: str
     corpora: tuple[str, ...] = ()
     benchmarks: tuple[str, ...] = ()
-    notes: str = ""
     implied: bool = False
 
     def with_members(self, corpora: tuple[str, ...], benchmarks: tuple[str, ...]) -> Project:
@@ -73,7 +72,7 @@ class Project:
             raise WorkspaceError(f"{path} is not a project: it holds no JSON object.", hint=HOW_TO_REPAIR)
         known = {field.name for field in fields(cls)} - {"implied"}
         project = checked(cls, {name: value for name, value in values.items() if name in known}, path)
-        texts = (project.name, project.notes, *project.corpora, *project.benchmarks)
+        texts = (project.name, *project.corpora, *project.benchmarks)
         if not all(storable(text) for text in texts):
             raise WorkspaceError(f"{path} holds text with NUL or half a character.", hint=HOW_TO_REPAIR)
         if project.id != path.parent.name:
@@ -131,7 +130,6 @@ def create(
     project_id: str = "",
     corpora: Collection[str] = (),
     benchmarks: Collection[str] = (),
-    notes: str = "",
     created: str = "",
     taken: Collection[str] = (),
 ) -> Project:
@@ -140,7 +138,7 @@ def create(
         raise ConfigError("A name with the character NUL or half of a surrogate pair cannot be stored.")
     with _locked(workspace):
         wanted = project_id or _free_id(workspace, name, taken)
-        empty = Project(wanted, name, created or now(), notes=notes)
+        empty = Project(wanted, name, created or now())
         project = empty.with_members(tuple(corpora), tuple(benchmarks))
         if (workspace.project(wanted) / FILE).exists():
             raise WorkspaceError(f"There is a project {wanted} already.", hint="Add to it, or choose another name.")

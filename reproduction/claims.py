@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from cdp.services.studies import read_plan
+from cdp.studies import read_plan
 from cdp.studies.gains import PARAPHRASE, SCALING
 from reproduction import evidence as ev
 from reproduction import rules

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from cdp.base.text import escaped
 from cdp.base.workspace import write_bytes
-from cdp.services import studies
-from cdp.services.studies import StudyReport
+from cdp.studies import StudyReport, read_plan, to_markdown
 from cdp.studies.gains import PARAPHRASE, SCALING, TITLES, WEIGHTING
 from cdp.studies.plan import PARAPHRASED, method_of
 from cdp.studies.pooling import Pooled
@@ -37,7 +36,7 @@ def write(runs: Runs, chosen: Sequence[Stage], out: Path, *, small: bool = False
     for name, content in files.items():
         write_bytes(out / FOLDER / name, content.encode())
     for plan, report in runs.evidence.reports.items():
-        write_bytes(out / FOLDER / f"{plan}.md", studies.to_markdown(report).encode())
+        write_bytes(out / FOLDER / f"{plan}.md", to_markdown(report).encode())
     keep(runs, out / FOLDER)
     write_bytes(out / NAME, _text(runs, chosen, small=small, files=tuple(files)).encode())
     return out / NAME
@@ -95,7 +94,7 @@ def _stages(runs: Runs, chosen: Sequence[Stage]) -> list[str]:
                     f"{run.plan}: {report.planned - report.finished} of {report.planned} trainings missing."
                 )
             failures += [f"{run.plan}: {escaped(name)} failed. {escaped(reason)}" for name, reason in report.failures]
-            if report.config != studies.read_plan(run.plan, {**stage.changes, "name": run.plan}):
+            if report.config != read_plan(run.plan, {**stage.changes, "name": run.plan}):
                 failures.append(f"{run.plan} was run with another plan than the one in `data/plans`.")
             for text in report.limits:
                 limits[escaped(text)].append(run.plan)

@@ -13,8 +13,7 @@ import numpy as np
 
 from cdp.base.statistics import SeedTest, two_level_test
 from cdp.base.workspace import Workspace, read_json
-from cdp.services.studies import StudyReport
-from cdp.studies import records
+from cdp.studies import StudyReport, records
 from cdp.studies.build import PoolInput, pool, read_study
 from cdp.studies.gains import WEIGHTING, Gain, Scores
 from cdp.studies.plan import Cell

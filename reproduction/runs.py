@@ -18,7 +18,7 @@ from cdp.base.errors import CdpError, InputError
 from cdp.base.statistics import SeedTest
 from cdp.base.workspace import Workspace, read_json, write_bytes
 from cdp.services import studies
-from cdp.services.studies import StudyReport
+from cdp.studies import StudyReport
 from cdp.studies.pooling import Pooled
 from reproduction.evidence import Evidence, gather
 from reproduction.stages import Stage, find

@@ -15,6 +15,7 @@ from cdp import jobs
 from cdp.base.workspace import Workspace
 from cdp.jobs import JobView
 from cdp.services import studies
+from cdp.studies import read_plan
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def started(workspace: Workspace, stage: Stage) -> JobView:
     """The stage's study: the one that is there, resumed where it is not finished, else a new one."""
     there = find(workspace, stage)
     if there is None:
-        config = studies.read_plan(stage.plan, {**stage.changes, "name": stage.plan})
+        config = read_plan(stage.plan, {**stage.changes, "name": stage.plan})
         return jobs.view(workspace, studies.run(workspace, config).job_id, with_size=False)
     if not there.active and str(there.state) != "finished":
         for before in jobs.load_spec(workspace, there.id).after:  # the jobs that write its queries

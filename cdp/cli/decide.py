@@ -105,11 +105,10 @@ def cw_recommend(
 ) -> int:
     """Avoid, test or recommend diverse queries for a task with such queries."""
     from cdp.services import decide as advice
-    from cdp.services import decisions
 
     profiled = _profiled(run, target)
     answer = profiled.recommend(domain=domain, task=task, generator=generator, budget=budget, n_documents=documents)
-    settings, study = decisions.next_study(profiled, answer, corpus)
+    settings, study = advice.next_study(profiled, answer, corpus)
     known = advice.decide(run.workspace, corpus=corpus, target=profiled, prior=answer)
     value = {
         **_counted_as(profiled), **display.plain(answer),
@@ -284,8 +283,9 @@ Plan = Annotated[str, Reads(".yaml"), "a plan in YAML, or the name of a ready-ma
 def study_list(run: Run) -> int:
     """The ready-made plans, and the studies and sweeps of this workspace."""
     from cdp.services import studies, sweeps
+    from cdp.services.studies import ready_made
 
-    plans = [{"name": p.name, "what": p.about, "file": str(p.file)} for p in studies.ready_made()]
+    plans = [{"name": p.name, "what": p.about, "file": str(p.file)} for p in ready_made()]
     jobs = run.scope.keep("job", studies.list_studies(run.workspace))
     made = [
         {
@@ -310,9 +310,10 @@ def study_list(run: Run) -> int:
 def study_plan(run: Run, file: Plan, *, set: Set) -> int:
     """The trainings, price and time of a study, without starting it."""
     from cdp.services import studies
+    from cdp.services.studies import plan_text, read_plan
 
-    plan = studies.plan(run.workspace, studies.read_plan(file, set))
-    return run.say(plan.to_dict(), studies.plan_text(plan))
+    plan = studies.plan(run.workspace, read_plan(file, set))
+    return run.say(plan.to_dict(), plan_text(plan))
 
 
 @command("study run", job=True)
@@ -321,17 +322,18 @@ def study_run(
 ) -> int:
     """Run a study as a job; jobs resume continues it."""
     from cdp.services import studies
+    from cdp.services.studies import plan_text, read_plan, to_markdown
 
-    config = studies.read_plan(file, set)
+    config = read_plan(file, set)
     run.read_input = False  # the plan was read
     if not run.json:
-        note(studies.plan_text(studies.plan(run.workspace, config)))
+        note(plan_text(studies.plan(run.workspace, config)))
     begun = studies.run(run.workspace, config, allow_incomplete=allow_incomplete, allow_leakage=allow_leakage)
     warn_incomplete(run.workspace, *config.items("query_sets"))
     note(*(f"also queued: {job_id}" for job_id in begun.generations))
     done = run.started(begun.job_id)
     if run.wait and not run.json:
-        print(f"\n{studies.to_markdown(studies.report(run.workspace, begun.job_id))}")
+        print(f"\n{to_markdown(studies.report(run.workspace, begun.job_id))}")
     return done
 
 
@@ -392,13 +394,16 @@ def study_report(
 ) -> int:
     """The results of a study or of a learning-rate sweep, finished or not."""
     from cdp.services import studies, sweeps
+    from cdp.services.studies import to_markdown
 
     if any(id in (sweep.id, sweep.name) or sweep.id.startswith(id) for sweep in sweeps.list_sweeps(run.workspace)):
+        from cdp.services.sweeps import to_markdown as sweep_text
+
         found: Any = sweeps.report(run.workspace, id)
-        text = sweeps.to_markdown(found)
+        text = sweep_text(found)
     else:
         found = studies.report(run.workspace, id)
-        text = studies.to_markdown(found)
+        text = to_markdown(found)
     if out:
         return run.written(out, text, {"id": found.id})
     return run.say(found.to_dict(), text)

@@ -95,7 +95,7 @@ def show(run: Run, id: Id) -> int:
         f"jobs: {len(own_jobs):,}",
         *(f"missing: {text}" for text in missing),
     ]
-    return run.say(value, "\n".join([*lines, *([project.notes] if project.notes else [])]))
+    return run.say(value, "\n".join(lines))
 
 
 @command("projects use")

@@ -70,7 +70,6 @@ def compare(
     baseline: Annotated[str, "a retriever: preset, training job, or model"],
     retriever: Annotated[list[str] | None, "compare only this one; repeatable"] = None,
     benchmark: Annotated[list[str] | None, "only on this one; repeatable"] = None,
-    test: Annotated[Literal["t", "randomisation"], "the test that marks significance; csv and json hold both"] = "t",
     over_seeds: Annotated[bool, "average runs whose settings differ in the seed alone"] = False,
     format: Annotated[
         Literal["table", "csv", "json", "markdown", "latex"],
@@ -82,7 +81,7 @@ def compare(
 
     # Holm's correction counts the runs of the project alone.
     own = run.scope.keep("evaluation", results.list_evaluations(run.workspace))
-    comparison = results.compare(run.workspace, baseline, retriever, test=test, over_seeds=over_seeds, evaluations=own)
+    comparison = results.compare(run.workspace, baseline, retriever, over_seeds=over_seeds, evaluations=own)
     comparison = leaderboard.only(comparison, benchmark or [])
     run.json = run.json or format == "json"
     if not run.json and format != "table":

@@ -79,13 +79,14 @@ def sweep(
 ) -> int:
     """Train once per learning rate, each judged on a dev benchmark (BENCHMARK[:SPLIT]); see study report."""
     from cdp.services import sweeps
+    from cdp.services.sweeps import read_rates, to_markdown
 
     if config.learning_rate is not None:
         raise ConfigError("A sweep has several learning rates.", hint="Name them with --rates.")
     benchmark, split = _benchmark_split(config.benchmark)
     config = config.replace(benchmark=benchmark, split=split or config.split)
     chosen = (
-        sweeps.read_rates(rates)
+        read_rates(rates)
         if rates
         else sweeps.grid_for(run.workspace, config.retriever, lora=config.lora_rank is not None)
     )
@@ -98,7 +99,7 @@ def sweep(
         return run.say({"id": begun.id, "name": begun.name, "jobs": ids}, text)
     code = run.followed(ids)
     report = sweeps.report(run.workspace, begun.id)
-    run.say(report.to_dict(), sweeps.to_markdown(report))
+    run.say(report.to_dict(), to_markdown(report))
     return code
 
 

@@ -46,7 +46,7 @@ from cdp.services import (
     studies,
     training,
 )
-from cdp.services.studies import StudyConfig
+from cdp.studies import StudyConfig
 from cdp.synthesis.work import query_set_id
 
 __all__ = ["list_active", "list_jobs"]

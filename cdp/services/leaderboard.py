@@ -27,7 +27,6 @@ from cdp.services.result_formats import Table, comparison_table
 from cdp.services.results import (
     MEASURE,
     SIGNIFICANT,
-    TESTS,
     ComparedRow,
     Comparison,
     benchmark_label,
@@ -255,7 +254,7 @@ def notes(comparison: Comparison) -> list[str]:
     counted = ", ".join(f"{label} {n:,}" for label, n in queries.items())
     many = f", corrected with Holm for {comparison.n_tests} comparisons" if comparison.n_tests > 1 else ""
     sentences = [
-        f"differs from {comparison.baseline} with p < {SIGNIFICANT:g}: {TESTS[comparison.test]} over the queries, "
+        f"differs from {comparison.baseline} with p < {SIGNIFICANT:g}: paired t-test over the queries, "
         f"two-sided{many}. Queries: {counted}."
     ]
     averaged = [row for row in comparison.rows if row.seeds > 1]

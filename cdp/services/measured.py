@@ -19,9 +19,8 @@ from cdp.evaluation import bm25
 from cdp.jobs import JobView
 from cdp.principle import PARAPHRASE, SCALING
 from cdp.services import studies
-from cdp.services.studies import Gain, StudyReport
-from cdp.studies import records
-from cdp.studies.gains import LEXICAL, TRAINING
+from cdp.studies import StudyReport, records
+from cdp.studies.gains import LEXICAL, TRAINING, Gain
 from cdp.studies.plan import EQUAL_PAIRS, PARAPHRASED, UNTRAINED, method_of
 from cdp.studies.report import BenchmarkFacts, StudyRow
 

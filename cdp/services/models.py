@@ -207,22 +207,14 @@ def _upload(model: TrainedModel, planned: Push) -> Push:
         done = api.create_commit(repository, operations, commit_message=message)
     except CdpError:
         raise
-    except HfHubHTTPError as error:
-        reason = first_line(error.server_message or error)
-        if error.response is not None and error.response.status_code in (401, 403):
-            raise HubError(
-                f"The hub refuses to let you write {repository}: {reason}",
-                hint="Log in with a token that may write there: hf auth login, or HF_TOKEN.",
-            ) from error
-        raise HubError(f"The hub did not take {repository}: {reason}", hint="Try again later.") from error
     except Exception as error:
         if is_network(error):
             raise HubError(f"The hub cannot be reached: {first_line(error)}", hint="Is there a network?") from error
-        if not isinstance(error, (RuntimeError, ValueError)):
+        if not isinstance(error, (HfHubHTTPError, RuntimeError, ValueError)):
             raise
-        # A part of the upload failed, or the hub refuses the card's metadata.
-        cause = f" ({first_line(error.__cause__)})" if error.__cause__ else ""
-        raise HubError(f"The hub did not take {repository}: {' '.join(str(error).split())}{cause}") from error
+        reason = first_line(getattr(error, "server_message", "") or error)
+        hint = "Try again later, or log in with a token that may write there: hf auth login, or HF_TOKEN."
+        raise HubError(f"The hub did not take {repository}: {reason}", hint=hint) from error
     return replace(planned, private=private, url=f"{api.endpoint}/{repository}", commit=str(done.oid))
 
 

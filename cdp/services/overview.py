@@ -85,55 +85,32 @@ def _next(
     rows: list[Any],
     active: list[Any],
 ) -> NextStep:
+    def step(title: str, text: str, page: str, *words: object, **choices: str) -> NextStep:
+        return NextStep(title, text, page, commands.line(*words), choices)
+
     if not corpora:
-        return NextStep(
-            "Add your documents",
-            "upload files or a folder, or enter a path on this server.",
-            "data/corpus",
-            commands.line("corpus", "add", "documents.jsonl"),
-        )
+        text = "upload files or a folder, or enter a path on this server."
+        return step("Add your documents", text, "data/corpus", "corpus", "add", "documents.jsonl")
     if not sets:
-        return NextStep(
-            "See diverse and paraphrase queries for a document",
-            "compare the two kinds side by side, then write queries for the whole corpus.",
-            "data/queries",
-            commands.line("queries", "preview", "--corpus", corpora[0].id),
-        )
+        title = "See diverse and paraphrase queries for a document"
+        text = "compare the two kinds side by side, then write queries for the whole corpus."
+        return step(title, text, "data/queries", "queries", "preview", "--corpus", corpora[0].id)
     if active and not trained:
-        return NextStep(
-            "Watch the running job",
-            "it goes on whatever happens to this page.",
-            "train/jobs",
-            commands.line("jobs", "list"),
-        )
+        text = "it goes on whatever happens to this page."
+        return step("Watch the running job", text, "train/jobs", "jobs", "list")
     if not trained:
-        return NextStep(
-            "Train a retriever",
-            "train on a query set, and evaluate before and after.",
-            "train/launch",
-            commands.line("train", sets[0].id, "--retriever", "static-minilm", "--wait"),
-        )
+        text, words = "train on a query set, and evaluate before and after.", ("--retriever", "static-minilm", "--wait")
+        return step("Train a retriever", text, "train/launch", "train", sets[0].id, *words)
     if not rows and not benchmarks:
-        return NextStep(
-            "Bring a benchmark",
-            "a retriever is judged on queries whose answers are known.",
-            "data/benchmarks",
-            commands.line("benchmarks", "list"),
-        )
+        text = "a retriever is judged on queries whose answers are known."
+        return step("Bring a benchmark", text, "data/benchmarks", "benchmarks", "list")
+    first = trained[0]
     if not rows:
-        return NextStep(
-            "Evaluate your retriever",
-            "evaluate it and the untrained one on a benchmark.",
-            "train/launch",
-            commands.line("evaluate", trained[0].id, "--benchmark", benchmarks[0].name, "--wait"),
-            {"start": "evaluation", "judged": trained[0].id},
-        )
-    return NextStep(
-        "Compare the results",
-        "pick a baseline and see the differences, with their intervals.",
-        "results/compare",
-        commands.line("results", "compare", "--baseline", trained[0].config.get("retriever", "static-minilm")),
-    )
+        text, words = "evaluate it and the untrained one on a benchmark.", ("--benchmark", benchmarks[0].name, "--wait")
+        choices = {"start": "evaluation", "judged": first.id}
+        return step("Evaluate your retriever", text, "train/launch", "evaluate", first.id, *words, **choices)
+    text, words = "pick a baseline and see the differences, with their intervals.", ("results", "compare", "--baseline")
+    return step("Compare the results", text, "results/compare", *words, first.config.get("retriever", "static-minilm"))
 
 
 PORT = 8501

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from cdp import jobs, projects, query_sets
 from cdp.base.errors import CdpError, ConfigError, NotFoundError
-from cdp.base.text import checked_title, pick, storable
+from cdp.base.text import checked_title, pick
 from cdp.base.workspace import Workspace, is_name
 from cdp.benchmarks import library
 from cdp.corpus import list_corpora, resolve_corpus
@@ -29,8 +29,6 @@ __all__ = ["ALL", "Index", "Members", "Project", "damaged"]
 ALL = "all"
 """In place of a project: everything in the workspace, whatever it belongs to."""
 
-NOTES_AT_MOST = 10_000
-"""Characters."""
 
 NONE_YET = "There is no project yet: add documents (projects add PATH)."
 
@@ -89,7 +87,6 @@ def create(
     *,
     corpora: Sequence[str] = (),
     benchmarks: Sequence[str] = (),
-    notes: str = "",
 ) -> Project:
     """A new project with these members. ConfigError where another one has the name."""
     title = _title(workspace, name)
@@ -98,7 +95,6 @@ def create(
         title,
         corpora=_corpora(workspace, corpora),
         benchmarks=_benchmarks(workspace, benchmarks),
-        notes=_notes(notes),
         taken={manifest.id for manifest in list_corpora(workspace)},  # these are the ids of implied projects
     )
 
@@ -119,14 +115,6 @@ def rename(workspace: Workspace, project_id: str, name: str) -> Project:
     project = resolve(workspace, project_id)
     title = _title(workspace, name, besides=project.id)
     return projects.update(workspace, _made(workspace, project).id, lambda before: replace(before, name=title))
-
-
-@access.writes
-def annotate(workspace: Workspace, project_id: str, notes: str) -> Project:
-    """Write the project's notes, a text of one's own, in place of those there are."""
-    text = _notes(notes)
-    project = _made(workspace, resolve(workspace, project_id))
-    return projects.update(workspace, project.id, lambda before: replace(before, notes=text))
 
 
 @access.writes
@@ -176,14 +164,6 @@ def _title(workspace: Workspace, name: str, besides: str = "") -> str:
                 hint="Add to it, or choose another name.",
             )
     return title
-
-
-def _notes(notes: str) -> str:
-    if not storable(notes) or len(notes) > NOTES_AT_MOST:
-        raise ConfigError(
-            f"Notes have at most {NOTES_AT_MOST:,} characters, without NUL and halves of surrogate pairs."
-        )
-    return notes
 
 
 def _corpora(workspace: Workspace, names: Collection[str]) -> tuple[str, ...]:

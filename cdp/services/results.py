@@ -30,9 +30,7 @@ MEASURE = "ndcg@10"
 Scores = Mapping[str, Mapping[str, float]]
 """{evaluation: {query: value in [0, 1]}}"""
 
-TESTS = {"t": "paired t-test", "randomisation": "paired randomisation test"}
-"""The tests of a difference by which a comparison marks it significant."""
-
+# By the paired t-test, or the two-level test where both sides have seeds.
 SIGNIFICANT = 0.05
 
 
@@ -96,7 +94,7 @@ class Comparison:
 
     ``n_tests`` is how many differences the p-values were corrected for, shown here or not. ``coverage`` maps a
     retriever to the number of benchmarks it was evaluated on; ``settings`` maps each setting in which the compared
-    retrievers' trainings differ to its value by retriever. ``test`` is one of ``TESTS``;
+    retrievers' trainings differ to its value by retriever.
     ``families`` {retriever: seeds} names those with runs beside them that differ in the seed alone. ``scores``
     {evaluation: {query: value in [0, 1]}} and the catalogue's ``evaluations`` are what the rows were worked out from.
     """
@@ -108,7 +106,6 @@ class Comparison:
     n_benchmarks: int
     settings: dict[str, dict[str, Any]]
     n_tests: int = 0
-    test: str = "t"
     families: dict[str, int] = field(default_factory=dict)
     scores: Scores = field(default_factory=dict, repr=False)
     evaluations: Sequence[dict[str, Any]] = field(default=(), repr=False)
@@ -169,7 +166,6 @@ def compare(
     baseline: str,
     retrievers: Sequence[str] | None = None,
     *,
-    test: str = "t",
     over_seeds: bool = False,
     evaluations: Sequence[dict[str, Any]] | None = None,
 ) -> Comparison:
@@ -177,11 +173,9 @@ def compare(
 
     ``baseline`` and ``retrievers`` are retrievers' ids or names; of several evaluations of one the newest counts.
     Trainings of studies are compared where they are named.
-    ``test`` marks significance and is corrected with Holm. ``over_seeds`` averages runs whose settings differ in the
+    Significance is that of the t-test, corrected with Holm. ``over_seeds`` averages runs whose settings differ in the
     seed alone, query by query. ``evaluations`` is what ``read`` gave, read now if left out.
     """
-    if test not in TESTS:
-        raise ConfigError(f"{test!r} is not a test.", hint=f"There is: {', '.join(TESTS)}.")
     evaluations = list_evaluations(workspace) if evaluations is None else evaluations
     newest = latest(evaluations)
     baseline_id = _retriever_id(newest, baseline)
@@ -209,7 +203,7 @@ def compare(
     rows = [_row(row, names, labels[_place(row)], reference.get(_place(row)), scores) for row in selected]
     trained = {key for key in names if settings[key] is not None}
     rows = [_with_noise(row, baseline_id, trained, of_row, single) for row in rows]
-    rows = _corrected(rows, test)
+    rows = _corrected(rows)
     rows.sort(key=lambda r: (r.benchmark, r.split, r.protocol, r.version, r.retriever_id != baseline_id, r.retriever))
     comparison = Comparison(
         baseline=names[baseline_id],
@@ -219,7 +213,6 @@ def compare(
         n_benchmarks=0,
         settings=runs.differing(workspace, names, settings, without={"name", "seed"} if over_seeds else {"name"}),
         n_tests=sum(row.p_holm is not None for row in rows),
-        test=test,
         families={names[key]: len(members) for key, members in families.items() if key in names},
         scores=scores,
         evaluations=evaluations,
@@ -364,10 +357,9 @@ def _with_noise(
     return replace(row, noise="seeds", p_seeds=test_result.p, low=test_result.low, high=test_result.high)
 
 
-def _corrected(rows: list[ComparedRow], test: str) -> list[ComparedRow]:
+def _corrected(rows: list[ComparedRow]) -> list[ComparedRow]:
     """The rows with p-values corrected for being several."""
-    by_queries = [row.p_t if test == "t" else row.p_random for row in rows]
-    p_values = [p if row.p_seeds is None else row.p_seeds for row, p in zip(rows, by_queries, strict=True)]
+    p_values = [row.p_t if row.p_seeds is None else row.p_seeds for row in rows]
     corrected = iter(holm([p for p in p_values if p is not None]))
     return [row if p is None else replace(row, p_holm=next(corrected)) for row, p in zip(rows, p_values, strict=True)]
 

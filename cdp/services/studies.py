@@ -19,10 +19,9 @@ from cdp.jobs import JobView
 from cdp.query_sets import QuerySet
 from cdp.retrievers import ResolvedRetriever, resolve
 from cdp.services import access, clusters, completeness, corpora, leakage, queries, synthesis
-from cdp.studies import ReadyMade, StudyConfig, StudyReport, StudySource, read_plan, ready_made, records, to_markdown
+from cdp.studies import StudyConfig, StudyReport, StudySource, read_plan, ready_made, records, to_markdown
 from cdp.studies import build as build_report
 from cdp.studies.estimate import PlannedGeneration, Speed, StudyPlan, estimate, measured_speeds
-from cdp.studies.gains import SCALING, TITLES, Gain
 from cdp.studies.plan import (
     BY,
     ON,
@@ -45,6 +44,17 @@ from cdp.synthesis.methods import get_method
 from cdp.training.plan import complete
 from cdp.training.reasoning import check_reasoned
 from cdp.training.weightings import WEIGHTINGS
+
+__all__ = [
+    "beside",
+    "minutes",
+    "plan_text",
+    "progress_text",
+    "read_plan",
+    "ready_made",
+    "threshold_rows",
+    "to_markdown",
+]
 
 
 def sources_of(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySource], list[PlannedGeneration]]:
@@ -263,32 +273,6 @@ def _has(record: Mapping[str, Any] | None, places: Sequence[str]) -> bool:
     """Whether a record has scores at all of these places."""
     return record is not None and all(place in record["evaluations"] for place in places)
 
-
-__all__ = [
-    "SCALING",
-    "TITLES",
-    "Gain",
-    "ReadyMade",
-    "StudyConfig",
-    "StudyPlan",
-    "StudyReport",
-    "StudyStart",
-    "beside",
-    "list_studies",
-    "minutes",
-    "plan",
-    "plan_text",
-    "progress_text",
-    "read_plan",
-    "ready_made",
-    "report",
-    "run",
-    "speeds",
-    "threshold_rows",
-    "to_markdown",
-    "to_yaml",
-    "weightings",
-]
 
 WORKER = "cdp.workers.study"
 

@@ -14,31 +14,14 @@ from cdp.base.text import pick
 from cdp.base.workspace import Workspace, new_id, read_jsonl
 from cdp.benchmarks import describe, resolve_benchmark
 from cdp.jobs import JobView
-from cdp.principle.tables import table
-from cdp.retrievers import PRESETS
 from cdp.retrievers.resolve import training_result
 from cdp.services import access, completeness, evaluation, leakage, training
 from cdp.studies.sweeps import SweepReport, SweepRun, grid, rate, read_rates, to_markdown
 
-__all__ = [
-    "DEV_SPLITS",
-    "Sweep",
-    "SweepReport",
-    "grid_for",
-    "list_sweeps",
-    "rate",
-    "read_rates",
-    "report",
-    "resolve_sweep",
-    "start",
-    "steps_between",
-    "to_markdown",
-]
+__all__ = ["rate", "read_rates", "to_markdown"]
 
 LINK = "sweep"
 """Under this name the inputs of a training job say which sweep it belongs to."""
-
-PUBLISHED = "lr_sensitivity"
 
 DEV_SPLITS = ("dev", "validation", "val")
 """What the split for choosing is called, the usual name first."""
@@ -144,7 +127,6 @@ def report(workspace: Workspace, name: str) -> SweepReport:
         query_set=str(config.get("query_set", "")),
         benchmark=benchmark,
         runs=tuple(_run(view) for view in sweep.jobs),
-        published=tuple(_published(str(config.get("retriever", "")))),
     )
 
 
@@ -175,19 +157,3 @@ def _run(view: JobView) -> SweepRun:
         if line.get("ndcg_at_10") is not None:
             scores[step] = float(line["ndcg_at_10"])
     return SweepRun(**facts, steps=step, steps_planned=view.total, loss=loss, evaluations=tuple(sorted(scores.items())))
-
-
-def _published(retriever: str) -> list[dict[str, Any]]:
-    """The paper's sweep of this retriever as printed, or of all three where it is none of them."""
-    rows = table(PUBLISHED).rows
-    title = PRESETS[retriever].title.partition(" (")[0] if retriever in PRESETS else ""
-    own = [row for row in rows if row["retriever"] == title]
-    return [
-        {
-            "Retriever": row["retriever"],
-            "Learning rate": row["learning_rate"],
-            "Checkpoint": row["checkpoint"],
-            "NDCG@10, MS MARCO dev": str(row["value_printed"]),
-        }
-        for row in own or rows
-    ]

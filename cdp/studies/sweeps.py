@@ -7,7 +7,7 @@ report has the shape of the paper's table: each rate with its dev NDCG@10 at the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from cdp.base.errors import ConfigError
@@ -64,7 +64,6 @@ class SweepReport:
     query_set: str
     benchmark: str
     runs: tuple[SweepRun, ...]
-    published: tuple[dict[str, Any], ...] = field(default=())
 
     @property
     def chosen(self) -> SweepRun | None:
@@ -134,7 +133,6 @@ class SweepReport:
             "edge": self.edge,
             "findings": self.findings,
             "runs": runs,
-            "published": list(self.published),
         }
 
 
@@ -180,14 +178,6 @@ def to_markdown(report: SweepReport) -> str:
     ]
     if report.chosen is not None and report.done:
         lines += ["", "● the chosen rate."]
-    if report.published:
-        columns = list(report.published[0])
-        lines += [
-            "",
-            "## The paper's sweep",
-            "",
-            *_table(columns, [[str(r[c]) for c in columns] for r in report.published]),
-        ]
     return "\n".join(lines)
 
 

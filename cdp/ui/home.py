@@ -94,13 +94,11 @@ def links(workspace: Workspace) -> Mapping[str, Params]:
 
 
 def project_section(workspace: Workspace) -> None:
-    """The notes as text, and a popover that changes name and notes. Nothing where all projects are shown."""
+    """A popover that renames or removes the project. Nothing where all projects are shown."""
     current = state.current_project(workspace)
     if current is None:
         return
-    if current.notes:
-        st.markdown(md(current.notes))
-    with st.popover("Name and notes", icon=":material/edit_note:", type="tertiary", key="project_open"):
+    with st.popover("Rename or remove", icon=":material/edit_note:", type="tertiary", key="project_open"):
         _edit(workspace, current)
         if not current.implied:
             _delete(workspace, current)
@@ -108,13 +106,10 @@ def project_section(workspace: Workspace) -> None:
 
 def _edit(workspace: Workspace, current: Project) -> None:
     name = st.text_input("Name", value=current.name, max_chars=80, key=f"project_name_{current.id}")
-    notes = st.text_area("Notes", value=current.notes, key=f"project_notes_{current.id}")
     if forms.button("Save", key="project_save", icon=":material/save:"):
         with frame.guarded():
             if name.strip() != current.name:
                 projects.rename(workspace, current.id, name)
-            if notes != current.notes:
-                projects.annotate(workspace, current.id, notes)
             st.rerun()
 
 

@@ -16,8 +16,11 @@ from cdp.charts import results as figures
 from cdp.charts.evidence import difference_against_cw
 from cdp.services import commands, completeness, corpora, queries, studies, training
 from cdp.services.jobs import JobView
-from cdp.services.studies import Gain, StudyConfig, StudyPlan, StudyReport
+from cdp.services.studies import beside, minutes, progress_text, read_plan, ready_made, threshold_rows, to_markdown
 from cdp.services.synthesis import dollars
+from cdp.studies import StudyConfig, StudyReport
+from cdp.studies.estimate import StudyPlan
+from cdp.studies.gains import SCALING, TITLES, Gain
 from cdp.synthesis.methods import METHODS
 from cdp.ui import jobs as job_views
 from cdp.ui.launch import training as training_form
@@ -34,7 +37,7 @@ OWN = "Empty plan"
 def asked() -> str:
     """The ready-made plan that a link asks for (``?plan=cw-weighting``); empty without one."""
     name = st.query_params.get("plan", "")
-    return name if name in {plan.name for plan in studies.ready_made()} else ""
+    return name if name in {plan.name for plan in ready_made()} else ""
 
 
 def asked_changes() -> dict[str, str]:
@@ -45,7 +48,7 @@ def asked_changes() -> dict[str, str]:
 
 def choose(workspace: Workspace) -> StudyConfig | None:
     """A ready-made plan as a start, then the form; None while something is missing."""
-    ready = {plan.name: plan for plan in studies.ready_made()}
+    ready = {plan.name: plan for plan in ready_made()}
     wanted = asked()
     start = st.selectbox(
         "Template",
@@ -60,7 +63,7 @@ def choose(workspace: Workspace) -> StudyConfig | None:
     if start in ready:
         st.caption(md(ready[start].about))
         changes = asked_changes() if start == wanted else {}
-        first = studies.read_plan(start, changes).to_dict()
+        first = read_plan(start, changes).to_dict()
         key = f"study_{start}_{zlib.crc32(repr(sorted(changes.items())).encode()):08x}" if changes else f"study_{start}"
     else:
         key = f"study_{start}"
@@ -159,7 +162,7 @@ def summary(workspace: Workspace, config: StudyConfig) -> None:
         ("Evaluations", plan.to_dict()["evaluations"]),
         (
             "Time",
-            "unknown" if plan.seconds is None else studies.minutes(plan.seconds),
+            "unknown" if plan.seconds is None else minutes(plan.seconds),
             "Estimated from earlier runs on this machine, if any.",
         ),
         ("LLM requests", f"{requests:,}") if plan.generations else None,
@@ -220,7 +223,7 @@ def shown(workspace: Workspace, study: str) -> None:
         frame.link("jobs", "Open its job", job=study)
         return
     if report.finished < report.planned:
-        st.progress(report.finished / max(1, report.planned), text=md(studies.progress_text(report)))
+        st.progress(report.finished / max(1, report.planned), text=md(progress_text(report)))
         frame.link("jobs", "Follow it on the Jobs page", job=study)
     findings(report)
     scores(report)
@@ -284,13 +287,11 @@ def scores(report: StudyReport) -> None:
 
 def comparisons(report: StudyReport) -> None:
     """Differences with interval, p and spread over seeds, one kind at a time."""
-    kinds = {kind: title for kind, title in studies.TITLES.items() if report.of(kind)}
+    kinds = {kind: title for kind, title in TITLES.items() if report.of(kind)}
     if not kinds:
         return
     st.subheader("Differences", anchor=False, help=frame.definition("p"))
-    kind = forms.segments(
-        "Comparison", kinds, default=studies.SCALING, key="study_comparison", hidden=True, persistent=False
-    )
+    kind = forms.segments("Comparison", kinds, default=SCALING, key="study_comparison", hidden=True, persistent=False)
     gains = report.of(kind)
     tables.show(
         {
@@ -349,7 +350,7 @@ def relation(report: StudyReport) -> None:
     if report.threshold is None:
         st.caption(md(report.no_threshold))
     else:
-        rows = studies.threshold_rows(report)
+        rows = threshold_rows(report)
         tables.show(
             {"": [r[0] for r in rows], "This study": [r[1] for r in rows], "Published": [r[2] for r in rows]},
             alt="This study's threshold beside the published one",
@@ -359,7 +360,7 @@ def relation(report: StudyReport) -> None:
         tables.show(
             {
                 "Condition": [cut(c.retriever, 60) for c in correlations],
-                "Comparison": [studies.TITLES.get(c.comparison, c.comparison) for c in correlations],
+                "Comparison": [TITLES.get(c.comparison, c.comparison) for c in correlations],
                 "Q/Doc": [c.per_doc for c in correlations],
                 "r": [points(c.r) for c in correlations],
                 "p": [p_value(c.p) for c in correlations],
@@ -376,7 +377,7 @@ def more(report: StudyReport) -> None:
         with st.expander("What would count as support", icon=":material/gavel:"):
             st.caption("Written before the run.")
             st.markdown(md(report.config.criteria))
-    for title, (head, rows, note) in studies.beside(report).items():
+    for title, (head, rows, note) in beside(report).items():
         with st.expander(title, icon=":material/table_rows:"):
             plain = [[plain_text(cell) for cell in row] for row in rows]
             tables.show({name: [row[i] for row in plain] for i, name in enumerate(head)}, alt=title,
@@ -392,5 +393,5 @@ def plain_text(cell: str) -> str:
 
 def export(report: StudyReport) -> None:
     """The report as a file, and the commands that give the same."""
-    forms.download("Report as Markdown", studies.to_markdown(report), f"{report.id}.md", key="study_md")
+    forms.download("Report as Markdown", to_markdown(report), f"{report.id}.md", key="study_md")
     forms.command(commands.line("study", "report", report.id))

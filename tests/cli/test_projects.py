@@ -26,9 +26,9 @@ def filled(workspace: Workspace, tmp_path: Path) -> Workspace:
 
 def test_a_project_is_listed_shown_and_removed(filled: Workspace) -> None:
     assert [(p["name"], p["implied"]) for p in answer("projects", "list")] == [("tides", True), ("demo", False)]
-    projects.create(filled, "Sea", corpora=["tides", "demo"], benchmarks=["demo"], notes="mine")
+    projects.create(filled, "Sea", corpora=["tides", "demo"], benchmarks=["demo"])
     shown = answer("projects", "show", "Sea")
-    assert (shown["id"], shown["notes"], shown["benchmarks"]) == ("sea", "mine", ["demo"])
+    assert (shown["id"], shown["benchmarks"]) == ("sea", ["demo"])
     assert len(shown["corpora"]) == len(shown["query_sets"]) == 2
     assert answer("projects", "delete", "sea")["deleted"]
     assert [p["name"] for p in answer("projects", "list")] == ["tides", "demo"]

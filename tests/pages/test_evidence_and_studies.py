@@ -10,7 +10,7 @@ import pytest
 from cdp.base.workspace import Workspace, write_json
 from cdp.principle import tables
 from cdp.services import complexity, queries, studies
-from cdp.studies import StudySource, conditions, records
+from cdp.studies import StudyConfig, StudySource, conditions, read_plan, records
 from cdp.studies.plan import counted
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job
@@ -20,7 +20,7 @@ from tests.pages.test_every_page_in_every_state import words
 def finished_study(workspace: Workspace, *, benchmark: str = "hotpotqa", retriever: str = "static-minilm") -> str:
     """A study on three benchmarks as its worker leaves it: gains of 1, 2 and 3 points at Q/Doc 2."""
     query_set = queries.list_query_sets(workspace)[0].id
-    config = studies.StudyConfig.from_dict(
+    config = StudyConfig.from_dict(
         {"benchmarks": f"{benchmark}, b, c", "query_sets": query_set, "per_doc": "1, 2", "retrievers": retriever}
     )
     source = counted(workspace, StudySource("diverse", "diverse", query_set))
@@ -94,7 +94,7 @@ def test_a_study_is_read_on_its_page(filled: Workspace, open_page: Open) -> None
 
 
 def test_a_study_that_failed_before_it_began_says_why(filled: Workspace, open_page: Open) -> None:
-    config = studies.read_plan("single-query").to_dict()
+    config = read_plan("single-query").to_dict()
     ended_job(filled, "study-1", "study", config, outcome="failed", failure={"message": "No memory.", "kind": "bug"})
     at = open_page("study", study="study-1")
     assert "nothing to report yet" in words(at)
@@ -115,10 +115,10 @@ def test_a_ready_made_plan_fills_the_form_and_says_what_it_comes_to(filled: Work
 
 
 def test_a_plan_goes_out_as_yaml_and_comes_back(tmp_path_factory: pytest.TempPathFactory) -> None:
-    config = studies.read_plan("document-quantity")
+    config = read_plan("document-quantity")
     file = tmp_path_factory.mktemp("plan") / "plan.yaml"
     file.write_text(studies.to_yaml(config), encoding="utf-8")
-    assert json.dumps(studies.read_plan(file).to_dict()) == json.dumps(config.to_dict())
+    assert json.dumps(read_plan(file).to_dict()) == json.dumps(config.to_dict())
 
 
 def test_a_link_fills_the_study_with_its_settings(filled: Workspace, open_page: Open) -> None:

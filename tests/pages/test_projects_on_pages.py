@@ -102,14 +102,12 @@ def test_the_demo_that_is_loaded_is_turned_to(workspace: Workspace, tmp_path: Pa
     assert list(at.selectbox(key="choose_corpus").options) == ["demo"]
 
 
-def test_name_and_notes_are_changed_and_a_project_is_removed(other: str, filled: Workspace, open_page: Open) -> None:
+def test_a_name_is_changed_and_a_project_is_removed(other: str, filled: Workspace, open_page: Open) -> None:
     at = open_page("overview", project="demo")
     at.text_input(key="project_name_demo").set_value("Lighthouses").run()
-    at.text_area(key="project_notes_demo").set_value("with *care*").run()
     at.button(key="project_save").click().run()
     assert not at.error
     assert on_screen(at) == "**Lighthouses**"
-    assert projects.resolve(filled, "demo").notes == "with *care*"
     at.text_input(key="project_name_demo").set_value("Sea and *tides*").run()
     at.button(key="project_save").click().run()
     assert "called" in at.error[0].proto.title, "two projects of one name could not be told apart"

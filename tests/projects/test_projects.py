@@ -19,7 +19,7 @@ from tests.strategies import ODD, SCRIPTS
 
 
 def test_what_is_written_is_read_back(workspace: Workspace) -> None:
-    made = projects.create(workspace, "Sea lights", corpora=["c-1", "c-2", "c-1"], benchmarks=["b"], notes="mine")
+    made = projects.create(workspace, "Sea lights", corpora=["c-1", "c-2", "c-1"], benchmarks=["b"])
     assert (made.id, made.corpora, made.benchmarks) == ("sea-lights", ("c-1", "c-2"), ("b",))
     assert projects.load(workspace, made.id) == made
     assert projects.list_projects(workspace) == [made]

@@ -15,6 +15,7 @@ from cdp import jobs
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, write_json
 from cdp.services import studies
+from cdp.studies import read_plan
 from reproduction import document, full, prepare, runs, stages
 from tests.jobs.support import start, until_state, until_step
 from tests.support import REPOSITORY
@@ -25,7 +26,7 @@ def run_in_process(workspace: Workspace, stage: stages.Stage) -> None:
     from cdp.workers.study import main
 
     changes = {**stage.changes, "name": stage.plan, "seeds": "0, 1"}
-    config = studies.read_plan(stage.plan, changes)
+    config = read_plan(stage.plan, changes)
     sources, missing = studies.sources_of(workspace, config)
     assert not missing
     folder = workspace.job("study-20260102-030405-0000-small")
@@ -80,11 +81,11 @@ def test_a_study_that_was_not_run_is_said_to_be_missing(workspace: Workspace, tm
 
 def test_the_plans_state_what_would_count_before_the_run() -> None:
     for stage in stages.STAGES:
-        config = studies.read_plan(stage.plan)
+        config = read_plan(stage.plan)
         assert len(config.criteria) > 80, stage.plan
         assert len(config.items("seeds")) >= 2, stage.plan
     assert sum(stage.minutes for stage in stages.STAGES) <= 120
-    judged = set(studies.read_plan("human-equal-documents").items("benchmarks"))
+    judged = set(read_plan("human-equal-documents").items("benchmarks"))
     assert len(judged) >= 8
 
 
@@ -92,7 +93,7 @@ def test_the_dry_run_names_models_downloads_hours_and_dollars() -> None:
     text = full.text()
     for name in ("facebook/contriever", "Shitao/RetroMAE", "Qwen/Qwen3-Embedding-0.6B", "novelhopqa", "dollars", " h "):
         assert name in text
-    assert len(studies.read_plan("paper-full").items("benchmarks")) == 31
+    assert len(read_plan("paper-full").items("benchmarks")) == 31
 
 
 @pytest.mark.soak

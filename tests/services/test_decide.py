@@ -17,9 +17,8 @@ from cdp.corpus import read_documents, store
 from cdp.query_sets import QuerySet
 from cdp.services import complexity, decide, measured
 from cdp.services.measured import Answer, answer_of
-from cdp.services.studies import StudyConfig
 from cdp.services.synthesis import Writer
-from cdp.studies import StudySource, conditions, records
+from cdp.studies import StudyConfig, StudySource, conditions, records
 from cdp.studies.plan import counted
 from tests.pages.support import ended_job
 from tests.studies.support import study

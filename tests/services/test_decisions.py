@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.services import complexity, decisions, demo, studies
+from cdp.services import complexity, decide, demo, studies
+from cdp.studies import read_plan
 
 
 @pytest.fixture
@@ -18,9 +19,9 @@ def filled(workspace: Workspace) -> Workspace:
 def test_the_study_of_a_recommendation_can_be_planned_as_it_stands(filled: Workspace) -> None:
     queries = complexity.profile_benchmark(filled, "demo", split="test")
     answer = queries.recommend(task="multi-hop")
-    settings, command = decisions.next_study(queries, answer, "demo")
+    settings, command = decide.next_study(queries, answer, "demo")
     assert f"study plan {answer.plan}" in command
-    config = studies.read_plan(answer.plan, settings)
+    config = read_plan(answer.plan, settings)
     plan = studies.plan(filled, config)
     assert (config.benchmarks, config.per_doc) == ("demo:test", answer.experiment.changes["per_doc"])
     assert len(plan.conditions) == 2 * 3, "two ways of training, three seeds each"

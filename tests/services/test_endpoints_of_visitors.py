@@ -20,7 +20,7 @@ from cdp.base.workspace import Workspace
 from cdp.llm.address import OPENAI_URL
 from cdp.services import corpora, demo, endpoints, jobs, modes, queries, studies, tuning
 from cdp.services.modes import NotAllowedError
-from cdp.services.studies import StudyConfig
+from cdp.studies import StudyConfig
 
 SERVERS = "sk-servers-own-0123456789"
 TYPED = "sk-typed-by-a-visitor-01"

@@ -145,7 +145,7 @@ def test_what_the_hub_refuses_is_one_sentence(
     failed = run("models", "push", "t3", "me/open", "--public", code=2)
     assert "The hub did not take me/open: out of order" in failed.stderr.splitlines()[-1]  # below a progress bar
     monkeypatch.setenv("HF_TOKEN", "hf_reader")
-    assert "refuses to let you write" in refusal("models", "push", "t3", "me/sea")
+    assert "a token that may write there" in refusal("models", "push", "t3", "me/sea")
     monkeypatch.delenv("HF_TOKEN")
     assert "hf auth login" in refusal("models", "push", "t3", "me/sea")
     monkeypatch.setenv("HF_TOKEN", TOKEN)

@@ -32,7 +32,7 @@ from cdp.services import (
     tuning,
 )
 from cdp.services.modes import NotAllowedError
-from cdp.services.studies import StudyConfig
+from cdp.studies import StudyConfig
 from tests.support import REPOSITORY
 
 SECRET = '{"_id": "1", "text": "CDP_API_KEY=sk-very-secret-0123456789"}\n'

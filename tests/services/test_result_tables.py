@@ -9,7 +9,6 @@ import json
 import numpy as np
 import pytest
 
-from cdp.base.errors import ConfigError
 from cdp.base.statistics import holm, paired_test, two_level_test
 from cdp.base.workspace import Workspace, write_json
 from cdp.cli import display
@@ -39,12 +38,12 @@ def test_daggers_and_notes_name_the_test_the_correction_and_the_queries(workspac
     evaluation(workspace, "base", "hotpotqa", BASE)
     evaluation(workspace, "clear", "hotpotqa", shifted(0.2))
     evaluation(workspace, "same", "hotpotqa", BASE)
-    table = result_tables.paper_table(results.compare(workspace, "base", test="randomisation"))
+    table = result_tables.paper_table(results.compare(workspace, "base"))
     cells = {name: cells[table.columns.index("hotpotqa")] for name, cells in table.rows}
     assert {name for name, cell in cells.items() if cell.dagger} == {"clear"}
     assert list(cells) == ["base", "clear", "same"]
     (note,) = table.notes
-    assert "paired randomisation test" in note
+    assert "paired t-test" in note
     assert "Holm for 2 comparisons" in note
     assert "hotpotqa 60" in note
 
@@ -71,13 +70,11 @@ def test_both_tests_the_interval_and_the_effect_stand_in_every_row(workspace: Wo
     after = shifted(0.05)
     evaluation(workspace, "base", "bench", BASE)
     evaluation(workspace, "other", "bench", after)
-    by_t, by_random = (results.compare(workspace, "base", test=test).rows[1] for test in results.TESTS)
+    row = results.compare(workspace, "base").rows[1]
     expected = paired_test([100 * (after[q] - BASE[q]) for q in BASE])
-    assert (by_t.p_t, by_t.p_random, by_t.effect) == (expected.p_t, expected.p_random, expected.effect)
-    assert (by_t.p_holm, by_random.p_holm) == (expected.p_t, expected.p_random)
-    assert (by_t.low, by_t.high) == (expected.low, expected.high)
-    with pytest.raises(ConfigError, match="t, randomisation"):
-        results.compare(workspace, "base", test="sign")
+    assert (row.p_t, row.p_random, row.effect) == (expected.p_t, expected.p_random, expected.effect)
+    assert row.p_holm == expected.p_t
+    assert (row.low, row.high) == (expected.low, expected.high)
 
 
 def test_every_form_holds_the_same_numbers(workspace: Workspace) -> None:
@@ -185,5 +182,5 @@ def test_correction_is_for_all_differences(workspace: Workspace) -> None:
     evaluation(workspace, "base", "bench", BASE)
     for name, by in (("a", 0.01), ("b", 0.03), ("c", 0.0)):
         evaluation(workspace, name, "bench", shifted(by))
-    rows = results.compare(workspace, "base", test="randomisation").rows[1:]
-    assert [row.p_holm for row in rows] == pytest.approx(holm([row.p_random for row in rows if row.p_random]))
+    rows = results.compare(workspace, "base").rows[1:]
+    assert [row.p_holm for row in rows] == pytest.approx(holm([row.p_t for row in rows if row.p_t]))

@@ -12,7 +12,8 @@ from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
 from cdp.cli import main
 from cdp.services import demo, studies, synthesis
-from cdp.studies import ready_made
+from cdp.studies import read_plan, ready_made
+from cdp.studies.text import plan_text
 
 ON_DEMO = [plan.name for plan in ready_made() if "corpus: demo" in plan.file.read_text(encoding="utf-8")]
 
@@ -32,7 +33,7 @@ def answer(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ON_DEMO)
 def test_every_plan_on_the_demo_can_start_without_writing_queries(name: str, loaded: Workspace) -> None:
-    found = studies.plan(loaded, studies.read_plan(name))
+    found = studies.plan(loaded, read_plan(name))
     assert found.generations == ()
     assert found.seconds is not None
     assert len(found.conditions) == len(set(map(str, found.conditions)))
@@ -54,16 +55,16 @@ def test_the_plan_as_text_says_cost_and_time(loaded: Workspace, capsys: pytest.C
 
 @pytest.mark.slow
 def test_an_llm_is_counted_in_requests_and_tokens(loaded: Workspace) -> None:
-    config = studies.read_plan("single-query", {"generator": "openai"})
+    config = read_plan("single-query", {"generator": "openai"})
     found = studies.plan(loaded, config)
     assert [(g.method, g.requests) for g in found.generations] == [("diverse", 96), ("paraphrase", 96)]
     alone = synthesis.estimate(loaded, SynthesisConfig(corpus=config.corpus, method="diverse", generator="openai"))
     assert alone.cost is not None
     assert (found.generations[0].input_tokens, found.generations[0].cost) == (alone.input_tokens, alone.cost)
-    assert synthesis.dollars(alone.cost) in studies.plan_text(found)
-    unpriced = studies.plan(loaded, studies.read_plan("single-query", {"generator": "openai", "model": "mine"}))
+    assert synthesis.dollars(alone.cost) in plan_text(found)
+    unpriced = studies.plan(loaded, read_plan("single-query", {"generator": "openai", "model": "mine"}))
     assert [g.cost for g in unpriced.generations] == [None, None]
-    assert "the model has no price" in studies.plan_text(unpriced)
+    assert "the model has no price" in plan_text(unpriced)
 
 
 @pytest.mark.slow
@@ -96,7 +97,7 @@ def test_a_study_is_listed_and_has_nothing_to_report_before_it_began(
 ) -> None:
     from tests.pages.support import ended_job
 
-    config = studies.read_plan("single-query").to_dict()
+    config = read_plan("single-query").to_dict()
     ended_job(loaded, "study-1", "study", config, outcome="failed", failure={"message": "No memory.", "kind": "bug"})
     assert [job["id"] for job in answer(capsys, "study", "list")["studies"]] == ["study-1"]  # type: ignore[attr-defined]
     with pytest.raises(InputError, match=r"nothing to report yet: No memory\."):

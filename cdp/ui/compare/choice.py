@@ -195,7 +195,7 @@ def mark(row: ComparedRow) -> str:
 def marks(comparison: Comparison) -> str:
     """What the marks mean, in Markdown."""
     return (
-        f"\\* p below 0.05, ** below 0.01: {results.TESTS[comparison.test]} over the queries, two-sided, corrected for "
+        "\\* p below 0.05, ** below 0.01: paired t-test over the queries, two-sided, corrected for "
         "all comparisons (Holm)."
     )
 
@@ -231,6 +231,6 @@ def download(comparison: Comparison) -> None:
     forms.command(
         commands.line(
             "results", "compare", "--baseline", comparison.baseline_id, *named, *shown,
-            test=comparison.test, over_seeds=averaged, format="markdown",
+            over_seeds=averaged, format="markdown",
         )
     )  # fmt: skip

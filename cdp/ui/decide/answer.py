@@ -12,12 +12,11 @@ from cdp.charts.decide import gains_over_one
 from cdp.retrievers import PRESETS
 from cdp.services import commands, job_words, jobs, queries, studies
 from cdp.services import trial as service
-from cdp.services.decide import MEASURED, NEAREST, NONE, PRIOR, Answered, decide
-from cdp.services.decisions import Option
+from cdp.services.decide import MEASURED, NEAREST, NONE, PRIOR, Answered, Option, decide
 from cdp.services.jobs import JobView
-from cdp.services.studies import SCALING
 from cdp.services.synthesis import dollars
 from cdp.services.trial import Trial
+from cdp.studies.gains import SCALING
 from cdp.studies.trial import TrialConfig
 from cdp.ui import jobs as job_views
 from cdp.ui.decide.rule import AdviceRequest

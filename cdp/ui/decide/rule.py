@@ -12,7 +12,7 @@ from cdp.charts.decide import cw_histogram
 from cdp.charts.evidence import difference_against_cw
 from cdp.complexity import LANGUAGES, language_of, stopword_variants
 from cdp.principle import KINDS
-from cdp.services import benchmarks, commands, complexity, corpora, decisions, queries, training
+from cdp.services import benchmarks, commands, complexity, corpora, decide, queries, training
 from cdp.services import complexity as service
 from cdp.services.access import read_only
 from cdp.services.complexity import Profiled, Recommendation
@@ -192,7 +192,7 @@ def rule(
     outside = not recommendation.by_rule
     title, icon, colour = OUTSIDE if outside else LEVELS[recommendation.level]
     low, high = recommendation.interval
-    settings, study = decisions.next_study(target, recommendation, request.corpus)
+    settings, study = decide.next_study(target, recommendation, request.corpus)
     suggestion = recommendation.suggestion
     advised = f"{suggestion.text} {suggestion.sure} To settle it: {recommendation.experiment.text}"
     with st.container(border=True):

@@ -8,7 +8,8 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
 from cdp.services import clusters, commands, leakage, sweeps, training
-from cdp.services.sweeps import Sweep, SweepReport
+from cdp.services.sweeps import Sweep, rate, read_rates, to_markdown
+from cdp.studies.sweeps import SweepReport
 from cdp.ui import jobs as job_views
 from cdp.ui.launch import training as training_form
 from cdp.ui.shell import forms, frame, state, tables
@@ -31,7 +32,7 @@ def grid(workspace: Workspace, config: TrainingConfig) -> tuple[tuple[float, ...
     retriever, lora = config.retriever, config.lora_rank is not None
     text = st.text_input(
         "Learning rates",
-        value=", ".join(map(sweeps.rate, sweeps.grid_for(workspace, retriever, lora))),
+        value=", ".join(map(rate, sweeps.grid_for(workspace, retriever, lora))),
         key=f"sweep_rates_{retriever}" + ("_lora" if lora else ""),
         help="Peak learning rates, separated by commas; one training each. The default is the paper's grid, or a "
         "grid around the retriever's own rate if the paper's does not include it.",
@@ -39,7 +40,7 @@ def grid(workspace: Workspace, config: TrainingConfig) -> tuple[tuple[float, ...
     )
     rates: tuple[float, ...] = ()
     with frame.guarded():
-        rates = sweeps.read_rates(text)
+        rates = read_rates(text)
     options = training_form.dev_options(workspace)
     chosen = state.choose(
         "Dev benchmark",
@@ -88,7 +89,7 @@ def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ..
     forms.command(
         commands.line(
             "sweep", config.query_set, config=config, without=("query_set", "learning_rate"),
-            rates=",".join(sweeps.rate(value) for value in rates), **consent.options, wait=True, on=on,
+            rates=",".join(rate(value) for value in rates), **consent.options, wait=True, on=on,
         )
     )  # fmt: skip
 
@@ -116,7 +117,7 @@ def _live(workspace: Workspace, sweep: Sweep, was_active: bool) -> None:
         picked = report.runs[row] if row is not None else report.chosen
         if picked is not None:
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.markdown(f"**{sweeps.rate(picked.learning_rate)}**", width="content")
+                st.markdown(f"**{rate(picked.learning_rate)}**", width="content")
                 frame.link("jobs", "Open its training", icon=":material/progress_activity:", job=picked.job_id)
                 frame.link(
                     "launch", "Train with this rate", icon=":material/content_copy:", clone=picked.job_id, start=ONE,
@@ -132,7 +133,7 @@ def _table(report: SweepReport) -> int | None:
     best = report.chosen
     return tables.pick_row(
         {
-            "Learning rate": [sweeps.rate(run.learning_rate) + (" ●" if run is best else "") for run in report.runs],
+            "Learning rate": [rate(run.learning_rate) + (" ●" if run is best else "") for run in report.runs],
             **named,
             "Best": [run.best for run in report.runs],
             "At step": [run.best_step for run in report.runs],
@@ -150,5 +151,5 @@ def _table(report: SweepReport) -> int | None:
 
 
 def _export(report: SweepReport) -> None:
-    forms.download("Report as Markdown", sweeps.to_markdown(report), f"{report.id}.md", key=f"sweep_md_{report.id}")
+    forms.download("Report as Markdown", to_markdown(report), f"{report.id}.md", key=f"sweep_md_{report.id}")
     forms.command(commands.line("study", "report", report.id))
