@@ -7,34 +7,328 @@
                                  converted/    the BEIR layout being written; renamed to benchmarks/<name> when checked
 
 A branch is resolved to its commit at the first download, which stands in the manifest of the stored benchmark.
+``HF_ENDPOINT`` names another hub, authentication comes from ``HF_TOKEN``, ``HF_HUB_OFFLINE`` forbids all requests;
+``CDP_FILE_MIRROR`` is an address that plain files are fetched from instead, by their names.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-from cdp.base.errors import ConfigError, InputError, WorkspaceError
+from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 from cdp.base.locks import locked
 from cdp.base.text import typed_path
-from cdp.base.workspace import (
-    Workspace,
-    checked_name,
-    folder_size,
-    now,
-    read_json_or_none,
-    sha256_file,
-    write_json,
-)
-from cdp.benchmarks import hub, library, manifests
-from cdp.benchmarks.convert import Counts, Progress, StoppedError, write_layout
+from cdp.base.workspace import Workspace, checked_name, folder_size, now, read_json_or_none, sha256_file, write_json
+from cdp.benchmarks import library, manifests
+from cdp.benchmarks.beir_files import batched
 from cdp.benchmarks.library import BenchmarkInfo
-from cdp.benchmarks.schemas import SCHEMAS, Entry, Part, Schema, schema_of
+from cdp.benchmarks.schemas import SCHEMAS, Contents, Entry, Part, Schema, schema_of
+from cdp.corpus.checks import storable
+from cdp.corpus.collector import SeenIds
+
+BATCH = 4096
+_NO_ID = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+# Called with a phase, what is done and the total (0 where it is unknown).
+Progress = Callable[[str, int, int], None]
+
+
+class StoppedError(Exception):
+    """A stop was requested; what was fetched stays, to go on from."""
+
+
+@dataclass
+class Counts:
+    """Counts of a conversion. ``repeated_documents`` had the id of an earlier one and were left out,
+    ``conflicting_documents`` of them with another text; queries without a judgment, and repeated ones, were left out;
+    ``unknown`` judgments name a document or query that is not there; ``repaired`` texts held NUL or half of a surrogate
+    pair, which became U+FFFD."""
+
+    documents: int = 0
+    queries: int = 0
+    judgments: int = 0
+    repeated_documents: int = 0
+    conflicting_documents: int = 0
+    repeated_judgments: int = 0
+    repeated_queries: int = 0
+    unjudged_queries: int = 0
+    unknown_documents: int = 0
+    unknown_queries: int = 0
+    exclusions: int = 0
+    repaired: int = 0
+
+
+def write_layout(
+    folder: Path,
+    contents: Contents,
+    split: str,
+    *,
+    expected: int = 0,
+    progress: Progress | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> Counts:
+    """Write ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/<split>.tsv`` into an empty folder.
+
+    ``expected`` documents are what the progress is measured against. InputError where there are no judgments, no
+    judged queries or no documents; StoppedError once ``should_stop`` says so.
+    """
+    counts = Counts()
+    (folder / "qrels").mkdir(parents=True)
+    qrels = _judgments(contents, counts)
+    with open(folder / "qrels" / f"{split}.tsv", "x", encoding="utf-8") as file:
+        file.write("query-id\tcorpus-id\tscore\n")
+        for query, grades in qrels.items():
+            file.writelines(f"{query}\t{document}\t{grade}\n" for document, grade in grades.items())
+    with open(folder / "queries.jsonl", "x", encoding="utf-8") as file:
+        _queries(file, contents, qrels, counts)
+    wanted = {document for grades in qrels.values() for document in grades}
+    with open(folder / "corpus.jsonl", "x", encoding="utf-8") as file:
+        _documents(file, contents, wanted, counts, expected, progress, should_stop)
+    return counts
+
+
+def _judgments(contents: Contents, counts: Counts) -> dict[str, dict[str, int]]:
+    """Return {query: {document: grade}} in the order of the source; of repeated ones the highest grade counts."""
+    qrels: dict[str, dict[str, int]] = {}
+    for qrel in contents.judgments():
+        grades = qrels.setdefault(_checked_id(qrel.query_id), {})
+        counts.repeated_judgments += _checked_id(qrel.document_id) in grades
+        grades[qrel.document_id] = max(qrel.score, grades.get(qrel.document_id, qrel.score))
+    if not qrels:
+        raise InputError("There are no judgments in the source.", hint="Is it the right split, and the whole download?")
+    counts.judgments = sum(map(len, qrels.values()))
+    return qrels
+
+
+def _checked_id(identifier: str) -> str:
+    """Return the id; InputError for one that the lines of a qrels file cannot hold."""
+    if not identifier.strip() or _NO_ID.search(identifier):
+        raise InputError(
+            f"The source has an id that cannot be stored: {identifier[:80]!r}.",
+            hint="Ids are not empty and hold neither tabs, line breaks nor control characters.",
+        )
+    return identifier
+
+
+def _queries(file: TextIO, contents: Contents, qrels: dict[str, dict[str, int]], counts: Counts) -> None:
+    """Write the judged queries, each id once."""
+    written: set[str] = set()
+    for query in contents.queries():
+        if query.id not in qrels:
+            counts.unjudged_queries += 1
+        elif query.id in written:
+            counts.repeated_queries += 1
+        else:
+            written.add(query.id)
+            text, changed = storable(query.text)
+            counts.repaired += changed
+            counts.exclusions += len(query.excluded)
+            excluded = [storable(document)[0] for document in query.excluded]
+            _line(file, {"_id": query.id, "text": text, **({"excluded_ids": excluded} if excluded else {})})
+    if not written:
+        raise InputError("Not one query of the source is judged.", hint="Do queries and judgments belong together?")
+    counts.queries = len(written)
+    counts.unknown_queries = len(qrels) - len(written)
+
+
+def _documents(
+    file: TextIO,
+    contents: Contents,
+    wanted: set[str],
+    counts: Counts,
+    expected: int,
+    progress: Progress | None,
+    should_stop: Callable[[], bool] | None,
+) -> None:
+    """Write the documents, each id once, and count the judged ones that are missing."""
+    seen, judged, read = SeenIds(), 0, 0
+    for batch in batched(contents.documents(), BATCH):
+        if should_stop is not None and should_stop():
+            raise StoppedError
+        hashes = [hash((document.title, document.text)) for document in batch]
+        earlier = seen.add([document.id for document in batch], range(len(batch)), hashes)
+        for i, document in enumerate(batch):
+            if i in earlier:
+                counts.repeated_documents += 1
+                counts.conflicting_documents += earlier[i].content != hashes[i]
+                continue
+            (title, title_changed), (text, text_changed) = storable(document.title), storable(document.text)
+            counts.repaired += title_changed or text_changed
+            _line(file, {"_id": _checked_id(document.id), **({"title": title} if title else {}), "text": text})
+            judged += document.id in wanted
+        read += len(batch)
+        if progress is not None:
+            progress("writing documents", read, max(expected, read))
+    counts.documents = read - counts.repeated_documents
+    counts.unknown_documents = len(wanted) - judged
+    if not counts.documents:
+        raise InputError("There are no documents in the source.", hint="Is the download whole?")
+
+
+def _line(file: TextIO, record: dict[str, object]) -> None:
+    file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+TIMEOUT_S = 30.0
+BLOCK = 1 << 20
+MIRROR = "CDP_FILE_MIRROR"
+
+# Called with the bytes received since the last call; may raise to end the transfer.
+Received = Callable[[int], None]
+
+
+class DownloadError(CdpError):
+    """The hub, or another server, could not be reached or did not answer as it should."""
+
+    kind = "network"
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A dataset repository at one commit. ``files`` maps paths to bytes (0 where the hub does not say)."""
+
+    name: str
+    commit: str
+    licence: str
+    files: Mapping[str, int]
+
+
+def resolve(name: str, revision: str = "") -> Repository:
+    """Return a dataset repository at a branch, tag or commit; its main branch if none is named.
+
+    DownloadError without a network; ConfigError for an unknown repository or revision, or one that is not open.
+    """
+    from huggingface_hub import HfApi
+
+    with _library_errors(name, revision):
+        api = HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None)
+        info = api.dataset_info(name, revision=revision or None, files_metadata=True, timeout=TIMEOUT_S)
+    licence = (info.card_data.to_dict() if info.card_data else {}).get("license") or "not stated"
+    return Repository(
+        name=name,
+        commit=str(info.sha),
+        licence=", ".join(licence) if isinstance(licence, list) else str(licence),
+        files={sibling.rfilename: int(sibling.size or 0) for sibling in info.siblings or ()},
+    )
+
+
+def fetch(repository: str, path: str, commit: str, folder: Path, received: Received | None = None) -> Path:
+    """Fetch one file at a commit into ``folder`` and return its path. The library resumes a partial file.
+
+    Errors as for ``resolve``.
+    """
+    from huggingface_hub import hf_hub_download
+
+    with _library_errors(repository, commit):
+        return Path(
+            hf_hub_download(
+                repository,
+                path,
+                repo_type="dataset",
+                revision=commit,
+                local_dir=folder,
+                endpoint=os.environ.get("HF_ENDPOINT") or None,
+                tqdm_class=_bar(received),
+            )
+        )
+
+
+def fetch_address(address: str, folder: Path, received: Received | None = None) -> Path:
+    """Fetch one file from a plain address into ``folder`` and return its path. A whole one is not fetched again."""
+    name = address.rpartition("/")[2]
+    target = folder / name
+    if target.is_file():
+        return target
+    mirror = os.environ.get(MIRROR, "").strip()
+    address = f"{mirror.rstrip('/')}/{name}" if mirror else address
+    folder.mkdir(parents=True, exist_ok=True)
+    partial = folder / f".{name}.part"
+    try:
+        with urllib.request.urlopen(address, timeout=TIMEOUT_S) as answer, open(partial, "wb") as file:
+            stated = answer.headers.get("Content-Length")
+            while block := answer.read(BLOCK):
+                file.write(block)
+                if received is not None:
+                    received(len(block))
+            if stated is not None and file.tell() != int(stated):  # a cut connection ends like a whole file
+                raise DownloadError(f"{address} broke off after {file.tell():,} of {int(stated):,} bytes.")
+    except urllib.error.HTTPError as error:
+        raise DownloadError(f"{address} answers {error.code} ({error.reason}).") from error
+    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+        raise DownloadError(f"{address} cannot be reached: {getattr(error, 'reason', None) or error}.") from error
+    os.replace(partial, target)
+    return target
+
+
+@contextmanager
+def _library_errors(repository: str, revision: str) -> Iterator[None]:
+    """Translate the library's errors."""
+    from huggingface_hub import errors
+
+    try:
+        yield
+    except (CdpError, StoppedError):
+        raise
+    except errors.GatedRepoError as error:
+        raise ConfigError(
+            f"The repository {repository} asks for consent before it gives its files.",
+            hint=f"Agree on its page on the hub, and set HF_TOKEN to a token of that account ({first_line(error)}).",
+        ) from error
+    except errors.RevisionNotFoundError as error:
+        raise ConfigError(
+            f"The repository {repository} has no revision {revision!r}.", hint="Give a branch, a tag or a whole commit."
+        ) from error
+    except errors.RepositoryNotFoundError as error:
+        raise ConfigError(
+            f"There is no dataset repository {repository} on the hub, or it is not open to everyone.",
+            hint="If it is a closed one, set HF_TOKEN to a token of an account that may read it.",
+        ) from error
+    except errors.OfflineModeIsEnabled as error:
+        raise DownloadError(f"{repository} was not asked for: HF_HUB_OFFLINE is set.") from error
+    except Exception as error:
+        known = (errors.LocalEntryNotFoundError, errors.HfHubHTTPError)
+        if not isinstance(error, known) and not is_network(error):
+            raise
+        raise DownloadError(f"{repository} cannot be fetched from the hub: {first_line(error)}") from error
+
+
+def is_network(error: BaseException) -> bool:
+    """Return whether an error comes from the network: its own kind, or of the HTTP library, which changes its name."""
+    module = type(error).__module__.partition(".")[0]
+    return isinstance(error, (ConnectionError, TimeoutError)) or module.startswith(("httpx", "httpcore", "requests"))
+
+
+def first_line(error: BaseException | str) -> str:
+    """Return the first line of a library's message, as a sentence."""
+    lines = str(error).strip().splitlines()
+    return (lines[0].rstrip(".") if lines else type(error).__name__) + "."
+
+
+def _bar(received: Received | None) -> type[Any]:
+    """Return a progress bar that draws nothing and calls ``received`` for every block."""
+    from tqdm.std import tqdm  # type: ignore[import-untyped, unused-ignore]
+
+    class Bar(tqdm):  # type: ignore[misc, type-arg, unused-ignore]
+        def __init__(self, *args: Any, **options: Any) -> None:
+            options.pop("name", None)
+            super().__init__(*args, **{**options, "disable": True})
+
+        def update(self, n: float | None = 1) -> None:
+            if received is not None and n:
+                received(int(n))
+
+    return Bar
+
 
 # Files of a local folder that are looked at; a benchmark has a handful.
 LARGEST_WALK = 200_000
@@ -114,9 +408,9 @@ def _existing(entry: Entry, target: Path, workspace: Workspace, revision: str, f
     )
 
 
-def _repositories(parts: Sequence[Part], commits: Mapping[str, str]) -> dict[str, hub.Repository]:
+def _repositories(parts: Sequence[Part], commits: Mapping[str, str]) -> dict[str, Repository]:
     names = dict.fromkeys(part.repo for part in parts if part.repo)
-    return {name: hub.resolve(name, commits.get(name, "")) for name in names}
+    return {name: resolve(name, commits.get(name, "")) for name in names}
 
 
 def _from_hub(
@@ -136,7 +430,7 @@ def _from_hub(
         commits = {repo: repository.commit for repo, repository in repositories.items()}
         write_json(staging / "pins.json", {"entry": entry.name, "asked": revision, "commits": commits})
         files = _fetch(parts, repositories, staging / "files", progress, should_stop)
-    except hub.DownloadError as error:
+    except DownloadError as error:
         commands = " ; ".join(
             f"hf download {repo} --repo-type dataset --local-dir FOLDER/{repo}" for repo in entry.repos
         )
@@ -146,7 +440,7 @@ def _from_hub(
             f"Try again, the files fetched so far are kept. Or, where there is a network: {commands}{also}; then bring "
             f"FOLDER here and give it as the folder: benchmarks download {entry.name} --folder FOLDER."
         )
-        raise hub.DownloadError(error.message, hint=hint) from error
+        raise DownloadError(error.message, hint=hint) from error
     about = {
         "kind": "hub",
         "commits": commits,
@@ -159,7 +453,7 @@ def _from_hub(
 
 def _fetch(
     parts: Sequence[Part],
-    repositories: Mapping[str, hub.Repository],
+    repositories: Mapping[str, Repository],
     target: Path,
     progress: Progress | None,
     should_stop: Callable[[], bool] | None,
@@ -192,9 +486,9 @@ def _fetch(
         received(0)
         if repo:
             folder = target / repo.replace("/", "__")
-            fetched[repo, path] = hub.fetch(repo, path, repositories[repo].commit, folder, received)
+            fetched[repo, path] = fetch(repo, path, repositories[repo].commit, folder, received)
         else:
-            fetched[repo, path] = hub.fetch_address(path, target, received)
+            fetched[repo, path] = fetch_address(path, target, received)
         before += size or fetched[repo, path].stat().st_size
     return {role: [fetched[key] for key in keys] for role, keys in roles.items()}
 

@@ -17,7 +17,7 @@ from cdp import __version__, jobs
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, read_json_or_none
-from cdp.benchmarks.hub import first_line, is_network
+from cdp.benchmarks.download import first_line, is_network
 from cdp.evaluation.card import FOLDER, Score, licence_in, refresh, scores_of
 from cdp.retrievers import load, resolve
 from cdp.retrievers.export import export as export_onnx

@@ -14,8 +14,7 @@ from cdp.base.errors import CdpError, ConfigError
 from cdp.base.worker import Job, run
 from cdp.base.workspace import read_json_or_none, write_json
 from cdp.benchmarks import download, library, manifests, registry
-from cdp.benchmarks.convert import StoppedError
-from cdp.benchmarks.hub import DownloadError
+from cdp.benchmarks.download import DownloadError, StoppedError
 from cdp.benchmarks.schemas import Entry
 
 # The hub, or a large file's hash, may take this long without a heartbeat.

@@ -9,9 +9,8 @@ import pytest
 
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace
-from cdp.benchmarks import hub, load_benchmark, manifests, remove_benchmark
-from cdp.benchmarks.convert import StoppedError
-from cdp.benchmarks.download import Stored, download_benchmark
+from cdp.benchmarks import download, load_benchmark, manifests, remove_benchmark
+from cdp.benchmarks.download import StoppedError, Stored, download_benchmark
 from cdp.benchmarks.registry import find
 from tests.benchmarks import published
 from tests.benchmarks.hub_server import Hub, Server
@@ -178,7 +177,7 @@ def test_without_a_network_it_says_what_to_do(
     fetch: Bring, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    with pytest.raises(hub.DownloadError) as caught:
+    with pytest.raises(download.DownloadError) as caught:
         fetch("scifact")
     assert caught.value.kind == "network"
     assert "hf download BeIR/scifact-qrels --repo-type dataset" in caught.value.hint
@@ -188,21 +187,21 @@ def test_without_a_network_it_says_what_to_do(
 
 def test_a_plain_address_that_cannot_be_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CDP_FILE_MIRROR", "http://127.0.0.1:9")
-    with pytest.raises(hub.DownloadError, match="cannot be reached"):
-        hub.fetch_address("https://example.org/a.txt", tmp_path)
+    with pytest.raises(download.DownloadError, match="cannot be reached"):
+        download.fetch_address("https://example.org/a.txt", tmp_path)
     assert list(tmp_path.glob("a.txt")) == []
 
 
 def test_a_plain_file_that_breaks_off_is_no_file(the_hub: Hub, tmp_path: Path) -> None:
     the_hub.plain["qrels.txt"] = b"1 Q0 d1 1\n" * 1000
     the_hub.cut.add("qrels.txt")
-    with pytest.raises(hub.DownloadError, match=r"broke off after 5,000 of 10,000 bytes"):
-        hub.fetch_address("https://example.org/qrels.txt", tmp_path)
+    with pytest.raises(download.DownloadError, match=r"broke off after 5,000 of 10,000 bytes"):
+        download.fetch_address("https://example.org/qrels.txt", tmp_path)
     assert not (tmp_path / "qrels.txt").exists()
-    assert hub.fetch_address("https://example.org/qrels.txt", tmp_path).stat().st_size == 10_000
+    assert download.fetch_address("https://example.org/qrels.txt", tmp_path).stat().st_size == 10_000
 
 
 def test_offline_mode_is_named(fetch: Bring, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(hub.DownloadError, match="HF_HUB_OFFLINE is set"):
+    with pytest.raises(download.DownloadError, match="HF_HUB_OFFLINE is set"):
         fetch("scifact")

@@ -7,8 +7,7 @@ import pytest
 
 from cdp.base.errors import ConfigError, InputError
 from cdp.principle import recommend
-from cdp.principle.advice import in_words
-from cdp.principle.recommend import level_of, narrow_width, trained_languages, weighting_gains
+from cdp.principle.recommend import in_words, level_of, narrow_width, trained_languages, weighting_gains
 from cdp.studies import read_plan
 
 

@@ -10,7 +10,7 @@ from cdp.base.errors import ConfigError
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import library
-from cdp.benchmarks.hub import DownloadError
+from cdp.benchmarks.download import DownloadError
 from cdp.workers import download as download_worker
 from tests.benchmarks import published
 from tests.benchmarks.hub_server import Hub, Server
