@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.records import Document
@@ -14,27 +13,26 @@ from cdp.llm.tokens import estimate_tokens
 from cdp.synthesis.methods import METHODS, Method
 
 
-class Generator(Protocol):
-    """A source of queries. Implementations are safe to call from several threads at once."""
+class Generator:
+    """A source of queries. Implementations are safe to call from several threads at once.
+
+    ``model`` is what the answers come from, as it is recorded: the model's name at its endpoint, or the generator
+    itself. ``concurrency`` calls may be under way at once; 1 where a call is computing and not waiting. Of one that
+    ``is_llm`` an answer costs something: it is kept in the cache, and asked for once more where malformed.
+    """
 
     name: str
     model: str
-    """What the answers come from, as it is recorded: the model's name at its endpoint, or the generator itself."""
-
-    concurrency: int
-    """Calls that may be under way at once; 1 where a call is computing and not waiting."""
-
-    is_llm: bool
-    """Whether an answer costs something: it is then kept in the cache, and asked for once more where malformed."""
+    concurrency: int = 1
+    is_llm: bool = False
 
     @property
     def parameters(self) -> dict[str, object]:
         """Everything besides prompt and model that an answer depends on."""
-        ...
+        return {}
 
     def prepare(self) -> None:
         """Load what it needs, once and before the first call; may take minutes, and raises ModelError."""
-        ...
 
     def generate(
         self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
@@ -43,11 +41,10 @@ class Generator(Protocol):
 
         ``query`` is the one that the prompt is about, for a method that works from existing queries.
         """
-        ...
+        raise NotImplementedError
 
     def cancel(self) -> None:
         """Give up waiting: calls under way end soon, with Cancelled unless their answer is already there."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ModelError
 from cdp.base.records import Document
 from cdp.llm.answers import Answer, RequestError
-from cdp.synthesis.generators import GeneratorType
+from cdp.synthesis.generators import Generator, GeneratorType
 from cdp.synthesis.generators.local_model import loading_failed, locate
 from cdp.synthesis.methods import Method
 from cdp.synthesis.parsing import LONGEST_QUERY
@@ -24,12 +24,10 @@ HINT = "Set ranker to the name or folder of a cross-encoder that scores relevanc
 LONGEST_PAIR = 512
 
 
-class CroppingGenerator:
+class CroppingGenerator(Generator):
     """Up to M sentences of a document, by score; ties in the order of the document."""
 
     name = "cropping"
-    concurrency = 1
-    is_llm = False
 
     def __init__(self, config: SynthesisConfig) -> None:
         self.model = config.ranker
@@ -43,9 +41,6 @@ class CroppingGenerator:
     def prepare(self) -> None:
         if self._encoder is None:
             self._encoder = _load(self.model, self._gpus)
-
-    def cancel(self) -> None:
-        """Nothing to give up: one document takes no time worth the name."""
 
     def generate(
         self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""

@@ -17,7 +17,7 @@ from cdp.base.errors import ModelError, NotFoundError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace, sha256_text
 from cdp.llm.answers import Answer, Cancelled, RequestError, Usage
-from cdp.synthesis.generators import GeneratorType
+from cdp.synthesis.generators import Generator, GeneratorType
 from cdp.synthesis.methods import Method, Sampling
 
 Result = TypeVar("Result")
@@ -118,7 +118,7 @@ class _Prompt:
     seed: int
 
 
-class LocalModelGenerator:
+class LocalModelGenerator(Generator):
     """Answers of one causal language model. ``model`` is a name on the hub or a folder."""
 
     name = "transformers"

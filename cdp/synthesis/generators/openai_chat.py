@@ -10,7 +10,7 @@ from cdp.base.records import Document
 from cdp.base.worker import stop_grace_s
 from cdp.llm.address import address, resolve
 from cdp.llm.answers import Answer
-from cdp.synthesis.generators import GeneratorType, usual_usage
+from cdp.synthesis.generators import Generator, GeneratorType, usual_usage
 from cdp.synthesis.methods import Method, Sampling, asking_for_json
 
 # Each is a thread; a process reads answers no faster with more.
@@ -32,7 +32,7 @@ SCHEMA = {
 }
 
 
-class OpenAIGenerator:
+class OpenAIGenerator(Generator):
     """Requests to one model at one address, with the settings of a ``SynthesisConfig``."""
 
     name = "openai"
@@ -60,9 +60,6 @@ class OpenAIGenerator:
     def cancel(self) -> None:
         """No further request; those on their way are waited for, as long as a stop may take, and their answers kept."""
         self._client.stop(max(0.0, 0.8 * stop_grace_s() - 1.0))
-
-    def prepare(self) -> None:
-        """Nothing to load."""
 
     def generate(
         self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""

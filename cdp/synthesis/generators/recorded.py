@@ -9,7 +9,7 @@ from cdp.base.file_cache import ANSWERS
 from cdp.base.records import Document
 from cdp.base.workspace import SHIPPED_DATA, read_jsonl
 from cdp.llm.answers import Answer, RequestError
-from cdp.synthesis.generators import GeneratorType
+from cdp.synthesis.generators import Generator, GeneratorType
 from cdp.synthesis.methods import Method
 
 # For the demo collection, which lies beside it.
@@ -23,30 +23,18 @@ PASSAGES = SHIPPED_DATA / "recorded"
 NOT_RECORDED = "not recorded"
 
 
-class RecordedGenerator:
+class RecordedGenerator(Generator):
     """Replays ``<method>.jsonl`` of folders of recordings; a document is found by its content."""
 
     name = "recorded"
     model = NOT_RECORDED
-    concurrency = 1
-    is_llm = False
 
     def __init__(self, *folders: Path) -> None:
         self._folders = folders or (RECORDINGS, PASSAGES)
 
-    @property
-    def parameters(self) -> dict[str, object]:
-        return {}
-
-    def cancel(self) -> None:
-        """Nothing to give up: an answer is there at once."""
-
     def methods(self) -> list[str]:
         """The methods there are recordings of."""
         return sorted({path.stem for folder in self._folders for path in folder.glob("*.jsonl")})
-
-    def prepare(self) -> None:
-        """Nothing to load."""
 
     def generate(
         self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""

@@ -32,13 +32,11 @@ MIN_SPREAD = 1500
 MAX_PROCESSES = 32
 
 
-class TemplateGenerator:
+class TemplateGenerator(Generator):
     """Deterministic per (document, method, seed). The first M queries for a larger M are the queries for M."""
 
     name = "template"
     model = "template"
-    concurrency = 1
-    is_llm = False
 
     def __init__(self, seed: int = 0) -> None:
         self._seed = seed
@@ -46,12 +44,6 @@ class TemplateGenerator:
     @property
     def parameters(self) -> dict[str, object]:
         return {"seed": self._seed}
-
-    def cancel(self) -> None:
-        """Nothing to give up: an answer is computed at once."""
-
-    def prepare(self) -> None:
-        """Nothing to load."""
 
     def generate(
         self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""

@@ -1,18 +1,10 @@
-"""What writes queries: anything with these attributes and methods, see cdp.synthesis.generators.Generator."""
+"""What writes queries. See cdp.synthesis.generators.Generator for what else it may say of itself."""
 
-from cdp.synthesis.generators import Answer, GeneratorType
+from cdp.synthesis.generators import Answer, Generator, GeneratorType
 
 
-class Echo:
+class Echo(Generator):
     name = model = "echo"
-    concurrency = 1
-    is_llm = False
-
-    def __init__(self):
-        self.parameters = {}  # all that an answer depends on besides prompt and model
-
-    def prepare(self): ...
-    def cancel(self): ...
 
     def generate(self, prompt, document, method, m, *, sample=0, query=""):
         return Answer(queries=tuple(f"{method.name}: {word}!" for word in document.text.split()[:m]), model="echo")
