@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,7 @@ from cdp.base.workspace import Workspace, sha256_text
 from cdp.complexity import count_content_words
 from cdp.corpus import iter_documents, load_manifest
 from cdp.metrics.quick import Report
-from cdp.query_sets import DocumentQueries, QuerySet, measured
+from cdp.query_sets import QuerySet, measured
 from cdp.query_sets.nonsense import FORMATS, REASONS, nonsense, query_format
 
 VERSION = "1"
@@ -110,59 +109,43 @@ def make(workspace: Workspace, query_set: QuerySet, report: Report | None = None
 
 
 def _made(workspace: Workspace, query_set: QuerySet, report: Report | None) -> QueryTable | None:
-    repeated = _documents_of_each(workspace, query_set)
-    rows = _Rows(_language(workspace, query_set), prompt_of(query_set), repeated)
-    contents = _Contents(workspace, query_set)
+    language, prompt = _language(workspace, query_set), prompt_of(query_set)
+    repeated, contents = _documents_of_each(workspace, query_set), _Contents(workspace, query_set)
+    bits = {name: 1 << at for at, name in enumerate(REASONS)}
+    names: list[str] = []
+    offsets: list[int] = []
+    rows: list[tuple[int, int, int, int, bool, int]] = []
+    texts: list[str] = []
+    counts: list[NDArray[np.int64]] = []
     for offset, line in query_sets.iter_offsets(workspace, query_set.id):
-        if report is not None and len(rows.names) % CHUNK == 0 and not report(len(rows.names), query_set.n_documents):
+        if report is not None and len(names) % CHUNK == 0 and not report(len(names), query_set.n_documents):
             return None
-        rows.add(offset, line, contents.of(line.document_id))
-    return QueryTable(document_ids=np.array(rows.names, dtype=np.str_), **rows.columns())
-
-
-class _Rows:
-    """The rows of a table as documents go by. ``repeated`` is what ``_documents_of_each`` gives."""
-
-    def __init__(self, language: str, prompt: str, repeated: Mapping[int, int]) -> None:
-        self.language, self.prompt, self._repeated = language, prompt, repeated
-        self.names: list[str] = []
-        self._offsets: list[int] = []
-        self._rows: list[tuple[int, int, int, int, bool, int]] = []
-        self._texts: list[str] = []
-        self._counts: list[NDArray[np.int64]] = []
-        self._bits = {name: 1 << at for at, name in enumerate(REASONS)}
-
-    def add(self, offset: int, line: DocumentQueries, content: str) -> None:
-        seen: set[str] = set()
+        content, seen = contents.of(line.document_id), set[str]()
         for position, text in enumerate(line.queries, 1):
             plain = plain_form(text)
-            reasons = nonsense(text, content, prompt=self.prompt, n_documents=self._repeated.get(hash(plain), 1))
-            flags = sum(self._bits[name] for name in reasons)
-            kind = FORMATS.index(query_format(text))
-            repeats = bool(plain) and plain in seen
-            self._rows.append((len(self.names), position, len(text.split()), kind, repeats, flags))
+            reasons = nonsense(text, content, prompt=prompt, n_documents=repeated.get(hash(plain), 1))
+            kind, repeats = FORMATS.index(query_format(text)), bool(plain) and plain in seen
+            rows.append((len(names), position, len(text.split()), kind, repeats, sum(bits[name] for name in reasons)))
             seen.add(plain)
-            self._texts.append(text)
-        self.names.append(line.document_id)
-        self._offsets.append(offset)
-        if len(self._texts) >= CHUNK:
-            self._counts.append(count_content_words(self._texts, self.language))
-            self._texts = []
-
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """All of a table but its ids."""
-        left = count_content_words(self._texts, self.language) if self._texts else np.zeros(0, np.int64)
-        columns = np.array(self._rows, dtype=np.int64).reshape(len(self._rows), 6).T
-        return {
-            "offset": np.array(self._offsets, dtype=np.int64),
-            "document": columns[0].astype(np.int32),
-            "position": columns[1].astype(np.int32),
-            "words": columns[2].astype(np.int32),
-            "cw": np.concatenate([*self._counts, left]).astype(np.int32),
-            "format": columns[3].astype(np.int8),
-            "duplicate": columns[4].astype(bool),
-            "flags": columns[5].astype(np.int32),
-        }
+        names.append(line.document_id)
+        offsets.append(offset)
+        texts += line.queries
+        if len(texts) >= CHUNK:
+            counts.append(count_content_words(texts, language))
+            texts = []
+    counts.append(count_content_words(texts, language))
+    documents, positions, words, kinds, duplicates, flags = np.array(rows, np.int64).reshape(len(rows), 6).T
+    return QueryTable(
+        document_ids=np.array(names, np.str_),
+        offset=np.array(offsets, np.int64),
+        document=documents.astype(np.int32),
+        position=positions.astype(np.int32),
+        words=words.astype(np.int32),
+        cw=np.concatenate(counts).astype(np.int32),
+        format=kinds.astype(np.int8),
+        duplicate=duplicates.astype(bool),
+        flags=flags.astype(np.int32),
+    )
 
 
 def plain_form(text: str) -> str:
