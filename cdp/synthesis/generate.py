@@ -88,14 +88,14 @@ def generate_for(
     sources: list[str] = []
     if method.from_queries:
         prompts = [(query, method.render(shortened.text, m, query)) for query in queries[:m]]
-        read, usage, answers, sources = _for_each(ask, prompts, method)
+        read, answers, sources = _for_each(ask, prompts, method)
     else:
         read_all = _one_by_one if method.one_per_call and generator.is_llm else _at_once
-        read, usage, answers = read_all(ask, method.render(shortened.text, m), method, m, generator)
+        read, answers = read_all(ask, method.render(shortened.text, m), method, m, generator)
     return Generation(
         queries=read.queries,
         problems=read.problems,
-        usage=usage,
+        usage=sum((answer.usage for answer in answers), Usage()),
         raw=tuple(answer.text for answer in answers if answer.text),
         prompt_hash=method.prompt_hash,
         model=(answers[0].model if answers else "") or generator.model,
@@ -126,35 +126,31 @@ def most_usage(usual: Usage, settings: Mapping[str, object]) -> Usage:
     return Usage(math.ceil(1.2 * usual.input_tokens) + ROOM_TOKENS, max(output, usual.output_tokens), 1)
 
 
-def _at_once(ask: Ask, prompt: str, method: Method, m: int, generator: Generator) -> tuple[Parsed, Usage, list[Answer]]:
+def _at_once(ask: Ask, prompt: str, method: Method, m: int, generator: Generator) -> tuple[Parsed, list[Answer]]:
     """All M queries from one answer; a malformed one is asked for once more, and the better of the two is used."""
     first = ask(prompt)
     parsed = _read(first, method, m)
     if parsed.usable or not generator.is_llm:
-        return parsed, first.usage, [first]
+        return parsed, [first]
     try:
         second = ask(repair_prompt(prompt, m))
     except RequestError:
-        return Parsed(parsed.queries, {**parsed.problems, "repair_failed": 1}), first.usage, [first]
+        return Parsed(parsed.queries, {**parsed.problems, "repair_failed": 1}), [first]
     again = _read(second, method, m)
     if len(again.queries) > len(parsed.queries):
         parsed = Parsed(again.queries, {**again.problems, "repaired": 1}, again.notes)
-    return parsed, first.usage + second.usage, [first, second]
+    return parsed, [first, second]
 
 
-def _one_by_one(
-    ask: Ask, prompt: str, method: Method, m: int, generator: Generator
-) -> tuple[Parsed, Usage, list[Answer]]:
+def _one_by_one(ask: Ask, prompt: str, method: Method, m: int, generator: Generator) -> tuple[Parsed, list[Answer]]:
     """M queries from M answers; for those that repeat one or cannot be read, up to half as many again (at least 2)."""
     problems: Counter[str] = Counter()
     queries: list[str] = []
     notes: list[str] = []
-    usage = Usage()
     answers: list[Answer] = []
     for sample in range(m + max(2, m // 2)):
         answer = ask(prompt, sample)
         answers.append(answer)
-        usage += answer.usage
         parsed = _read(answer, method, 1)
         problems.update({name: count for name, count in parsed.problems.items() if name != "too_few"})
         for query, note in zip(parsed.queries, parsed.notes or ("",) * len(parsed.queries), strict=True):
@@ -167,12 +163,10 @@ def _one_by_one(
             break
     if len(queries) < m:
         problems["too_few"] = m - len(queries)
-    return Parsed(tuple(queries), dict(problems), tuple(notes)), usage, answers
+    return Parsed(tuple(queries), dict(problems), tuple(notes)), answers
 
 
-def _for_each(
-    ask: Ask, prompts: Sequence[tuple[str, str]], method: Method
-) -> tuple[Parsed, Usage, list[Answer], list[str]]:
+def _for_each(ask: Ask, prompts: Sequence[tuple[str, str]], method: Method) -> tuple[Parsed, list[Answer], list[str]]:
     """One query for each (query, prompt), asked for once more where it cannot be read; the last value says for which.
 
     Two of them may well come out alike: they belong to different queries, so both are kept.
@@ -180,13 +174,11 @@ def _for_each(
     problems: Counter[str] = Counter()
     queries: list[str] = []
     sources: list[str] = []
-    usage = Usage()
     answers: list[Answer] = []
     for query, prompt in prompts:
         for sample, text in enumerate((prompt, f"{prompt.rstrip()} (one paragraph, nothing else)")):
             answer = ask(text, sample, query)
             answers.append(answer)
-            usage += answer.usage
             parsed = _read(answer, method, 1)
             problems.update({name: count for name, count in parsed.problems.items() if name != "too_few"})
             if parsed.queries:
@@ -195,7 +187,7 @@ def _for_each(
                 break
     if len(queries) < len(prompts):
         problems["too_few"] = len(prompts) - len(queries)
-    return Parsed(tuple(queries), dict(problems)), usage, answers, sources
+    return Parsed(tuple(queries), dict(problems)), answers, sources
 
 
 def repair_prompt(prompt: str, m: int) -> str:
