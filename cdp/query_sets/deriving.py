@@ -10,7 +10,8 @@ import dataclasses
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, append_jsonl, now, read_jsonl, sha256_file, slug
 from cdp.corpus.checks import storable
 from cdp.query_sets import store
-from cdp.query_sets.imports import BLOCK, install
+from cdp.query_sets.imports import install
 from cdp.query_sets.store import DocumentQueries, Files, QuerySet
 
 ONE_PER_QUERY = ("queries", "sources", "negatives", "notes", "logprobs", "passages", "teacher")
@@ -63,32 +64,31 @@ def derive(
     with staging(workspace.queries) as folder:
         copied = Files(folder / "set")
         copied.folder.mkdir()
-        dropped = rewritten = 0
-        block: list[dict[str, Any]] = []
+        n: Counter[str] = Counter()
         gone: set[str] = set()
         kept: set[str] = set()
-        for line in store.iter_lines(workspace, query_set.id):
-            document = store.document_queries(line)
-            texts = change(document)
-            if of_each is not None:
-                line |= of_each(document)
-            stays = [at for at, text in enumerate(texts) if text is not None]
-            dropped += len(texts) - len(stays)
-            rewritten += sum(texts[at] != document.queries[at] for at in stays)
-            if source.rankings.exists():
-                kept |= {text for text in texts if text is not None}
-                gone |= set(document.queries)
-            lists = [key for key in ONE_PER_QUERY if len(line.get(key) or ()) == len(texts)]
-            line.pop("usage", None)  # it was paid once, by the job that wrote the set
-            if stays:
-                changed = {key: [line[key][at] for at in stays] for key in lists}
-                block.append({**line, **changed, "queries": [texts[at] for at in stays]})
-            if len(block) >= BLOCK:
-                append_jsonl(copied.queries, block)
-                block = []
-        append_jsonl(copied.queries, block)
-        totals = store.count(copied.queries) if copied.queries.exists() else None
-        if totals is None or not totals.n_queries:
+
+        def changed() -> Iterator[dict[str, Any]]:
+            for line in store.iter_lines(workspace, query_set.id):
+                document = store.document_queries(line)
+                texts = change(document)
+                if of_each is not None:
+                    line |= of_each(document)
+                stays = [at for at, text in enumerate(texts) if text is not None]
+                rewritten = sum(texts[at] != document.queries[at] for at in stays)
+                n.update(dropped=len(texts) - len(stays), rewritten=rewritten)
+                if source.rankings.exists():
+                    kept.update(text for text in texts if text is not None)
+                    gone.update(document.queries)
+                lists = [key for key in ONE_PER_QUERY if len(line.get(key) or ()) == len(texts)]
+                line.pop("usage", None)  # it was paid once, by the job that wrote the set
+                if stays:
+                    left = {key: [line[key][at] for at in stays] for key in lists}
+                    yield {**line, **left, "queries": [texts[at] for at in stays]}
+
+        store.write_lines(copied.queries, changed())
+        totals = store.count(copied.queries)
+        if not totals.n_queries:
             raise InputError(f"Nothing of {query_set.name} would stay.", hint="Use other queries.")
         # As for an import: the hash is over ids and queries; with negatives, over the whole lines.
         named = query_set.hard_negatives or facts.get("hard_negatives")
@@ -110,7 +110,7 @@ def derive(
             content_hash=content_hash if query_set.complete else "",
             parameters={**query_set.parameters, **made_from, **facts},
         )
-        return Derived(install(workspace, copy, copied.folder), dropped, rewritten)
+        return Derived(install(workspace, copy, copied.folder), n["dropped"], n["rewritten"])
 
 
 def leave_out(

@@ -12,6 +12,7 @@ import itertools
 import re
 import secrets
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from cdp.corpus.origin import KIND_OF, ORIGINS, UNKNOWN, check_origin, described
 from cdp.corpus.readers import BadRow, Row, row_format_of
 from cdp.corpus.sources import DAMAGED, Budget, Source, existing, numbered_lines, open_text, shown_name
 from cdp.query_sets import store
-from cdp.query_sets.store import Files, QuerySet, known_language, put_in_order
+from cdp.query_sets.store import Files, QuerySet, known_language, put_in_order, write_lines
 
 BLOCK = 1000
 UNSTORABLE = "the query holds NUL or half of a surrogate pair, which cannot be stored"
@@ -109,9 +110,10 @@ def _write(
 ) -> int:
     """Write ``queries.jsonl`` and ``failures.jsonl``; how many hard negatives there are. InputError without a query."""
     staged = folder / "staged.jsonl"
-    unknown, negatives = _stage(rows, positions, staged, rejected)
-    if not staged.exists():
-        many = rejected.n > 0 and unknown == rejected.n
+    n: Counter[str] = Counter()
+    write_lines(staged, _usable(rows, positions, rejected, n))
+    if not n["lines"]:
+        many = 0 < n["unknown"] == rejected.n
         raise InputError(
             f"None of the {rejected.n} rows belongs to a document of {corpus_id}."
             if many
@@ -122,7 +124,7 @@ def _write(
     put_in_order(staged, merge=_Merge(rejected), destination=Files(folder).queries)
     staged.unlink()
     rejected.flush()
-    return negatives
+    return n["negatives"]
 
 
 def _described(
@@ -211,16 +213,14 @@ class _Rejections:
         self._buffer = []
 
 
-def _stage(
-    rows: Iterable[QueryRow], positions: Mapping[str, int], path: Path, rejected: _Rejections
-) -> tuple[int, int]:
-    """Write the usable rows, in the order of the source; how many named an unknown document, and how many hard
-    negatives there are. A row that our own code cannot handle is written down with its traceback, and rejected."""
-    unknown = negatives = 0
-    block: list[dict[str, Any]] = []
+def _usable(
+    rows: Iterable[QueryRow], positions: Mapping[str, int], rejected: _Rejections, n: Counter[str]
+) -> Iterator[dict[str, Any]]:
+    """The lines of the usable rows, in the order of the source; ``n`` counts them, their hard negatives, and the rows
+    of unknown documents. A row that our own code cannot handle is written down with its traceback, and rejected."""
     for row in rows:
         if not row.reason and row.document_id not in positions:
-            unknown += 1
+            n["unknown"] += 1
             rejected.add(f"there is no document {row.document_id!r}", line=row.line, document_id=row.document_id)
             continue
         try:
@@ -229,15 +229,9 @@ def _stage(
             rejected.unexpected(error, row)
             continue
         rejected.failures.done()
-        if line is None:
-            continue
-        negatives += sum(map(len, line.get("negatives", ())))
-        block.append(line)
-        if len(block) >= BLOCK:
-            append_jsonl(path, block)
-            block = []
-    append_jsonl(path, block)
-    return unknown, negatives
+        if line is not None:
+            n.update(lines=1, negatives=sum(map(len, line.get("negatives", ()))))
+            yield line
 
 
 def _line_of(row: QueryRow, positions: Mapping[str, int], rejected: _Rejections) -> dict[str, Any] | None:
