@@ -24,14 +24,10 @@ def add(
     ] = "",
     name: Name = "",
     project: Annotated[str, "add to this project instead of a new one"] = "",
-    look: Annotated[bool, "only show the columns and the first rows; store nothing"] = False,
 ) -> int:
     """Import documents, and their benchmark and human queries where they come with them, as a project."""
     from cdp.services import adding
 
-    if look:
-        seen = adding.examine(run.workspace, path, queries, reading=reading)
-        return run.say(seen, "\n\n".join(_glimpsed(each) for each in (seen.documents, seen.queries) if each))
     done = adding.add(run.workspace, path, queries, name=name, project=project, options=options, reading=reading)
     lines = [
         f"project {done.project.id}: {done.project.name}",
@@ -45,19 +41,6 @@ def add(
     lines += [f"left out: {reason}: {n:,}" for reason, n in done.left_out.items()]
     lines += [*done.stated, *(f"missing: {text}" for text in done.missing)]
     return run.say({**display.plain(done), "id": done.project.id}, "\n".join(lines))
-
-
-def _glimpsed(glimpse: Any) -> str:
-    """Return the first rows of a file, and the roles that its columns seem to have."""
-    roles = {"id": glimpse.id, "title": glimpse.title, "text": glimpse.text, "queries": glimpse.queries}
-    seems = ", ".join(f"{role}: {column}" for role, column in roles.items() if column)
-    more = f" and {glimpse.n_files - 1:,} more files" if glimpse.n_files > 1 else ""
-    gaps = ", ".join(f"{column} in {n}" for column, n in glimpse.gaps.items() if n)
-    rows = [{column: row.get(column, "") for column in glimpse.columns} for row in glimpse.rows]
-    lines = [f"{glimpse.file}{more} ({seems or 'a document each'})", display.table(rows, glimpse.columns, "no rows")]
-    if gaps:
-        lines.append(f"empty among the first {glimpse.looked_at} rows: {gaps}")
-    return "\n".join([*lines, *glimpse.notes])
 
 
 @command("projects list")

@@ -194,26 +194,8 @@ def _size(q: Any) -> str:
 
 
 def _origin(q: Any) -> str:
-    """Return who wrote the queries, their licence, and for an import of unknown origin how to say it."""
-    text = f"written by: {q.written_by}" + (f"; licence: {q.licence}" if q.licence else "")
-    return text + (f" (queries origin {q.id} human|llm)" if q.kind == "unknown" else "")
-
-
-@command("queries origin")
-def origin(
-    run: Run,
-    id: Id,
-    origin: Annotated[Literal["human", "llm", "unknown"], "who wrote the queries"],
-    *,
-    model: Annotated[str, "for llm: the model that wrote them"] = "",
-    prompt: Annotated[str, "for llm: the prompt, its name, or where it is described"] = "",
-    licence: Annotated[str, "the licence of the queries"] = "",
-) -> int:
-    """Say who wrote an imported query set, and under which licence."""
-    from cdp.services import queries
-
-    q = queries.describe(run.workspace, id, origin, model=model, prompt=prompt, licence=licence)
-    return run.say(q, f"{q.id}: {_origin(q)}")
+    """Return who wrote the queries, and their licence."""
+    return f"written by: {q.written_by}" + (f"; licence: {q.licence}" if q.licence else "")
 
 
 @command("queries export")

@@ -108,7 +108,6 @@ def test_the_command_line_asks_shows_and_changes_it(
     name = next(q.id for q in query_sets.list_query_sets(workspace) if q.name == "mine")
     assert main(["metrics", name, "--human", name, "--quick"]) == 0
     assert "mine stands for human queries, and is not known to be" in capsys.readouterr().err
-    assert main(["queries", "origin", name, "llm", "--model", "gpt-4o-mini", "--licence", "CC0"]) == 0
-    capsys.readouterr()
+    service.describe(workspace, name, "llm", model="gpt-4o-mini", licence="CC0")
     assert main(["queries", "show", name]) == 0
     assert "written by: gpt-4o-mini (imported); licence: CC0" in capsys.readouterr().out
