@@ -466,7 +466,7 @@ def _tuned(tuned: Any) -> str:
         cost = record.get("corpus_cost")
         rows.append(
             {
-                "prompt": ("→ " if record["name"] == tuned.chosen else "  ") + record["name"],
+                "prompt": ("→ " if record["name"] == tuned.choice else "  ") + record["name"],
                 "distance": record.get("distance"),
                 "meets it": "–" if record.get("inside") is None else f"{record['inside']:.0%}",
                 ratio: values.get(tuned.scorer["measure"]),
@@ -485,11 +485,10 @@ def _tuned(tuned: Any) -> str:
         display.table(rows, digits=3),
         "",
         f"Chosen: {tuned.choice}. {tuned.why}",
-        *([f"You chose {tuned.chosen} instead."] if tuned.overridden else []),
     ]
     if tuned.scorer["note"]:
         lines.append(f"CE is stood in for by {tuned.scorer['model']}: {tuned.scorer['note']}")
-    if not tuned.candidate(tuned.chosen)["prompt"]:
+    if not tuned.candidate(tuned.choice)["prompt"]:
         next_step = commands.line("queries", "generate", config=tuning.synthesis_of(tuned), wait=True)
         lines.append(f"Next: {next_step}")
     return "\n".join(lines)

@@ -64,14 +64,6 @@ class Completeness:
         return f"{q.name} is incomplete: {self._job}{job}, and {self._there}."
 
     @property
-    def beside_link(self) -> str:
-        """The same for a page, where a link leads to the job."""
-        if self.active:
-            return f"{self.query_set.name} is still being written: {self._there} so far."
-        end = "Resume the job to go on." if self.job_state else self.next_step
-        return f"{self.query_set.name} is incomplete: {self._job}, and {self._there}. {end}"
-
-    @property
     def _there(self) -> str:
         of = "" if self.expected is None else f" of {self.expected:,}"
         return f"{self.query_set.n_documents:,}{of} documents have queries"

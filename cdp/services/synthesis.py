@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cdp import jobs, query_sets
+from cdp import query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
 from cdp.base.records import Document
@@ -246,45 +246,20 @@ def save_prices(workspace: Workspace, table: list[dict[str, Any]], as_of: str) -
     return read_prices(workspace)
 
 
-def bill(workspace: Workspace, query_set: str) -> Bill | None:
-    """The cost beside its estimate; None for a set that no LLM of a priced endpoint wrote."""
-    resolved_set = query_sets.resolve_query_set(workspace, query_set)
-    if not _endpoint(resolved_set.generator) or not resolved_set.job_id:
-        return None
-    return _bill(workspace.job(resolved_set.job_id))
-
-
 def bill_of_job(workspace: Workspace, job: str) -> Bill | None:
     """What a job that writes queries has cost so far; None before its first attempt ends, and where no LLM is paid."""
-    folder = workspace.job(jobs.resolve_job(workspace, job))
-    spec = jobs.load_spec(workspace, folder.name)
-    if spec.kind != "synthesis" or not _endpoint(spec.config.get("generator", "")):
+    spec = read_json_or_none(workspace.job(job) / "spec.json") or {}
+    result = read_json_or_none(workspace.job(job) / "results" / "synthesis.json")
+    generator = GENERATORS.get(str((spec.get("config") or {}).get("generator")))
+    if spec.get("kind") != "synthesis" or result is None or generator is None or not generator.endpoint:
         return None
-    return _bill(folder) if (folder / "results" / "synthesis.json").exists() else None
-
-
-def _endpoint(generator: str) -> bool:
-    generator_info = GENERATORS.get(generator)
-    return generator_info is not None and generator_info.endpoint
-
-
-def _bill(folder: Path) -> Bill:
-    spec = read_json_or_none(folder / "spec.json") or {}
-    result = read_json_or_none(folder / "results" / "synthesis.json") or {}
-    expected = (spec.get("inputs") or {}).get("estimate") or {}
-    spent = result.get("spent") or {}
-
-    def tokens(values: dict[str, Any]) -> tuple[int, int] | None:
-        return (values["input_tokens"], values["output_tokens"]) if "input_tokens" in values else None
-
-    return Bill(
-        expected.get("cost"),
-        result.get("cost"),
-        tokens(expected),
-        tokens(spent),
-        result.get("price_as_of") or "",
-        Usage.from_dict(spent).unanswered,
+    expected, spent = (spec.get("inputs") or {}).get("estimate") or {}, result.get("spent") or {}
+    planned, used = (
+        (values["input_tokens"], values["output_tokens"]) if "input_tokens" in values else None
+        for values in (expected, spent)
     )
+    as_of, unanswered = result.get("price_as_of") or "", Usage.from_dict(spent).unanswered
+    return Bill(expected.get("cost"), result.get("cost"), planned, used, as_of, unanswered)
 
 
 def for_spec(cost_estimate: Estimate) -> dict[str, Any]:

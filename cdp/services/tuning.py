@@ -1,4 +1,4 @@
-"""Choosing a prompt on a sample: start the job, read what it found, override its choice, write queries with it."""
+"""Choosing a prompt on a sample: start the job, read what it found, write queries with a prompt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from cdp import jobs, query_sets
 from cdp.base.config import PromptTuningConfig, SynthesisConfig
 from cdp.base.errors import InputError, NotFoundError
-from cdp.base.workspace import Workspace, fitting, now, read_json_or_none, slug, write_json
+from cdp.base.workspace import Workspace, fitting, read_json_or_none, slug
 from cdp.corpus import resolve_corpus
 from cdp.jobs import JobView
 from cdp.services import access, endpoints, paths, queries
@@ -31,9 +31,7 @@ TARGET_WORDS = {
 
 @dataclass(frozen=True)
 class Tuning:
-    """What a finished job found. ``choice`` is the algorithm's, ``chosen`` the one in force: the user's, if there is
-    one. ``candidates`` are the records of ``results/prompts.json``, the algorithm's choice first.
-    """
+    """What a finished job found. ``candidates`` are the records of ``results/prompts.json``, the ``choice`` first."""
 
     job_id: str
     corpus: str
@@ -43,14 +41,9 @@ class Tuning:
     n_corpus: int
     choice: str
     why: str
-    chosen: str
     scorer: dict[str, Any]
     candidates: list[dict[str, Any]]
     config: dict[str, Any]
-
-    @property
-    def overridden(self) -> bool:
-        return self.chosen != self.choice
 
     def candidate(self, name: str) -> dict[str, Any]:
         """The record of a candidate by its name; NotFoundError."""
@@ -115,33 +108,15 @@ def list_tunings(workspace: Workspace, *, corpus: str = "") -> list[JobView]:
 
 
 def result(workspace: Workspace, job: str) -> Tuning | None:
-    """What a job found, with the user's own choice where there is one; None before its end."""
+    """What a job found; None before its end."""
     folder = workspace.job(jobs.resolve_job(workspace, job))
     record = read_json_or_none(folder / "results" / "prompts.json")
     if not isinstance(record, dict):
         return None
-    override = read_json_or_none(folder / "choice.json")
+    names = ("corpus", "target", "created", "n_documents", "n_corpus", "scorer", "candidates", "config")
     with fitting(folder / "results" / "prompts.json"):
-        return _tuning(folder.name, record, override if isinstance(override, dict) else {})
-
-
-def _tuning(job_id: str, record: dict[str, Any], override: dict[str, Any]) -> Tuning:
-    names = [candidate["name"] for candidate in record["candidates"]]
-    chosen = str(override.get("candidate", ""))
-    return Tuning(
-        job_id=job_id,
-        corpus=record["corpus"],
-        target=record["target"],
-        created=record["created"],
-        n_documents=record["n_documents"],
-        n_corpus=record["n_corpus"],
-        choice=record["choice"]["name"],
-        why=record["choice"]["why"],
-        chosen=chosen if chosen in names else record["choice"]["name"],
-        scorer=record["scorer"],
-        candidates=record["candidates"],
-        config=record["config"],
-    )
+        facts = {name: record[name] for name in names}
+        return Tuning(folder.name, choice=record["choice"]["name"], why=record["choice"]["why"], **facts)
 
 
 def finished(workspace: Workspace, job: str) -> Tuning:
@@ -152,27 +127,16 @@ def finished(workspace: Workspace, job: str) -> Tuning:
     return tuning
 
 
-@access.writes
-def override(workspace: Workspace, job: str, candidate: str) -> Tuning:
-    """Let the user's own choice stand in place of the algorithm's; the algorithm's name takes it back."""
-    tuning = finished(workspace, job)
-    record = tuning.candidate(candidate)
-    if not record.get("n_queries"):
-        raise InputError(f"{candidate} wrote no queries, so it cannot be chosen. {record['error']}")
-    write_json(workspace.job(tuning.job_id) / "choice.json", {"candidate": candidate, "created": now()})
-    return finished(workspace, tuning.job_id)
-
-
-def synthesis_of(tuning: Tuning, *, per_doc: int | None = None) -> SynthesisConfig:
-    """The settings that write queries for the whole corpus with the chosen prompt."""
-    record = tuning.candidate(tuning.chosen)
+def synthesis_of(tuning: Tuning, candidate: str = "") -> SynthesisConfig:
+    """The settings that write queries for the whole corpus with a candidate's prompt, by default the chosen one."""
+    record = tuning.candidate(candidate or tuning.choice)
     config = PromptTuningConfig.from_dict(tuning.config)
     settings = config.synthesis(record["method"], record["prompt"]).to_dict()
     name = f"{tuning.corpus} {record['name']}" if record["method"] == OWN else ""
-    return SynthesisConfig.from_dict({**settings, "per_doc": per_doc or config.per_doc, "name": name})
+    return SynthesisConfig.from_dict({**settings, "per_doc": config.per_doc, "name": name})
 
 
 @access.runs
-def write_queries(workspace: Workspace, job: str, *, per_doc: int | None = None, api_key: str = "") -> str:
-    """Start writing queries for the whole corpus with the chosen prompt; the job's id."""
-    return queries.generate(workspace, synthesis_of(finished(workspace, job), per_doc=per_doc), api_key=api_key)
+def write_queries(workspace: Workspace, job: str, candidate: str = "") -> str:
+    """Start writing queries for the whole corpus with a candidate's prompt; the job's id."""
+    return queries.generate(workspace, synthesis_of(finished(workspace, job), candidate))

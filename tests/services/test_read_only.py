@@ -114,7 +114,6 @@ def dashboard(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_there_are_services_to_ask() -> None:
     assert {("corpora", "add"), ("training", "start"), ("jobs", "stop"), ("demo", "load")} <= set(CHANGING)
     assert {
-        ("tuning", "override"),
         ("synthesis", "export"),
         ("synthesis", "save_prices"),
     } <= set(CHANGING)

@@ -62,7 +62,7 @@ def test_the_key_is_on_no_surface(
         synthesis.export(workspace, made.id, form, out / form)
     synthesis.batch_write(workspace, config.replace(per_doc=3), out / "batch")
     synthesis.save_prices(workspace, [{"model": MODEL, "input": 1, "output": 2}], "2026-01-01")
-    assert repr(synthesis.bill(workspace, made.id))
+    assert repr(synthesis.bill_of_job(workspace, made.job_id))
     assert len([path for path in out.rglob("*") if path.is_file()]) >= 7
     assert holding(out) == []
     assert len([path for path in workspace.root.rglob("*") if path.is_file()]) > 10

@@ -52,7 +52,7 @@ def test_the_demos_prompts_are_told_apart(filled: Workspace, tmp_path: Path) -> 
     main(Job(folder))
     found = tuning.finished(filled, "p1")
     assert [c["name"] for c in found.candidates] == ["diverse", "paraphrase", "sap"]
-    assert (found.choice, found.chosen, found.overridden) == ("diverse", "diverse", False)
+    assert found.choice == "diverse"
     assert (found.n_documents, found.n_corpus) == (20, 96)
     diverse, paraphrase, sap = found.candidates
     assert "recording" in sap["error"]
@@ -68,14 +68,10 @@ def test_the_demos_prompts_are_told_apart(filled: Workspace, tmp_path: Path) -> 
     assert diverse["tokens"]["input"] > 200
     assert diverse["corpus_cost"] is None
 
-    chosen = tuning.override(filled, "p1", "paraphrase")
-    assert (chosen.chosen, chosen.overridden) == ("paraphrase", True)
-    assert tuning.synthesis_of(chosen).method == "paraphrase"
-    assert not tuning.override(filled, "p1", "diverse").overridden
+    assert tuning.synthesis_of(found).method == "diverse"
+    assert tuning.synthesis_of(found, "paraphrase").method == "paraphrase"
     with pytest.raises(NotFoundError, match="nothing"):
-        tuning.override(filled, "p1", "nothing")
-    with pytest.raises(InputError, match="wrote no queries"):
-        tuning.override(filled, "p1", "sap")
+        tuning.synthesis_of(found, "nothing")
 
 
 @pytest.mark.slow
@@ -115,8 +111,8 @@ def test_a_prompt_of_ones_own_is_sent_and_its_tokens_counted(
         assert len(server.bodies) == asked
         repeated = read_json(folder / "results" / "prompts.json")
         assert {**again, "created": ""} == {**repeated, "created": ""}
-        settings = tuning.synthesis_of(tuning.override(filled, "p1", "mine"), per_doc=2)
-        assert (settings.method, settings.prompt, settings.per_doc) == ("own", OWN, 2)
+        settings = tuning.synthesis_of(found, "mine")
+        assert (settings.method, settings.prompt, settings.per_doc) == ("own", OWN, 3)
 
 
 def config_of(workspace: Workspace, **values: Any) -> PromptTuningConfig:

@@ -1,4 +1,4 @@
-"""Choosing a prompt (Algorithm 1): what is tried, what was found, and the user's word over the algorithm's."""
+"""Choosing a prompt (Algorithm 1): what is tried, what was found, and writing with a prompt."""
 
 from __future__ import annotations
 
@@ -108,13 +108,11 @@ def _form(workspace: Workspace, corpus: str, sets: list[QuerySet], *, busy: bool
 
 
 def _outcome(workspace: Workspace, outcome: Tuning) -> None:
-    """The choice and why, every candidate with its measures, and the word that the user has."""
-    record = outcome.candidate(outcome.chosen)
+    """The choice and why, every candidate with its measures, and writing queries with one."""
+    record = outcome.candidate(outcome.choice)
     with st.container(border=True):
-        st.markdown(f"#### :material/check: {md(record['title'])}" + (" (your choice)" if outcome.overridden else ""))
-        st.markdown(
-            f"The algorithm chose {md(outcome.choice)}. {md(outcome.why)}" if outcome.overridden else md(outcome.why)
-        )
+        st.markdown(f"#### :material/check: {md(record['title'])}")
+        st.markdown(md(outcome.why))
         st.caption(
             f"{count(outcome.n_documents, 'document')} of {outcome.n_corpus:,}, {moment(outcome.created)}. Target: "
             f"{tuning.TARGET_WORDS[outcome.target]}."
@@ -126,23 +124,18 @@ def _outcome(workspace: Workspace, outcome: Tuning) -> None:
             picked = st.selectbox(
                 "Prompt to use",
                 able,
-                index=able.index(outcome.chosen) if outcome.chosen in able else 0,
+                index=able.index(outcome.choice) if outcome.choice in able else 0,
                 format_func=lambda name: titles[name],
                 key=f"tuning_choice_{outcome.job_id}",
                 width=260,
             )
-            if forms.button(
-                "Use this prompt", key=f"tuning_override_{outcome.job_id}", disabled=picked == outcome.chosen
-            ):
-                tuning.override(workspace, outcome.job_id, str(picked))
-                st.rerun()
             if forms.button(
                 "Write queries for the whole corpus",
                 icon=":material/edit_note:",
                 key=f"tuning_write_{outcome.job_id}",
                 type="primary",
             ):
-                job = tuning.write_queries(workspace, outcome.job_id)
+                job = tuning.write_queries(workspace, outcome.job_id, str(picked))
                 st.toast(f"Started: {md(jobs.show(workspace, job).name)}")
         _examples(outcome)
 

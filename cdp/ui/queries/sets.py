@@ -32,7 +32,7 @@ def incomplete_notes(workspace: Workspace, query_sets: Iterable[str]) -> list[Co
     incomplete_sets = completeness.list_incomplete(workspace, query_sets)
     for item in incomplete_sets:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.warning(md(item.beside_link), icon=":material/warning:")
+            st.warning(md(item.note), icon=":material/warning:")
             if item.job_state:
                 frame.link("jobs", "Open job", icon=":material/progress_activity:", job=item.job_id)
     return incomplete_sets

@@ -235,7 +235,7 @@ def cost_before(workspace: Workspace, config: SynthesisConfig) -> None:
 
 def cost_after(workspace: Workspace, query_set: QuerySet) -> None:
     """The cost of a set beside its estimate."""
-    job_views.bill(synthesis.bill(workspace, query_set.id))
+    job_views.bill(synthesis.bill_of_job(workspace, query_set.job_id) if query_set.job_id else None)
 
 
 def price_table(workspace: Workspace) -> None:
