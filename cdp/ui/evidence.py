@@ -14,7 +14,7 @@ from cdp.principle import Correlation, Difference, Threshold
 from cdp.principle.tables import COLUMNS, MARKS_HELP, TABLES, PublishedTable, read, short_name, table, wide
 from cdp.services import commands, complexity
 from cdp.ui.shell import charts, forms, frame, state, tables
-from cdp.ui.shell.tables import count, md, p_value, points
+from cdp.ui.shell.tables import count, interval, md, p_value, points
 
 MINUS = {principle.PARAPHRASE: "paraphrase, same Q/Doc", principle.SCALING: "one query per document"}
 """What is taken from the diverse queries' scores, by comparison."""
@@ -62,17 +62,12 @@ def answer(fit: Threshold, correlations: Sequence[Correlation], choice: str) -> 
         )
     tables.figures(
         ("Zero crossing (CW)", f"{fit.crossing:.2f}"),
-        ("95% interval (datasets)", span(fit.by_dataset), FIELLER),
-        ("95% interval (conditions)", span(fit.by_condition), SAME_DATASETS),
-        ("Range, one dataset left out", span(fit.without_one_dataset)),
+        ("95% interval (datasets)", interval(fit.by_dataset), FIELLER),
+        ("95% interval (conditions)", interval(fit.by_condition), SAME_DATASETS),
+        ("Range, one dataset left out", interval(fit.without_one_dataset)),
         ("Points per content word", f"{fit.slope:+.2f}"),
         ("Independent datasets", str(fit.n_datasets)),
     )
-
-
-def span(values: tuple[float, float] | None) -> str:
-    """``7.42 to 8.28``; a dash where there is none."""
-    return "–" if values is None else f"{values[0]:.2f} to {values[1]:.2f}".replace("-", "−")
 
 
 def scatter(data: Sequence[Difference], fit: Threshold) -> None:
@@ -97,12 +92,12 @@ def correlation_table(correlations: Sequence[Correlation]) -> None:
         "Compared with": [MINUS.get(c.comparison, "") for c in correlations],
         "Q/Doc": [c.per_doc for c in correlations],
         "r": [points(c.r) for c in correlations],
-        "95% interval of r": [span(c.interval) for c in correlations],
+        "95% interval of r": [interval(c.interval) for c in correlations],
         "p": [p_value(c.p) for c in correlations],
         "Printed r, p": [f"{row['r']:.2f}, {row['p_printed']}" if row else "–" for row in rows],
         "Spearman's ρ": [points(c.rho) for c in correlations],
         "p of ρ": [p_value(c.rho_p) for c in correlations],
-        "r, one left out": [span(c.without_one) for c in correlations],
+        "r, one left out": [interval(c.without_one) for c in correlations],
     }
     noted = {
         (row["retriever"], row["comparison"], row["queries_per_doc"]): row["notes"]

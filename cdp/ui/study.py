@@ -26,7 +26,7 @@ from cdp.ui import jobs as job_views
 from cdp.ui.launch import training as training_form
 from cdp.ui.queries import sets as stored_sets
 from cdp.ui.shell import charts, forms, frame, state, tables
-from cdp.ui.shell.tables import cut, md, moment, p_value, points
+from cdp.ui.shell.tables import cut, interval, md, moment, p_value, points
 
 LISTS = ("benchmarks", "query_sets", "corpus", "methods", "weightings", "retrievers")
 """Fields that are chosen from what is there instead of typed."""
@@ -300,7 +300,7 @@ def comparisons(report: StudyReport) -> None:
             "Benchmark": [g.benchmark for g in gains],
             "CW": [g.cw for g in gains],
             "Points": [points(g.points) + _mark(g) for g in gains],
-            "95% interval": [f"{points(g.low)} to {points(g.high)}" for g in gains],
+            "95% interval": [interval((g.low, g.high), signed=True) for g in gains],
             "p, corrected": [p_value(g.p_holm) for g in gains],
             "Spread over seeds": [None if g.seed_sd is None else g.seed_sd for g in gains],
             "Seeds": [g.n_seeds for g in gains],

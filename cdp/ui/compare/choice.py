@@ -15,7 +15,7 @@ from cdp.services import leaderboard as result_means
 from cdp.services import leaderboard as result_tables
 from cdp.services.results import ComparedRow, Comparison
 from cdp.ui.shell import forms, frame, state
-from cdp.ui.shell.tables import cut, md, p_value, points
+from cdp.ui.shell.tables import cut, interval, md, p_value, points
 
 MOST = 12
 """How many retrievers are compared with a baseline at once."""
@@ -156,7 +156,8 @@ def answer(comparison: Comparison) -> None:
         judgement = f"{best.marks}, so this does not show how good it is"
     st.markdown(
         f"#### {md(cut(best.retriever, 80))} {verb}{size} on {md(best.place)}\n"
-        f"95% interval {interval(best)}, p {p_value(best.p_holm if best.p_holm is not None else 1.0)}"
+        f"95% interval {interval((best.low, best.high), signed=True)}, "
+        f"p {p_value(1.0 if best.p_holm is None else best.p_holm)}"
         f"{' (Holm)' if comparison.n_tests > 1 else ''}: {judgement}. "
         f"{tally(rows)}"
     )
@@ -169,11 +170,6 @@ def tally(rows: Sequence[ComparedRow]) -> str:
     up = sum((row.difference or 0) > 0 and row.significant for row in rows)
     down = sum((row.difference or 0) < 0 and row.significant for row in rows)
     return f"Of {len(rows)} comparisons, {up} gain and {down} lose significantly."
-
-
-def interval(row: ComparedRow) -> str:
-    """``+1.20 to +6.40``, a dash without one."""
-    return "–" if row.low is None or row.high is None else f"{points(row.low)} to {points(row.high)}"
 
 
 def palette(workspace: Workspace, comparison: Comparison) -> dict[str, str]:

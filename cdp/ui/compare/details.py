@@ -14,10 +14,10 @@ from cdp.services import jobs, results
 from cdp.services import leaderboard as result_tables
 from cdp.services.leaderboard import ALL, OWN, means
 from cdp.services.results import ComparedRow, Comparison
-from cdp.ui.compare.choice import compared, interval, largest, mark, marks, names_of
+from cdp.ui.compare.choice import compared, largest, mark, marks, names_of
 from cdp.ui.jobs import choose_curve
 from cdp.ui.shell import charts, frame, state, tables
-from cdp.ui.shell.tables import count, cut, label_of, md, p_value, points
+from cdp.ui.shell.tables import count, cut, interval, label_of, md, p_value, points
 
 
 def scores(workspace: Workspace, comparison: Comparison, palette: Mapping[str, str]) -> None:
@@ -130,7 +130,7 @@ def differences(comparison: Comparison, palette: Mapping[str, str]) -> None:
             "Benchmark": [r.place for r in rows],
             "Difference": [points(r.difference or 0.0) + mark(r) for r in rows],
             **({"Marks": [r.marks or "–" for r in rows]} if any(r.marks for r in rows) else {}),
-            "95% interval": [interval(r) for r in rows],
+            "95% interval": [interval((r.low, r.high), signed=True) for r in rows],
             "p (t)": [_p(r.p_t) for r in rows],
             "p (random.)": [_p(r.p_random) for r in rows],
             "p (Holm)": [_p(r.p_holm) for r in rows],

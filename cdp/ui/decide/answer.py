@@ -22,7 +22,7 @@ from cdp.ui import jobs as job_views
 from cdp.ui.decide.rule import AdviceRequest
 from cdp.ui.queries import writing
 from cdp.ui.shell import charts, forms, frame, state, tables
-from cdp.ui.shell.tables import count, duration, md, points
+from cdp.ui.shell.tables import count, duration, interval, md, points
 
 OPEN = "test"
 """In the address: the test is being planned."""
@@ -228,7 +228,7 @@ def options(known: Answered) -> None:
         {
             "Option": [o.name for o in shown],
             "NDCG@10": [o.score for o in shown],
-            "95% interval": [_interval(o.interval) for o in shown],
+            "95% interval": [interval(o.interval, 1) for o in shown],
             "Gain over untrained": [_gain(o) for o in shown],
             "Price": [o.price_text for o in shown],
             "Training": [_time(o) for o in shown],
@@ -279,10 +279,6 @@ def cli(request: AdviceRequest, benchmark: str) -> None:
     name, _, split = benchmark.rpartition(":")
     if name or request.corpus:
         forms.command(commands.line("decide", corpus=request.corpus, benchmark=name, split=split))
-
-
-def _interval(interval: tuple[float, float] | None) -> str:
-    return "–" if interval is None else f"{interval[0]:.1f} to {interval[1]:.1f}"
 
 
 def _gain(option: Option) -> str:

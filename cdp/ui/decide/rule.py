@@ -18,7 +18,7 @@ from cdp.services.access import read_only
 from cdp.services.complexity import Profiled, Recommendation
 from cdp.ui.queries import sets as stored_sets
 from cdp.ui.shell import charts, forms, frame, state, tables
-from cdp.ui.shell.tables import md, number, points
+from cdp.ui.shell.tables import interval, md, number, points
 
 STOPWORDS = {"standard": "Standard list", "question-words-kept": "Count question words"}
 
@@ -380,7 +380,7 @@ def expected(recommendation: Recommendation) -> None:
                 "Comparison": [principle.COMPARISONS.get(e.comparison, e.comparison) for e in recommendation.expected],
                 "Q/Doc": [e.per_doc for e in recommendation.expected],
                 "Points": [points(e.points) for e in recommendation.expected],
-                "95% prediction interval": [f"{points(e.low)} to {points(e.high)}" for e in recommendation.expected],
+                "95% prediction interval": [interval((e.low, e.high), signed=True) for e in recommendation.expected],
                 "Probability of a gain": [f"{e.probability:.0%}" for e in recommendation.expected],
                 "Datasets": [e.n_datasets for e in recommendation.expected],
             },
@@ -411,10 +411,7 @@ def splits(recommendation: Recommendation) -> None:
         }
         if inside:
             columns["Regression line"] = [points(s.points) for s in recommendation.splits]
-            columns["95% prediction interval"] = [
-                "–" if s.low is None or s.high is None else f"{points(s.low)} to {points(s.high)}"
-                for s in recommendation.splits
-            ]
+            columns["95% prediction interval"] = [interval((s.low, s.high), signed=True) for s in recommendation.splits]
         tables.show(columns, alt="Difference when the same number of queries is written for fewer documents")
         n = {"TREC-DL": 2, "BEIR": 14, "BRIGHT": 12, "Multi-hop": 4}[first.group]
         st.caption(

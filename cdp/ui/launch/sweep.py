@@ -24,7 +24,7 @@ MODES = {ONE: "Training", SWEEP: "Learning-rate sweep", EVALUATION: "Evaluation"
 
 def mode() -> str:
     """Return whether to set up one training, one per learning rate, or an evaluation."""
-    return state.choose_button("What to start", MODES, "start", label_visibility="collapsed")
+    return state.choose("What to start", MODES, "start", hidden=True, buttons=True) or ONE
 
 
 def grid(workspace: Workspace, config: TrainingConfig) -> tuple[tuple[float, ...], TrainingConfig]:
@@ -102,7 +102,7 @@ def results(workspace: Workspace) -> None:
         return
     st.subheader("Sweeps", anchor=False)
     names = {s.id: f"{s.name} ({moment(s.created)})" for s in all_sweeps}
-    chosen = state.choose("Sweep", names, "sweep", what="sweep", label_visibility="collapsed")
+    chosen = state.choose("Sweep", names, "sweep", what="sweep", hidden=True)
     sweep = next(s for s in all_sweeps if s.id == chosen)
     job_views.live(_live, sweep.active, workspace, sweep, sweep.active)
 

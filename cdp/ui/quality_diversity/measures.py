@@ -25,7 +25,7 @@ from cdp.ui import jobs as job_views
 from cdp.ui.queries import sets as stored_sets
 from cdp.ui.review import found_by, share
 from cdp.ui.shell import charts, forms, frame, state, tables
-from cdp.ui.shell.tables import count, md
+from cdp.ui.shell.tables import count, interval, md, points
 
 
 def wait(workspace: Workspace, missing: Sequence[QuerySet], human: str) -> None:
@@ -187,19 +187,14 @@ def differences(
         {
             "Query set": [name for _, name, _ in lines],
             "Measure": [measure for measure, _, _ in lines],
-            "Difference": [signed(d.mean) for _, _, d in lines],
-            "95% interval": [f"{signed(d.interval[0])} to {signed(d.interval[1])}" for _, _, d in lines],
+            "Difference": [points(d.mean, 3) for _, _, d in lines],
+            "95% interval": [interval(d.interval, 3, signed=True) for _, _, d in lines],
             "Higher on": [f"{d.higher:.0%} of documents" for _, _, d in lines],
             "Documents": [d.n_documents for _, _, d in lines],
             "Verdict": [_verdict(d) for _, _, d in lines],
         },
         alt=f"Differences of each query set from {first.name} over the same documents, with 95% intervals",
     )
-
-
-def signed(value: float) -> str:
-    """``+0.189``, ``−0.012``."""
-    return "0.000" if abs(value) < 0.0005 else f"{value:+.3f}".replace("-", "−")
 
 
 def _verdict(difference: PairedDifference) -> str:
@@ -427,7 +422,7 @@ def trade_off_chart(
     x, y = xs[0], next(name for name in ys if name != xs[0])
     points = [
         MeasuredSet(q.name, q.method or q.kind, by_measure[x]["value"], by_measure[y]["value"],
-                    _interval(by_measure[x]), _interval(by_measure[y]))
+                    by_measure[x].get("interval"), by_measure[y].get("interval"))
         for q in picked
         if (by_measure := values.get(q.id, {})) and x in by_measure and y in by_measure
     ]  # fmt: skip
@@ -449,10 +444,6 @@ def trade_off_chart(
 def _title(name: str, stand_in: bool) -> str:
     measure = "CE by bi-encoder" if name == "ce" and stand_in else {**DIVERSITY, **QUALITY}[name]
     return f"{measure} ({ENDS[name]})"
-
-
-def _interval(value: Value) -> tuple[float, float] | None:
-    return tuple(value["interval"]) if value.get("interval") else None
 
 
 def _caption(y: str, *, stand_in: bool) -> str:

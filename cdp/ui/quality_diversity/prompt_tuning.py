@@ -15,7 +15,7 @@ from cdp.services.tuning import Tuning
 from cdp.ui import jobs as job_views
 from cdp.ui.queries import writing
 from cdp.ui.shell import forms, frame, state, tables
-from cdp.ui.shell.tables import count, md, moment
+from cdp.ui.shell.tables import count, interval, md, moment
 
 OWN_NAME = "my-prompt"
 
@@ -153,10 +153,7 @@ def _table(outcome: Tuning) -> None:
     columns: dict[str, Sequence[Any]] = {
         "Prompt": [c["title"] for c in outcome.candidates],
         "Distance": [c.get("distance") for c in outcome.candidates],
-        "95% interval": [
-            "–" if "interval" not in c else f"{c['interval'][0]:.2f} to {c['interval'][1]:.2f}"
-            for c in outcome.candidates
-        ],
+        "95% interval": [interval(c.get("interval")) for c in outcome.candidates],
         ce: column(outcome.scorer["measure"]),
         "Self-BLEU": column("self_bleu"),
         "Dist-Sim": column("dist_sim"),

@@ -10,7 +10,7 @@ button. The first choice on a page writes all selections of that page at once; t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -24,8 +24,6 @@ _DRAWN = "drawn_selections"
 
 _PAGE, _OPENED = "drawn_page", "page_opened"
 """Which page was drawn last, and whether another one is drawn now."""
-
-LabelVisibility = Literal["visible", "hidden", "collapsed"]
 
 
 def kept(param: str) -> str | None:
@@ -69,50 +67,29 @@ def choose(
     optional: bool = False,
     placeholder: str = "Choose",
     help: str | None = None,
-    label_visibility: LabelVisibility = "visible",
+    hidden: bool = False,
     alone: bool = False,
+    buttons: bool = False,
 ) -> str | None:
     """A select box over ``items`` (id → name) whose choice is kept and stands in the address as ``?param=id``.
 
     Without an earlier choice the first item is chosen, or nothing if ``optional``. A link that names something that
-    is not here says so and falls back. A choice ``alone`` begins anew: whatever else was chosen is forgotten.
+    is not here says so and falls back. A choice ``alone`` resets everything else that was chosen. ``hidden`` leaves the
+    label to screen readers; ``buttons`` stand side by side.
     """
     names = labels(items)
     _remember(param, names)
     current = _current(names, param, what or label.lower(), optional)
     key = f"choose_{param}"
-    st.selectbox(
-        label,
-        list(names),
-        format_func=lambda item: names.get(item, str(item)),
-        key=key,
-        index=None if optional or not names else 0,
-        placeholder=placeholder,
-        on_change=_chosen,
-        args=(param, key, alone),
-        help=help,
-        label_visibility=label_visibility,
-    )
-    settle(param, current)
-    return current
-
-
-def choose_button(label: str, items: Mapping[str, str], param: str, *, label_visibility: LabelVisibility) -> str:
-    """One of a few ``items`` (id → name) that all stand side by side; kept and held in the address like ``choose``."""
-    _remember(param, items)
-    current = _current(items, param, label.lower(), optional=False) or next(iter(items))
-    key = f"choose_{param}"
-    st.segmented_control(
-        label,
-        list(items),
-        format_func=lambda item: items.get(item, str(item)),
-        required=True,
-        key=key,
-        on_change=_chosen,
-        args=(param, key),
-        label_visibility=label_visibility,
-        wrap=True,
-    )
+    shared: dict[str, Any] = {
+        "format_func": lambda item: names.get(item, str(item)), "key": key, "help": help,
+        "on_change": _chosen, "args": (param, key, alone), "label_visibility": "collapsed" if hidden else "visible",
+    }  # fmt: skip
+    if buttons:
+        st.segmented_control(label, list(names), required=True, wrap=True, **shared)
+    else:
+        index = None if optional or not names else 0
+        st.selectbox(label, list(names), index=index, placeholder=placeholder, **shared)
     settle(param, current)
     return current
 

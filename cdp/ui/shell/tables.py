@@ -50,14 +50,19 @@ def count(n: int, singular: str, plural: str = "") -> str:
     return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
 
 
-def points(value: float) -> str:
-    """A difference in NDCG@10 points, always with its sign: ``+1.20``, ``−0.35``."""
-    return "0.00" if abs(value) < 0.005 else f"{value:+.2f}".replace("-", "−")
+def points(value: float, digits: int = 2) -> str:
+    """A difference, always with its sign: ``+1.20``, ``−0.35``."""
+    return f"{0:.{digits}f}" if abs(value) < 0.5 * 10**-digits else f"{value:+.{digits}f}".replace("-", "−")
 
 
-def between(low: float | None, high: float | None) -> str:
-    """An interval of differences in points: ``+1.20 to +6.40``, a dash without one."""
-    return "–" if low is None or high is None else f"{points(low)} to {points(high)}"
+def interval(ends: Sequence[float | None] | None, digits: int = 2, *, signed: bool = False) -> str:
+    """``7.42 to 8.28``, of differences ``+1.20 to +6.40``; a dash without one."""
+    low, high = ends or (None, None)
+    if low is None or high is None:
+        return "–"
+    if signed:
+        return f"{points(low, digits)} to {points(high, digits)}"
+    return f"{low:.{digits}f} to {high:.{digits}f}".replace("-", "−")
 
 
 def p_value(p: float) -> str:
