@@ -5,11 +5,9 @@ from __future__ import annotations
 import dataclasses
 import logging
 import os
-import secrets
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from cdp.base.failures import FILE
 from cdp.base.file_cache import RECORDS
 from cdp.base.locks import locked
 from cdp.base.records import Document, checked
+from cdp.base.staging import staging
 from cdp.base.text import pick
 from cdp.base.workspace import Workspace, now, read_json, slug, write_json
 from cdp.corpus.checks import Rejected
@@ -141,17 +140,14 @@ def _write(result: ReadResult, name: str, workspace: Workspace, source: str, lic
         rejected=tuple(result.rejected),
         licence=licence,
     )
-    temporary = workspace.corpora / f".storing-{secrets.token_hex(8)}"
-    try:
-        temporary.mkdir()  # with the mode that the umask leaves, which mkdtemp would not ask
-        _copy(result.documents.path, temporary / "documents.parquet")
+    with staging(workspace.corpora) as folder:
+        made = folder / "corpus"
+        made.mkdir()
+        _copy(result.documents.path, made / "documents.parquet")
         if (result.folder / FILE).exists():
-            _copy(result.folder / FILE, temporary / FILE)
-        write_json(temporary / "manifest.json", manifest.to_dict())
-        temporary.rename(workspace.corpus(corpus_id))
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+            _copy(result.folder / FILE, made / FILE)
+        write_json(made / "manifest.json", manifest.to_dict())
+        made.rename(workspace.corpus(corpus_id))
     return manifest
 
 
@@ -173,12 +169,8 @@ def _copy(source: Path, target: Path) -> None:
         os.fsync(file.fileno())
 
 
-@contextmanager
-def _locked(workspace: Workspace) -> Iterator[None]:
-    with locked(workspace.corpora / ".lock", "The store of corpora", wait_s=120):
-        for leftover in workspace.corpora.glob(".storing-*"):  # of a process that was killed: it held the lock
-            shutil.rmtree(leftover, ignore_errors=True)
-        yield
+def _locked(workspace: Workspace) -> AbstractContextManager[object]:
+    return locked(workspace.corpora / ".lock", "The store of corpora", wait_s=120)
 
 
 def load_manifest(workspace: Workspace, corpus_id: str) -> CorpusManifest:
@@ -219,13 +211,9 @@ def delete_corpus(workspace: Workspace, corpus_id: str) -> None:
     folder = workspace.corpus(corpus_id)
     if not folder.is_dir():
         load_manifest(workspace, corpus_id)
-    with _locked(workspace):
-        trash = Path(tempfile.mkdtemp(prefix=".deleted-", dir=workspace.corpora))
-        try:
-            folder.rename(trash / "corpus")
-        except FileNotFoundError:
-            pass  # another process was faster
-    shutil.rmtree(trash, ignore_errors=True)
+    # Another process may be faster.
+    with _locked(workspace), staging(workspace.corpora) as trash, suppress(FileNotFoundError):
+        folder.rename(trash / "corpus")
 
 
 def open_corpus(workspace: Workspace, corpus_id: str) -> DocumentFile:

@@ -121,8 +121,9 @@ def test_processes_that_store_the_same_content_make_one_corpus(workspace: Worksp
 
 
 def test_what_a_killed_process_left_behind_is_no_corpus(workspace: Workspace, tmp_path: Path) -> None:
-    leftover = workspace.corpora / ".storing-killed"
+    leftover = workspace.corpora / ".incoming-killed"
     leftover.mkdir(parents=True)
+    leftover.with_name(".incoming-killed.lock").touch()  # and nobody holds it
     (leftover / "manifest.json").write_text("{}", encoding="utf-8")
     assert list_corpora(workspace) == []
     stored(workspace, jsonl(tmp_path / "a.jsonl", ROWS))
