@@ -17,7 +17,7 @@ from cdp.base.settings import Config, option
 from cdp.base.staging import keep_upload, staging
 from cdp.base.text import checked_title, counted
 from cdp.base.workspace import Workspace, disk_faults_told, slug
-from cdp.benchmarks import BenchmarkInfo, add_benchmark, describe, library, manifests
+from cdp.benchmarks import BenchmarkInfo, add_benchmark, describe, library, manifests, registry
 from cdp.corpus import CorpusManifest, ReadOptions, iter_documents
 from cdp.corpus.checks import FILE_KINDS, GUESSES, queries_of
 from cdp.corpus.looking import DOCUMENTS, GRADES, SPLITS, Glimpse, iter_rows, look
@@ -528,7 +528,8 @@ class _Import:
     def _add_benchmark(self, make: Callable[[str], str]) -> None:
         """Under the corpus's name, or the next free one; the same content again is the one that is there."""
         refused: InputError | None = None
-        wanted, names = slug(self.corpus.name, fallback="benchmark"), library.list_names(self.workspace)
+        wanted = slug(self.corpus.name, fallback="benchmark")
+        names = [*library.list_names(self.workspace), *registry.groups()]
         for name in (wanted, *(f"{wanted}-{number}" for number in range(2, len(names) + 3))):
             try:
                 with disk_faults_told("The import"):
