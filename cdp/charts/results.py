@@ -15,10 +15,7 @@ from cdp.studies.report import StudyReport, StudyRow
 
 @dataclass(frozen=True, slots=True)
 class GainPoint:
-    """A difference from the baseline in NDCG@10 points, with its 95% interval over the queries.
-
-    ``id`` comes back when the point is clicked.
-    """
+    """A difference from the baseline in NDCG@10 points, with its 95% interval over the queries."""
 
     benchmark: str
     retriever: str
@@ -26,7 +23,6 @@ class GainPoint:
     low: float
     high: float
     significant: bool = True
-    id: str = ""
 
 
 def ndcg_bars(
@@ -48,7 +44,6 @@ def ndcg_bars(
             x=[plain(b, 32) for b in by_benchmark],
             y=list(by_benchmark.values()),
             name=plain(retriever, 40),
-            customdata=[retriever] * len(by_benchmark),
             marker={
                 "color": palette[retriever],
                 "pattern": {
@@ -96,7 +91,7 @@ def gains(differences: Sequence[GainPoint], *, palette: Mapping[str, str] | None
                 "color": palette.get(name) or [GAIN if g.points >= 0 else LOSS for g in rows],
             },
             error_x=bars([(g.points, g.low, g.high) for g in rows]),
-            customdata=[(g.low, g.high, g.id) for g in rows],
+            customdata=[(g.low, g.high) for g in rows],
             hovertemplate=f"{plain(name)}<br>%{{y}}: %{{x:+.2f}} points, 95% from %{{customdata[0]:+.2f}} to "
             "%{customdata[1]:+.2f}<extra></extra>",
         )

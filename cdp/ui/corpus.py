@@ -50,7 +50,7 @@ def form(workspace: Workspace) -> None:
             if str(st.session_state.get("read_split", "file")) != "file":
                 how["split"] = st.session_state["read_split"]
             seen = _look(workspace, uploads, path, queries_path, how)
-            named = _mapping(seen, how)
+            named = _mapping(seen)
     name, joined = _name_and_project(workspace)
     with st.container(horizontal=True):
         pressed = forms.button("Import documents", type="primary", icon=":material/upload_file:", key="corpus_add")
@@ -154,7 +154,7 @@ def _look(
     return seen
 
 
-def _mapping(seen: Look, how: dict[str, Any]) -> dict[str, Any]:
+def _mapping(seen: Look) -> dict[str, Any]:
     """Show what was seen and ask which column is what; the options that are not what would be taken anyway."""
     documents, queries = seen.documents, seen.queries
     named: dict[str, Any] = {}

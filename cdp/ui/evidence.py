@@ -8,7 +8,6 @@ from typing import Any
 import streamlit as st
 
 from cdp import principle
-from cdp.base.workspace import Workspace
 from cdp.charts.evidence import difference_against_cw
 from cdp.principle import Correlation, Difference, Threshold
 from cdp.principle.tables import COLUMNS, MARKS_HELP, TABLES, PublishedTable, read, short_name, table, wide
@@ -152,7 +151,7 @@ def rates(data: Sequence[Difference], fit: Threshold) -> None:
         )
 
 
-def all_tables(workspace: Workspace) -> None:
+def all_tables() -> None:
     """Every table of the paper, to filter and sort, with notes where printed numbers disagree."""
     st.subheader("All tables of the paper", anchor=False)
     names = {short_name(name): info.title for name, info in TABLES.items()}

@@ -24,7 +24,7 @@ def summary(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> Non
     usability = review.usability(workspace, query_set, table)
     st.markdown(f"#### {share(usability)} of {count(usability.n, 'query', 'queries')} are usable")
     reasons(usability)
-    _made_from(workspace, query_set)
+    _made_from(query_set)
     with st.container(horizontal=True):
         frame.link("quality_diversity", "Measure this set", sets=[query_set.id])
         frame.link("launch", "Train on this set", query_set=query_set.id)
@@ -50,7 +50,7 @@ def found_by(*names: str) -> str:
     return " and ".join("BM25" if name == "bm25" else name for name in names)
 
 
-def _made_from(workspace: Workspace, query_set: QuerySet) -> None:
+def _made_from(query_set: QuerySet) -> None:
     """The set that this one was made from, with what was left out or rewritten."""
     parent = str(query_set.parameters.get("made_from") or "")
     if not parent:
@@ -223,13 +223,9 @@ LABELS = {
 }
 
 
-def workbench(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> None:
-    """The fragment, and below it what the decisions leave."""
-    _workbench(workspace, query_set, table)
-
-
 @st.fragment
-def _workbench(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> None:
+def workbench(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> None:
+    """One document beside its queries, and what the decisions leave: a fragment, so a key draws nothing else anew."""
     with frame.guarded():
         choice = _choice(workspace, query_set)
         mask = review.chosen(workspace, query_set, table, choice)

@@ -28,7 +28,7 @@ with frame.guarded():
         decide_answer.cli(request, target.benchmark if target is not None else "")
     if target is not None and prior is not None:
         measured = known.standing == decide.MEASURED
-        rule.rule(workspace, prior, request, target, measured)
+        rule.rule(prior, request, target, measured)
         rule.similar(prior)
         st.subheader("Content words per query", anchor=False, help=frame.definition("cw"))
         rule.distribution(target)

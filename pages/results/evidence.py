@@ -27,6 +27,6 @@ with relation, frame.guarded():
     evidence_page.correlation_table(correlations)
     evidence_page.rates(data, fit)
 with every, frame.guarded():
-    evidence_page.all_tables(workspace)
+    evidence_page.all_tables()
 with frame.guarded():
     evidence_page.what_next()

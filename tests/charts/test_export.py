@@ -44,8 +44,5 @@ def test_the_paper_version_is_dark_on_white_and_leaves_the_page_alone(width: str
 
 
 def test_what_is_not_significant_has_an_open_symbol() -> None:
-    figure = gains(
-        [GainPoint("one", "mine", 3.0, 1.0, 6.0, True, "e1"), GainPoint("two", "mine", 1.0, -1.0, 3.0, False, "e2")]
-    )
+    figure = gains([GainPoint("one", "mine", 3.0, 1.0, 6.0, True), GainPoint("two", "mine", 1.0, -1.0, 3.0, False)])
     assert [symbol.endswith("-open") for symbol in figure.data[0].marker.symbol] == [False, True]
-    assert [data[2] for data in figure.data[0].customdata] == ["e1", "e2"]

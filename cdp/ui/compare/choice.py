@@ -188,12 +188,9 @@ def mark(row: ComparedRow) -> str:
     return " **" if (row.p_holm or 0.0) < 0.01 else " *"
 
 
-def marks(comparison: Comparison) -> str:
-    """What the marks mean, in Markdown."""
-    return (
-        "\\* p below 0.05, ** below 0.01: paired t-test over the queries, two-sided, corrected for "
-        "all comparisons (Holm)."
-    )
+MARKS = (
+    "\\* p below 0.05, ** below 0.01: paired t-test over the queries, two-sided, corrected for all comparisons (Holm)."
+)
 
 
 def names_of(comparison: Comparison) -> dict[str, str]:

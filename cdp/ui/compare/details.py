@@ -14,7 +14,7 @@ from cdp.services import jobs, results
 from cdp.services import leaderboard as result_tables
 from cdp.services.leaderboard import ALL, OWN, means
 from cdp.services.results import ComparedRow, Comparison
-from cdp.ui.compare.choice import compared, largest, mark, marks, names_of
+from cdp.ui.compare.choice import MARKS, compared, largest, mark, names_of
 from cdp.ui.jobs import choose_curve
 from cdp.ui.shell import charts, frame, state, tables
 from cdp.ui.shell.tables import count, cut, interval, label_of, md, p_value, points
@@ -35,8 +35,9 @@ def scores(workspace: Workspace, comparison: Comparison, palette: Mapping[str, s
     columns: dict[str, list[str]] = {
         "Retriever": [f"{name} (baseline)" if name == comparison.baseline else name for name in names.values()]
     }
+    groups = {ALL: "Mean", OWN: "Mean of own benchmarks"}
     for mean in averages:
-        title = f"{_group(mean.group)}: {mean.coverage}"
+        title = f"{groups.get(mean.group, f'Mean of {mean.group}')}: {mean.coverage}"
         columns[title] = [f"{mean.values[name]:.2f}" if mean.values else "–" for name in names.values()]
     for benchmark in benchmarks:
         columns[benchmark] = [
@@ -63,7 +64,7 @@ def scores(workspace: Workspace, comparison: Comparison, palette: Mapping[str, s
         alt="NDCG@10 in percent of each retriever on each benchmark, with means over the shared benchmarks",
         config=right | {"Coverage": st.column_config.TextColumn(help="Number of benchmarks with a result.")},
     )
-    notes = ["NDCG@10 in percent.", marks(comparison)]
+    notes = ["NDCG@10 in percent.", MARKS]
     if any(badges.values()):
         notes.append(
             "Scores with a mark are never starred: they do not come from a complete training on other queries."
@@ -82,7 +83,8 @@ def scores(workspace: Workspace, comparison: Comparison, palette: Mapping[str, s
     charts.show(
         ndcg_bars(values, palette=palette, marks=stars),
         key="ndcg",
-        alt="NDCG@10 in percent. " + " ".join(f"{name}: {_listed(values[name])}." for name in values),
+        alt="NDCG@10 in percent. "
+        + " ".join(f"{name}: {', '.join(f'{b} {v:.2f}' for b, v in values[name].items())}." for name in values),
     )
 
 
@@ -91,16 +93,8 @@ def _value(row: ComparedRow) -> str:
     return f"{row.ndcg:.2f}" if row.seed_sd is None else f"{row.ndcg:.2f} ± {row.seed_sd:.2f}"
 
 
-def _group(group: str) -> str:
-    return {ALL: "Mean", OWN: "Mean of own benchmarks"}.get(group, f"Mean of {group}")
-
-
-def _listed(values: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {value:.2f}" for name, value in values.items())
-
-
 def differences(comparison: Comparison, palette: Mapping[str, str]) -> None:
-    """Signed differences with interval, p and counts; a row or a point opens its queries below."""
+    """Signed differences with interval, p and counts; a row opens its queries below."""
     rows = compared(comparison)
     if not rows:
         return
@@ -110,7 +104,6 @@ def differences(comparison: Comparison, palette: Mapping[str, str]) -> None:
             [
                 GainPoint(
                     r.place, r.retriever, r.difference or 0.0, r.low, r.high, r.significant,
-                    r.evaluation_id,
                 )
                 for r in rows
                 if r.low is not None and r.high is not None
@@ -122,7 +115,6 @@ def differences(comparison: Comparison, palette: Mapping[str, str]) -> None:
         + "; ".join(f"{r.retriever} on {r.place} {points(r.difference or 0.0)}{mark(r)}" for r in rows),
         caption="NDCG@10 points with 95% intervals over queries; an interval that crosses zero is inconclusive. "
                 "Filled: significant; open: not significant.",
-        on_pick=_open_queries,
     )  # fmt: skip
     picked = tables.pick_row(
         {
@@ -131,9 +123,9 @@ def differences(comparison: Comparison, palette: Mapping[str, str]) -> None:
             "Difference": [points(r.difference or 0.0) + mark(r) for r in rows],
             **({"Marks": [r.marks or "–" for r in rows]} if any(r.marks for r in rows) else {}),
             "95% interval": [interval((r.low, r.high), signed=True) for r in rows],
-            "p (t)": [_p(r.p_t) for r in rows],
-            "p (random.)": [_p(r.p_random) for r in rows],
-            "p (Holm)": [_p(r.p_holm) for r in rows],
+            "p (t)": [p_value(r.p_t) for r in rows],
+            "p (random.)": [p_value(r.p_random) for r in rows],
+            "p (Holm)": [p_value(r.p_holm) for r in rows],
             "Effect": ["–" if r.effect is None else points(r.effect) for r in rows],
             "Better": [r.wins for r in rows],
             "Worse": [r.losses for r in rows],
@@ -160,19 +152,6 @@ def differences(comparison: Comparison, palette: Mapping[str, str]) -> None:
         state.write("per_query", rows[picked].evaluation_id)
         show_queries()
     st.caption("Choose a row to see its queries below.")
-
-
-def _p(value: float | None) -> str:
-    return "–" if value is None else p_value(value)
-
-
-def _open_queries(clicked: Sequence[Mapping[str, object]]) -> None:
-    """A click on a difference: its queries are shown below."""
-    for point in clicked:
-        data = point.get("customdata")
-        if isinstance(data, (list, tuple)) and len(data) == 3 and data[2]:
-            state.write("per_query", str(data[2]))
-            show_queries()
 
 
 def measured(workspace: Workspace, comparison: Comparison) -> dict[str, dict[str, float]]:

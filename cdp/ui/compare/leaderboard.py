@@ -76,7 +76,7 @@ def _filtered(whole: Board) -> Board:
 def _table(shown: Board) -> None:
     rows = shown.rows
     names, common = boards.short_names(rows)
-    keys = [key for key in (state.kept_many("columns") or list(FIRST)) if not _says_nothing(key, rows, common)]
+    keys = [key for key in (state.kept_many("columns") or list(FIRST)) if not _says_nothing(key, rows)]
     columns = [column for column in boards.COLUMNS if column.key in {"ndcg", "name", *keys}]
     cells: dict[str, list[Any]] = {
         column.title: [names[row.run] if column.key == "name" else column.value(row) for row in rows]
@@ -110,7 +110,7 @@ def _table(shown: Board) -> None:
         st.caption(f"What all trained runs of this table share: {md(common)}.")
 
 
-def _says_nothing(key: str, rows: Sequence[BoardRow], common: str) -> bool:
+def _says_nothing(key: str, rows: Sequence[BoardRow]) -> bool:
     """Whether a column that nobody asked for would hold nothing, or one thing that the table says elsewhere."""
     if "columns" in st.query_params:
         return False

@@ -181,7 +181,6 @@ def _keep_pasted(workspace: Workspace) -> None:
 
 
 def rule(
-    workspace: Workspace,
     recommendation: Recommendation,
     request: AdviceRequest,
     target: Profiled,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -26,20 +25,9 @@ def show(
     key: str,
     alt: str,
     caption: str = "",
-    on_pick: Callable[[list[dict[str, Any]]], None] | None = None,
 ) -> None:
-    """Draw a figure of ``cdp.charts``. ``caption`` is our own text, in Markdown.
-
-    ``on_pick`` is called with the points that were clicked, each with its ``customdata``, before the page is drawn
-    anew.
-    """
-    picking: dict[str, Any] = {}
-    if on_pick is not None:
-        picking = {
-            "on_select": lambda: on_pick(list(st.session_state[key]["selection"]["points"])),
-            "selection_mode": "points",
-        }
-    st.plotly_chart(figure, key=key, alt=alt, config=_ON_PAGE, **picking)
+    """Draw a figure of ``cdp.charts``. ``caption`` is our own text, in Markdown."""
+    st.plotly_chart(figure, key=key, alt=alt, config=_ON_PAGE)
     where = "distribute" if caption else "right"
     below = st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment=where, gap="small", key=f"below_{key}"

@@ -65,9 +65,9 @@ def interval(ends: Sequence[float | None] | None, digits: int = 2, *, signed: bo
     return f"{low:.{digits}f} to {high:.{digits}f}".replace("-", "−")
 
 
-def p_value(p: float) -> str:
-    """``0.032``, ``< 0.001``."""
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+def p_value(p: float | None) -> str:
+    """``0.032``, ``< 0.001``; a dash where there is none."""
+    return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def moment(stamp: str | None, *, at: datetime | None = None) -> str:
