@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from cdp.base.config import AT_ONCE
 from cdp.base.errors import ConfigError, InputError, offer
 from cdp.base.file_cache import RECORDS
 from cdp.base.registry import Names, registry
-from cdp.base.settings import LARGEST_WHOLE, REQUIRED, Config, option
+from cdp.base.settings import REQUIRED, Config, option
 from cdp.base.text import shown, typed_path
 from cdp.base.workspace import SHIPPED_DATA
 
@@ -27,9 +26,7 @@ MOST_TRAININGS = 10_000
 LARGEST_PLAN = 100_000
 """Bytes of a plan; the shipped ones have a thousand."""
 
-DEEPEST_PLAN = 8
-"""Lists and mappings within each other; a plan needs two."""
-
+EMPTY = ("", "~", "null")
 
 BOTH = "documents and pairs"
 DESIGNS = ("equal documents", "equal pairs", "equal steps", BOTH)
@@ -266,16 +263,12 @@ def read_plan(source: str | Path, changes: Mapping[str, str] | None = None) -> S
         values["name"] = file.stem
     if about is not None and not isinstance(about, str):
         raise InputError("'about' must be a sentence.", file=file)
-    plain = {name: _plain(name, value, file) for name, value in values.items() if value is not None}
+    plain = {name: _plain(name, value, file) for name, value in values.items() if value not in EMPTY}
     return StudyConfig.from_dict({**plain, **(changes or {})})
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """The settings in a file: names with values and plain lists.
-
-    Aliases, with which a line of YAML grows into gigabytes, and what is nested deeper than a plan can be, are refused
-    before any value is made.
-    """
+    """The settings in a file: names with texts and lists. InputError for what is no such file."""
     import yaml
 
     try:
@@ -283,71 +276,30 @@ def _read(file: Path) -> dict[str, Any]:
             data = stream.read(LARGEST_PLAN + 1)
         if len(data) > LARGEST_PLAN:
             raise InputError(f"is larger than a plan can be ({LARGEST_PLAN:,} bytes).", file=file)
-        text = data.decode("utf-8-sig")
-        _check_shape(text, file)
-        values = yaml.safe_load(text)
+        # Texts only: a query set may be called 2026-01-01, and no tag or merge key makes values of them.
+        values = yaml.BaseLoader(data.decode("utf-8-sig")).get_single_data()
     except FileNotFoundError:
         plan_names = sorted(f.stem for f in PLANS.glob("*.yaml"))
         listed = f"Ready-made ones: {', '.join(plan_names)}."
         raise InputError(f"There is no plan {file}.", hint=offer(file.stem, plan_names, instead=listed)) from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read: {error}.", file=file) from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:
         where = getattr(error, "problem_mark", None)
-        raise InputError(
-            f"is not valid YAML: {getattr(error, 'problem', None) or error}.",
-            file=file,
-            line=where.line + 1 if where else None,
-        ) from error
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
-        # What PyYAML lets through of a tag that does not fit its value, as ``!!int x`` or the 31st of February.
-        reason = str(error) if isinstance(error, ValueError) else "a tag does not fit its value"
-        raise InputError(f"holds a value that cannot be read: {reason}.", file=file) from error
+        problem = getattr(error, "problem", None) or error
+        raise InputError(f"is not valid YAML: {problem}.", file=file, line=where.line + 1 if where else None) from error
     if not isinstance(values, dict):
         raise InputError("is not a plan: it must hold settings as 'name: value' lines.", file=file)
-    odd = next((name for name in values if not isinstance(name, str)), None)
-    if odd is not None:
-        raise InputError(f"names a setting {shown(odd)}: names of settings are words.", file=file)
     return values
 
 
-def _check_shape(text: str, file: Path) -> None:
-    """InputError for aliases and for deep nesting; YAMLError for what is no YAML."""
-    import yaml
-
-    depth = 0
-    for event in yaml.parse(text, Loader=yaml.SafeLoader):
-        line = event.start_mark.line + 1
-        if isinstance(event, yaml.AliasEvent):
-            raise InputError("A plan holds no aliases (*name).", hint="Write the value out.", file=file, line=line)
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > DEEPEST_PLAN:
-                raise InputError("is nested deeper than a plan can be.", file=file, line=line)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-
-
-def _plain(name: str, value: Any, file: Path) -> Any:
+def _plain(name: str, value: Any, file: Path) -> str:
     """A YAML value as a setting: a list becomes a text with commas."""
-    if isinstance(value, dict) or (isinstance(value, list) and any(isinstance(v, (dict, list)) for v in value)):
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
         raise InputError(f"{name!r} must be one value or a plain list of values.", file=file)
-    if isinstance(value, list):
-        texts = [_text(name, v, file) for v in value]
-        with_comma = [text for text in texts if "," in text]
-        if with_comma:
-            raise InputError(f"{name!r} holds {shown(with_comma[0])}: an entry cannot contain a comma.", file=file)
-        return ", ".join(texts)
-    setting = StudyConfig.settings().get(name)
-    if setting is not None and setting.kind is str and not isinstance(value, (str, bool)):
-        return _text(name, value, file)
-    return value
-
-
-def _text(name: str, value: Any, file: Path) -> str:
-    """A single value as it was written; a query set may be called 2026-01-01, which YAML takes for a date."""
-    if isinstance(value, int) and abs(value) > LARGEST_WHOLE:
-        raise InputError(f"{name!r} holds a number of more than {LONGEST_NUMBER} digits.", file=file)
-    if not isinstance(value, str | int | float | date):
-        raise InputError(f"{name!r} holds {shown(value)}: an entry is a word or a number.", file=file)
-    return str(value)
+    with_comma = [entry for entry in value if "," in entry]
+    if with_comma:
+        raise InputError(f"{name!r} holds {shown(with_comma[0])}: an entry cannot contain a comma.", file=file)
+    return ", ".join(value)

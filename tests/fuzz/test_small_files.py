@@ -78,14 +78,12 @@ def test_whole_numbers_are_read_as_before() -> None:
 
 
 BAD_PLANS = {
-    "a date that no calendar has": (b"benchmarks: 2026-02-31\n", "cannot be read"),
-    "a tag that does not fit": (b"benchmarks: !!int x\n", "cannot be read"),
-    "lists in lists": (b"benchmarks: " + b"[" * 5000, "nested deeper"),
-    "aliases": (bomb(10, merge=False), "line 2.*no aliases"),
-    "merge keys": (bomb(10, merge=True), "line 2.*no aliases"),
+    "lists in lists": (b"benchmarks: " + b"[" * 5000, "not valid YAML"),
+    "aliases": (bomb(10, merge=False), "one value or a plain list"),
+    "merge keys": (bomb(10, merge=True), "one value or a plain list"),
     "a megabyte": (b"benchmarks: x\n# " + b"x" * 10**6, "larger than a plan"),
-    "an endless number": (b"benchmarks: x\nquery_sets: q\nseeds: [0x" + b"f" * 5000 + b"]\n", "more than 15 digits"),
-    "a name that is a number": (b"1: 2\n", "names of settings are words"),
+    "an endless number": (b"benchmarks: x\nquery_sets: q\nseeds: [0x" + b"f" * 5000 + b"]\n", "at most 15 digits"),
+    "a name that is a number": (b"1: 2\n", "'1' is not a setting"),
     "a million trainings": (
         b"benchmarks: x\nquery_sets: q\nseeds: %b\nper_doc: %b\n"
         % ((b"[" + b", ".join(b"%d" % i for i in range(1, 1001)) + b"]",) * 2),
