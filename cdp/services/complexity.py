@@ -196,9 +196,8 @@ GUESSED_FROM = 1000
 class Profiled:
     """Queries with their content words: ``cw`` has shape (n,), in the order of ``texts``.
 
-    ``for_training`` marks queries that were written to train on, which say little about the task's own. ``stopwords``
-    names the list that was used. ``benchmark`` (``name:split``) or ``query_set`` (its id) is where they are from, both
-    empty for pasted ones; ``dataset`` is the published dataset that the benchmark is, if it is one.
+    ``for_training`` marks queries that were written to train on. ``benchmark`` (``name:split``) or ``query_set`` (its
+    id) is where they are from; ``dataset`` is the published dataset that the benchmark is, if it is one.
     """
 
     name: str
@@ -241,13 +240,9 @@ class Profiled:
         budget: int | None = None,
         n_documents: int | None = None,
     ) -> Recommendation:
-        """What to do for these as target queries; with a budget of queries also on how many documents.
+        """Return what to do for these as target queries; ``task`` is that of the published dataset if it is empty.
 
-        ``task`` is the kind of task, that of the published dataset if it is empty; ``generator`` the model that is to
-        write the training queries.
-
-        InputError where no query has a content word: there is nothing to go by. Where many have none, that stands
-        first in the advice and among the caveats, and no number comes from the line.
+        InputError where no query has a content word. Where many have none, the advice says so and gives no number.
         """
         if not self.cw.any():
             name = room.language_of(self.language).name

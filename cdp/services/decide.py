@@ -240,10 +240,8 @@ NAMES = {"diverse": "Diverse", "paraphrase": "Paraphrases", "human": "Human quer
 class Option:
     """One way to go. ``kind`` is ``untrained``, ``bm25``, or what is trained on; ``held`` as in ``Condition``.
 
-    ``score`` is NDCG@10 in percent with its 95% ``interval``, None where it was not measured; ``gain`` the difference
-    to the untrained retriever. ``price`` is that of the whole corpus's queries in US dollars, None where none are
-    written or where the model has none (``unpriced``); ``seconds`` the training on the whole corpus, ``timed`` whether
-    it was measured on it.
+    ``score`` is NDCG@10 in percent, None where it was not measured; ``gain`` the difference to the untrained retriever.
+    ``price`` of the whole corpus's queries in US dollars, ``seconds`` of a training on it (``timed``: measured).
     """
 
     name: str

@@ -50,11 +50,6 @@ def written_by(job: JobView) -> Iterator[str]:
             )
 
 
-def set_of(workspace: Workspace, job: str) -> str:
-    """The id of the query set that a synthesis job writes; empty for any other job."""
-    return next(written_by(jobs.view(workspace, job, with_size=False)), "")
-
-
 def texts(value: Any) -> Iterator[str]:
     """Every text in nested settings, whole and, where it lists several things, one by one ("a, b:test")."""
     if isinstance(value, str):

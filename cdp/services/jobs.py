@@ -253,18 +253,8 @@ def wait(workspace: Workspace, job: str, on_update: Callable[[JobView], None] | 
     return room.wait(workspace, room.resolve_job(workspace, job), on_update)
 
 
-CONFIGS: dict[str, type[Config]] = {
-    "synthesis": SynthesisConfig,
-    "metrics": MetricsConfig,
-    "training": TrainingConfig,
-    "evaluation": EvaluationConfig,
-    "study": StudyConfig,
-    "download": DownloadConfig,
-    "round-trip": RoundTripConfig,
-    "filter": FilterConfig,
-    "index": IndexConfig,
-}
-"""The kinds of job that can be started again, and what their settings are made of."""
+# The kinds of job that can be started again.
+AGAIN = ("synthesis", "metrics", "training", "evaluation", "study", "download", "round-trip", "filter", "index")
 
 
 def settings(
@@ -276,7 +266,7 @@ def settings(
     something outside the workspace that ``allow`` does not hold.
     """
     spec = load_spec(workspace, resolve_job(workspace, job))
-    kind = CONFIGS.get(spec.kind)
+    kind = stored.JOBS[spec.kind][1] if spec.kind in AGAIN else None
     if kind is None:
         raise ConfigError(f"A job of kind {spec.kind!r} cannot be started again.")
     stored.check(workspace, spec, allow, named=frozenset(changes or ()))
@@ -288,7 +278,8 @@ def prefill(workspace: Workspace, job: str) -> tuple[dict[str, Any], dict[str, l
     """Return a job's settings for a form, and those left out of it because they lead out of the workspace."""
     spec = load_spec(workspace, resolve_job(workspace, job))
     left_out = stored.outside(workspace, spec)
-    names = CONFIGS[spec.kind].settings().keys() - left_out.keys() if spec.kind in CONFIGS else set()
+    kind = stored.JOBS[spec.kind][1] if spec.kind in AGAIN else None
+    names = kind.settings().keys() - left_out.keys() if kind is not None else set()
     return {name: value for name, value in spec.config.items() if name in names}, left_out
 
 

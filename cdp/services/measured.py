@@ -211,12 +211,10 @@ FEW_JUDGED = 50
 
 @dataclass(frozen=True)
 class Answer:
-    """What a study says for one benchmark.
+    """What a study says for one benchmark. ``kind``: ``untrained``, ``one`` or the label of a source to train on.
 
-    ``kind`` is what to train on: ``untrained`` (nothing), ``one`` (one query per document), or the label of a source
-    (``diverse``, ``paraphrase``, …); ``per_doc`` how many. ``direction``: whether several different queries beat one
-    (1), lose (-1), or neither is shown (0). ``gain`` is the difference that the sentence rests on. ``remarks`` are
-    further findings and what makes the answer weak.
+    ``direction``: several different queries beat one (1), lose (-1), or neither is shown (0). ``gain`` is the
+    difference that the sentence rests on; ``remarks`` are further findings and what makes the answer weak.
     """
 
     kind: str

@@ -32,7 +32,7 @@ from cdp.services import access, clusters, completeness, corpora, endpoints, in_
 from cdp.services.modes import Action, require
 from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import METHODS, method_of
-from cdp.synthesis.preview import Shown, needs_process, overlapping_pairs, previews, previews_in_process
+from cdp.synthesis.preview import Shown, needs_process, previews, previews_in_process
 
 WORKER = "cdp.workers.synthesis"
 
@@ -42,9 +42,8 @@ class Preview:
     """The queries that one method gives for one document, and what they look like.
 
     ``self_bleu`` is None for fewer than two queries. ``problems`` are sentences on what was wrong with the answer.
-    ``overlaps`` are pairs of places that share many content words: a hint at paraphrases, not CE. ``cost`` is in US
-    dollars, None where the model has no price. ``sources`` are the queries behind those of a reasoning method.
-    ``error`` says what went wrong where this method failed on this document, ``traceback`` where in our code.
+    ``cost`` is in US dollars, None where the model has no price. ``sources`` are the queries behind those of a
+    reasoning method. ``error`` says what went wrong where this method failed on this document, ``traceback`` where in our code.
     """
 
     method: str
@@ -56,7 +55,6 @@ class Preview:
     prompt: str = ""
     formats: list[str] = field(default_factory=list)
     mix: dict[str, int] = field(default_factory=dict)
-    overlaps: list[tuple[int, int, float]] = field(default_factory=list)
     seconds: float = 0.0
     cost: float | None = None
     notes: list[str] = field(default_factory=list)
@@ -137,7 +135,6 @@ def _described(name: str, shown: Shown, language: str, price: Price | None, prob
         prompt=shown.prompt,
         formats=[query_format(query) for query in queries],
         mix=format_mix(queries),
-        overlaps=overlapping_pairs(queries, language),
         seconds=shown.seconds,
         cost=price.cost(Usage(**shown.usage)) if price and shown.usage.get("requests") else None,
         notes=shown.notes,

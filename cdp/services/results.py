@@ -38,17 +38,13 @@ SIGNIFICANT = 0.05
 class ComparedRow:
     """One retriever on one benchmark. NDCG@10 and differences in percent (points).
 
-    ``low`` and ``high`` bound the mean difference (95% bootstrap over queries); ``p_t`` and ``p_random`` are two-sided,
-    of the paired t-test and the paired randomisation test; ``p_holm`` is the p of the comparison's test, corrected for
-    all of its differences (Holm). ``effect`` is Cohen's d for pairs, ``wins``, ``losses`` and ``ties`` count queries.
-    All of these are None for the baseline itself and where the baseline was not evaluated on the same queries;
-    ``p_t`` is None for a single query, ``effect`` where every query differs by the same. Where ``seeds`` runs that
-    differ in the seed alone were averaged, ``seed_sd`` is the standard deviation of their NDCG@10 (n - 1), and
-    ``evaluation_id`` names them all, joined by ``+``. ``version`` is empty for the judgments that were evaluated on
-    last, and tells earlier ones of the same name from them. ``noise`` says what the difference knows of training noise:
-    ``seeds`` (then ``p_seeds`` is the p of the two-level test, the interval is its too, and it is what is corrected),
-    ``unknown`` where a retriever trained here has one seed, empty where neither was trained here. ``marks`` are badges
-    of the run, joined by a comma: ``leaked``, ``stopped at step 1 of 116``; no row with one is the best or starred.
+    ``low`` and ``high`` are the 95% interval of the mean difference; ``p_t`` and ``p_random`` two-sided p-values of the
+    paired t-test and randomisation test, ``p_holm`` the p corrected for all differences, ``effect`` Cohen's d for
+    pairs; ``wins``, ``losses`` and ``ties`` count queries. None for the baseline, and without the same queries.
+    ``seed_sd`` is the standard deviation over ``seeds`` averaged runs (n - 1), whose ids ``evaluation_id`` joins by
+    ``+``. ``noise`` is ``seeds`` where p (``p_seeds``) and interval are those of the two-level test, ``unknown`` where
+    a training has one seed. ``version`` tells earlier judgments of the same name; a row with ``marks`` (``leaked``) is
+    never the best or starred.
     """
 
     benchmark: str
@@ -92,11 +88,9 @@ class ComparedRow:
 class Comparison:
     """The rows, the baseline's name, how many benchmarks each retriever covers, and the settings that differ.
 
-    ``n_tests`` is how many differences the p-values were corrected for, shown here or not. ``coverage`` maps a
-    retriever to the number of benchmarks it was evaluated on; ``settings`` maps each setting in which the compared
-    retrievers' trainings differ to its value by retriever.
-    ``families`` {retriever: seeds} names those with runs beside them that differ in the seed alone. ``scores``
-    {evaluation: {query: value in [0, 1]}} and the catalogue's ``evaluations`` are what the rows were worked out from.
+    ``n_tests`` differences were corrected for, shown here or not. ``coverage`` {retriever: benchmarks}, ``settings``
+    {setting that differs: {retriever: value}}, ``families`` {retriever: runs that differ in the seed alone}, ``scores``
+    {evaluation: {query: value in [0, 1]}}; ``evaluations`` are the catalogue's.
     """
 
     baseline: str

@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -23,31 +22,11 @@ from cdp.base.errors import CdpError, ConfigError, ModelError
 from cdp.base.failures import Failures
 from cdp.base.records import Document
 from cdp.base.workspace import CODE, Workspace
-from cdp.complexity import content_words
 from cdp.corpus import get_documents
 from cdp.llm.tokens import estimate_tokens
 from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators import GENERATORS, Generator, make_generator
 from cdp.synthesis.methods import Method, method_of
-
-# From this share of common content words on, a pair is marked. Of the demo's recorded pairs that is 35% of the
-# paraphrases and 2% of the diverse ones: what is marked repeats itself, what is not may still be a paraphrase.
-OVERLAPPING = 0.35
-
-
-def overlapping_pairs(queries: Sequence[str], language: str = "en") -> list[tuple[int, int, float]]:
-    """The pairs of places (i < j) that share at least ``OVERLAPPING`` of their content words, with the share.
-
-    The share is Jaccard's: common content words over all content words of both; 0 where neither has any.
-    """
-    words = [content_words(query, language) for query in queries]
-    pairs = []
-    for i, j in combinations(range(len(queries)), 2):
-        share = len(words[i] & words[j]) / max(1, len(words[i] | words[j]))
-        if share >= OVERLAPPING:
-            pairs.append((i, j, share))
-    return pairs
-
 
 LONGEST_S = 900.0
 

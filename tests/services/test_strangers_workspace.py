@@ -123,7 +123,7 @@ def test_no_setting_leads_out_of_the_workspace(workspace: Workspace, private: Pa
     assert f"setting {setting!r} names" in told
     assert told.count("\n") == 1
     left_alone(workspace, job_id)
-    if kind in jobs.CONFIGS:
+    if kind in jobs.AGAIN:
         assert f"setting {setting!r}" in run("jobs", "clone", job_id, code=2).stderr
         left_alone(workspace, job_id)
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import pytest
 
 from cdp.base.workspace import read_jsonl
 from cdp.query_sets.nonsense import FORMATS, format_mix, query_format
 from cdp.synthesis.generators.recorded import RECORDINGS
-from cdp.synthesis.preview import overlapping_pairs
 
 ASKED_FOR = ("what", "how", "why", "when/if", "which/verify", "keyword", "statement", "comparison")
 
@@ -55,18 +52,3 @@ def test_formats_of_the_demos_recorded_queries_are_told() -> None:
         assert set(mix) <= set(FORMATS)
     assert total == 768
     assert right / total > 0.9
-
-
-def test_marked_pairs_are_mostly_paraphrases() -> None:
-    shares = {}
-    for name in ("paraphrase", "diverse"):
-        pairs = [p for line in read_jsonl(RECORDINGS / f"{name}.jsonl") for p in combinations(line["queries"], 2)]
-        shares[name] = sum(len(overlapping_pairs(pair)) for pair in pairs) / len(pairs)
-    assert shares["paraphrase"] > 0.25
-    assert shares["diverse"] < 0.04
-
-
-def test_pairs_are_marked_with_their_places() -> None:
-    queries = ["the cooling rate of basalt", "why tin melts", "basalt cooling rate", "of the"]
-    assert overlapping_pairs(queries) == [(0, 2, 1.0)]
-    assert overlapping_pairs(["of", "the"]) == [], "neither has a content word"

@@ -172,11 +172,6 @@ def _ask(workspace: Workspace, request: PreviewRequest, chosen: writing.Chosen) 
 SAME = 0.0005
 """Self-BLEU that differs by less shows as the same number."""
 
-OVERLAP_HELP = (
-    "Pairs of queries that share at least 35% of their content words. This is only a hint from the wording; the "
-    "paraphrase ratio (CE) is measured by a cross-encoder over whole query sets."
-)
-
 
 def comparison(previews: Mapping[str, Preview], titles: Mapping[str, str]) -> None:
     """The methods in order of Self-BLEU, in one sentence."""
@@ -210,7 +205,6 @@ def draw(preview: Preview, title: str) -> None:
         ("Self-BLEU", bleu, frame.definition("self_bleu")),
         ("Mean CW", cw, frame.definition("cw")),
         ("Formats", len(preview.mix), "The number of different query formats, such as questions and keywords."),
-        ("Overlapping pairs", len(preview.overlaps), OVERLAP_HELP) if len(preview.queries) > 1 else None,
     )
     if preview.queries:
         st.markdown("\n".join(_line(preview, index) for index in range(len(preview.queries))))
@@ -231,11 +225,8 @@ def draw(preview: Preview, title: str) -> None:
 
 
 def _line(preview: Preview, index: int) -> str:
-    """One query with its CW, its format, and the numbers of those that say much the same."""
+    """One query with its CW, and its format."""
     marks = [f"CW\u00a0{preview.cw[index]}", md(preview.formats[index])]
-    alike = sorted({i + j - index for i, j, _ in preview.overlaps if index in (i, j)})
-    if alike:
-        marks.append(f"≈\u00a0{', '.join(str(other + 1) for other in alike)}")
     from_query = f" :small[:gray[from: {md(preview.sources[index], 120)}]]" if preview.sources else ""
     return f"{index + 1}. {md(preview.queries[index])} :small[:gray[{' · '.join(marks)}]]{from_query}"
 
