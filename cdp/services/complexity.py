@@ -29,7 +29,7 @@ from cdp.complexity import STANDARD, CwProfile, QuestionWordEffect
 from cdp.corpus.sources import Budget, Source, existing, open_text
 from cdp.principle import Recommendation, kinds_of_datasets
 from cdp.principle.tables import TABLES, PublishedTable, short_name, table
-from cdp.services import access, corpora, paths
+from cdp.services import access, paths
 from cdp.studies.trial import judging_split
 
 FOLDER = "pasted"
@@ -299,7 +299,7 @@ def profile_query_set(
 ) -> Profiled:
     """Profile the queries of a query set, in its corpus's language unless another is named."""
     resolved_set = query_sets.resolve_query_set(workspace, query_set)
-    code = language or _language_of(workspace, resolved_set.corpus_id)
+    code = language or corpus_room.load_manifest(workspace, resolved_set.corpus_id).counted_language
     question = ("profile", code, stopwords)
 
     def measure() -> Profiled:
@@ -354,7 +354,3 @@ def guess_language(texts: Sequence[str]) -> str:
     """The language that most of the queries seem to be in, English where it cannot be told."""
     guessed = corpus_room.guess_language("\n".join(texts[:GUESSED_FROM]))
     return "en" if guessed == "unknown" else guessed
-
-
-def _language_of(workspace: Workspace, corpus_id: str) -> str:
-    return corpora.cw_language(corpus_room.load_manifest(workspace, corpus_id))

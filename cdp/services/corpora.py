@@ -155,18 +155,3 @@ def delete(workspace: Workspace, corpus: str) -> None:
     in_use.check_unused(workspace, f"The corpus {manifest.name}", manifest.id)
     delete_corpus(workspace, manifest.id)
     projects.forget(workspace, corpus=manifest.id)
-
-
-SAMPLE = 200
-"""Documents whose length is looked at."""
-
-
-def mean_characters(workspace: Workspace, manifest: CorpusManifest) -> float:
-    """The mean length of the corpus's first documents."""
-    lengths = [len(d.content) for d in iter_documents(workspace, manifest.id, limit=SAMPLE)]
-    return sum(lengths) / max(1, len(lengths))
-
-
-def cw_language(manifest: CorpusManifest) -> str:
-    """The language in which content words are counted for a corpus: its most frequent one, English where unknown."""
-    return manifest.counted_language

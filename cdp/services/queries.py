@@ -43,7 +43,7 @@ class Preview:
 
     ``self_bleu`` is None for fewer than two queries. ``problems`` are sentences on what was wrong with the answer.
     ``cost`` is in US dollars, None where the model has no price. ``sources`` are the queries behind those of a
-    reasoning method. ``error`` says what went wrong where this method failed on this document, ``traceback`` where in our code.
+    reasoning method. ``error`` says why this method failed on this document, ``traceback`` where in our code.
     """
 
     method: str
@@ -104,7 +104,7 @@ def preview(
     ask = previews_in_process if needs_process(config, methods) else previews
     price = load_price(config.model_name, price_file(workspace)) if GENERATORS[generator].endpoint else None
     shown = ask(workspace, config, methods, document.id, api_key=endpoint.key)
-    language = corpora.cw_language(manifest)
+    language = manifest.counted_language
     described = {}
     for name, answer in shown.items():
         template = name if generator == "template" and not answer.sources else ""

@@ -18,7 +18,7 @@ from cdp.corpus import resolve_corpus
 from cdp.jobs import JobView
 from cdp.query_sets import QuerySet
 from cdp.retrievers import ResolvedRetriever, resolve
-from cdp.services import access, clusters, completeness, corpora, leakage, queries, synthesis
+from cdp.services import access, clusters, completeness, leakage, queries, synthesis
 from cdp.studies import StudyConfig, StudyReport, StudySource, read_plan, ready_made, records, to_markdown
 from cdp.studies import build as build_report
 from cdp.studies.estimate import PlannedGeneration, Speed, StudyPlan, estimate, measured_speeds
@@ -89,7 +89,7 @@ def sources_of(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySou
                         hint="Write the queries and their reasoned forms first, and name both as query sets.",
                     )
                 source = StudySource(
-                    method, method, "", "", n_documents, language=corpora.cw_language(manifest), corpus=manifest.id
+                    method, method, "", "", n_documents, language=manifest.counted_language, corpus=manifest.id
                 )
                 missing[len(sources)] = _generation(workspace, config, source)
                 sources.append(source)

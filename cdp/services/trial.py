@@ -9,35 +9,32 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from cdp import jobs, query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError, ConfigError, InputError
 from cdp.base.records import Document
-from cdp.base.staging import staging
 from cdp.base.text import counted
-from cdp.base.workspace import Workspace, disk_faults_told, now, slug
+from cdp.base.workspace import Workspace, disk_faults_told, slug
 from cdp.benchmarks import (
     BenchmarkInfo,
-    add_benchmark,
     choose_split,
     describe,
+    library,
     list_benchmarks,
     load_benchmark,
     manifests,
     resolve_benchmark,
     subsets,
 )
-from cdp.benchmarks.beir_files import write_beir
 from cdp.complexity import LANGUAGES, count_content_words
 from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
 from cdp.corpus.documents import permutation
 from cdp.jobs import JobView
 from cdp.query_sets import QuerySet
 from cdp.retrievers import PRESETS, resolve
-from cdp.services import access, commands, corpora, job_words, leakage, projects, queries, studies
+from cdp.services import access, commands, job_words, leakage, projects, queries, studies
 from cdp.services.synthesis import siblings
 from cdp.studies.config import StudyConfig
 from cdp.studies.estimate import DEFAULT_SPEEDS, SLOW, TYPICAL_CHARACTERS, Speed, StudyPlan
@@ -54,6 +51,9 @@ MOST_QUERIES, MOST_DOCUMENTS = 300, 2_000
 
 HELD_OUT = 0.25
 """At most this part of a corpus is held out for template queries."""
+
+# Documents whose length is looked at.
+SAMPLE = 200
 
 SEED = 1
 """The training queries are written with seed 0."""
@@ -190,7 +190,7 @@ def facts(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, prot
         texts, language = whole.queries[: judged.n_queries], whole.counted_language
     else:
         texts = [text for _, text in _queries(workspace, manifest, judged)]
-        language = corpora.cw_language(manifest)
+        language = manifest.counted_language
     cw = count_content_words(texts, language)
     return {
         "name": judged.benchmark,
@@ -218,38 +218,25 @@ def make(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy) -> st
     if judged.there:
         return judged.benchmark
     if judged.kind == BENCHMARK:
-        subsets.sample(
-            judged.of,
-            workspace,
-            queries=judged.n_queries,
-            documents=judged.n_documents,
-            split=judged.split,
-            called=judged.benchmark,
-        )
+        sizes = {"queries": judged.n_queries, "documents": judged.n_documents}
+        subsets.sample(judged.of, workspace, **sizes, split=judged.split, called=judged.benchmark)
     else:
-        with disk_faults_told("The test's benchmark"), staging(workspace.benchmarks) as incoming:
-            folder = incoming / judged.benchmark
-            _write(workspace, manifest, judged, folder)
-            add_benchmark(folder, workspace, judged.benchmark)
+        pairs = list(_queries(workspace, manifest, judged))
+        if len(pairs) < 2:
+            raise InputError(f"{manifest.name} gives {len(pairs)} queries to decide by, too few for a test.")
+        texts = {f"q{number}": text for number, (_, text) in enumerate(pairs)}
+        qrels = {judged.split: {f"q{number}": {identifier: 1} for number, (identifier, _) in enumerate(pairs)}}
+        documents = _documents(workspace, manifest, {identifier for identifier, _ in pairs}, judged.n_documents)
+        about = manifests.Manifest(
+            title=f"{manifest.name}, {judged.kind} queries",
+            language=manifest.counted_language,
+            source={"kind": "test", "queries": judged.kind, "corpus": manifest.id, "of": judged.of},
+        )
+        with disk_faults_told("The test's benchmark"):
+            library.make(workspace, judged.benchmark, documents, texts, qrels, about)
     for project in projects.projects_of(workspace, "corpus", manifest.id):
         projects.add_members(workspace, project.id, benchmarks=[judged.benchmark])
     return judged.benchmark
-
-
-def _write(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, folder: Path) -> None:
-    pairs = list(_queries(workspace, manifest, judged))
-    if len(pairs) < 2:
-        raise InputError(f"{manifest.name} gives {len(pairs)} queries to decide by, too few for a test.")
-    lines = [{"_id": f"q{number}", "text": text} for number, (_, text) in enumerate(pairs)]
-    qrels = {f"q{number}": {identifier: 1} for number, (identifier, _) in enumerate(pairs)}
-    documents = _documents(workspace, manifest, {identifier for identifier, _ in pairs}, judged.n_documents)
-    write_beir(folder, documents, lines, {judged.split: qrels})
-    source = {"kind": "test", "queries": judged.kind, "corpus": manifest.id, "of": judged.of}
-    language = corpora.cw_language(manifest)
-    manifests.write(
-        folder, manifests.Manifest(title=f"{manifest.name}, {judged.kind} queries", language=language, source=source,
-                                   created=now())
-    )  # fmt: skip
 
 
 def _documents(workspace: Workspace, manifest: CorpusManifest, wanted: Set[str], n: int) -> Iterator[Document]:
@@ -343,7 +330,8 @@ def plan(workspace: Workspace, config: TrialConfig) -> Trial:
     there = GENERATORS[config.generator].endpoint or config.generator == "recorded"
     texts = judged.n_queries + judged.n_documents
     if not measured:  # the default speeds are those of a paragraph
-        length = max(1.0, corpora.mean_characters(workspace, manifest) / TYPICAL_CHARACTERS)
+        lengths = [len(document.content) for document in iter_documents(workspace, manifest.id, limit=SAMPLE)]
+        length = max(1.0, sum(lengths) / len(lengths) / TYPICAL_CHARACTERS)
         speed = Speed(speed.pairs_per_second / length, speed.texts_per_second / length)
     size = sized(config, documents=documents, texts=texts, speed=speed, epochs=epochs, there=there)
     known = facts(workspace, manifest, judged, "published")
