@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from cdp.base.texts import HELD_CHARACTERS
+from cdp.benchmarks.benchmark import HELD_CHARACTERS
 
 DOCUMENTS = {"8 thousand": 8e3, "80 thousand": 8e4, "8.8 million": 8.8e6, "1 billion": 1e9}
 CHARACTERS, PER_DOC, DIMENSIONS = 600, 5, 768

@@ -6,16 +6,21 @@ missing, damaged or of an older schema is made anew without asking.
 
 from __future__ import annotations
 
-from cdp.catalog.ingest import STUDY, STUDY_START, IngestReport, ingest, rebuild
-from cdp.catalog.read import (
-    QueryResult,
-    evaluations,
-    paired,
-    per_query,
-    query,
-    runs,
-    trainings,
-)
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Timer
+from typing import TYPE_CHECKING, Any
+
+from cdp.base.errors import InputError, NotFoundError
+from cdp.base.text import storable
+from cdp.base.workspace import Workspace
+from cdp.catalog import connection as db
+from cdp.catalog.ingest import STUDY, STUDY_START, IngestReport, ingest, rebuild, with_catalog
+
+if TYPE_CHECKING:
+    import duckdb
+
 
 __all__ = [
     "STUDY",
@@ -31,3 +36,159 @@ __all__ = [
     "runs",
     "trainings",
 ]
+
+
+QUERY_TIMEOUT_S = 30.0
+QUERY_ROWS = 10_000
+
+
+def evaluations(workspace: Workspace, *, studies: bool = False) -> list[dict[str, Any]]:
+    """Every evaluation, the newest first; with ``studies`` those of the trainings of studies as well.
+
+    Keys: id, job_id, retriever_id, retriever_name, retriever_kind, retriever_hash, benchmark, folder, split,
+    benchmark_hash, protocol, "ndcg@10" and ``measures`` (name to mean, in [0, 1]), n_queries, n_documents, seconds,
+    created, settings, counts, hash. Those of studies have ``STUDY`` or ``STUDY_START`` as their kind, and in their
+    settings the study, the condition and its training.
+    """
+    return with_catalog(workspace, lambda c: _evaluations(c, studies))
+
+
+def runs(workspace: Workspace) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """``evaluations`` with those of studies, and ``trainings``, from one look at the files."""
+    return with_catalog(workspace, lambda c: (_evaluations(c, True), _trainings(c)))
+
+
+def _evaluations(connection: Any, studies: bool) -> list[dict[str, Any]]:
+    own = "TRUE" if studies else "NOT starts_with(retriever_kind, 'study')"
+    rows = db.rows(connection, f"SELECT * FROM evaluations WHERE {own} ORDER BY created DESC, id DESC")
+    for row in rows:
+        row.pop("source")
+        row["measures"] = dict(row["measures"] or {})
+        row["settings"], row["counts"] = json.loads(row["settings"]), json.loads(row["counts"])
+    return rows
+
+
+def trainings(workspace: Workspace) -> list[dict[str, Any]]:
+    """Every finished training, the newest first: id, job_id, name, retriever, query_set, weighting, pairs, … result."""
+    return with_catalog(workspace, _trainings)
+
+
+def _trainings(connection: Any) -> list[dict[str, Any]]:
+    rows = db.rows(connection, "SELECT * FROM trainings ORDER BY created DESC, id DESC")
+    for row in rows:
+        row.pop("source")
+        row["result"] = json.loads(row["result"])
+    return rows
+
+
+def per_query(
+    workspace: Workspace, evaluation_ids: Sequence[str], measure: str = "ndcg@10"
+) -> dict[str, dict[str, float]]:
+    """The scores of some evaluations: evaluation id → query id → value in [0, 1].
+
+    NotFoundError for an unknown evaluation; InputError if one has no per-query scores of that measure.
+    """
+
+    def task(connection: Any) -> dict[str, dict[str, float]]:
+        known = {row[0] for row in connection.execute("SELECT id FROM evaluations").fetchall()}
+        for evaluation_id in evaluation_ids:
+            if evaluation_id not in known:
+                raise NotFoundError("evaluation", evaluation_id, known=sorted(known))
+        columns = connection.execute(
+            "SELECT evaluation_id, query_id, value FROM scores WHERE measure = ? AND list_contains(?, evaluation_id)",
+            [measure, list(evaluation_ids)],
+        ).fetchall()
+        scores: dict[str, dict[str, float]] = {evaluation_id: {} for evaluation_id in evaluation_ids}
+        for evaluation_id, query_id, value in columns:
+            scores[evaluation_id][query_id] = value
+        return scores
+
+    scores = with_catalog(workspace, task)
+    for evaluation_id, values in scores.items():
+        if not values:
+            raise InputError(f"Evaluation {evaluation_id} has no per-query scores of {measure}.")
+    return scores
+
+
+def paired(
+    workspace: Workspace, pairs: Sequence[tuple[str, str]], measure: str = "ndcg@10"
+) -> dict[str, tuple[int, float, float]]:
+    """Of each pair (evaluation, the one that it is compared with): evaluation → over how many queries that both have,
+    the mean of the differences, and their standard deviation (n - 1; 0 for one query). Pairs without a common query
+    are left out."""
+    import pyarrow as pa
+
+    columns = {"id": pa.array([pair[0] for pair in pairs], pa.string()),
+               "other": pa.array([pair[1] for pair in pairs], pa.string())}  # fmt: skip
+
+    def task(connection: Any) -> list[tuple[str, int, float, float]]:
+        connection.register("pairs", pa.table(columns))
+        try:
+            rows: list[tuple[str, int, float, float]] = connection.execute(
+                "SELECT p.id, count(*), avg(s.value - r.value), coalesce(stddev_samp(s.value - r.value), 0) "
+                "FROM pairs p JOIN scores s ON s.evaluation_id = p.id AND s.measure = $1 "
+                "JOIN scores r ON r.evaluation_id = p.other AND r.measure = $1 AND r.query_id = s.query_id "
+                "GROUP BY p.id",
+                [measure],
+            ).fetchall()
+        finally:
+            connection.unregister("pairs")
+        return rows
+
+    return {row[0]: row[1:] for row in with_catalog(workspace, task)} if pairs else {}
+
+
+@dataclass(frozen=True, slots=True)
+class QueryResult:
+    """The answer to a question in SQL. ``truncated`` says that there were more rows than are returned."""
+
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+    truncated: bool
+
+
+def query(
+    workspace: Workspace, sql: str, *, limit: int = QUERY_ROWS, timeout_s: float = QUERY_TIMEOUT_S
+) -> QueryResult:
+    """Answer one SELECT over the catalogue. Nothing can be written, and no other file can be read.
+
+    InputError for anything but one SELECT (or EXPLAIN), for wrong SQL, and for a query that takes too long.
+    """
+    import duckdb
+
+    if not storable(sql):
+        raise InputError("The SQL holds the character NUL or half of a surrogate pair.")
+
+    def task(connection: duckdb.DuckDBPyConnection) -> QueryResult:
+        try:
+            statements = connection.extract_statements(sql)
+        except duckdb.Error as error:
+            raise InputError(f"The SQL cannot be read: {_plain(error)}") from error
+        allowed = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+        if len(statements) != 1 or statements[0].type not in allowed:
+            raise InputError(
+                "The catalogue answers one SELECT at a time and cannot be changed.",
+                hint="Its content follows from the files in the workspace.",
+            )
+        timer = Timer(timeout_s, connection.interrupt)
+        timer.start()
+        try:
+            cursor = connection.execute(statements[0])
+            fetched = cursor.fetchmany(limit + 1)
+            names = [column[0] for column in cursor.description or []]
+        except duckdb.InterruptException:
+            raise InputError(f"The query took longer than {timeout_s:g} seconds and was ended.") from None
+        except duckdb.Error as error:
+            if db.translated(error, workspace.catalog) is not error:
+                raise
+            raise InputError(f"The SQL cannot be answered: {_plain(error)}") from error
+        finally:
+            timer.cancel()
+        return QueryResult(names, fetched[:limit], len(fetched) > limit)
+
+    return with_catalog(workspace, task, foreign_sql=True)
+
+
+def _plain(error: duckdb.Error) -> str:
+    """The first paragraph of DuckDB's message, on one line."""
+    return " ".join(str(error).split("\n\n")[0].split())

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdp.base import texts as room
-from cdp.base.texts import Texts
 from cdp.base.workspace import SHIPPED_DATA, Workspace
+from cdp.benchmarks import benchmark as room
 from cdp.benchmarks import load_benchmark
+from cdp.benchmarks.benchmark import Texts
 from cdp.evaluation import bm25
 from tests import strategies
 from tests.strategies import examples
