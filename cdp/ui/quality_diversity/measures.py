@@ -47,7 +47,7 @@ def _begun(workspace: Workspace, query_set: QuerySet, human: str) -> JobView | N
         return view
     if view is None and not access_service.read_only():
         metrics.start_quick(workspace, query_set.id, human=human)
-        return metrics.measuring(workspace, query_set.id, human=human)
+        st.rerun()  # the menu was drawn before this job began; with it there, the page is drawn again at its end
     with st.container(border=True):
         if view is not None and view.failure is not None:
             job_views.failure(view)
