@@ -12,20 +12,27 @@ Workers are started by module name; this room imports none of them.
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cdp.base.errors import ClusterError, ConfigError, NotFoundError, WorkspaceError
+from cdp.base.locks import is_held
+from cdp.base.redaction import redact
+from cdp.base.workspace import Workspace, disk_fault, folder_size, is_name
+from cdp.jobs import control, processes
 from cdp.jobs.control import cluster_of, delete, resume, stop, submit
 from cdp.jobs.devices import DeviceRequest, Gpu, cpu_slots, gpu_trouble, list_gpus
-from cdp.jobs.logs import follow_log, read_log
+from cdp.jobs.logs import follow_log, log_tail, read_log
 from cdp.jobs.place import choosing
-from cdp.jobs.records import JobSpec, load_spec
+from cdp.jobs.queue import Queue
+from cdp.jobs.records import SUBMITTED, JobSpec, load_spec, read_record, read_spec, remove_leftovers
 from cdp.jobs.state import JobFiles, JobState, State, derive
-from cdp.jobs.view import (
-    JobView,
-    list_active,
-    list_jobs,
-    resolve_job,
-    view,
-    wait,
-)
 
 __all__ = [
     "DeviceRequest",
@@ -54,3 +61,286 @@ __all__ = [
     "view",
     "wait",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """A job as shown. Times are ISO 8601 in UTC ("" where not yet), durations seconds, sizes bytes.
+
+    ``phase``, ``done``, ``total``, ``unit``, ``rate`` (units per second) and ``eta_s`` are the worker's own words
+    about its present phase; ``position`` counts from 1 and is None unless the job waits; ``failure`` has kind,
+    message, hint and log_tail; ``size`` is None in lists. ``n_failures`` are items (documents, pairs, queries) that
+    failed while the job went on. ``cluster`` is the Ray cluster that the present attempt runs on, "" for this machine.
+    """
+
+    id: str
+    kind: str
+    name: str
+    state: State
+    message: str
+    phase: str
+    done: int
+    total: int
+    unit: str
+    rate: float | None
+    eta_s: float | None
+    position: int | None
+    attempt: int
+    created: str
+    started: str
+    ended: str
+    seconds: float | None
+    failure: dict[str, Any] | None
+    config: dict[str, Any]
+    inputs: dict[str, Any]
+    devices: tuple[str, ...]
+    host_memory: int | None
+    gpu_memory: int | None
+    has_model: bool
+    sequence: int
+    folder: Path
+    size: int | None = None
+    n_failures: int = 0
+    cluster: str = ""
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def active(self) -> bool:
+        return self.state.active
+
+    @property
+    def fraction(self) -> float:
+        """How much of the present phase is done, from 0 to 1; 1 for a finished job."""
+        if self.state is State.FINISHED:
+            return 1.0
+        return min(1.0, max(0.0, self.done / self.total)) if self.total > 0 else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """For ``--json``: everything, with plain values."""
+        values = asdict(self)
+        values.update(state=str(self.state), folder=str(self.folder), devices=list(self.devices))
+        return values
+
+
+def view(workspace: Workspace, job_id: str, *, with_size: bool = True) -> JobView:
+    """Return one job. Raises NotFoundError if there is none of that id, WorkspaceError if its specification is damaged.
+
+    Where its cluster has not begun it for some seconds, the cluster is asked whether it still can.
+    """
+    spec = load_spec(workspace, job_id)
+    _ask_cluster(workspace, job_id)
+    return _view(workspace, spec, Queue(workspace).positions, with_size=with_size)
+
+
+_asked: dict[str, float] = {}
+
+
+def _ask_cluster(workspace: Workspace, job_id: str) -> None:
+    status = read_record(workspace.job(job_id) / "status.json") or {}
+    if status.get("phase") == SUBMITTED and time.monotonic() - _asked.setdefault(job_id, time.monotonic()) > 10.0:
+        _asked[job_id] = time.monotonic()
+        with suppress(ConfigError, ClusterError):
+            control.settle(workspace, job_id)
+
+
+def list_jobs(workspace: Workspace, kinds: Collection[str] | None = None) -> list[JobView]:
+    """All jobs, or those of some kinds, the newest first. One whose specification is damaged is shown as failed."""
+    queue = Queue(workspace)
+    positions = cache(queue.positions)  # read once, and only where a job waits
+    views = []
+    unserved = []
+    remove_leftovers(workspace)
+    queue.clear_dead()
+    for folder in _folders(workspace):
+        try:
+            spec = read_spec(folder)
+        except WorkspaceError as error:
+            if (folder / "spec.json").exists():
+                views.append(_damaged(folder, error))
+            continue
+        if kinds is None or spec.kind in kinds:
+            job = _view(workspace, spec, positions, with_size=False, living={})
+            if job.active or job.ended:
+                views.append(job)
+            else:
+                unserved.append(spec)
+    # Nobody recorded an end and the locks are free: only the process table knows if these are over.
+    living = processes.by_job() if unserved else {}
+    views += [_view(workspace, spec, positions, with_size=False, living=living) for spec in unserved]
+    return _newest_first(views)
+
+
+def _newest_first(views: Iterable[JobView]) -> list[JobView]:
+    return sorted(views, key=lambda job: (job.sequence, job.created, job.id), reverse=True)
+
+
+def _folders(workspace: Workspace) -> list[Path]:
+    try:
+        return list(workspace.jobs.glob("[!.]*"))
+    except OSError as error:
+        raise WorkspaceError(f"{workspace.jobs} cannot be listed: {disk_fault(error) or error.strerror}.") from error
+
+
+def list_active(workspace: Workspace) -> list[JobView]:
+    """The jobs that are queued or at work, the newest first. Each has a ticket, so those that ended are not read."""
+    queue = Queue(workspace)
+    queue.clear_dead()
+    positions = queue.positions()
+    views = []
+    for job_id in queue.job_ids():
+        try:
+            views.append(_view(workspace, read_spec(workspace.jobs / job_id), lambda: positions, with_size=False))
+        except WorkspaceError:
+            continue  # it is being submitted, or was deleted just now
+    return _newest_first(job for job in views if job.active)
+
+
+def _view(
+    workspace: Workspace,
+    spec: JobSpec,
+    positions: Callable[[], dict[str, int]],
+    *,
+    with_size: bool,
+    living: Mapping[str, list[int]] | None = None,
+) -> JobView:
+    """``living`` are the processes of jobs by folder, read after its locks were seen free; None: read where needed."""
+    folder = workspace.jobs / spec.id
+    # The lock is asked first: a job that ends in between has then written its end before its files are read, and
+    # cannot appear as cut off. One that is resumed in between would: so ask again before saying that.
+    held = is_held(folder / "alive.lock")
+    files = JobFiles.read(folder)
+    clock = time.time()
+    state = derive(files, held, clock)
+    if state.state is State.LOST and is_held(folder / "alive.lock"):
+        files = JobFiles.read(folder)
+        state = derive(files, True, clock)
+    status = files.status or {}
+    if not state.state.active and status.get("phase") != "ended":
+        table = processes.by_job() if living is None else living
+        if table.get(os.path.realpath(folder)):
+            state = derive(replace(files, worker_alive=True), False, clock)
+    beat = files.current(files.heartbeat) or {}
+    cluster = str(status.get("cluster") or "") if status else spec.cluster
+    running = state.state in (State.RUNNING, State.STALLED, State.STOPPING)
+    eta = beat.get("eta_s") if running else None
+    if eta is not None and isinstance(beat.get("clock"), (int, float)):
+        eta = max(0.0, float(eta) - max(0.0, clock - float(beat["clock"])))
+    return JobView(
+        id=spec.id,
+        kind=spec.kind,
+        name=spec.name,
+        state=state.state,
+        message=state.message or _waits_for(workspace, spec, state.state) or str(beat.get("message", "")),
+        phase=str(beat.get("phase", "")),
+        done=int(beat.get("done", 0)),
+        total=int(beat.get("total", 0)),
+        unit=str(beat.get("unit", "")),
+        rate=beat.get("rate"),
+        eta_s=eta,
+        position=_position(spec, cluster, positions) if state.state is State.QUEUED else None,
+        attempt=files.attempt,
+        created=spec.created,
+        started=str(status.get("started", "")),
+        ended=str(status.get("ended", "")),
+        seconds=_seconds(status, beat, state.state, clock),
+        failure=_with_tail(state.failure, folder),
+        config=spec.config,
+        inputs=spec.inputs,
+        devices=tuple(status.get("devices", ())),
+        host_memory=beat.get("host_memory") if running else None,
+        gpu_memory=beat.get("gpu_memory") if running else None,
+        has_model=(folder / "model").is_dir(),
+        sequence=spec.sequence,
+        folder=folder,
+        size=folder_size(folder) if with_size else None,
+        n_failures=int(beat.get("failures") or 0),
+        cluster=cluster,
+        history=list(status.get("history", [])),
+    )
+
+
+def _position(spec: JobSpec, cluster: str, positions: Callable[[], dict[str, int]]) -> int | None:
+    return None if cluster else positions().get(spec.id, 1)  # a cluster has a queue of its own
+
+
+def _with_tail(failure: dict[str, Any] | None, folder: Path) -> dict[str, Any] | None:
+    """A failure with the end of the log, which a worker that outlived its supervisor could not add itself."""
+    if failure is None:
+        return None
+    tail = failure["log_tail"] if "log_tail" in failure else log_tail(folder / "worker.log")
+    if isinstance(tail, str):  # one text, as a record of other hands may hold it
+        tail = tail.splitlines()
+    told = {name: redact(str(failure[name])) for name in ("message", "hint") if failure.get(name)}
+    return {**failure, **told, "log_tail": [redact(str(line)) for line in tail]}
+
+
+def _waits_for(workspace: Workspace, spec: JobSpec, state: State) -> str:
+    """What a queued job says while a job that it builds on has not ended."""
+    if state is not State.QUEUED or not spec.after:
+        return ""
+    queue = Queue(workspace)
+    pending = [job_id for job_id in spec.after if queue.pending(job_id)]
+    return f"Starts after {' and '.join(pending)}." if pending else ""
+
+
+def _damaged(folder: Path, error: WorkspaceError) -> JobView:
+    """What can be said of a job whose specification cannot be read."""
+    spec = JobSpec(id=folder.name, kind=folder.name.split("-")[0], name=folder.name, module="", config={}, created="",
+                   sequence=0)  # fmt: skip
+    shown = _view(Workspace(folder.parent.parent), spec, dict, with_size=False)
+    failure = {"kind": error.kind, "message": error.message, "hint": error.hint, "log_tail": []}
+    return replace(shown, state=State.FAILED, message="", failure=failure)
+
+
+def _seconds(status: dict[str, Any], beat: dict[str, Any], state: State, clock: float) -> float | None:
+    """How long the attempt ran or has been running; for one that was cut off, until its last sign of life."""
+    if status.get("phase") == "ended":
+        return status.get("seconds")
+    began = status.get("started_clock")
+    if not isinstance(began, (int, float)):
+        return None
+    if not state.active:
+        clock = float(beat.get("clock", began))
+    return round(max(0.0, clock - float(began)), 3)
+
+
+def resolve_job(workspace: Workspace, text: str, kinds: Collection[str] | None = None) -> str:
+    """The id of the job meant by an id, the beginning of one, or a name.
+
+    Where several jobs have the name, the newest is meant. NotFoundError if nothing or several ids fit.
+    """
+    if is_name(text) and (workspace.jobs / text / "spec.json").is_file():
+        return load_spec(workspace, text).id
+    jobs = list_jobs(workspace, kinds)
+    named = [job.id for job in jobs if job.name == text]
+    if named:
+        return named[0]
+    starting = [job.id for job in jobs if text and job.id.startswith(text)]
+    if len(starting) == 1:
+        return starting[0]
+    if starting:
+        raise NotFoundError("job", text, hint=f"Several begin like that: {', '.join(starting[:20])}.")
+    ids, names = [job.id for job in jobs], [job.name for job in jobs]
+    raise NotFoundError("job", text, known=ids, also=names, hint="" if jobs else "There is no such job yet.")
+
+
+def wait(
+    workspace: Workspace,
+    job_id: str,
+    on_update: Callable[[JobView], None] | None = None,
+    *,
+    every_s: float = 0.5,
+    timeout_s: float | None = None,
+) -> JobView:
+    """Follow a job until it has ended and return its last view. Interrupting the wait leaves the job running.
+
+    ``on_update`` hears each view. After ``timeout_s`` the view of a job that is still active is returned.
+    """
+    began = time.monotonic()
+    while True:
+        job = view(workspace, job_id, with_size=False)
+        if on_update is not None:
+            on_update(job)
+        if not job.active or (timeout_s is not None and time.monotonic() - began > timeout_s):
+            return job
+        time.sleep(every_s)

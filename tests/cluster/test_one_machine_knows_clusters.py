@@ -115,7 +115,7 @@ def test_a_job_that_its_cluster_cannot_begin_any_more_fails(
 ) -> None:
     job_id = submitted(workspace)
     monkeypatch.setattr(RayLauncher, "end_of", lambda *_: "No module named cdp")
-    monkeypatch.setitem(sys.modules["cdp.jobs.view"]._asked, job_id, -1000.0)
+    monkeypatch.setitem(sys.modules["cdp.jobs"]._asked, job_id, -1000.0)
     job = jobs.view(workspace, job_id)
     assert (job.state, job.failure and job.failure["message"]) == ("failed", "No module named cdp")
 
