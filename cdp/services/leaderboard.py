@@ -283,7 +283,7 @@ def noise_notes(comparison: Comparison) -> list[str]:
             f"Training noise is not in the test of {names} against {comparison.baseline}: a training stands for its "
             "recipe with one seed (or seeds without any spread), and a test over queries takes the trained model as "
             "given. Ten runs of one recipe that differed by seed alone were called different in 22% of their pairs. "
-            "Train with three seeds or more, on both sides, and average them (Test and seeds on the page, "
+            "Train with three seeds or more, on both sides, and average them (a switch on the page, "
             "--over-seeds)."
         )
     return sentences
