@@ -77,23 +77,23 @@ def compare(
     ] = "table",
 ) -> int:
     """A table of retrievers by benchmarks, and every difference from a baseline with its tests."""
-    from cdp.services import leaderboard, results
+    from cdp.services import result_tables, results
 
     # Holm's correction counts the runs of the project alone.
     own = run.scope.keep("evaluation", results.list_evaluations(run.workspace))
     comparison = results.compare(run.workspace, baseline, retriever, over_seeds=over_seeds, evaluations=own)
-    comparison = leaderboard.only(comparison, benchmark or [])
+    comparison = result_tables.only(comparison, benchmark or [])
     run.json = run.json or format == "json"
     if not run.json and format != "table":
-        return run.say(None, leaderboard.write(comparison, format).removesuffix("\n"))
-    remarks = leaderboard.remarks(run.workspace, comparison)
-    text = _comparison(comparison, leaderboard.paper_table(comparison), remarks)
-    return run.say({**leaderboard.to_dict(comparison), "remarks": remarks}, text)
+        return run.say(None, result_tables.write(comparison, format).removesuffix("\n"))
+    remarks = result_tables.remarks(run.workspace, comparison)
+    text = _comparison(comparison, result_tables.paper_table(comparison), remarks)
+    return run.say({**result_tables.to_dict(comparison), "remarks": remarks}, text)
 
 
 def _comparison(comparison: Any, paper: Any, remarks: Collection[str]) -> str:
     """Return the table of a paper, then each difference with its tests, and the remarks."""
-    from cdp.services.leaderboard import spread
+    from cdp.services.result_tables import spread
 
     scores = [
         {"NDCG@10": name, **{column: _score(cell) for column, cell in zip(paper.columns, cells, strict=True)}}

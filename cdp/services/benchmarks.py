@@ -80,15 +80,6 @@ class GroupStart:
     coverage: str
 
 
-@dataclass(frozen=True)
-class _StoredEntry:
-    """A benchmark of the workspace that stands for an entry of the registry."""
-
-    name: str
-    split: str
-    judgments: str
-
-
 def list_registry(workspace: Workspace, group: str = "") -> list[RegistryStatus]:
     """The registry's entries, all or those of a group, with what is in the workspace. Parts of a mean are left out."""
     members = None
@@ -102,25 +93,25 @@ def list_registry(workspace: Workspace, group: str = "") -> list[RegistryStatus]
     return [_registry_status(entry, stored_entries) for entry in shown]
 
 
-def _registry_status(entry: Entry, stored_entries: Mapping[str, _StoredEntry]) -> RegistryStatus:
+def _registry_status(entry: Entry, stored_entries: Mapping[str, tuple[str, str]]) -> RegistryStatus:
     leaves = registry.leaves(entry.name)
-    stored = tuple(stored_entries[leaf.name].name for leaf in leaves if leaf.name in stored_entries)
+    stored = tuple(stored_entries[leaf.name][0] for leaf in leaves if leaf.name in stored_entries)
     return RegistryStatus(entry, stored, len(stored), len(leaves))
 
 
 def list_own(workspace: Workspace) -> list[BenchmarkInfo]:
     """The workspace's benchmarks that stand for none of the registry: own ones, subsets, and broken ones."""
-    registered_names = {stored_entry.name for stored_entry in _stored_entries(workspace).values()}
+    registered_names = {name for name, _ in _stored_entries(workspace).values()}
     return [info for info in list_benchmarks(workspace) if info.name not in registered_names]
 
 
-def _stored_entries(workspace: Workspace) -> dict[str, _StoredEntry]:
-    """{entry: the benchmark of the workspace that stands for it}: downloaded ones, and own ones that are the same.
+def _stored_entries(workspace: Workspace) -> dict[str, tuple[str, str]]:
+    """{entry: (name, split) of the stored benchmark that is it}: downloaded ones, and own ones that are the same.
 
     An own benchmark counts if its name and its numbers of documents and judged queries are the registry's, so that a
     sample that happens to be called the same never does.
     """
-    stored_entries: dict[str, _StoredEntry] = {}
+    stored_entries: dict[str, tuple[str, str]] = {}
     for info in list_benchmarks(workspace):
         if info.problem or info.subset_of:
             continue
@@ -135,7 +126,7 @@ def _stored_entries(workspace: Workspace) -> dict[str, _StoredEntry]:
                 continue
             split = entry.split if entry.split in sizes[1] else next(iter(sizes[1]))
         if entry.name not in stored_entries or info.name == entry.name:
-            stored_entries[entry.name] = _StoredEntry(info.name, split, info.content_hash)
+            stored_entries[entry.name] = (info.name, split)
     return stored_entries
 
 
@@ -151,7 +142,7 @@ def show(workspace: Workspace, name: str) -> BenchmarkDetails:
     info = manifest = None
     stored = name if name in library.list_names(workspace) else None
     if entry is not None and stored is None and entry.name in stored_entries:
-        stored = stored_entries[entry.name].name
+        stored = stored_entries[entry.name][0]
     if stored is not None:
         info = describe(workspace.benchmark(stored), workspace)
         manifest = manifests.read(workspace.benchmark(stored))
@@ -223,16 +214,10 @@ def sample(
     if queries < 1 or documents < 1:
         raise ConfigError("A subset needs at least one query and one document.")
     drawn = subsets.sample(name, workspace, queries=queries, documents=documents, split=split, seed=seed, called=called)
-    join_projects_of(workspace, name, drawn[0].name)
-    return drawn
-
-
-@access.writes
-def join_projects_of(workspace: Workspace, name: str, made: str) -> None:
-    """What is made of a benchmark belongs to its projects."""
     for project in projects.list_projects(workspace):
         if name in project.benchmarks:
-            projects.update(workspace, project.id, lambda before: before.with_members((), (made,)))
+            projects.update(workspace, project.id, lambda before: before.with_members((), (drawn[0].name,)))
+    return drawn
 
 
 @access.writes
@@ -270,13 +255,11 @@ def evaluate(workspace: Workspace, config: EvaluationConfig) -> GroupStart:
         )
     started, reused = [], []
     for leaf in leaves:
-        stored_entry = stored_entries.get(leaf.name)
-        if stored_entry is None:
+        if leaf.name not in stored_entries:
             continue
-        split = config.split or stored_entry.split
-        leaf_config = evaluation.checked(
-            **{**config.to_dict(), "benchmark": stored_entry.name, "split": split, "workspace": workspace}
-        )
+        name, split = stored_entries[leaf.name]
+        values = {**config.to_dict(), "benchmark": name, "split": config.split or split}
+        leaf_config = evaluation.checked(**{**values, "workspace": workspace})
         there = evaluation.existing(workspace, leaf_config)
         if there is None:
             started.append(evaluation.start(workspace, leaf_config))

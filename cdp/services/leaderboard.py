@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from statistics import fmean
+from dataclasses import dataclass, field
 from typing import Any
 
 from cdp import catalog
 from cdp.base.errors import CdpError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.statistics import interval_of_summary
-from cdp.base.text import spreadsheet
 from cdp.base.workspace import Workspace
-from cdp.benchmarks import list_benchmarks, registry
-from cdp.benchmarks.schemas import Entry
+from cdp.benchmarks import list_benchmarks
 from cdp.catalog import STUDY
 from cdp.retrievers import leakage
 from cdp.retrievers.encode import HALF_PRECISION
-from cdp.services import naming, results, runs
+from cdp.services import naming, runs
 from cdp.services.projects import Members
-from cdp.services.result_formats import Table, comparison_table
 from cdp.services.results import (
     MEASURE,
-    SIGNIFICANT,
-    ComparedRow,
-    Comparison,
     benchmark_label,
     latest,
     list_evaluations,
@@ -74,267 +65,6 @@ def of_row(row: Mapping[str, Any], subsets: Mapping[str, str], usual: int) -> tu
     if row["settings"].get("precision") == "fp16":
         badges.append(Badge("half precision", HALF_PRECISION))
     return tuple(badges)
-
-
-ALL = "All"
-OWN = "Own"
-"""The group of benchmarks that count in none of the registry's."""
-
-
-@dataclass(frozen=True)
-class MeanGroup:
-    """Benchmarks that are reported as one mean, all under one protocol.
-
-    ``members`` are places as ``Row.place`` names them, those among them where nobody was evaluated.
-    """
-
-    title: str
-    members: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class SharedMean:
-    """NDCG@10 in percent by retriever, over the ``n_shared`` benchmarks of the group that all of them have.
-
-    ``values`` is empty where they share none. ``n_benchmarks`` is how many the group has, evaluated on or not; for
-    ``ALL`` and ``OWN``, how many anyone was evaluated on.
-    """
-
-    group: str
-    n_shared: int
-    n_benchmarks: int
-    values: dict[str, float]
-
-    @property
-    def coverage(self) -> str:
-        """``1 of 2``: how much of the group the mean stands for."""
-        return f"{self.n_shared} of {self.n_benchmarks}"
-
-
-def means(comparison: Comparison) -> list[SharedMean]:
-    """The mean over all benchmarks, then one per group where any of the registry's is there."""
-    rows = comparison.rows
-    if not rows:
-        return []
-    mean_groups = [MeanGroup(ALL, tuple(dict.fromkeys(row.place for row in rows)))]
-    if any(_entry(row) is not None for row in rows):
-        mean_groups += groups(rows)
-    values, everyone = scores(rows), list(dict.fromkeys(row.retriever for row in rows))
-    return [_mean(group, values, everyone) for group in mean_groups]
-
-
-def only(comparison: Comparison, benchmarks: Collection[str]) -> Comparison:
-    """The comparison on these benchmarks alone; without any, as it is."""
-    if not benchmarks:
-        return comparison
-    return comparison.narrowed([row for row in comparison.rows if row.benchmark in benchmarks])
-
-
-def shared(comparison: Comparison) -> Comparison:
-    """The comparison on the benchmarks that all of its retrievers have; as it is where they share none."""
-    having: dict[str, set[str]] = defaultdict(set)
-    for row in comparison.rows:
-        having[row.place].add(row.retriever)
-    everyone = {row.retriever for row in comparison.rows}
-    rows = [row for row in comparison.rows if having[row.place] == everyone]
-    return comparison.narrowed(rows) if rows else comparison
-
-
-def scores(rows: Sequence[ComparedRow]) -> dict[tuple[str, str], float]:
-    """{(retriever, place): NDCG@10 in percent}; the mean of its parts (CQADupStack) beside them where all are there."""
-    ndcg_by_label = {(row.retriever, row.place): row.ndcg for row in rows}
-    ndcg_by_entry: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
-    for row in rows:
-        entry = _entry(row)
-        if entry is not None:
-            ndcg_by_entry[row.retriever, row.protocol][entry.name] = row.ndcg
-    for (retriever, protocol), values in ndcg_by_entry.items():
-        for whole in _wholes():
-            parts = [values.get(part.name) for part in registry.parts(whole.name)]
-            if None not in parts:
-                label = benchmark_label(whole.name, whole.split, protocol)
-                ndcg_by_label[retriever, label] = fmean(value for value in parts if value is not None)
-    return ndcg_by_label
-
-
-def groups(rows: Sequence[ComparedRow]) -> list[MeanGroup]:
-    """The groups that the rows belong to, each with all of its members; ``OWN`` last, without others.
-
-    A group is there if it is the narrowest one of any row, and then counts all of its members: HotpotQA alone brings
-    Multi-hop, and counts in BEIR too where another member of BEIR is.
-    """
-    mean_groups: list[MeanGroup] = []
-    own: list[MeanGroup] = []
-    labels = {label for _, label in scores(rows)}
-    for protocol in sorted({row.protocol for row in rows}, key=lambda name: (name != "published", name)):
-        there: dict[Entry, str] = {}
-        mine: dict[str, None] = {}
-        for row in rows:
-            entry = _entry(row)
-            if row.protocol == protocol and entry is not None:
-                there[entry] = row.place
-            elif row.protocol == protocol:
-                mine[row.place] = None
-        for whole in _wholes():
-            label = benchmark_label(whole.name, whole.split, protocol)
-            if label in labels:
-                there[whole] = label
-        wanted = {_narrowest(entry) for entry in there}
-        suffix = "" if protocol == "published" else f" ({protocol})"
-        for title, members in _members():
-            if title in wanted:
-                named = (
-                    there.get(member) or benchmark_label(member.name, member.split, protocol) for member in members
-                )
-                mean_groups.append(MeanGroup(title + suffix, tuple(named)))
-        if mine:
-            own.append(MeanGroup(OWN + suffix, tuple(mine)))
-    return mean_groups + own
-
-
-def _entry(row: ComparedRow) -> Entry | None:
-    """The entry of the registry that a row is of: by its name there or in the paper, at the registry's split."""
-    name = row.benchmark.lower()
-    entry = registry.find(name) or next(
-        (candidate for candidate in registry.entries() if candidate.paper == name), None
-    )
-    whole = entry is not None and bool(entry.schema) and row.split == entry.split and not row.version
-    return entry if whole else None
-
-
-def _wholes() -> list[Entry]:
-    """The entries that are the mean of their parts."""
-    return [entry for entry in registry.entries() if not entry.schema]
-
-
-def _narrowest(entry: Entry) -> str:
-    """The title of the smallest group that an entry counts in; a part counts in the benchmark that it is a part of."""
-    whole = registry.find(entry.part_of) if entry.part_of else None
-    return whole.title if whole is not None else entry.groups[-1]
-
-
-def _members() -> list[tuple[str, list[Entry]]]:
-    """(title, members) of every group, and of every mean of parts."""
-    entries = {entry.name: entry for entry in registry.entries()}
-    named = [(group.title, [entries[name] for name in group.members]) for group in registry.groups().values()]
-    return named + [(whole.title, list(registry.parts(whole.name))) for whole in _wholes()]
-
-
-def _mean(group: MeanGroup, values: Mapping[tuple[str, str], float], everyone: Sequence[str]) -> SharedMean:
-    labels = [label for label in group.members if all((name, label) in values for name in everyone)]
-    means = {name: sum(values[name, label] for label in labels) / len(labels) for name in everyone if labels}
-    return SharedMean(group.title, len(labels), len(group.members), means)
-
-
-def paper_table(comparison: Comparison) -> Table:
-    """Retrievers by benchmarks with the means of the groups, the best bold, a dagger on significant differences.
-
-    A group's mean says over how many of the group's benchmarks it runs: those that nobody was evaluated on count as
-    missing.
-    """
-    retrievers = sorted({row.retriever: row.retriever_id != comparison.baseline_id for row in comparison.rows}.items(),
-                        key=lambda item: (item[1], item[0]))  # fmt: skip
-    return comparison_table(
-        scores(comparison.rows),
-        retrievers=[name for name, _ in retrievers],
-        groups={group.title: group.members for group in groups(comparison.rows)},
-        daggers={(row.retriever, row.place) for row in comparison.rows if row.significant},
-        measure="NDCG@10",
-        notes=notes(comparison),
-        marks={(row.retriever, row.place): row.marks for row in comparison.rows if row.marks},
-    )
-
-
-def notes(comparison: Comparison) -> list[str]:
-    """What the daggers mean: the test, the correction, and over how many queries and comparisons."""
-    tested = [row for row in comparison.rows if row.p_holm is not None]
-    if not tested:
-        return []
-    queries = {row.place: row.n_queries for row in tested}
-    counted = ", ".join(f"{label} {n:,}" for label, n in queries.items())
-    many = f", corrected with Holm for {comparison.n_tests} comparisons" if comparison.n_tests > 1 else ""
-    sentences = [
-        f"differs from {comparison.baseline} with p < {SIGNIFICANT:g}: paired t-test over the queries, "
-        f"two-sided{many}. Queries: {counted}."
-    ]
-    averaged = [row for row in comparison.rows if row.seeds > 1]
-    if averaged:
-        spreads = "; ".join(f"{row.retriever} on {row.place} {spread(row)}" for row in averaged)
-        sentences.append(
-            "Runs that differ in the seed alone are averaged, query by query. "
-            f"Mean ± standard deviation over seeds: {spreads}."
-        )
-    return [*sentences, *noise_notes(comparison)]
-
-
-def noise_notes(comparison: Comparison) -> list[str]:
-    """What the tests know of training noise: variance over seeds where there is some, else that it is not known."""
-    sentences = []
-    if any(row.noise == "seeds" for row in comparison.rows):
-        sentences.append(
-            "Where both sides were trained with several seeds (or one was not trained here), p and interval are those "
-            "of the two-level test: variance over the queries plus variance of the means over the seeds, "
-            "Satterthwaite's degrees of freedom."
-        )
-    alone = [row.retriever for row in comparison.rows if row.noise == "unknown"]
-    if alone:
-        names = ", ".join(dict.fromkeys(alone))
-        sentences.append(
-            f"Training noise is not in the test of {names} against {comparison.baseline}: a training stands for its "
-            "recipe with one seed (or seeds without any spread), and a test over queries takes the trained model as "
-            "given. Ten runs of one recipe that differed by seed alone were called different in 22% of their pairs. "
-            "Train with three seeds or more, on both sides, and average them (a switch on the page, "
-            "--over-seeds)."
-        )
-    return sentences
-
-
-def remarks(workspace: Workspace, comparison: Comparison) -> list[str]:
-    """What has to be said beside the scores, each once, with the results that it is of: ``scifact (BM25): …``."""
-    evaluations = {row["id"]: row for row in comparison.evaluations}
-    retrievers_of: dict[tuple[str, str], list[str]] = {}
-    everyone: dict[str, set[str]] = {}
-    for row in comparison.rows:
-        everyone.setdefault(row.place, set()).add(row.retriever)
-        for evaluation in (evaluations[name] for name in row.evaluation_id.split("+") if name in evaluations):
-            for remark in results.remarks(workspace, evaluation):
-                names = retrievers_of.setdefault((row.place, remark), [])
-                if row.retriever not in names:
-                    names.append(row.retriever)
-    of = {
-        key: "" if set(names) == everyone[key[0]] else f" ({', '.join(names)})" for key, names in retrievers_of.items()
-    }
-    return [f"{label}{of[label, remark]}: {remark}" for label, remark in retrievers_of]
-
-
-def spread(row: ComparedRow) -> str:
-    """``41.20 ± 0.35 (3 seeds)``; the score alone for a single run."""
-    if row.seed_sd is None:
-        return f"{row.ndcg:.2f} ({row.seeds} seeds, no spread)" if row.seeds > 1 else f"{row.ndcg:.2f}"
-    return f"{row.ndcg:.2f} ± {row.seed_sd:.2f} ({row.seeds} seeds)"
-
-
-def to_csv(comparison: Comparison) -> str:
-    """The rows of a comparison as CSV with a header; numbers in full, empty where there is none."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, [f.name for f in fields(ComparedRow)], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: spreadsheet(value) for name, value in asdict(row).items()} for row in comparison.rows)
-    return out.getvalue()
-
-
-def to_dict(comparison: Comparison) -> dict[str, Any]:
-    """The comparison without the scores of single queries, and the paper's table with its notes, for JSON."""
-    values = {
-        f.name: getattr(comparison, f.name) for f in fields(comparison) if f.name not in ("scores", "evaluations")
-    }
-    table = paper_table(comparison)
-    return {**values, "rows": [asdict(row) for row in comparison.rows], "table": table.records(), "notes": table.notes}
-
-
-def write(comparison: Comparison, form: str) -> str:
-    """The paper's table as ``markdown`` or ``latex``, or every row with its tests as ``csv``."""
-    return to_csv(comparison) if form == "csv" else paper_table(comparison).write(form)
 
 
 SEPARATOR = " · "

@@ -5,8 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import leaderboard as result_means
-from cdp.services import results, runs
+from cdp.services import result_tables, results, runs
 from cdp.ui.compare import choice, details, leaderboard
 from cdp.ui.shell import frame, state
 
@@ -30,7 +29,7 @@ with frame.guarded():
             over_seeds = choice.average_seeds()
             choice.left_out(rows, baseline, runs.with_relatives(rows, others) if over_seeds else others)
             comparison = results.compare(workspace, baseline, others, over_seeds=over_seeds, evaluations=rows)
-            comparison = choice.covered(result_means.only(comparison, wanted))
+            comparison = choice.covered(result_tables.only(comparison, wanted))
             choice.answer(comparison)
             choice.bm25(workspace, comparison)
             palette = choice.palette(workspace, comparison)

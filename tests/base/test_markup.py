@@ -13,8 +13,7 @@ from cdp.base.text import escaped, spreadsheet
 from cdp.base.workspace import Workspace
 from cdp.charts import style
 from cdp.charts.results import ndcg_bars
-from cdp.services import leaderboard as result_tables
-from cdp.services import results
+from cdp.services import result_tables, results
 from cdp.studies.text import to_markdown
 from tests.services.support import evaluation
 from tests.studies.support import BENCHMARKS, study

@@ -9,9 +9,8 @@ import pytest
 from cdp.base.config import EvaluationConfig
 from cdp.base.workspace import Workspace
 from cdp.retrievers.encode import HALF_PRECISION
-from cdp.services import benchmarks, jobs, results
+from cdp.services import benchmarks, jobs, result_tables, results
 from cdp.services import evaluation as service
-from cdp.services import leaderboard as result_tables
 from tests.benchmarks.folders import QRELS, write_benchmark
 from tests.services.support import evaluation
 

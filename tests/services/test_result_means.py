@@ -8,7 +8,7 @@ from cdp.base.statistics import holm
 from cdp.base.workspace import Workspace
 from cdp.benchmarks.registry import leaves
 from cdp.services import results
-from cdp.services.leaderboard import ALL, OWN, groups, means, only, scores
+from cdp.services.result_tables import ALL, OWN, groups, means, only, scores
 from tests.services.support import evaluation
 
 pytestmark = pytest.mark.slow

@@ -12,9 +12,7 @@ import pytest
 from cdp.base.statistics import holm, paired_test, two_level_test
 from cdp.base.workspace import Workspace, write_json
 from cdp.cli import display
-from cdp.services import leaderboard as result_means
-from cdp.services import leaderboard as result_tables
-from cdp.services import results
+from cdp.services import result_tables, results
 from tests.services.support import evaluation
 
 pytestmark = pytest.mark.slow
@@ -61,7 +59,7 @@ def test_a_note_names_all_that_was_corrected_for_also_where_fewer_are_shown(work
     for name in ("one", "two", "three"):
         evaluation(workspace, "base", name, BASE)
         evaluation(workspace, "other", name, shifted(0.2))
-    found = result_means.only(results.compare(workspace, "base"), ["two"])
+    found = result_tables.only(results.compare(workspace, "base"), ["two"])
     assert len([row for row in found.rows if row.p_holm is not None]) == 1
     assert "Holm for 3 comparisons" in result_tables.notes(found)[0]
 
@@ -173,7 +171,7 @@ def test_the_shared_benchmarks_leave_no_gaps(workspace: Workspace) -> None:
     for name in ("one", "two"):
         evaluation(workspace, "base", name, BASE)
     evaluation(workspace, "other", "two", BASE)
-    found = result_means.shared(results.compare(workspace, "base"))
+    found = result_tables.shared(results.compare(workspace, "base"))
     assert {row.benchmark for row in found.rows} == {"two"}
     assert found.coverage == {"base": 1, "other": 1}
 

@@ -11,8 +11,7 @@ import scipy
 
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.workspace import Workspace
-from cdp.services import leaderboard as result_tables
-from cdp.services import results
+from cdp.services import result_tables, results
 from tests.services.support import evaluation
 
 BEFORE = {"q1": 0.2, "q2": 0.5, "q3": 0.9, "q4": 0.0}

@@ -12,8 +12,7 @@ from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.workspace import Workspace, write_json
 from cdp.corpus import read_documents, store
-from cdp.services import leaderboard as result_tables
-from cdp.services import results, runs
+from cdp.services import result_tables, results, runs
 from cdp.services import training as service
 from tests.services.support import evaluation
 

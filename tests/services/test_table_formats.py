@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.services.result_formats import Table, comparison_table
+from cdp.services.result_tables import Table, comparison_table
 
 GROUPS = {"Multi-hop": ["hotpotqa", "musique", "2wiki"], "Other": ["scifact"]}
 VALUES = {

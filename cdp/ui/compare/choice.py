@@ -10,9 +10,7 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.charts.style import METHOD_COLOURS, by_method
-from cdp.services import commands, evaluation, queries, results, runs
-from cdp.services import leaderboard as result_means
-from cdp.services import leaderboard as result_tables
+from cdp.services import commands, evaluation, queries, result_tables, results, runs
 from cdp.services.results import ComparedRow, Comparison
 from cdp.ui.shell import forms, frame, state
 from cdp.ui.shell.tables import cut, interval, md, p_value, points
@@ -114,7 +112,7 @@ def average_seeds() -> bool:
 
 def covered(comparison: Comparison) -> Comparison:
     """The comparison on the benchmarks that all shown retrievers have, unless all are asked for."""
-    common = result_means.shared(comparison)
+    common = result_tables.shared(comparison)
     if common.n_benchmarks == comparison.n_benchmarks:
         return comparison
     kinds = {

@@ -10,9 +10,8 @@ import streamlit as st
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.charts.results import LABELS, GainPoint, curve, gains, ndcg_bars
-from cdp.services import jobs, results
-from cdp.services import leaderboard as result_tables
-from cdp.services.leaderboard import ALL, OWN, means
+from cdp.services import jobs, result_tables, results
+from cdp.services.result_tables import ALL, OWN, means
 from cdp.services.results import ComparedRow, Comparison
 from cdp.ui.compare.choice import MARKS, compared, largest, mark, names_of
 from cdp.ui.jobs import choose_curve

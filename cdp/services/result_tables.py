@@ -1,0 +1,467 @@
+"""A table like a paper's: retrievers by datasets, the best bold, the second underlined, a dagger where a note applies.
+
+Values are percent with one decimal, and compared as they are printed, so equal cells are marked alike. A group's mean
+over fewer datasets than the group has carries its coverage (``41.2 (12/14)``) and competes with no full mean.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from statistics import fmean
+from typing import Any
+
+from cdp.base.text import spreadsheet
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import registry
+from cdp.benchmarks.schemas import Entry
+from cdp.services import results
+from cdp.services.results import (
+    SIGNIFICANT,
+    ComparedRow,
+    Comparison,
+    benchmark_label,
+)
+
+Values = Mapping[tuple[str, str], float]
+"""{(retriever, dataset): percent}; a pair that was not evaluated is left out."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of the table. ``place`` is 1 for the best of its column, 2 for the second, else 0. ``mark`` says why
+    a number competes with none: ``leaked``."""
+
+    value: float | None
+    place: int = 0
+    dagger: bool = False
+    coverage: str = ""
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Headings and cells, ready to be written. ``rows`` holds (retriever, cells in the order of ``columns``).
+
+    The first of the ``notes`` says what the daggers mean; others are about the whole table.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    measure: str = "NDCG@10"
+    notes: tuple[str, ...] = field(default=())
+
+    def write(self, format: str) -> str:
+        """The table as ``markdown`` or ``latex``."""
+        return to_latex(self) if format == "latex" else to_markdown(self)
+
+    def records(self) -> list[dict[str, Any]]:
+        """One record per retriever, with value, place, dagger and coverage by column."""
+        return [
+            {
+                "retriever": name,
+                "cells": {
+                    column: {
+                        "value": cell.value,
+                        "place": cell.place or None,
+                        "dagger": cell.dagger,
+                        "coverage": cell.coverage or None,
+                        **({"mark": cell.mark} if cell.mark else {}),
+                    }
+                    for column, cell in zip(self.columns, cells, strict=True)
+                },
+            }
+            for name, cells in self.rows
+        ]
+
+
+def comparison_table(
+    values: Values,
+    *,
+    retrievers: Sequence[str],
+    groups: Mapping[str, Sequence[str]],
+    daggers: Collection[tuple[str, str]] = (),
+    measure: str = "NDCG@10",
+    notes: Sequence[str] = (),
+    marks: Mapping[tuple[str, str], str] | None = None,
+) -> Table:
+    """A table with the datasets of each group and, for a group of several, its mean.
+
+    ``groups`` maps a group's name to all its datasets, evaluated or not; a dataset that nobody was evaluated on gets no
+    column but counts in the coverage, and one of several groups has its column in the first of them. ``daggers`` are
+    the (retriever, dataset) pairs that the notes speak of, ``marks`` those that compete with no other.
+    """
+    marks = marks or {}
+    seen = {dataset for _, dataset in values}
+    columns: list[str] = []
+    cells: dict[str, list[Cell]] = {retriever: [] for retriever in retrievers}
+    for group, members in groups.items():
+        for dataset in members:
+            if dataset in seen and dataset not in columns:
+                columns.append(dataset)
+                for retriever in retrievers:
+                    pair = (retriever, dataset)
+                    cells[retriever].append(Cell(values.get(pair), dagger=pair in daggers, mark=marks.get(pair, "")))
+        if len(members) > 1 and seen.intersection(members):
+            columns.append(f"{group} mean")
+            for retriever in retrievers:
+                mean = _mean([values.get((retriever, dataset)) for dataset in members])
+                mark = ", ".join(dict.fromkeys(marks[retriever, d] for d in members if (retriever, d) in marks))
+                cells[retriever].append(replace(mean, mark=mark))
+    ranked = [_ranked([cells[retriever][i] for retriever in retrievers]) for i in range(len(columns))]
+    rows = tuple((name, tuple(column[j] for column in ranked)) for j, name in enumerate(retrievers))
+    return Table(tuple(columns), rows, measure, tuple(notes))
+
+
+def _mean(values: Sequence[float | None]) -> Cell:
+    present = [value for value in values if value is not None]
+    if not present:
+        return Cell(None, coverage=f"0/{len(values)}")
+    coverage = "" if len(present) == len(values) else f"{len(present)}/{len(values)}"
+    return Cell(sum(present) / len(present), coverage=coverage)
+
+
+def _ranked(column: Sequence[Cell]) -> list[Cell]:
+    """The cells of a column with their places; a column of one value has no best."""
+    printed = [
+        _number(cell) if cell.value is not None and not (cell.coverage or cell.mark) else None for cell in column
+    ]
+    distinct = sorted({float(text) for text in printed if text is not None}, reverse=True)
+    if sum(text is not None for text in printed) < 2:
+        return list(column)
+    ranks = {value: rank for rank, value in enumerate(distinct[:2], start=1)}
+    return [
+        replace(cell, place=ranks.get(float(text), 0) if text is not None else 0)
+        for cell, text in zip(column, printed, strict=True)
+    ]
+
+
+def _number(cell: Cell) -> str:
+    return "–" if cell.value is None else f"{cell.value:.1f}"
+
+
+def _shown(cell: Cell, bold: str, underlined: str, dagger: str) -> str:
+    text = _number(cell)
+    if cell.place:
+        text = (bold if cell.place == 1 else underlined).format(text)
+    if cell.dagger:
+        text += dagger
+    more = ", ".join(filter(None, (cell.coverage, cell.mark)))
+    return f"{text} ({more})" if more and cell.value is not None else text
+
+
+def to_markdown(table: Table) -> str:
+    """A GitHub-flavoured table; the second best is underlined with HTML's ``u``. Names and notes are shown as text."""
+
+    def row(texts: Sequence[str]) -> str:
+        return "| " + " | ".join(texts) + " |"
+
+    heads = [_markdown(text) for text in (table.measure, *table.columns)]
+    lines = [row(heads), "|:--|" + "--:|" * len(table.columns)]
+    for name, cells in table.rows:
+        lines.append(row([_markdown(name), *(_shown(cell, "**{}**", "<u>{}</u>", "†") for cell in cells)]))
+    marks = ["† ", *[""] * len(table.notes)]
+    notes = [f"\n{mark}{_markdown(note)}" for mark, note in zip(marks, table.notes, strict=False)]
+    return "\n".join([*lines, *notes]) + "\n"
+
+
+def _markdown(text: str) -> str:
+    """A text that Markdown and the HTML in it leave alone, on one line."""
+    plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_\[\]|~$#!])", r"\\\1", plain)
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    "[": "{[}", "*": "{*}",
+}  # fmt: skip
+_LATEX |= {character: "\\" + character for character in "&%$#_{}"}
+
+
+def _latex(text: str) -> str:
+    """A text that LaTeX prints as it is, on one line, also after a line's end (which takes [ and * for its own)."""
+    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
+
+
+def to_latex(table: Table) -> str:
+    """A ``tabular`` with booktabs' rules, its notes below it."""
+    lines = [
+        rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
+        r"\toprule",
+        " & ".join(_latex(text) for text in [table.measure, *table.columns]) + r" \\",
+        r"\midrule",
+    ]
+    for name, cells in table.rows:
+        shown = (_shown(cell, r"\textbf{{{}}}", r"\underline{{{}}}", r"$^\dagger$") for cell in cells)
+        lines.append(" & ".join([_latex(name), *(text.replace("–", "--") for text in shown)]) + r" \\")
+    marks = [r"$^\dagger$ ", *[""] * len(table.notes)]
+    notes = zip(marks, table.notes, strict=False)
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    lines += [rf"\par\smallskip{{\footnotesize {mark}{_latex(note)}\par}}" for mark, note in notes]
+    return "\n".join(lines) + "\n"
+
+
+ALL = "All"
+OWN = "Own"
+"""The group of benchmarks that count in none of the registry's."""
+
+
+@dataclass(frozen=True)
+class MeanGroup:
+    """Benchmarks that are reported as one mean, all under one protocol.
+
+    ``members`` are places as ``Row.place`` names them, those among them where nobody was evaluated.
+    """
+
+    title: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SharedMean:
+    """NDCG@10 in percent by retriever, over the ``n_shared`` benchmarks of the group that all of them have.
+
+    ``values`` is empty where they share none. ``n_benchmarks`` is how many the group has, evaluated on or not; for
+    ``ALL`` and ``OWN``, how many anyone was evaluated on.
+    """
+
+    group: str
+    n_shared: int
+    n_benchmarks: int
+    values: dict[str, float]
+
+    @property
+    def coverage(self) -> str:
+        """``1 of 2``: how much of the group the mean stands for."""
+        return f"{self.n_shared} of {self.n_benchmarks}"
+
+
+def means(comparison: Comparison) -> list[SharedMean]:
+    """The mean over all benchmarks, then one per group where any of the registry's is there."""
+    rows = comparison.rows
+    if not rows:
+        return []
+    mean_groups = [MeanGroup(ALL, tuple(dict.fromkeys(row.place for row in rows)))]
+    if any(_entry(row) is not None for row in rows):
+        mean_groups += groups(rows)
+    values, everyone = scores(rows), list(dict.fromkeys(row.retriever for row in rows))
+    return [_shared_mean(group, values, everyone) for group in mean_groups]
+
+
+def only(comparison: Comparison, benchmarks: Collection[str]) -> Comparison:
+    """The comparison on these benchmarks alone; without any, as it is."""
+    if not benchmarks:
+        return comparison
+    return comparison.narrowed([row for row in comparison.rows if row.benchmark in benchmarks])
+
+
+def shared(comparison: Comparison) -> Comparison:
+    """The comparison on the benchmarks that all of its retrievers have; as it is where they share none."""
+    having: dict[str, set[str]] = defaultdict(set)
+    for row in comparison.rows:
+        having[row.place].add(row.retriever)
+    everyone = {row.retriever for row in comparison.rows}
+    rows = [row for row in comparison.rows if having[row.place] == everyone]
+    return comparison.narrowed(rows) if rows else comparison
+
+
+def scores(rows: Sequence[ComparedRow]) -> dict[tuple[str, str], float]:
+    """{(retriever, place): NDCG@10 in percent}; the mean of its parts (CQADupStack) beside them where all are there."""
+    ndcg_by_label = {(row.retriever, row.place): row.ndcg for row in rows}
+    ndcg_by_entry: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    for row in rows:
+        entry = _entry(row)
+        if entry is not None:
+            ndcg_by_entry[row.retriever, row.protocol][entry.name] = row.ndcg
+    for (retriever, protocol), values in ndcg_by_entry.items():
+        for whole in _wholes():
+            parts = [values.get(part.name) for part in registry.parts(whole.name)]
+            if None not in parts:
+                label = benchmark_label(whole.name, whole.split, protocol)
+                ndcg_by_label[retriever, label] = fmean(value for value in parts if value is not None)
+    return ndcg_by_label
+
+
+def groups(rows: Sequence[ComparedRow]) -> list[MeanGroup]:
+    """The groups that the rows belong to, each with all of its members; ``OWN`` last, without others.
+
+    A group is there if it is the narrowest one of any row, and then counts all of its members: HotpotQA alone brings
+    Multi-hop, and counts in BEIR too where another member of BEIR is.
+    """
+    mean_groups: list[MeanGroup] = []
+    own: list[MeanGroup] = []
+    labels = {label for _, label in scores(rows)}
+    for protocol in sorted({row.protocol for row in rows}, key=lambda name: (name != "published", name)):
+        there: dict[Entry, str] = {}
+        mine: dict[str, None] = {}
+        for row in rows:
+            entry = _entry(row)
+            if row.protocol == protocol and entry is not None:
+                there[entry] = row.place
+            elif row.protocol == protocol:
+                mine[row.place] = None
+        for whole in _wholes():
+            label = benchmark_label(whole.name, whole.split, protocol)
+            if label in labels:
+                there[whole] = label
+        wanted = {_narrowest(entry) for entry in there}
+        suffix = "" if protocol == "published" else f" ({protocol})"
+        for title, members in _members():
+            if title in wanted:
+                named = (
+                    there.get(member) or benchmark_label(member.name, member.split, protocol) for member in members
+                )
+                mean_groups.append(MeanGroup(title + suffix, tuple(named)))
+        if mine:
+            own.append(MeanGroup(OWN + suffix, tuple(mine)))
+    return mean_groups + own
+
+
+def _entry(row: ComparedRow) -> Entry | None:
+    """The entry of the registry that a row is of: by its name there or in the paper, at the registry's split."""
+    name = row.benchmark.lower()
+    entry = registry.find(name) or next(
+        (candidate for candidate in registry.entries() if candidate.paper == name), None
+    )
+    whole = entry is not None and bool(entry.schema) and row.split == entry.split and not row.version
+    return entry if whole else None
+
+
+def _wholes() -> list[Entry]:
+    """The entries that are the mean of their parts."""
+    return [entry for entry in registry.entries() if not entry.schema]
+
+
+def _narrowest(entry: Entry) -> str:
+    """The title of the smallest group that an entry counts in; a part counts in the benchmark that it is a part of."""
+    whole = registry.find(entry.part_of) if entry.part_of else None
+    return whole.title if whole is not None else entry.groups[-1]
+
+
+def _members() -> list[tuple[str, list[Entry]]]:
+    """(title, members) of every group, and of every mean of parts."""
+    entries = {entry.name: entry for entry in registry.entries()}
+    named = [(group.title, [entries[name] for name in group.members]) for group in registry.groups().values()]
+    return named + [(whole.title, list(registry.parts(whole.name))) for whole in _wholes()]
+
+
+def _shared_mean(group: MeanGroup, values: Mapping[tuple[str, str], float], everyone: Sequence[str]) -> SharedMean:
+    labels = [label for label in group.members if all((name, label) in values for name in everyone)]
+    means = {name: sum(values[name, label] for label in labels) / len(labels) for name in everyone if labels}
+    return SharedMean(group.title, len(labels), len(group.members), means)
+
+
+def paper_table(comparison: Comparison) -> Table:
+    """Retrievers by benchmarks with the means of the groups, the best bold, a dagger on significant differences.
+
+    A group's mean says over how many of the group's benchmarks it runs: those that nobody was evaluated on count as
+    missing.
+    """
+    retrievers = sorted({row.retriever: row.retriever_id != comparison.baseline_id for row in comparison.rows}.items(),
+                        key=lambda item: (item[1], item[0]))  # fmt: skip
+    return comparison_table(
+        scores(comparison.rows),
+        retrievers=[name for name, _ in retrievers],
+        groups={group.title: group.members for group in groups(comparison.rows)},
+        daggers={(row.retriever, row.place) for row in comparison.rows if row.significant},
+        measure="NDCG@10",
+        notes=notes(comparison),
+        marks={(row.retriever, row.place): row.marks for row in comparison.rows if row.marks},
+    )
+
+
+def notes(comparison: Comparison) -> list[str]:
+    """What the daggers mean: the test, the correction, and over how many queries and comparisons."""
+    tested = [row for row in comparison.rows if row.p_holm is not None]
+    if not tested:
+        return []
+    queries = {row.place: row.n_queries for row in tested}
+    counted = ", ".join(f"{label} {n:,}" for label, n in queries.items())
+    many = f", corrected with Holm for {comparison.n_tests} comparisons" if comparison.n_tests > 1 else ""
+    sentences = [
+        f"differs from {comparison.baseline} with p < {SIGNIFICANT:g}: paired t-test over the queries, "
+        f"two-sided{many}. Queries: {counted}."
+    ]
+    averaged = [row for row in comparison.rows if row.seeds > 1]
+    if averaged:
+        spreads = "; ".join(f"{row.retriever} on {row.place} {spread(row)}" for row in averaged)
+        sentences.append(
+            "Runs that differ in the seed alone are averaged, query by query. "
+            f"Mean ± standard deviation over seeds: {spreads}."
+        )
+    return [*sentences, *noise_notes(comparison)]
+
+
+def noise_notes(comparison: Comparison) -> list[str]:
+    """What the tests know of training noise: variance over seeds where there is some, else that it is not known."""
+    sentences = []
+    if any(row.noise == "seeds" for row in comparison.rows):
+        sentences.append(
+            "Where both sides were trained with several seeds (or one was not trained here), p and interval are those "
+            "of the two-level test: variance over the queries plus variance of the means over the seeds, "
+            "Satterthwaite's degrees of freedom."
+        )
+    alone = [row.retriever for row in comparison.rows if row.noise == "unknown"]
+    if alone:
+        names = ", ".join(dict.fromkeys(alone))
+        sentences.append(
+            f"Training noise is not in the test of {names} against {comparison.baseline}: a training stands for its "
+            "recipe with one seed (or seeds without any spread), and a test over queries takes the trained model as "
+            "given. Ten runs of one recipe that differed by seed alone were called different in 22% of their pairs. "
+            "Train with three seeds or more, on both sides, and average them (a switch on the page, "
+            "--over-seeds)."
+        )
+    return sentences
+
+
+def remarks(workspace: Workspace, comparison: Comparison) -> list[str]:
+    """What has to be said beside the scores, each once, with the results that it is of: ``scifact (BM25): …``."""
+    evaluations = {row["id"]: row for row in comparison.evaluations}
+    retrievers_of: dict[tuple[str, str], list[str]] = {}
+    everyone: dict[str, set[str]] = {}
+    for row in comparison.rows:
+        everyone.setdefault(row.place, set()).add(row.retriever)
+        for evaluation in (evaluations[name] for name in row.evaluation_id.split("+") if name in evaluations):
+            for remark in results.remarks(workspace, evaluation):
+                names = retrievers_of.setdefault((row.place, remark), [])
+                if row.retriever not in names:
+                    names.append(row.retriever)
+    of = {
+        key: "" if set(names) == everyone[key[0]] else f" ({', '.join(names)})" for key, names in retrievers_of.items()
+    }
+    return [f"{label}{of[label, remark]}: {remark}" for label, remark in retrievers_of]
+
+
+def spread(row: ComparedRow) -> str:
+    """``41.20 ± 0.35 (3 seeds)``; the score alone for a single run."""
+    if row.seed_sd is None:
+        return f"{row.ndcg:.2f} ({row.seeds} seeds, no spread)" if row.seeds > 1 else f"{row.ndcg:.2f}"
+    return f"{row.ndcg:.2f} ± {row.seed_sd:.2f} ({row.seeds} seeds)"
+
+
+def to_csv(comparison: Comparison) -> str:
+    """The rows of a comparison as CSV with a header; numbers in full, empty where there is none."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, [f.name for f in fields(ComparedRow)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: spreadsheet(value) for name, value in asdict(row).items()} for row in comparison.rows)
+    return out.getvalue()
+
+
+def to_dict(comparison: Comparison) -> dict[str, Any]:
+    """The comparison without the scores of single queries, and the paper's table with its notes, for JSON."""
+    values = {
+        f.name: getattr(comparison, f.name) for f in fields(comparison) if f.name not in ("scores", "evaluations")
+    }
+    table = paper_table(comparison)
+    return {**values, "rows": [asdict(row) for row in comparison.rows], "table": table.records(), "notes": table.notes}
+
+
+def write(comparison: Comparison, form: str) -> str:
+    """The paper's table as ``markdown`` or ``latex``, or every row with its tests as ``csv``."""
+    return to_csv(comparison) if form == "csv" else paper_table(comparison).write(form)
