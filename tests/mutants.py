@@ -125,8 +125,8 @@ FAULTS = (
     ),
     Fault(
         "a stale lock is taken for a live one",
-        "    if not lock_held:\n        return _without_supervisor(files)",
-        "    if not lock_held and files.failure:\n        return _without_supervisor(files)",
+        "    if not lock_held and phase != SUBMITTED:",
+        "    if not lock_held and files.failure:",
         "tests/jobs",
     ),
     Fault(
