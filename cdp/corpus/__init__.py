@@ -13,9 +13,8 @@ text are rejected and listed.
 from __future__ import annotations
 
 from cdp.corpus.checks import Rejected
-from cdp.corpus.documents import DocumentFile, FoundQueries
+from cdp.corpus.documents import Distribution, DocumentFile, FoundQueries, count_words
 from cdp.corpus.languages import guess_language, language_shares
-from cdp.corpus.lengths import Distribution, count_words
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import READERS
 from cdp.corpus.reading import ReadResult, read_documents

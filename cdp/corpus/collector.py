@@ -16,11 +16,12 @@ from cdp.corpus.checks import EXCERPT_CHARACTERS, Rejected, Rejections, excerpt
 from cdp.corpus.documents import (
     ROW_GROUP_CHARACTERS,
     ROW_GROUP_ROWS,
+    Distribution,
     DocumentFile,
     DocumentWriter,
     FoundQueries,
+    count_words,
 )
-from cdp.corpus.lengths import Distribution, count_words
 
 
 class Earlier(NamedTuple):

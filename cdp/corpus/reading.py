@@ -32,9 +32,8 @@ from cdp.corpus.checks import (
     storable,
 )
 from cdp.corpus.collector import CheckedRow, Collector
-from cdp.corpus.documents import DocumentFile, FoundQueries
+from cdp.corpus.documents import Distribution, DocumentFile, FoundQueries
 from cdp.corpus.languages import language_shares
-from cdp.corpus.lengths import Distribution
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import (
     BadRow,

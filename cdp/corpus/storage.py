@@ -23,8 +23,7 @@ from cdp.base.staging import staging
 from cdp.base.text import pick
 from cdp.base.workspace import Workspace, now, read_json, slug, write_json
 from cdp.corpus.checks import Rejected
-from cdp.corpus.documents import SCHEMA, DocumentFile
-from cdp.corpus.lengths import Distribution
+from cdp.corpus.documents import SCHEMA, Distribution, DocumentFile
 from cdp.corpus.reading import ReadResult
 from cdp.corpus.sources import shown_name
 

@@ -13,8 +13,14 @@ from cdp.metrics.measures.embedding_diversity import embedding_diversity
 from cdp.metrics.measures.len_sim import len_sim
 from cdp.metrics.measures.paraphrase_ratio import paraphrase_ratio
 from cdp.metrics.measures.self_bleu import self_bleu
-from cdp.metrics.query_set import QuerySetMeasures, measure_query_set, reservoir
-from cdp.metrics.values import MetricValue, PairedDifference, paired_difference
+from cdp.metrics.query_set import (
+    MetricValue,
+    PairedDifference,
+    QuerySetMeasures,
+    measure_query_set,
+    paired_difference,
+    reservoir,
+)
 
 __all__ = [
     "MEASURES", "Measure", "MetricValue", "PairedDifference", "QuerySetMeasures", "dist_sim", "embedding_diversity",

@@ -16,9 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from cdp.base.workspace import read_json_or_none, sha256_text, write_bytes, write_json
 from cdp.metrics.measures.paraphrase_ratio import Pair, document_ratios
-from cdp.metrics.query_set import ONE_QUERY, depths_of
+from cdp.metrics.query_set import CORPUS, ONE_QUERY, MetricValue, aggregate, depths_of
 from cdp.metrics.scorers import PairScorer
-from cdp.metrics.values import CORPUS, MetricValue, aggregate
 
 # So many of the highest- and of the lowest-scoring pairs are kept as examples.
 EXAMPLES = 20

@@ -27,8 +27,7 @@ from cdp.corpus import get_documents, load_documents
 from cdp.llm.answers import Cancelled, RequestError, Usage
 from cdp.llm.cache import AnswerCache
 from cdp.llm.tokens import cut, estimate_tokens
-from cdp.synthesis.concurrency import map_unordered
-from cdp.synthesis.generate import generate_for
+from cdp.synthesis.generate import generate_for, map_unordered
 from cdp.synthesis.generators import Generator, make_generator
 from cdp.synthesis.methods import METHODS, OWN, Method, get_method
 

@@ -27,8 +27,7 @@ from cdp.llm.answers import Cancelled, RequestError, Usage
 from cdp.llm.cache import Account, AnswerCache
 from cdp.llm.prices import load_price, price_file
 from cdp.query_sets.store import put_in_order, scan
-from cdp.synthesis.concurrency import map_unordered
-from cdp.synthesis.generate import Generation, generate_for, to_line
+from cdp.synthesis.generate import Generation, generate_for, map_unordered, to_line
 from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.generators.template import spread
 from cdp.synthesis.methods import method_of

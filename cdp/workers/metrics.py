@@ -30,7 +30,7 @@ from cdp.base.worker import Job
 from cdp.base.workspace import now, sha256_text
 from cdp.metrics.measures.dist_sim import document_dist_sims
 from cdp.metrics.measures.embedding_diversity import document_diversities
-from cdp.metrics.query_set import CorpusPool, depths_of, measure_query_set, reservoir
+from cdp.metrics.query_set import DOCUMENT, CorpusPool, depths_of, measure_query_set, reservoir
 from cdp.metrics.report import (
     Ledger,
     PairTable,
@@ -43,7 +43,6 @@ from cdp.metrics.report import (
     write_pair_scores,
 )
 from cdp.metrics.scorers import PairScorer, load_encoder, load_scorer
-from cdp.metrics.values import DOCUMENT
 from cdp.query_sets import QuerySet
 
 _LOADING_S = 600.0

@@ -33,9 +33,9 @@ from cdp.llm.answers import Usage
 from cdp.llm.cache import AnswerCache
 from cdp.llm.prices import load_price, price_file
 from cdp.metrics import measure_query_set
+from cdp.metrics.query_set import DOCUMENT, MetricValue
 from cdp.metrics.report import PairTable, Selection, dist_sim_values, paraphrase_values
 from cdp.metrics.scorers import PairScorer, load_scorer
-from cdp.metrics.values import DOCUMENT, MetricValue
 from cdp.studies.prompts import (
     PromptCandidate,
     Tried,
