@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import collections.abc
 import math
 import queue
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -286,7 +287,7 @@ def map_unordered(
     *,
     tick: Callable[[], None],
     cancel: Callable[[], None],
-) -> Generator[Result, None, None]:
+) -> collections.abc.Generator[Result, None, None]:
     """Results as they come; at most two items per worker are taken from ``items`` ahead of their results.
 
     ``tick`` is called at least every half second while results are waited for. When a call raises, ``cancel`` is
