@@ -115,7 +115,7 @@ def ranked(run: Run, benchmark: Benchmark, path: Path) -> tuple[Ranking, dict[st
         # In single precision, as trec_eval holds scores: two that only double precision tells apart are equal.
         order = sorted(((np.float32(s), d) for d, s in scores.items() if d not in barred), reverse=True)
         rows.append([(numbers[document], score) for score, document in order])
-    width = max(map(len, rows))
+    width = max(10, *map(len, rows))  # a short run has NDCG@10 all the same
     documents, values = np.full((len(rows), width), -1, np.int64), np.zeros((len(rows), width), np.float32)
     for row, pairs in enumerate(rows):
         if pairs:

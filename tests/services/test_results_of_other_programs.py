@@ -145,6 +145,15 @@ def test_what_cannot_be_imported_says_why(workspace: Workspace, benchmark: Path,
     assert "There is no file" in refusal("results", "import", str(tmp_path / "none"), *command[3:], "them")
 
 
+def test_a_run_of_one_document_per_query_has_ndcg_at_10(workspace: Workspace, benchmark: Path, tmp_path: Path) -> None:
+    short = {query: {"d0": 1.0} for query in QRELS}
+    (tmp_path / "short.run").write_text(trec(short), encoding="utf-8")
+    imported(workspace, "short", tmp_path / "short.run")
+    (row,) = results.list_results(workspace)
+    wanted = ir_measures.parse_measure("nDCG@10")
+    assert row["ndcg@10"] == pytest.approx(100 * ir_measures.calc_aggregate([wanted], QRELS, short)[wanted])
+
+
 @pytest.mark.slow
 def test_a_run_is_imported_from_the_command_line_as_a_job(
     workspace: Workspace, benchmark: Path, tmp_path: Path
