@@ -85,32 +85,33 @@ def _next(
     rows: list[Any],
     active: list[Any],
 ) -> NextStep:
-    def step(title: str, text: str, page: str, *words: object, **choices: str) -> NextStep:
-        return NextStep(title, text, page, commands.line(*words), choices)
-
     if not corpora:
-        text = "upload files or a folder, or enter a path on this server."
-        return step("Add your documents", text, "data/corpus", "corpus", "add", "documents.jsonl")
+        command = commands.line("corpus", "add", "documents.jsonl")
+        return NextStep(
+            "Add your documents", "upload files or a folder, or enter a path on this server.", "data/corpus", command
+        )
     if not sets:
         title = "See diverse and paraphrase queries for a document"
         text = "compare the two kinds side by side, then write queries for the whole corpus."
-        return step(title, text, "data/queries", "queries", "preview", "--corpus", corpora[0].id)
+        return NextStep(title, text, "data/queries", commands.line("queries", "preview", "--corpus", corpora[0].id))
     if active and not trained:
         text = "it goes on whatever happens to this page."
-        return step("Watch the running job", text, "train/jobs", "jobs", "list")
+        return NextStep("Watch the running job", text, "train/jobs", commands.line("jobs", "list"))
     if not trained:
-        text, words = "train on a query set, and evaluate before and after.", ("--retriever", "static-minilm", "--wait")
-        return step("Train a retriever", text, "train/launch", "train", sets[0].id, *words)
+        text = "train on a query set, and evaluate before and after."
+        command = commands.line("train", sets[0].id, "--retriever", "static-minilm", "--wait")
+        return NextStep("Train a retriever", text, "train/launch", command)
     if not rows and not benchmarks:
         text = "a retriever is judged on queries whose answers are known."
-        return step("Bring a benchmark", text, "data/benchmarks", "benchmarks", "list")
+        return NextStep("Bring a benchmark", text, "data/benchmarks", commands.line("benchmarks", "list"))
     first = trained[0]
     if not rows:
-        text, words = "evaluate it and the untrained one on a benchmark.", ("--benchmark", benchmarks[0].name, "--wait")
-        choices = {"start": "evaluation", "judged": first.id}
-        return step("Evaluate your retriever", text, "train/launch", "evaluate", first.id, *words, **choices)
-    text, words = "pick a baseline and see the differences, with their intervals.", ("results", "compare", "--baseline")
-    return step("Compare the results", text, "results/compare", *words, first.config.get("retriever", "static-minilm"))
+        text, choices = "evaluate it and the untrained one on a benchmark.", {"start": "evaluation", "judged": first.id}
+        command = commands.line("evaluate", first.id, "--benchmark", benchmarks[0].name, "--wait")
+        return NextStep("Evaluate your retriever", text, "train/launch", command, choices)
+    text, base = "pick a baseline and see the differences, with their intervals.", first.config.get("retriever")
+    command = commands.line("results", "compare", "--baseline", base or "static-minilm")
+    return NextStep("Compare the results", text, "results/compare", command)
 
 
 PORT = 8501
