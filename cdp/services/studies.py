@@ -489,17 +489,18 @@ def _benchmark(workspace: Workspace, config: StudyConfig, name: str, split: str)
     chosen = choose_split(info, split)
     loaded = load_benchmark(folder, chosen)
     language = config.language or loaded.counted_language
-    cw = count_content_words(loaded.queries, language)
-    return {
-        "name": info.name,
-        "split": chosen,
-        "place": records.evaluation_key(loaded.hash, chosen, config.protocol),
-        "n_queries": loaded.n_queries,
-        "n_documents": loaded.n_documents,
-        "language": language,
-        "cw": float(cw.mean()),
-        "empty": float((cw == 0).mean()),
-    }
+    place = records.evaluation_key(loaded.hash, chosen, config.protocol)
+    return benchmark_facts(info.name, chosen, place, loaded.queries, loaded.n_documents, language)
+
+
+def benchmark_facts(
+    name: str, split: str, place: str, queries: Sequence[str], n_documents: int, language: str
+) -> dict[str, Any]:
+    """Return what a plan needs of a benchmark: sizes, language, mean CW, and the share of queries without any."""
+    cw = count_content_words(queries, language)
+    share = {"cw": float(cw.mean()), "empty": float((cw == 0).mean())} if len(cw) else {"cw": 0.0, "empty": 0.0}
+    sizes = {"n_queries": len(cw), "n_documents": n_documents}
+    return {"name": name, "split": split, "place": place, **sizes, "language": language, **share}
 
 
 def speeds(workspace: Workspace) -> dict[str, Speed]:

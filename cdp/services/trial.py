@@ -28,7 +28,7 @@ from cdp.benchmarks import (
     resolve_benchmark,
     subsets,
 )
-from cdp.complexity import LANGUAGES, count_content_words
+from cdp.complexity import LANGUAGES
 from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
 from cdp.corpus.documents import permutation
 from cdp.jobs import JobView
@@ -191,17 +191,8 @@ def facts(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, prot
     else:
         texts = [text for _, text in _queries(workspace, manifest, judged)]
         language = manifest.counted_language
-    cw = count_content_words(texts, language)
-    return {
-        "name": judged.benchmark,
-        "split": judged.split,
-        "place": f"{judged.benchmark}/{judged.split}/{protocol}",
-        "n_queries": judged.n_queries,
-        "n_documents": judged.n_documents,
-        "language": language,
-        "cw": float(cw.mean()) if len(cw) else 0.0,
-        "empty": float((cw == 0).mean()) if len(cw) else 0.0,
-    }
+    place = f"{judged.benchmark}/{judged.split}/{protocol}"
+    return studies.benchmark_facts(judged.benchmark, judged.split, place, texts, judged.n_documents, language)
 
 
 def leaks(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, sets: Sequence[str]) -> list[leakage.Leak]:

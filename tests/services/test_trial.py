@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -154,14 +155,23 @@ def test_queries_that_the_dev_split_asks_are_left_out_and_it_is_said_first(
 
 
 @pytest.mark.slow
-def test_queries_of_a_test_are_for_documents_drawn_at_random(workspace: Workspace, tmp_path: Path) -> None:
+def test_queries_of_a_test_are_for_documents_drawn_at_random(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They were those of the corpus's first documents: of a file that is sorted by topic, one topic."""
+    submitted: list[dict[str, Any]] = []
+
+    def submit(workspace: Workspace, **job: Any) -> str:
+        submitted.append(job)
+        return f"{job['kind']}-{len(submitted)}"
+
+    monkeypatch.setattr("cdp.jobs.submit", submit)
     manifest = corpus(workspace, tmp_path)
     human(workspace, manifest, 20)
     begun = trial.start(workspace, TrialConfig(corpus=manifest.id, retriever=str(tiny_static(tmp_path / "tiny"))))
-    configs = [jobs.show(workspace, job_id).config for job_id in begun.generations]
-    jobs.stop(workspace, begun.job_id)
-    assert [(c["draw"], c["limit"]) for c in configs] == [(0, 60), (0, 60)]
+    *writing, study = submitted
+    assert study["after"] == begun.generations == ["synthesis-1", "synthesis-2"]
+    assert [(job["config"]["draw"], job["config"]["limit"]) for job in writing] == [(0, 60), (0, 60)]
 
 
 @pytest.mark.slow
