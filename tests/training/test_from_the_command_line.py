@@ -189,7 +189,6 @@ def test_a_sweep_trains_each_rate_and_reports_the_best_on_the_dev_split(
         assert spec["inputs"]["sweep"] == {"id": found["id"], "name": "rates"}
         result = read_json(workspace.job(one["job_id"]) / "results" / "training.json")
         assert (one["best"], one["best_step"]) == (result["best_ndcg@10"], result["best_step"])
-    assert found["published"]
 
     text = run("study", "report", "rates").stdout
     assert ("| 5e-2 ● |" if best == 0.05 else "| 1e-9 ● |") in text
