@@ -46,8 +46,8 @@ def preview(
 
     document = doc or corpora.page(run.workspace, corpus, 0, 1)[0].id
     names = [name.strip() for name in methods.split(",") if name.strip()]
-    own = {"per_doc": per_doc, "generator": generator}
-    options: dict[str, Any] = {**{name: value for name, value in own.items() if value}, **set}
+    own = {"per_doc": per_doc, "generator": generator or None}
+    options: dict[str, Any] = {**{name: value for name, value in own.items() if value is not None}, **set}
     check_generator(str(options.get("generator", "template")), names[0] if len(names) == 1 else "", set)
     shown = queries.preview(run.workspace, corpus, document, methods=names, **options)
     run.say({"document_id": document, "methods": shown}, _previews(document, list(shown.values())))

@@ -140,8 +140,9 @@ def follow(workspace: Workspace, job: str, *, follow: bool = False) -> Iterator[
 def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
     """The figures that a job was run for: of an evaluation its measures in percent, else what its result says."""
     view = room.view(workspace, room.resolve_job(workspace, job), with_size=False)
-    result = read_json_or_none(view.folder / "results" / f"{view.kind}.json") or {}
-    if view.kind == "evaluation" and result:
+    kind = "evaluation" if view.kind == "import" else view.kind  # a run of another program, judged here
+    result = read_json_or_none(view.folder / "results" / f"{kind}.json") or {}
+    if kind == "evaluation" and result:
         return {
             **{name: round(100 * value, 4) for name, value in result["measures"].items()},
             "retriever": result["retriever"]["id"],

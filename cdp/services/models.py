@@ -222,7 +222,7 @@ def _upload(model: TrainedModel, planned: Push) -> Push:
 def export(workspace: Workspace, retriever: str, out: str) -> tuple[Path, float]:
     """Write a retriever as an ONNX folder; return the folder and the largest difference between the embeddings."""
     require_onnx()
-    resolved = resolve(retriever, workspace)
+    resolved = resolve(naming.retriever(workspace, retriever), workspace)
     target = paths.to_write(workspace, out).resolve()
     if target.exists():
         raise InputError(f"There is a file or folder {target} already.", hint="Name a new folder.")

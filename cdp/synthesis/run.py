@@ -312,7 +312,8 @@ class Recorder:
         if self.failures.n:
             return RepeatedFailureError(f"No document got a query. {self.failures.last}", kind="data")
         if not self._unread:
-            return ProviderError(f"No document got a query. {self._first}")
+            kind = ProviderError if self.is_llm else ConfigError  # without an endpoint nothing is wrong with a network
+            return kind(f"No document got a query. {self._first}")
         if self.is_llm:
             return ConfigError(f"No document got a query. {self._first}", hint=LOOK)
         return InputError(f"No document got a query. {self._first}", hint="Check what the corpus holds.")

@@ -48,11 +48,12 @@ class Miner:
 
     def _encode(self, texts: Sequence[str], role: str) -> np.ndarray:
         encoding = Encoding(self.hash, role, self.model.prompts[role], True, None, self.precision)
+        phase = {"query": "encoding queries"}.get(role, "encoding documents")
         embedded = self.store.get(
             lambda: self.model,
             texts,
             encoding,
-            progress=lambda n, total: self.job.progress(f"encoding {role}s", n, total, "texts", next_within_s=BATCH_S),
+            progress=lambda n, total: self.job.progress(phase, n, total, "texts", next_within_s=BATCH_S),
             should_stop=self.job.stop_requested,
         )
         return np.concatenate([np.asarray(part, np.float32) for part in embedded.parts])

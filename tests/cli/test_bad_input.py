@@ -121,3 +121,4 @@ def test_a_setting_is_said_by_its_option_or_by_set(workspace: Workspace, tmp_pat
     assert "per_doc is 3, and --set per_doc=2 says otherwise" in said
     shown = answer("queries", "preview", "--corpus", "few", "--methods", "diverse", "--set", "per_doc=2")
     assert len(shown["methods"]["diverse"]["queries"]) == 2
+    assert "at least 1" in refusal("queries", "preview", "--corpus", "few", "--per-doc", "0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -171,7 +172,10 @@ def test_a_retriever_in_onnx_embeds_as_the_model_does(workspace: Workspace, tmp_
 
     source = (tiny_static if kind == "static" else tiny_retriever)(tmp_path / "tiny")
     out = tmp_path / "out"
-    said = answer("models", "export", str(source), str(out))
+    model_folder = trained(workspace, "t5") / "model"
+    shutil.rmtree(model_folder)
+    source = source.rename(model_folder)
+    said = answer("models", "export", "Sea" if kind == "static" else str(source), str(out))
     assert said["largest_difference"] < 1e-5
     texts = ["why is the glacier blue", "a", "", "all about the volcano and its onaclov " * 40]
     tokens = Tokenizer.from_file(str(out / "tokenizer.json")).encode_batch(texts)

@@ -282,7 +282,7 @@ def test_documents_without_words_are_the_reason_not_the_network(make_corpus: Cor
 
 def test_a_corpus_without_recordings_fails_with_the_reason(make_corpus: CorpusMaker, make_job: JobMaker) -> None:
     job = make_job(corpus=make_corpus(3).id, generator="recorded")
-    with pytest.raises(ProviderError, match="only the demo collection"):
+    with pytest.raises(ConfigError, match="only the demo collection"):  # not a fault of a network
         Run(job).execute()
 
 
