@@ -185,9 +185,10 @@ def _told_apart(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
         if len(runs) < 2:
             continue
         keys = [key for settings in runs.values() for key in settings if key not in IN_NO_NAME]
-        differing = [k for k in dict.fromkeys(keys) if len({str(s.get(k)) for s in runs.values()}) > 1]
+        # A study's training names settings that are off, where one of Launch leaves them out: no difference to read.
+        differing = [k for k in dict.fromkeys(keys) if len({str(s.get(k) or "") for s in runs.values()}) > 1]
         for run, settings in runs.items():
-            more = [f"{key.replace('_', ' ')} {settings.get(key)}" for key in differing[:3]]
+            more = [f"{key.replace('_', ' ')} {settings[key]}" for key in differing[:3] if settings.get(key)]
             named[run] = " · ".join([made_name, *more])
     return named
 

@@ -367,7 +367,7 @@ def filters(workspace: Workspace, query_set: QuerySet) -> None:
     st.subheader("Filter before training", anchor=False)
     st.caption(
         "Makes a new query set without the queries that fail a test. This set stays as it is, and a study can compare "
-        "both (its setting *filters*)."
+        "both."
     )
     with frame.guarded():
         _filter(workspace, query_set)

@@ -105,6 +105,13 @@ def test_equal_names_are_told_apart_by_what_differs(workspace: Workspace, query_
     assert sorted(names(boards.board(workspace))) == [f"{DIVERSE_1} · epochs 1", f"{DIVERSE_1} · epochs 3"]
 
 
+def test_a_setting_that_is_off_tells_no_names_apart(workspace: Workspace, query_set: str) -> None:
+    for job, off in (("training-1", {"hard_negatives": 0, "held": ""}), ("training-2", {"hard_negatives": None})):
+        settings = {"query_set": query_set, "retriever": "minilm", "seed": 0, **off}
+        trained(workspace, job, query_set, BEFORE, settings=settings)
+    assert names(boards.board(workspace)) == [DIVERSE_1, DIVERSE_1]
+
+
 def test_badges_say_what_a_score_has_to_be_read_with(workspace: Workspace, query_set: str) -> None:
     whole = {"trained_positives": 5, "judged_positives": 10}
     trained(workspace, "training-a", query_set, better(0.1), counts=whole)
