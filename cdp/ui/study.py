@@ -145,10 +145,10 @@ def _split(text: Any) -> list[str]:
 
 
 def _say_missing(what: str, wanted: Sequence[str], there: Sequence[str]) -> None:
-    """A ready-made plan may name things that are not in this workspace."""
+    """A ready-made plan may name things that are not in this workspace, or not in this project."""
     absent = [name for name in wanted if name not in there]
     if absent:
-        st.caption(f":material/info: Not in this workspace, so left out: {what} {md(', '.join(absent))}.")
+        st.caption(f":material/info: Not in the lists below, so left out: {what} {md(', '.join(absent))}.")
 
 
 def summary(workspace: Workspace, config: StudyConfig) -> None:

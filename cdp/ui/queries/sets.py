@@ -101,7 +101,7 @@ def browse(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet])
             "Name": [q.name for q in sets],
             "State": [item.label for item in states],
             "Kind": [_kind(q) for q in sets],
-            "Generator": [" ".join(part for part in (q.generator, q.model) if part) for q in sets],
+            "Generator": [" ".join(dict.fromkeys(part for part in (q.generator, q.model) if part)) for q in sets],
             "Licence": [q.licence or "–" for q in sets],
             "Q/Doc": [q.per_doc for q in sets],
             "Documents": [q.n_documents for q in sets],

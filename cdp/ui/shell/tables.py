@@ -90,7 +90,7 @@ def moment(stamp: str | None, *, at: datetime | None = None) -> str:
     return then.astimezone(UTC).strftime("%d %b %Y, %H:%M UTC")
 
 
-WRITTEN = {"gpu": "GPU", "gpus": "GPUs", "lora": "LoRA", "ri": "RI", "kappa": "κ", "eval": "evaluation"}
+WRITTEN = {"gpu": "GPU", "gpus": "GPUs", "lora": "LoRA", "ri": "RI", "kappa": "κ", "eval": "evaluation", "bm25": "BM25"}
 """Words of settings that are written otherwise than they are spelt."""
 
 
