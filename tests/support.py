@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import psutil
 import pytest
@@ -22,6 +24,7 @@ from cdp.base.workspace import Workspace
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SHARED = REPOSITORY.parent / "shared"
+T = TypeVar("T")
 
 
 def shared(relative: str) -> Path:
@@ -30,6 +33,12 @@ def shared(relative: str) -> Path:
     if not path.exists():
         pytest.skip(f"reference data ../shared/{relative} is not on this machine")
     return path
+
+
+def run_async(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run it in a thread: a process whose browser tests come first has Playwright's loop running in its own."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
 
 
 def free_port() -> int:

@@ -11,6 +11,7 @@ import pytest
 
 from cdp.serving.public import Batcher
 from cdp.serving.web import ApiError
+from tests.support import run_async
 
 
 class Model:
@@ -44,7 +45,7 @@ class Model:
 
 def ask(*requests: tuple[str, list[Any]]) -> tuple[list[Any], Model]:
     model = Model()
-    return asyncio.run(model.asked(*requests)), model
+    return run_async(model.asked(*requests)), model
 
 
 def test_what_arrives_meanwhile_becomes_one_batch() -> None:
@@ -95,5 +96,5 @@ def test_a_request_that_was_given_up_is_not_read() -> None:
         with pytest.raises(asyncio.CancelledError):
             await given_up
 
-    asyncio.run(leave())
+    run_async(leave())
     assert ("a", [1]) in model.batches

@@ -19,6 +19,7 @@ from cdp.retrievers.resolve import resolve
 from cdp.serving.engine import load_encoder
 from cdp.serving.public import Serving
 from tests.serving.support import serving
+from tests.support import run_async
 from tests.support_models import tiny_retriever
 
 pytestmark = pytest.mark.slow
@@ -147,7 +148,7 @@ def test_many_clients_at_once(server: Serving, static_model: Path, demo_workspac
             await asyncio.gather(*(ask(api, n) for n in range(60)))
 
     before = _value(server, 'cdp_batch_texts_count{kind="document"}')
-    asyncio.run(crowd())
+    run_async(crowd())
     batches = _value(server, 'cdp_batch_texts_count{kind="document"}') - before
     assert 0 < batches < 50, "60 requests were read in fewer batches"
 

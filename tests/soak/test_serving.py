@@ -14,6 +14,7 @@ from cdp.retrievers.encode import encode
 from cdp.retrievers.resolve import resolve
 from cdp.serving.engine import load_encoder
 from perf.serving import ask, resident, server
+from tests.support import run_async
 
 pytestmark = pytest.mark.soak
 
@@ -37,7 +38,7 @@ def test_two_hundred_clients_then_ten_thousand_requests(workspace: Workspace) ->
         async def all_of_them() -> None:
             await asyncio.gather(*(use(n) for n in range(200)))
 
-        asyncio.run(all_of_them())
+        run_async(all_of_them())
         ask(port, "static-minilm", 200, 2000)
         before = resident(port)
         ask(port, "static-minilm", 200, 10_000)
