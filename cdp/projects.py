@@ -30,7 +30,7 @@ KINDS = ("corpora", "benchmarks")
 class Project:
     """A project. ``corpora`` and ``benchmarks`` are ids, in the order in which they were added.
 
-    ``implied`` is one that nobody made: a corpus in no project stands for one of its own name, and has no file.
+    ``implied`` is one without a record: a corpus in no project stands for one of its own name, and has no file.
     """
 
     id: str

@@ -318,7 +318,7 @@ class MiningConfig(Config):
         maximum=100,
     )
     range_min: int = option(
-        10, "Leave out so many of the nearest documents: they are often answers that nobody judged.",
+        10, "Leave out so many of the nearest documents: they are often answers without a judgment.",
         reason="As sentence-transformers' own example has it.", unit="documents", minimum=0, maximum=10000,
     )
     range_max: int = option(

@@ -34,7 +34,7 @@ class Earlier(NamedTuple):
 class SeenIds:
     """A set of ids that grows in batches and tells where each came first.
 
-    Ids are compared by Python's 64-bit string hash, which is keyed anew in each process: among a million ids two
+    Ids are compared by Python's 64-bit string hash, which has another key in each process: among a million ids two
     different ones collide once in 37 million imports. The hashes lie in sorted runs, each at least twice as long as
     the next, so that n ids cost O(n log² n) time and no Python object stays.
     """
@@ -172,7 +172,7 @@ class Collector:
         return Rejected(self._files[own], line or None, "duplicate id", f"{what}{where}{remark}", shown)
 
     def close(self) -> None:
-        """Let go of the file, whatever was written."""
+        """Close the file."""
         self._documents.close()
 
     def finish(self) -> tuple[DocumentFile, FoundQueries, str]:

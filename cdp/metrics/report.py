@@ -266,7 +266,7 @@ def _by_length(texts: list[str], left: NDArray[np.int64], right: NDArray[np.int6
 class Ledger:
     """Rows of ``width`` float32 numbers in an append-only file, tied to what they are results of.
 
-    ``fingerprint`` names the work: the items in their order and the model. A file made for other work is begun anew;
+    ``fingerprint`` names the work: the items in their order and the model. A file made for other work is begun again;
     a row torn by a crash is dropped.
     """
 

@@ -359,7 +359,7 @@ def file_rows(source: Source, options: ImportOptions) -> Iterator[QueryRow]:
     fields, columns = _names(options), list[str]()
     for row in reader.rows(source, read):
         if not isinstance(row, Row):
-            assert isinstance(row, BadRow)  # nobody said which fields count, so none come as columns
+            assert isinstance(row, BadRow)  # no fields are named, so none come as columns
             yield QueryRow(row.line or 0, reason=f"{row.kind} ({row.reason})")
             continue
         values = row.values

@@ -85,7 +85,7 @@ def put_in_order(
 
 
 def write_lines(path: Path, records: Iterable[dict[str, Any]]) -> None:
-    """Write ``path`` anew with one line per record; it appears whole or not at all."""
+    """Replace ``path`` by a file with one line per record; it appears whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.writing")
     with open(temporary, "w", encoding="utf-8") as out:

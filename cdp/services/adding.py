@@ -272,7 +272,7 @@ def _order(seed: int, document: str) -> bytes:
 
 
 def without(texts: Answers, measured: Mapping[str, Answers]) -> Answers:
-    """Training queries without those that the benchmark asks too, whatever their case."""
+    """Training queries without those that the benchmark asks too, upper and lower case alike."""
     asked = {text.casefold() for split in measured.values() for text in split}
     return {text: grades for text, grades in texts.items() if text.casefold() not in asked}
 

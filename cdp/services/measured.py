@@ -166,7 +166,7 @@ def _nearness(same_corpus: bool, same_benchmark: bool, corpus: str, benchmark: s
 
 
 def _report(workspace: Workspace, view: JobView) -> StudyReport:
-    """The report, worked out anew only when a condition was added."""
+    """The report, computed again only when a condition was added."""
     path = view.folder / records.FOLDER
     report: StudyReport = ANSWERS.get(path, ("report", str(view.state)), lambda: studies.report(workspace, view.id))
     return report

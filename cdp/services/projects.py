@@ -27,7 +27,7 @@ from cdp.services import access, in_use
 __all__ = ["ALL", "Index", "Members", "Project", "damaged"]
 
 ALL = "all"
-"""In place of a project: everything in the workspace, whatever it belongs to."""
+"""In place of a project: everything in the workspace, of all projects."""
 
 
 NONE_YET = "There is no project yet: add documents (projects add PATH)."
@@ -153,7 +153,7 @@ def _made(workspace: Workspace, project: Project) -> Project:
 
 
 def _title(workspace: Workspace, name: str, besides: str = "") -> str:
-    """A name that can be stored and is nobody else's."""
+    """A name that can be stored and is not taken."""
     title = " ".join(checked_title(name).split())
     if not title:
         raise ConfigError("A project needs a name.")

@@ -103,7 +103,7 @@ def badge(state: str) -> str:
 
 
 def running_note(workspace: Workspace, views: Sequence[JobView]) -> None:
-    """A line on jobs at work; the menu shows their progress, and draws the page anew when one ends."""
+    """A line on jobs at work; the menu shows their progress, and draws the page again when one ends."""
     if views:
         with st.container(horizontal=True, vertical_alignment="center"):
             names = ", ".join(md(view.name, 60) for view in views[:5])

@@ -225,7 +225,7 @@ LABELS = {
 
 @st.fragment
 def workbench(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> None:
-    """One document beside its queries, and what the decisions leave: a fragment, so a key draws nothing else anew."""
+    """One document beside its queries, and what the decisions leave: a fragment, so a key draws nothing else again."""
     with frame.guarded():
         choice = _choice(workspace, query_set)
         mask = review.chosen(workspace, query_set, table, choice)

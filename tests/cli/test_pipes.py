@@ -68,7 +68,7 @@ def test_a_run_comes_in(
     assert cli.main(["results", "import", "-", "--benchmark", "demo", "--retriever", "mine", "--json"]) == 0
     imported = json.loads(capsysbinary.readouterr().out)
     assert imported["state"] == "finished", "a job on standard input is followed: its file ends with the command"
-    assert imported["ndcg@10"] == 100.0, "an evaluation says its NDCG@10, whoever retrieved"
+    assert imported["ndcg@10"] == 100.0, "an evaluation says its NDCG@10, also of an imported run"
 
 
 def test_a_folder_of_files_has_no_place_on_standard_output(workspace: Workspace) -> None:

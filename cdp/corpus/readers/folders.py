@@ -101,7 +101,7 @@ def folder_contents(
             try:
                 if (base / file).is_file():
                     names.append((base / file).relative_to(path).as_posix())
-            except OSError as error:  # a link that nobody may follow, or that leads to no possible name
+            except OSError as error:  # a link that may not be followed, or that leads to no possible name
                 closed.append(error)
     chosen, notes = choose(names, options, known)
     yield ContainerContents(
@@ -143,7 +143,7 @@ _ARCHIVES = (".zip", ".tar", ".tgz", ".7z", ".rar")
 
 @contextmanager
 def zip_contents(path: Path, options: ReadOptions, known: Sequence[str], budget: Budget) -> Iterator[ContainerContents]:
-    """The members as streams. The bytes that really come out are counted, whatever the archive's index says."""
+    """The members as streams. The bytes that really come out are counted, not what the archive's index says."""
     try:
         archive = zipfile.ZipFile(path)
     except (*DAMAGED, OSError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ from cdp.llm.tokens import estimate_tokens
 from cdp.synthesis.methods import METHODS, Method
 
 
-class Generator:
+class Generator(ABC):
     """A source of queries. Implementations are safe to call from several threads at once.
 
     ``model`` is what the answers come from, as it is recorded: the model's name at its endpoint, or the generator
@@ -31,9 +32,10 @@ class Generator:
         """Everything besides prompt and model that an answer depends on."""
         return {}
 
-    def prepare(self) -> None:
+    def prepare(self) -> None:  # noqa: B027  (most load nothing)
         """Load what it needs, once and before the first call; may take minutes, and raises ModelError."""
 
+    @abstractmethod
     def generate(
         self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
     ) -> Answer:
@@ -41,9 +43,8 @@ class Generator:
 
         ``query`` is the one that the prompt is about, for a method that works from existing queries.
         """
-        raise NotImplementedError
 
-    def cancel(self) -> None:
+    def cancel(self) -> None:  # noqa: B027  (most wait for nothing)
         """Give up waiting: calls under way end soon, with Cancelled unless their answer is already there."""
 
 
@@ -69,7 +70,7 @@ class GeneratorType(Registered):
 
 
 def usual_usage(prompt: str, method: Method, m: int) -> Usage:
-    """What a request with this prompt consumes as a rule, where nobody counted; with Q/Doc ``m``."""
+    """What a request with this prompt consumes as a rule, where none was counted; with Q/Doc ``m``."""
     n = 1 if method.one_per_call or method.from_queries else m
     return Usage(estimate_tokens(prompt), round(n * method.tokens_per_query), 1)
 

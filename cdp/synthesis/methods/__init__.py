@@ -67,7 +67,7 @@ class Method(Registered):
 
     @cached_property
     def prompt_hash(self) -> str:
-        """Hex SHA-256 of the template: the same hash means the same prompt, whatever the document."""
+        """Hex SHA-256 of the template: the same hash means the same prompt for every document."""
         return hashlib.sha256(self.template.encode("utf-8")).hexdigest()
 
     def render(self, document: str, m: int, query: str = "") -> str:

@@ -142,7 +142,7 @@ def _shape(planned: Trial) -> str:
 
 
 def _progress(workspace: Workspace, job_id: str, drawn: str) -> None:
-    """How far the test is; the page is drawn anew when its state changes, so that the sentence appears."""
+    """How far the test is; the page is drawn again when its state changes, so that the sentence appears."""
     with frame.guarded():
         view = jobs.show(workspace, job_id, with_size=False)
         if not view.active or str(view.state) != drawn:

@@ -98,7 +98,7 @@ CARRIED = ("generator", "base_url", "model")
 
 
 def carry(source: str, target: str) -> None:
-    """What was chosen in one form stands in the other, each time that it is chosen anew there."""
+    """What was chosen in one form stands in the other, each time that it is chosen again there."""
     now = {name: st.session_state.get(f"{source}_{name}") for name in CARRIED}
     if not now["generator"] or now == st.session_state.get(f"carried_{target}"):
         return
@@ -111,7 +111,7 @@ def carry(source: str, target: str) -> None:
 def _own_key(base_url: str) -> bool:
     try:
         return bool(endpoints.server_key(base_url))
-    except CdpError:  # no address yet; whoever asks is told
+    except CdpError:  # no address yet; the request says so
         return False
 
 

@@ -226,7 +226,7 @@ def command(*lines: str, key: str = "") -> None:
 
 
 def command_key(lines: list[str]) -> str:
-    """What the fold of these commands is known by, whatever their settings are: ``command-queries-import``."""
+    """The key of these commands' fold, the same for all settings: ``command-queries-import``."""
     words = lines[0].removeprefix(PROGRAM).split() if lines else []
     return "-".join(("command", *words[: 1 if words[:1] and words[0] in ONE_WORD else 2]))
 
@@ -278,7 +278,7 @@ MAX_UPLOAD_MB = 500
 
 
 def remember(message: str, notes: list[str]) -> None:
-    """Show this after the page has been drawn anew."""
+    """Show this after the page has been drawn again."""
     st.session_state["flash"] = (message, notes)
 
 
