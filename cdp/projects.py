@@ -22,8 +22,8 @@ from cdp.base.workspace import Workspace, is_name, now, read_json, read_json_or_
 
 SCHEMA = 1
 
+# What a project names itself. Query sets belong to it by their corpus, jobs by what they are given.
 KINDS = ("corpora", "benchmarks")
-"""What a project names itself. Query sets belong to it by their corpus, jobs by what they are given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,8 @@ HOW_TO_REPAIR = "Repair the file, or remove the folder and make the project anew
 FILE = "project.json"
 DEFAULT = "default.json"
 
+# What in an address or an option stands for something else than a project's id.
 RESERVED = frozenset(("all", "none"))
-"""What in an address or an option stands for something else than a project's id."""
 
 _log = logging.getLogger(__name__)
 

@@ -27,6 +27,7 @@ from perf.machine import this_machine
 from perf.report import keep
 from perf.timing import Row, show
 
+# Seconds that each part may take, from its CPU seconds on two cores with room for a slower machine.
 PARTS = {
     "content_words": 45,
     "ndcg": 18,
@@ -43,7 +44,6 @@ PARTS = {
     "startup": 45,
     "end_to_end": 35,
 }
-"""Seconds that each part may take, from its CPU seconds on two cores with room for a slower machine."""
 
 LONGEST_S = 1200
 ON_REQUEST = ("calibrate_paraphrase", "gpu", "pages", "search_from_disk", "serving")

@@ -40,8 +40,8 @@ CASES: dict[str, dict[str, Any]] = {
     "gradient checkpointing": {"precision": "bf16", "gradient_checkpointing": True},
     "LoRA": {"precision": "bf16", "lora_rank": 16},
 }
+# Where the trainer has the same thing under a setting.
 WITH_PEER = ("fp16", "bf16", "GradCache", "gradient checkpointing")
-"""Where the trainer has the same thing under a setting."""
 
 TRAINING_GOAL, SEARCH_GOAL = 1.3, 0.8
 NO_CARD = "No CUDA device here: nothing was measured."

@@ -27,8 +27,8 @@ PAIRS_LIMIT = 2.1
 REPEATS = 3
 DIM = 64
 
+# From a size to what is timed at that size: what the latter needs is made before.
 Work = Callable[[int], Callable[[], object]]
-"""From a size to what is timed at that size: what the latter needs is made before."""
 
 
 def run(scale: float = 1.0, repeats: int = REPEATS) -> list[Row]:

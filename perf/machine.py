@@ -10,8 +10,8 @@ import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+# What decides how fast a matrix product is, the best first: the flag of /proc/cpuinfo, and our word.
 FEATURES = {"amx_tile": "amx", "avx512_bf16": "avx512-bf16", "avx512f": "avx512", "avx2": "avx2", "asimd": "neon"}
-"""What decides how fast a matrix product is, the best first: the flag of /proc/cpuinfo, and our word."""
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ from perf.timing import Row, paired
 GOAL_S, GOAL_EMPTY = 1.5, 1 / 1.2
 REPEATS = 5
 SCREEN: Any = {"width": 1280, "height": 900}
+# What a page is asked for beyond its own choice.
 QUERY = {"jobs": "job={running}", "corpus": f"corpus={large_workspace.CORPUS}"}
-"""What a page is asked for beyond its own choice."""
 
 PLAIN = """
 import plotly.graph_objects as go

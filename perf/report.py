@@ -20,8 +20,8 @@ from perf.timing import Row
 
 FOLDER = REPOSITORY / "perf" / "results"
 DOCUMENT = REPOSITORY / "docs" / "BENCHMARKS.md"
+# Of so many runs the newest are kept: older ones may be of older code.
 RUNS = 5
-"""Of so many runs the newest are kept: older ones may be of older code."""
 
 BEGIN, END = "<!-- made from perf/results by make docs -->", "<!-- end of what is made -->"
 

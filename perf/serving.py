@@ -32,22 +32,22 @@ import psutil
 from cdp.base.workspace import SHIPPED_DATA, read_jsonl
 from perf.timing import Row, show
 
+# Each with how many times the requests of a round it gets: one is many times as fast as the other.
 RETRIEVERS = {"static-minilm": 5, "minilm": 1}
-"""Each with how many times the requests of a round it gets: one is many times as fast as the other."""
 
+# Clients at once, and the requests of one round.
 CLIENTS = {1: 60, 16: 160, 200: 400}
-"""Clients at once, and the requests of one round."""
 
 HEAD = (
     b"POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
 )
 
+# Of a static model nearly all of a request is HTTP, which both sides have from the same libraries.
 GOALS = {"static-minilm": 1.0, "minilm": 1.5}
-"""Of a static model nearly all of a request is HTTP, which both sides have from the same libraries."""
 
 REPEATS = 3
+# Requests between two looks at the memory.
 MANY = 10_000
-"""Requests between two looks at the memory."""
 
 
 def texts() -> list[str]:

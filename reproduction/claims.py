@@ -16,6 +16,7 @@ from reproduction import rules
 from reproduction.evidence import Evidence
 from reproduction.outcomes import NOT_RUN, Finding, spread_over_seeds
 
+# How the criteria of several plans are combined: said here, and by the document from here.
 COMBINED = (
     "A claim is judged by the studies whose plans name it, each of them whole; no other study enters its models.",
     f"A and D: `{ev.DOCUMENTS}` and `{ev.PAIRS}` state the criteria; `{ev.MINILM}` says that it enters their models "
@@ -25,7 +26,6 @@ COMBINED = (
     "`paper-full` repeats these criteria for the paper's own size. It was not run.",
     "Which studies are pooled for A, B and D was settled after the criteria were written, before any of them was run.",
 )
-"""How the criteria of several plans are combined: said here, and by the document from here."""
 
 
 @dataclass(frozen=True)

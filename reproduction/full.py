@@ -11,26 +11,26 @@ from cdp.llm.prices import load_price
 from cdp.retrievers import PRESETS
 from cdp.studies.text import minutes, table
 
+# 31 datasets of the paper, HotpotQA counted in both of its groups.
 GROUPS = ("TREC-DL", "BEIR", "BRIGHT", "Multi-hop")
-"""31 datasets of the paper, HotpotQA counted in both of its groups."""
 
 DOCUMENTS, PER_DOC, MOST = 8_000, (1, 2, 5, 10, 20), 20
 SEEDS, METHODS = 3, ("diverse", "paraphrase")
 
+# Tokens of a prompt with an MS MARCO passage and of one query: assumptions.
 INPUT_TOKENS, OUTPUT_TOKENS = 400 + 180, 16
-"""Tokens of a prompt with an MS MARCO passage and of one query: assumptions."""
 
 MODEL = "gpt-4o-mini"
 
+# {preset: (training pairs a second, texts encoded a second, gigabytes)} on one GPU of 80 GB: assumptions.
 RETRIEVERS = {
     "contriever": (1_500.0, 3_000.0, 0.44),
     "retromae": (1_500.0, 3_000.0, 0.44),
     "qwen3-embedding-0.6b": (180.0, 700.0, 1.2),
 }
-"""{preset: (training pairs a second, texts encoded a second, gigabytes)} on one GPU of 80 GB: assumptions."""
 
+# An assumption.
 DOLLARS_PER_GPU_HOUR = 3.0
-"""An assumption."""
 
 
 def text() -> str:

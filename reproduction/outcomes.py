@@ -15,8 +15,8 @@ from reproduction.evidence import Evidence
 
 SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "not decided"
 
+# For a criterion that says what supports a claim and not what contradicts it.
 NOT_SUPPORTED = "not supported"
-"""For a criterion that says what supports a claim and not what contradicts it."""
 
 UNTESTABLE, NOT_RUN = "not testable here", "not run yet"
 

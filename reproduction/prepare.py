@@ -36,11 +36,11 @@ BENCHMARKS = {
     "chroma_llm_en": "en", "jsquad_ja": "ja", "xquad_ar": "ar", "xquad_zh": "zh",
 }  # fmt: skip
 
+# {collection of the recorded queries: folder of the data}.
 CONTRAST = {
     "fairytaleqa": "fairytaleqa", "scifact": "scifact", "musique": "musique_sample",
     "2wikimultihopqa": "2wikimultihopqa_sample",
 }  # fmt: skip
-"""{collection of the recorded queries: folder of the data}."""
 
 
 @dataclass(frozen=True)

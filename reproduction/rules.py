@@ -37,18 +37,18 @@ BY_CW = ": by content words"
 HELD = ": by content words, length and overlap"
 HELD_OVER_QUERIES = ": queries by content words, length and overlap"
 
+# Content words below which claim B speaks.
 SIMPLE = 7.0
-"""Content words below which claim B speaks."""
 
+# Claim H: wider "by more than half" is wider than this many times.
 WIDER = 1.5
-"""Claim H: wider "by more than half" is wider than this many times."""
 
+# The Q/Doc at which single differences are compared across retrievers.
 MOST = 5
-"""The Q/Doc at which single differences are compared across retrievers."""
 
 
+# The weightings that differ in κ; the last one is never capped here.
 CAPS = ("cw@4", "cw@8", "cw")
-"""The weightings that differ in κ; the last one is never capped here."""
 
 
 def weighting_out(weighting: str) -> str:

@@ -32,6 +32,7 @@ class Stage:
 
 RECORDED = "recorded queries"
 
+# 60 minutes in all.
 STAGES = (
     Stage("human-equal-documents", 5, "20 trainings × 4 s and 19 s to start = 2 min; BM25 and untrained 1 min"),
     Stage("human-equal-pairs", 4, "20 trainings × 4 s and 19 s to start = 2 min"),
@@ -45,13 +46,12 @@ STAGES = (
         "human-minilm", 20, "6 trainings × 5,600 texts / 60 a second = 10 min; 300 to 1,500 pairs / 15 a second = 5 min"
     ),
 )
-"""60 minutes in all."""
 
+# The form for tests: the demo's own queries, enough to draw every table of the document.
 SMALL = (
     Stage("single-query", 1, changes={"benchmarks": "demo:test, demo-cw-0to6, demo-cw-from7", "seeds": "0, 1",
                                       "epochs": "1", "gpus": "0"}),
 )  # fmt: skip
-"""The form for tests: the demo's own queries, enough to draw every table of the document."""
 
 POLL_S = 2.0
 

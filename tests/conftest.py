@@ -34,15 +34,15 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 DRAWN_IN_QUICK_CHECKS = "test_in_an_empty_workspace"
+# What an operator may set for a dashboard that others use.
 RESTRICTIONS = ("CDP_READ_ONLY", "CDP_SHARED", "CDP_ALLOWED_FOLDERS", "CDP_ALLOWED_ENDPOINTS", "CDP_ALLOWED_MODELS",
                 "CDP_ALLOWED_CLUSTERS")  # fmt: skip
-"""What an operator may set for a dashboard that others use."""
+# A module of which the quick checks run nothing. To load torch takes as long as a third of them, in each process.
 WHOLLY_SLOW = re.compile(
     r"^pytestmark = .*\bpytest\.mark\.(slow|browser|soak)\b"
     r"|^(?:import|from) (?:torch|transformers|sentence_transformers)\b",
     re.MULTILINE,
 )
-"""A module of which the quick checks run nothing. To load torch takes as long as a third of them, in each process."""
 
 
 def pytest_configure(config: pytest.Config) -> None:

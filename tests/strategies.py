@@ -125,6 +125,7 @@ ODD = (
     "'s ",
 )
 
+# Patterns to be repeated: each has made something somewhere take time that grew with the square of the length.
 LONG = {
     "one letter": "a",
     "words": "word ",
@@ -166,7 +167,6 @@ LONG = {
     "and": "the cat and ",
     "commas without spaces": "a,",
 }
-"""Patterns to be repeated: each has made something somewhere take time that grew with the square of the length."""
 
 
 def texts(most: int = 12) -> st.SearchStrategy[str]:

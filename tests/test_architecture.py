@@ -15,11 +15,11 @@ from tests.support import REPOSITORY
 
 CDP = REPOSITORY / "cdp"
 
+# What every room may import; it imports no room.
 BASE = {"base", "__init__"}
-"""What every room may import; it imports no room."""
 
+# Each reads nouns and writes nouns; none imports another.
 STAGES = {"synthesis", "metrics", "training", "evaluation"}
-"""Each reads nouns and writes nouns; none imports another."""
 
 LAYERS: dict[str, set[str]] = {
     "base": set(),
@@ -41,15 +41,15 @@ LAYERS: dict[str, set[str]] = {
     "studies": BASE | STAGES | {"llm", "corpus", "query_sets", "benchmarks", "retrievers", "complexity", "principle"},
 }
 LAYERS["workers"] = BASE | set(LAYERS) - {"catalog", "projects", "jobs"}
+# Everything below the user's actions. Workers are started by name and imported by nobody.
 ROOMS = set(LAYERS) - {"workers"}
-"""Everything below the user's actions. Workers are started by name and imported by nobody."""
 
+# Rooms that compute and know no workspace: faces may call them without a service between.
 PURE = {"principle", "complexity"}
-"""Rooms that compute and know no workspace: faces may call them without a service between."""
 
+# Of every other room they may import records: classes and constants (names with a capital), never a function. What
+# reads or changes a workspace goes through services, which know who may do what.
 FACES = {"ui", "cli", "charts"}
-"""Of every other room they may import records: classes and constants (names with a capital), never a function. What
-reads or changes a workspace goes through services, which know who may do what."""
 
 LAYERS["services"] = BASE | ROOMS
 LAYERS["charts"] = BASE | PURE | {"studies"}
@@ -57,6 +57,7 @@ LAYERS["ui"] = BASE | PURE | {"services", "charts"}
 LAYERS["cli"] = BASE | PURE | {"services", "charts"}
 LAYERS["__main__"] = {"cli"}
 
+# Files of nouns and results, and the rooms that have files of that name: nobody else writes or reads one.
 OWNERS: dict[str, set[str]] = {
     "queries.jsonl": {"query_sets", "benchmarks"},
     "rankings.jsonl": {"query_sets"},
@@ -71,7 +72,6 @@ OWNERS: dict[str, set[str]] = {
     "evaluation.json": {"evaluation"},
     "run.parquet": {"evaluation"},
 }
-"""Files of nouns and results, and the rooms that have files of that name: nobody else writes or reads one."""
 
 OUTSIDE: dict[tuple[str, str], str] = {
     ("catalog/ingest.py", "manifest.json"): "keeps the manifests of every room as they are, and none may be above it",

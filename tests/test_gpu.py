@@ -17,8 +17,8 @@ DEVICES = [
     "cpu",
     pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not gpu.has_card(), reason=gpu.NO_CARD)]),
 ]
+# A processor has no fp16 training; the path beside it is the same.
 ON_CPU: dict[str, Any] = {"fp16": {"precision": "fp32"}}
-"""A processor has no fp16 training; the path beside it is the same."""
 
 
 @pytest.mark.parametrize("device", DEVICES)

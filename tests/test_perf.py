@@ -20,8 +20,8 @@ from tests.support import REPOSITORY
 ZEN_3 = "model name\t: AMD EPYC 7763 64-Core Processor\nflags\t\t: fpu sse avx avx2 sha_ni\n"
 ZEN_4 = "model name\t: AMD EPYC\nflags\t\t: fpu avx2 avx512f avx512_bf16\n"
 XEON = "model name\t: Intel(R) Xeon(R) Platinum 8488C CPU @ 2.40GHz\nflags\t: avx2 avx512f avx512_bf16 amx_tile\n"
+# Of a range of 95 %, where runs differ so much more than their repeats.
 LEAST_COVERAGE = {0.0: 0.94, 0.5: 0.93, 1.0: 0.85}
-"""Of a range of 95 %, where runs differ so much more than their repeats."""
 
 ARM = "processor\t: 0\nFeatures\t: fp asimd\n"
 

@@ -14,8 +14,8 @@ import pytest
 from tests.support import REPOSITORY
 
 DOCUMENTS = [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md"), *(REPOSITORY / "data").glob("*/README.md")]
+# What documents name and only a run writes.
 MADE_LATER = ("data/workspace",)
-"""What documents name and only a run writes."""
 
 PATH = re.compile(r"(?<![\w./-])((?:cdp|data|docs|pages|perf|tests)/[\w./-]*[\w/])(?:::(\w+))?")
 COMMAND = re.compile(r"python -m ((?:cdp|perf|tests)[\w.]*)")

@@ -22,8 +22,8 @@ from tests.support import REPOSITORY
 from tests.support_models import tiny_bert
 
 TEMPLATE = REPOSITORY / "docs" / "template" / "cdp_template"
+# What the template's preset loads; the tests put a tiny model there.
 SOURCE = '"sentence-transformers/all-MiniLM-L6-v2"'
-"""What the template's preset loads; the tests put a tiny model there."""
 
 FILES = {kind: (TEMPLATE / f"{kind.replace(' ', '_')}.py").read_text(encoding="utf-8") for kind in HOMES}
 
@@ -103,6 +103,7 @@ def cdp(environment: dict[str, str], *words: str) -> Any:
     return json.loads(python(environment, "-m", "cdp", *words, "--json"))
 
 
+# The answers of several commands from one process: to start one takes most of the time of a command.
 COMMANDS = """
 import contextlib, io, json, sys
 from cdp.cli import main
@@ -113,7 +114,6 @@ for words in json.loads(sys.argv[1]):
     answers.append(json.loads(told.getvalue()))
 print(json.dumps(answers))
 """
-"""The answers of several commands from one process: to start one takes most of the time of a command."""
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from cdp.base.settings import REQUIRED, Config, option
 # A setting fills its lines: one line per argument would make this file half as long again.
 # fmt: off
 
+# Why the template generator is the default, everywhere.
 AT_ONCE = "It works at once, without an account, a key or a GPU."
-"""Why the template generator is the default, everywhere."""
 
 CONCURRENCY = option(
     8, "Requests under way at once, at each address of the endpoint.",

@@ -26,8 +26,8 @@ from typing import Any
 
 SHOWN_PROBLEMS = 20
 
+# The least similarity (difflib's ratio, from 0 to 1) at which one name is taken for another misspelt.
 NEAR = 0.6
-"""The least similarity (difflib's ratio, from 0 to 1) at which one name is taken for another misspelt."""
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

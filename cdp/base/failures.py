@@ -35,17 +35,18 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 FILE = "failures.jsonl"
+# So many items in a row that fail end the run.
 IN_A_ROW = 20
-"""So many items in a row that fail end the run."""
 
 LONGEST_TEXT = 2_000
 LONGEST_TRACEBACK = 8_000
+# Characters kept of the text that caused a failure, of its traceback, and of its reason.
 LONGEST_REASON = 500
-"""Characters kept of the text that caused a failure, of its traceback, and of its reason."""
 
+# Kinds of failure that every further item would meet too.
 PASSED_ON = ("configuration", "network", "disk", "cuda_out_of_memory", "host_out_of_memory")
-"""Kinds of failure that every further item would meet too."""
 
+# What to do next, by the kind of a failure.
 HINTS = {
     "cuda_out_of_memory": "Use a smaller batch_size, mini_batch (GradCache), a smaller max_length, or another GPU, "
     "then resume.",
@@ -53,7 +54,6 @@ HINTS = {
     "disk": "Free some space on the workspace's disk, then resume.",
     "network": "Check the connection and the address, then resume.",
 }
-"""What to do next, by the kind of a failure."""
 
 _RUN_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
@@ -306,11 +306,11 @@ def lost(lines: Iterable[Any]) -> Iterator[dict[str, Any]]:
     return (line for line in lines if isinstance(line, dict) and not line.get("kept"))
 
 
+# Names of the network errors of libraries that this module does not import.
 _NETWORK_ERRORS = frozenset(
     ("ConnectError", "ConnectTimeout", "ReadTimeout", "APIConnectionError", "APITimeoutError", "MaxRetryError",
      "LocalEntryNotFoundError", "OfflineModeIsEnabled")
 )  # fmt: skip
-"""Names of the network errors of libraries that this module does not import."""
 
 
 def _disk_full(error: BaseException, text: str, where: str) -> str:

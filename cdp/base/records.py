@@ -13,8 +13,8 @@ from cdp.base.errors import WorkspaceError
 T = TypeVar("T")
 
 
+# What checks the values of a dataclass. To make one takes 3 ms, and a page reads the records of all that there is.
 _ADAPTERS: dict[type, Any] = {}
-"""What checks the values of a dataclass. To make one takes 3 ms, and a page reads the records of all that there is."""
 
 
 def checked(kind: type[T], values: Mapping[str, Any], path: Path) -> T:

@@ -30,9 +30,10 @@ from typing import Any, Generic, TypeVar
 from cdp.base.errors import ConfigError, NotFoundError
 
 PLUGINS = "CDP_PLUGINS"
+# The group of entry points by which an installed package says which of its modules are plug-ins.
 GROUP = "cdp.plugins"
-"""The group of entry points by which an installed package says which of its modules are plug-ins."""
 
+# Where each registry lives. Looked up at use: settings are declared below all rooms and name what lies above them.
 HOMES = {
     "method": "cdp.synthesis.methods:METHODS",
     "generator": "cdp.synthesis.generators:GENERATORS",
@@ -43,10 +44,9 @@ HOMES = {
     "preset": "cdp.retrievers.presets:PRESETS",
     "benchmark schema": "cdp.benchmarks.schemas:SCHEMAS",
 }
-"""Where each registry lives. Looked up at use: settings are declared below all rooms and name what lies above them."""
 
+# Names stand in commands, addresses and file names.
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
-"""Names stand in commands, addresses and file names."""
 
 
 @dataclass(frozen=True)

@@ -30,17 +30,17 @@ from cdp.base.errors import ConfigError, nearest
 from cdp.base.text import LONGEST_SHOWN, storable
 from cdp.base.text import shown as shown
 
+# The default of a setting that has none.
 REQUIRED = PydanticUndefined
-"""The default of a setting that has none."""
 
+# Whole numbers are exact up to here in every part that takes them: JSON, NumPy, a form in a browser.
 LARGEST_WHOLE = 2**53
-"""Whole numbers are exact up to here in every part that takes them: JSON, NumPy, a form in a browser."""
 
+# Characters of a text that is read as a number: as many as the longest double has, and a wide margin.
 LONGEST_READ = 400
-"""Characters of a text that is read as a number: as many as the longest double has, and a wide margin."""
 
+# What somebody types for "nothing" in a setting that may be empty.
 EMPTY = ("", "none", "auto")
-"""What somebody types for "nothing" in a setting that may be empty."""
 
 
 @dataclass(frozen=True)

@@ -287,11 +287,11 @@ def leave_one_out(x: ArrayLike, y: ArrayLike) -> Range | None:
 # with few clusters.
 
 
+# Sign patterns drawn by a randomisation test: p-values come in steps of 1/10,001.
 DRAWS = 10_000
-"""Sign patterns drawn by a randomisation test: p-values come in steps of 1/10,001."""
 
+# The eight signs that each value of a byte stands for: (256, 8).
 _SIGNS = 2.0 * ((np.arange(256)[:, None] >> np.arange(8)) & 1) - 1
-"""The eight signs that each value of a byte stands for: (256, 8)."""
 
 
 @dataclass(frozen=True)
@@ -419,8 +419,8 @@ def seed_spread(means: Sequence[float]) -> tuple[float, float]:
     return float(values.mean()), float(values.std(ddof=1))
 
 
+# Percent. Means over seeds that are closer are the same when printed: repetitions of one training, not a spread.
 NO_SPREAD = 0.005
-"""Percent. Means over seeds that are closer are the same when printed: repetitions of one training, not a spread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -481,8 +481,8 @@ def has_spread(means: Sequence[float]) -> bool:
 
 _RESAMPLES = 2000
 _FEW_LEVELS = 512
+# Drawing how often one level occurs takes as long as picking so many values.
 _DRAW_COST = 16
-"""Drawing how often one level occurs takes as long as picking so many values."""
 _MANY_VALUES = 5_000
 _BLOCK = 100_000
 

@@ -13,8 +13,8 @@ from typing import Any, Protocol, TypeVar
 
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 
+# Characters of a wrong value that an error repeats.
 LONGEST_SHOWN = 60
-"""Characters of a wrong value that an error repeats."""
 
 
 def shown(value: Any) -> str:
@@ -80,8 +80,8 @@ def spreadsheet_row(values: Iterable[Any]) -> list[Any]:
 
 SHOWN_IDS = 5
 
+# Characters of a name that a user gives.
 LONGEST_TITLE = 200
-"""Characters of a name that a user gives."""
 
 
 class Named(Protocol):
@@ -133,8 +133,8 @@ def pick(what: str, text: str, things: Sequence[T], *, none_yet: str = "") -> T:
 
 
 LONGEST_NAME = 255
+# Bytes of one name and of a whole path; no common file system takes more.
 LONGEST_PATH = 4096
-"""Bytes of one name and of a whole path; no common file system takes more."""
 
 
 def typed_path(text: str | Path) -> Path:

@@ -34,14 +34,14 @@ from cdp.base.failures import FILE, Failures, failure_of, lost
 from cdp.base.locks import is_held, wait_for_lock
 from cdp.base.workspace import Workspace, append_jsonl, now, read_json, read_json_or_none, read_jsonl, write_json
 
+# Seconds between heartbeats while work goes on.
 HEARTBEAT_EVERY_S = 1.0
-"""Seconds between heartbeats while work goes on."""
 
+# A heartbeat promises the next one within this time unless the worker announces a longer silence.
 SILENT_FOR_S = 30.0
-"""A heartbeat promises the next one within this time unless the worker announces a longer silence."""
 
+# What the first heartbeat promises: loading a model on a busy machine takes its time.
 START_FOR_S = 300.0
-"""What the first heartbeat promises: loading a model on a busy machine takes its time."""
 
 ORPHAN_CHECK_EVERY_S = 1.0
 

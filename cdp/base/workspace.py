@@ -21,14 +21,14 @@ from typing import Any
 
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 
+# The folder that the package `cdp` lies in: a clone, or an environment's `site-packages`.
 CODE = Path(__file__).resolve().parent.parent.parent
-"""The folder that the package ``cdp`` lies in: a clone, or an environment's ``site-packages``."""
 
+# Whether this is an installed package: only a wheel has that folder, see `pyproject.toml`.
 INSTALLED = (CODE / "cdp" / "shipped").is_dir()
-"""Whether this is an installed package: only a wheel has that folder, see ``pyproject.toml``."""
 
+# Where `app.py`, `pages/` and `data/` lie.
 REPOSITORY = CODE / "cdp" / "shipped" if INSTALLED else CODE
-"""Where ``app.py``, ``pages/`` and ``data/`` lie."""
 
 SHIPPED_DATA = REPOSITORY / "data"
 
@@ -152,8 +152,8 @@ def private_files() -> None:
     os.umask(int(text, 8))
 
 
+# Bytes; a file system takes 255 and some names get an ending.
 LONGEST_NAME = 240
-"""Bytes; a file system takes 255 and some names get an ending."""
 
 
 def is_name(text: str) -> bool:

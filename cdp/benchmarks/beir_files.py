@@ -26,8 +26,8 @@ from cdp.corpus.sources import Budget, Source, numbered_lines, open_text
 
 T = TypeVar("T")
 
+# Bytes a compressed file may unpack to: 1 TB, more than any public benchmark.
 UNPACKED_LIMIT = 1 << 40
-"""Bytes a compressed file may unpack to: 1 TB, more than any public benchmark."""
 
 
 class Problems:
@@ -100,8 +100,8 @@ class JsonLine:
     fields: dict[str, Any]
 
 
+# Lines whose ids are looked up together.
 BATCH = 4096
-"""Lines whose ids are looked up together."""
 
 
 def _entries(path: Path, problems: Problems) -> Iterator[JsonLine]:
@@ -297,8 +297,8 @@ def read_qrels(path: Path) -> Judgments:
     return judgments
 
 
+# {split: {query id: {document id: grade}}}
 Judged = Mapping[str, Mapping[str, Mapping[str, int]]]
-"""{split: {query id: {document id: grade}}}"""
 
 
 def write_beir(

@@ -31,11 +31,11 @@ from cdp.corpus import guess_language
 
 UNKNOWN = "unknown"
 
+# A language is guessed from the beginnings of so many texts.
 TEXTS, CHARACTERS = 300, 500
-"""A language is guessed from the beginnings of so many texts."""
 
+# Taken where neither queries nor documents tell.
 DEFAULT = "en"
-"""Taken where neither queries nor documents tell."""
 
 
 def benchmark_language(stated: str, queries: Iterable[str], documents: Iterable[str]) -> str:
@@ -380,11 +380,11 @@ def licence_note(folder: Path) -> str:
     return " ".join(line[1].split())[:600] if line else ""
 
 
+# Characters that are held in memory; with more, all texts go to the file.
 HELD_CHARACTERS = 64 * 2**20
-"""Characters that are held in memory; with more, all texts go to the file."""
 
+# Texts that are read at a time when one asks for all of them, and written at a time.
 BLOCK = 4096
-"""Texts that are read at a time when one asks for all of them, and written at a time."""
 
 
 class Texts:

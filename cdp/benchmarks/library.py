@@ -43,17 +43,17 @@ from cdp.corpus.sources import DAMAGED, Budget, Source, existing, shown_name
 _SCHEMA = 3
 _REPORT_EVERY = 20_000
 _SPLIT = re.compile(r"qrels/[\w][\w. -]{0,100}")
+# What is taken out of a zip, beside the qrels.
 BENCHMARK_FILES = (
     *(f"{name}.jsonl{ending}" for name in ("corpus", "queries") for ending in ("", ".gz")),
     *NOTES,
     manifests.NAME,
 )
-"""What is taken out of a zip, beside the qrels."""
 
 _MEMBER = re.compile(rf"((?:[^/]+/)?)({_SPLIT.pattern}|{'|'.join(map(re.escape, BENCHMARK_FILES))})")
 
+# A zip that says it unpacks to more than 64 GB is refused.
 UNPACKED_LIMIT = 64 * 2**30
-"""A zip that says it unpacks to more than 64 GB is refused."""
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ class Group:
     members: tuple[str, ...]
 
 
+# Name → title, which is also what the registry's file and the paper call the group.
 GROUPS = {
     "ms-marco": "MS MARCO",
     "trec-dl": "TREC-DL",
@@ -39,7 +40,6 @@ GROUPS = {
     "miracl-train": "MIRACL training",
     "nanobeir": "NanoBEIR",
 }
-"""Name → title, which is also what the registry's file and the paper call the group."""
 
 
 @cache

@@ -21,11 +21,11 @@ from cdp.benchmarks.benchmark import part, read_parts, split_of
 from cdp.benchmarks.library import BenchmarkInfo
 from cdp.benchmarks.manifests import Subset
 
+# What tells a subset by its name: between the whole benchmark's name and its size. Older ones say subset.
 SUBSET = re.compile(r"-(sample|subset)-")
-"""What tells a subset by its name: between the whole benchmark's name and its size. Older ones say subset."""
 
+# How much is drawn if nothing else is said: NanoBEIR's 50 queries, with somewhat fewer documents.
 QUERIES, DOCUMENTS = 50, 2000
-"""How much is drawn if nothing else is said: NanoBEIR's 50 queries, with somewhat fewer documents."""
 
 
 def sample(

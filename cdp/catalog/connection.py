@@ -76,23 +76,23 @@ def is_current(connection: Any) -> bool:
         return False
 
 
+# How long to wait for the catalogue.
 WAIT_S = 30.0
-"""How long to wait for the catalogue."""
 
 
+# What a connection for SQL that people wrote is opened with: no file but the catalogue can be reached from it.
 READ_ONLY = {
     "enable_external_access": "false",
     "autoload_known_extensions": "false",
     "autoinstall_known_extensions": "false",
     "lock_configuration": "true",
 }
-"""What a connection for SQL that people wrote is opened with: no file but the catalogue can be reached from it."""
 
+# DuckDBs that wait for their next task: a process seldom needs more at once.
 KEPT = 2
-"""DuckDBs that wait for their next task: a process seldom needs more at once."""
 
+# What the attached file is called: as DuckDB calls one that it was started with, by its stem.
 NAME = "catalog"
-"""What the attached file is called: as DuckDB calls one that it was started with, by its stem."""
 
 _waiting: list[duckdb.DuckDBPyConnection] = []
 

@@ -28,11 +28,11 @@ Fields = dict[str, Any]
 
 
 STUDIES = "study-"
+# The jobs whose trainings stand in files of their own, and the folder of these among their results.
 CONDITIONS = "conditions"
-"""The jobs whose trainings stand in files of their own, and the folder of these among their results."""
 
+# What an evaluation in a study is of, as `retriever_kind`: one of its trainings, or what these started from.
 STUDY, STUDY_START = "study", "study-start"
-"""What an evaluation in a study is of, as ``retriever_kind``: one of its trainings, or what these started from."""
 
 
 class UnusableError(Exception):
@@ -298,18 +298,18 @@ def _training(value: Fields, content: Content) -> None:
     content.rows["trainings"] = [row]
 
 
+# Results that become rows, by the name of their file. What a synthesis made is described by its query set.
 RESULTS: dict[str, Callable[[Fields, Content], None]] = {
     "evaluation": _evaluation,
     "training": _training,
 }
-"""Results that become rows, by the name of their file. What a synthesis made is described by its query set."""
 
 
+# How often to look again when files change, or the catalogue turns out damaged, while it is brought up to date.
 ROUNDS = 5
-"""How often to look again when files change, or the catalogue turns out damaged, while it is brought up to date."""
 
+# How often to look again when other programs rebuild the catalogue meanwhile: each look reads the files anew.
 MOST_ROUNDS = 100
-"""How often to look again when other programs rebuild the catalogue meanwhile: each look reads the files anew."""
 
 BATCH_FILES = 1000
 BATCH_SCORES = 2_000_000

@@ -25,8 +25,8 @@ class Band(Protocol):
     def high(self) -> float: ...
 
 
+# Of the distance between two Q/Doc: the lines stand beside each other, so that no interval hides another.
 APART = 0.06
-"""Of the distance between two Q/Doc: the lines stand beside each other, so that no interval hides another."""
 
 NAMES = {"diverse": "diverse queries", "paraphrase": "paraphrases", "human": "human queries"}
 
@@ -84,8 +84,8 @@ def gains_over_one(gains: Sequence[Gain], band: Sequence[Band]) -> go.Figure:
 
 
 LOW_LINE, HIGH_LINE = 7, 10
+# Queries with more content words than this share the last bar.
 LAST_BAR = 30
-"""Queries with more content words than this share the last bar."""
 
 
 def length_histogram(edges: Sequence[float], counts: Sequence[int]) -> go.Figure:

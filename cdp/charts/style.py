@@ -12,8 +12,8 @@ import plotly.graph_objects as go
 
 from cdp.base.text import spreadsheet_row
 
+# Okabe and Ito's colours, the yellow darkened so that it shows on white.
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c7a00", "#5f6b7a")
-"""Okabe and Ito's colours, the yellow darkened so that it shows on white."""
 
 METHOD_COLOURS = {
     "diverse": PALETTE[0],
@@ -24,12 +24,12 @@ METHOD_COLOURS = {
     "pretrained": PALETTE[7],
 }
 
+# Colours that are no method's, the ones that show best as lines first.
 FREE = (PALETTE[5], PALETTE[6], PALETTE[4])
-"""Colours that are no method's, the ones that show best as lines first."""
 
 GAIN, LOSS = PALETTE[0], PALETTE[5]
+# A grey that reads on the light and on the dark background.
 MUTED = "#8793a0"
-"""A grey that reads on the light and on the dark background."""
 
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "hexagon")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
@@ -119,11 +119,11 @@ def plain(text: str, limit: int = 60) -> str:
     return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
+# CSS pixels, 96 to the inch: 90 mm and 185 mm.
 WIDTHS: Mapping[str, int] = {"one column": 340, "two columns": 700}
-"""CSS pixels, 96 to the inch: 90 mm and 185 mm."""
 
+# Dots per CSS pixel of a PNG: 384 to the inch.
 PNG_SCALE = 4
-"""Dots per CSS pixel of a PNG: 384 to the inch."""
 
 COLUMNS = ("series", "x", "y", "low", "high", "axis")
 INK, GRID = "#111111", "#d9d9d9"

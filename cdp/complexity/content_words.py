@@ -18,11 +18,11 @@ from cdp.base.text import shown
 from cdp.base.workspace import SHIPPED_DATA
 from cdp.complexity.languages import WITHOUT_LIST, language_of, normalise
 
+# The language's list as it was published.
 STANDARD = "standard"
-"""The language's list as it was published."""
 
+# The list without its question words, so that *pourquoi* or 为什么 count as content words.
 QUESTION_WORDS_KEPT = "question-words-kept"
-"""The list without its question words, so that *pourquoi* or 为什么 count as content words."""
 
 SHIPPED = SHIPPED_DATA / "stopwords"
 

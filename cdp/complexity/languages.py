@@ -15,11 +15,11 @@ from cdp.base.errors import ConfigError
 
 _LATIN = re.compile(r"\b[a-z]+\b")
 _UNICODE = re.compile(r"\w+")
+# Whether a token holds a letter or a digit; those that do not are punctuation.
 _ALPHANUMERIC = re.compile(r"[^\W_]").search
-"""Whether a token holds a letter or a digit; those that do not are punctuation."""
 
+# Characters that a tokenizer written in C is given at once.
 LONGEST_PIECE = 2000
-"""Characters that a tokenizer written in C is given at once."""
 
 
 def normalise(word: str) -> str:
@@ -168,6 +168,7 @@ class Language:
 _ISO = "Stopwords ISO, shipped"
 _ANY_SCRIPT = "runs of letters and digits (Unicode word boundaries)"
 
+# The seven languages of the paper, by ISO 639-1 code.
 LANGUAGES: dict[str, Language] = {
     language.code: language
     for language in (
@@ -186,13 +187,12 @@ LANGUAGES: dict[str, Language] = {
         Language("ko", "Korean", "Kiwi morphemes (kiwipiepy)", f"{_ISO} (679 words)", korean_words),
     )
 }
-"""The seven languages of the paper, by ISO 639-1 code."""
 
+# Languages that Stopwords ISO does not cover and that a corpus may be in: all their words count.
 WITHOUT_LIST = {"ka": "Georgian", "ne": "Nepali", "sr": "Serbian", "ta": "Tamil", "te": "Telugu"}
-"""Languages that Stopwords ISO does not cover and that a corpus may be in: all their words count."""
 
+# Written without spaces between words: a run of letters is a phrase, so CW comes out far too low.
 WITHOUT_SPACES = {"th": "Thai", "lo": "Lao", "km": "Khmer", "my": "Burmese"}
-"""Written without spaces between words: a run of letters is a phrase, so CW comes out far too low."""
 
 
 def language_of(code: str) -> Language:

@@ -12,10 +12,10 @@ from cdp.base.errors import InputError
 from cdp.base.statistics import bootstrap_interval
 from cdp.complexity.content_words import QUESTION_WORDS_KEPT, count_content_words
 
+# Below it the paper advises against diverse queries (tab:cw_threshold).
 LOW = 7
-"""Below it the paper advises against diverse queries (tab:cw_threshold)."""
+# Above it the paper recommends them; from LOW to HIGH, both included, it says: test.
 HIGH = 10
-"""Above it the paper recommends them; from LOW to HIGH, both included, it says: test."""
 
 
 @dataclass(frozen=True, slots=True)

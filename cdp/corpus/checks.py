@@ -14,8 +14,8 @@ from cdp.corpus.options import KEPT_REJECTIONS, MAX_DOCUMENT_CHARACTERS, MAX_ID_
 
 EXCERPT_CHARACTERS = 120
 
+# Kinds of rejections that are a whole file, or all of one behind a fault.
 UNREADABLE, BROKEN_OFF = FILE_KINDS = "unreadable file", "file broken off"
-"""Kinds of rejections that are a whole file, or all of one behind a fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +226,8 @@ class FieldMap:
 
 
 LOOKED_THROUGH = 1_000
+# Among so many fields a misspelt one is looked for; so many characters of a name stand in a message.
 LONGEST_SHOWN = 60
-"""Among so many fields a misspelt one is looked for; so many characters of a name stand in a message."""
 
 
 def listed(names: Sequence[str]) -> str:

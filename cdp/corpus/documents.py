@@ -22,8 +22,8 @@ from cdp.base.workspace import read_jsonl
 
 SCHEMA = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("id", "title", "text")])
 ROW_GROUP_ROWS = 8192
+# A row group ends after 8,192 documents or 32 Mi characters, whichever comes first.
 ROW_GROUP_CHARACTERS = 32 * 2**20
-"""A row group ends after 8,192 documents or 32 Mi characters, whichever comes first."""
 
 
 class DocumentWriter:

@@ -43,9 +43,9 @@ _WORDS = {script: re.compile(f"[{_SCRIPTS[script]}\u0300-\u036f'’]+") for scri
 
 _ASCII = re.compile(r"[\x00-\x7f]+")
 _ASCII_LETTERS = string.ascii_letters.encode()
+# What `_WORDS["Latin"]` takes of ASCII as it is, and a space for each other character: split at them, the words are
+# there in a tenth of the time.
 _ASCII_WORDS = "".join(c if c.isalpha() or c == "'" else " " for c in map(chr, range(128)))
-"""What ``_WORDS["Latin"]`` takes of ASCII as it is, and a space for each other character: split at them, the words are
-there in a tenth of the time."""
 
 
 def _listed_by(languages: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
@@ -72,23 +72,23 @@ _ONE_LANGUAGE = {
 }
 
 MIN_LETTERS = 12
+# Fewer letters, or characters of a script where each is about a syllable, say too little.
 MIN_SYLLABLES = 4
-"""Fewer letters, or characters of a script where each is about a syllable, say too little."""
 
+# A Han character, kana or Hangul syllable carries about as much as two letters of an alphabet.
 SYLLABIC_WEIGHT = 2
-"""A Han character, kana or Hangul syllable carries about as much as two letters of an alphabet."""
 
 MIN_HIRAGANA_SHARE = 0.08
+# Running Japanese has far more hiragana than this, a Japanese name or loan word may be all katakana; Chinese text that
+# quotes a Japanese name has less of both.
 MIN_KATAKANA_SHARE = 0.5
-"""Running Japanese has far more hiragana than this, a Japanese name or loan word may be all katakana; Chinese text that
-quotes a Japanese name has less of both."""
 
 _EAST_ASIAN = ("Han", "Hiragana", "Katakana")
 
 MIN_FUNCTION_WORD_SHARE = 0.08
+# The best language needs this share of the words from its list, and this many times the score of the next. A word's
+# score is split between the languages that list it, so that what they share decides nothing.
 MIN_LEAD = 1.2
-"""The best language needs this share of the words from its list, and this many times the score of the next. A word's
-score is split between the languages that list it, so that what they share decides nothing."""
 
 
 def guess_language(text: str) -> str:

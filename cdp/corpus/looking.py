@@ -17,17 +17,17 @@ from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import BadRow, Columns, Row, container_of, row_format_of, row_suffixes
 from cdp.corpus.sources import Budget, Source, existing
 
+# How many rows a look shows.
 ROWS = 10
-"""How many rows a look shows."""
 
+# How many rows the columns and their gaps are taken from.
 LOOKED_AT = 200
-"""How many rows the columns and their gaps are taken from."""
 
+# Characters of a text in which blank lines are counted.
 PARTS_LOOKED_AT = 1_000_000
-"""Characters of a text in which blank lines are counted."""
 
+# Characters of a value that are shown.
 LONGEST_CELL = 300
-"""Characters of a value that are shown."""
 
 QUERIES = (*GUESSES["queries"], "questions", "question")
 DOCUMENTS = ("document_id", "doc_id", "docid", "corpus-id", "corpus_id", "passage_id", "pid")

@@ -8,20 +8,20 @@ from cdp.base.errors import ConfigError
 from cdp.base.registry import Names
 from cdp.base.settings import Config, option
 
+# A longer line of a row file is not held in memory: JSONL and TSV report it as rejected, quoted CSV stops there.
 MAX_LINE_CHARACTERS = 32 * 2**20
-"""A longer line of a row file is not held in memory: JSONL and TSV report it as rejected, quoted CSV stops there."""
 
+# A longer text is rejected: no encoder or generator reads it, and it would make one huge row group.
 MAX_DOCUMENT_CHARACTERS = 10_000_000
-"""A longer text is rejected: no encoder or generator reads it, and it would make one huge row group."""
 
 MAX_ID_CHARACTERS = 512
+# Rejected rows kept with line and reason; all are counted.
 KEPT_REJECTIONS = 1_000
-"""Rejected rows kept with line and reason; all are counted."""
 
 
+# Named for the id or the title: documents are numbered, or have no title, whatever the fields are called. A field that
+# is called so itself goes first.
 NO_FIELD = "-"
-"""Named for the id or the title: documents are numbered, or have no title, whatever the fields are called. A field that
-is called so itself goes first."""
 
 
 class ReadOptions(Config):
@@ -77,8 +77,8 @@ class ReadOptions(Config):
         check_encoding(self.encoding)
 
 
+# Encodings that Python has for names and for tests; no file is written in them, and decoding takes quadratic time.
 NO_TEXT_FILES = ("punycode", "idna", "undefined")
-"""Encodings that Python has for names and for tests; no file is written in them, and decoding takes quadratic time."""
 
 
 def check_encoding(name: str) -> None:

@@ -14,8 +14,8 @@ from cdp.base.errors import ConfigError
 
 HUMAN, LLM, UNKNOWN = "human", "llm", "unknown"
 ORIGINS = (HUMAN, LLM, UNKNOWN)
+# What a set's `kind` says of each.
 KIND_OF = {HUMAN: "human", LLM: "synthetic", UNKNOWN: "unknown"}
-"""What a set's ``kind`` says of each."""
 
 
 def check_origin(origin: str, model: str, prompt: str) -> None:

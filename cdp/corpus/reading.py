@@ -47,17 +47,17 @@ from cdp.corpus.readers import (
 )
 from cdp.corpus.sources import Budget, Source, existing
 
+# The kind of a row that our own code could not handle.
 UNEXPECTED = "unexpected error"
-"""The kind of a row that our own code could not handle."""
 
+# Rows between two looks at the time.
 ROWS_PER_LOOK = 64
-"""Rows between two looks at the time."""
 
+# The fields of a file are those of its first rows, for JSON objects need not all have the same.
 ROWS_FOR_FIELDS = 100
-"""The fields of a file are those of its first rows, for JSON objects need not all have the same."""
 
+# Values of a rejected row that are shown, as far as there is room.
 SHOWN_VALUES = 20
-"""Values of a rejected row that are shown, as far as there is room."""
 
 _OWN_FIELDS = FieldMap(text="text", id="_id", title="title")
 

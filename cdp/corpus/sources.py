@@ -184,6 +184,8 @@ def numbered_lines(text: io.TextIOWrapper, limit: int = MAX_LINE_CHARACTERS) -> 
         yield number, None
 
 
+# What the standard library raises for archives that are cut off, corrupt, encrypted, packed in an unknown way, or that
+# ask for more memory than there is.
 DAMAGED = (
     EOFError,
     ValueError,
@@ -197,13 +199,11 @@ DAMAGED = (
     gzip.BadGzipFile,
     zipfile.BadZipFile,
 )
-"""What the standard library raises for archives that are cut off, corrupt, encrypted, packed in an unknown way, or that
-ask for more memory than there is."""
 
 BYTES_PER_S = 1_000_000
+# CPU seconds that an import may take: five, and one more for each megabyte on disk. Reading takes a twentieth of it; a
+# small file that asks for more is made to hang whoever reads it.
 BASE_S = 5.0
-"""CPU seconds that an import may take: five, and one more for each megabyte on disk. Reading takes a twentieth of it;
-a small file that asks for more is made to hang whoever reads it."""
 
 
 class Budget:

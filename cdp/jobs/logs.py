@@ -64,6 +64,7 @@ _KILLED = (
 )
 _HINTS = {**HINTS, "killed": _KILLED, "configuration": "The log says what is missing."}
 
+# By kind of failure, the pattern in the last lines of the log; tried in this order.
 _PATTERNS = {
     "cuda_out_of_memory": r"CUDA out of memory|CUDA error: out of memory|CUBLAS_STATUS_ALLOC_FAILED",
     "host_out_of_memory": r"MemoryError|can't allocate memory|Cannot allocate memory|std::bad_alloc",
@@ -73,7 +74,6 @@ _PATTERNS = {
     r"|Network is unreachable|Read timed out|Max retries exceeded",
     "configuration": r"No module named|usage: .*\[-h\]|unrecognized arguments",
 }
-"""By kind of failure, the pattern in the last lines of the log; tried in this order."""
 
 _LAUNCHER_NOISE = re.compile(r"subprocess\.CalledProcessError|returned non-zero exit status|ChildFailedError")
 _LOG_LINE = re.compile(r"^\s*(File \"|Traceback |\^|~|During handling|The above exception|\[?[EWI]\d{4} )")

@@ -21,8 +21,8 @@ from typing import Any
 from cdp.base.locks import is_held
 from cdp.jobs.records import SUBMITTED, read_record
 
+# How long a worker may take from its launch to its first heartbeat (importing torch on a busy machine).
 START_WITHIN_S = 300.0
-"""How long a worker may take from its launch to its first heartbeat (importing torch on a busy machine)."""
 
 
 class State(StrEnum):

@@ -20,8 +20,8 @@ from cdp.base.errors import InputError
 from cdp.base.statistics import LineFit, crossing_of_lines, fit_line, leave_one_out, pearson, ranks, spearman
 from cdp.principle.differences import Difference, differences
 
+# With so few datasets Spearman's p is counted over all orders; the usual approximation would give p = 0 for four.
 EXACT_UP_TO = 8
-"""With so few datasets Spearman's p is counted over all orders; the usual approximation would give p = 0 for four."""
 
 Floats = NDArray[np.float64]
 Range = tuple[float, float]

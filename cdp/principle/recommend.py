@@ -33,9 +33,10 @@ from cdp.principle.scope import (
 )
 from cdp.principle.tables import read, results
 
+# Of two choices that differ by less than a point, the one that asks for fewer queries per document is suggested.
 CLOSE_POINTS = 1.0
-"""Of two choices that differ by less than a point, the one that asks for fewer queries per document is suggested."""
 
+# A probability of at least so much, in words.
 WORDS = (
     (0.95, "very likely"),
     (0.8, "likely"),
@@ -44,7 +45,6 @@ WORDS = (
     (0.2, "unlikely"),
     (0.0, "very unlikely"),
 )
-"""A probability of at least so much, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,12 +345,12 @@ ADVICE = {
 }
 
 
+# What each answer of the rule has behind it: the dataset means lie at 6.34, 8.60, 8.64 and 11.64.
 RESTS_ON = {
     "recommend": "Above 10 the published rule rests on NovelHopQA alone.",
     "avoid": "Below 7 the published rule rests on 2WikiMultihopQA alone.",
     "test": "",
 }
-"""What each answer of the rule has behind it: the dataset means lie at 6.34, 8.60, 8.64 and 11.64."""
 
 
 @dataclass(frozen=True)

@@ -74,9 +74,10 @@ def scope_of(mean_cw: float, *, language: str, domain: str, task: str, generator
     return Scope(tuple(outside), tuple(unknown))
 
 
+# The only kind that the published line was fitted on.
 MULTI_HOP_QA = "multi-hop"
-"""The only kind that the published line was fitted on."""
 
+# Kind → title. Those of BEIR are its own task categories (Thakur et al. 2021, table 1); BRIGHT's is its subject.
 KINDS: Mapping[str, str] = {
     MULTI_HOP_QA: "Multi-hop question answering",
     "question-answering": "Question answering",
@@ -89,7 +90,6 @@ KINDS: Mapping[str, str] = {
     "entity": "Entity search",
     "reasoning": "Reasoning-intensive search",
 }
-"""Kind → title. Those of BEIR are its own task categories (Thakur et al. 2021, table 1); BRIGHT's is its subject."""
 
 _BEIR = {
     "arguana": "argument",
@@ -108,8 +108,8 @@ _BEIR = {
 }
 _GROUPS = {"Multi-hop": MULTI_HOP_QA, "BRIGHT": "reasoning", "TREC-DL": "web-search"}
 
+# The group of datasets whose printed averages stand for a kind; BEIR for every other.
 PRINTED_GROUP = {MULTI_HOP_QA: "Multi-hop", "reasoning": "BRIGHT", "web-search": "TREC-DL"}
-"""The group of datasets whose printed averages stand for a kind; BEIR for every other."""
 
 
 def kinds_of_datasets() -> dict[str, str]:

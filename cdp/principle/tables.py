@@ -15,6 +15,7 @@ from cdp.base.workspace import SHIPPED_DATA
 MARKS = {"bold": "●", "underlined": "○", "dagger": "†"}
 MARKS_HELP = "● bold in the paper (best), ○ underlined (second best), † extended by the authors."
 
+# Columns that tell the rows of a table apart, in the order in which they are shown, with their titles.
 COLUMNS = {
     "retriever": "Retriever",
     "generator": "Queries by",
@@ -37,7 +38,6 @@ COLUMNS = {
     "eval_domain": "Domain",
     "dataset": "Dataset",
 }
-"""Columns that tell the rows of a table apart, in the order in which they are shown, with their titles."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,15 +24,15 @@ from cdp.query_sets import store
 from cdp.query_sets.imports import install
 from cdp.query_sets.store import DocumentQueries, Files, QuerySet
 
+# The lists of a line that say something of each of its queries, in their order.
 ONE_PER_QUERY = ("queries", "sources", "negatives", "notes", "logprobs", "passages", "teacher")
-"""The lists of a line that say something of each of its queries, in their order."""
 
+# What becomes of the queries of a document: each as it is or rewritten, None for one that is left out.
 Change = Callable[[DocumentQueries], Sequence[str | None]]
-"""What becomes of the queries of a document: each as it is or rewritten, None for one that is left out."""
 
 
+# What is to be stored of a document's queries beside them: lists with an item for each, by their names.
 Lists = Callable[[DocumentQueries], Mapping[str, Sequence[Any]]]
-"""What is to be stored of a document's queries beside them: lists with an item for each, by their names."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,11 +138,11 @@ def leave_out(
 
 
 ACCEPT, REJECT, EDIT, CLEAR = "accept", "reject", "edit", "clear"
+# What may be decided; `clear` takes back what was decided before.
 DECISIONS = (ACCEPT, REJECT, EDIT, CLEAR)
-"""What may be decided; ``clear`` takes back what was decided before."""
 
+# Characters of a query that somebody writes.
 LONGEST = 2000
-"""Characters of a query that somebody writes."""
 
 
 @dataclass(frozen=True)

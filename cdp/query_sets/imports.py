@@ -437,8 +437,8 @@ def _column(header: Sequence[str], names: Sequence[str], file: str) -> str:
 QUERIES = ("queries.jsonl", "queries.jsonl.gz")
 QRELS = re.compile(r"qrels/[^/]+\.tsv")
 TEST = "test"
+# A grade. `str.isdigit` takes more for digits than `int` does.
 WHOLE = re.compile(r"-?[0-9]{1,9}")
-"""A grade. ``str.isdigit`` takes more for digits than ``int`` does."""
 
 
 def beir_rows(path: Path, options: ImportOptions, budget: Budget) -> Iterator[QueryRow]:

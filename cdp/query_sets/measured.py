@@ -21,8 +21,8 @@ from cdp.base.errors import WorkspaceError
 from cdp.base.workspace import Workspace, now, sha256_text, write_bytes
 from cdp.query_sets.store import QuerySet, files, state
 
+# Kinds of scores of every query: the rank of its own document, and how well a cross-encoder finds them to fit.
 ROUND_TRIP, CROSS_ENCODER = "round-trip", "cross-encoder"
-"""Kinds of scores of every query: the rank of its own document, and how well a cross-encoder finds them to fit."""
 
 
 def quick_file(workspace: Workspace, query_set: str, key: str) -> Path:

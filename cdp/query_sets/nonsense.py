@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from cdp.corpus.languages import FUNCTION_WORDS, UNKNOWN, guess_language, main_script, script_letters
 
+# Each reason, in words.
 REASONS: dict[str, str] = {
     "empty": "empty",
     "no words": "no letter or digit",
@@ -24,27 +25,26 @@ REASONS: dict[str, str] = {
     "other language": "other language than its document",
     "same everywhere": "same text for ten documents or more",
 }
-"""Each reason, in words."""
 
+# A query of so many documents is no query of any. Human multi-hop queries stand for up to five documents.
 MANY_DOCUMENTS = 10
-"""A query of so many documents is no query of any. Human multi-hop queries stand for up to five documents."""
 
+# Letters of another script that are more than a name or an abbreviation.
 MIN_LETTERS = 12
-"""Letters of another script that are more than a name or an abbreviation."""
 
+# So many function words that only the other language has, and so many times those that only the document's has, make a
+# query of that other language: a short question about Los Angeles is no Spanish.
 MIN_FUNCTION_WORDS, LEAD = 2, 3
-"""So many function words that only the other language has, and so many times those that only the document's has, make a
-query of that other language: a short question about Los Angeles is no Spanish."""
 
+# Characters of the prompt that a query must repeat to be an echo of it.
 MIN_ECHO = 24
-"""Characters of the prompt that a query must repeat to be an echo of it."""
 
+# Characters of a document by which its language and script are told.
 READ_OF_DOCUMENT = 2000
-"""Characters of a document by which its language and script are told."""
 
 MIN_LOOP_WORDS, LOOP_SHARE = 12, 0.25
+# Characters of a query whose end and repetitions are judged: a person's long post holds code and tables of its own.
 LONGEST_LOOKED_AT = 600
-"""Characters of a query whose end and repetitions are judged: a person's long post holds code and tables of its own."""
 
 _SELF = r"(?:an?\s+)?(?:ai|artificial intelligence|large language|language)\s*(?:language\s+)?(?:model|assistant)"
 _WORK = r"(?:help|assist|provide|generate|comply|fulfil+|create|write|produce|continue|answer (?:that|this))"
@@ -161,8 +161,8 @@ def _foreign(text: str, document: str) -> list[str]:
     return []
 
 
+# The eight formats that the diverse prompt names, and questions that are none of them.
 FORMATS = ("what", "how", "why", "when/if", "which/verify", "comparison", "keyword", "statement", "other question")
-"""The eight formats that the diverse prompt names, and questions that are none of them."""
 
 LONGEST_KEYWORDS = 5
 

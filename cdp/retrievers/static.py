@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 
+# About 200,000 passages. What comes when it is full is tokenised each time: to forget old texts for new ones would
+# forget all of them where more texts than fit are gone through in turn.
 LIMIT_BYTES = 256 * 2**20
-"""About 200,000 passages. What comes when it is full is tokenised each time: to forget old texts for new ones
-would forget all of them where more texts than fit are gone through in turn."""
 
+# What an entry takes beside its text and ids: an array's header and a place in a dictionary.
 ENTRY_BYTES = 200
-"""What an entry takes beside its text and ids: an array's header and a place in a dictionary."""
 
 Ids = NDArray[np.int32]
 
@@ -72,14 +72,14 @@ class TokenMemo:
         return [table[text] if text in table else fresh[text] for text in texts]
 
 
+# What sentence-transformers calls the module in `modules.json`; earlier versions have other names before the dot.
 TYPE = "sentence_transformers.sentence_transformer.modules.static_embedding.StaticEmbedding"
-"""What sentence-transformers calls the module in ``modules.json``; earlier versions have other names before the dot."""
 
 MODULES, CONFIG, WEIGHTS, TOKENIZER = (
     "modules.json", "config_sentence_transformers.json", "model.safetensors", "tokenizer.json"
 )  # fmt: skip
+# What a model's configuration may say. Any other key, such as a dimension to cut to, is for the library to heed.
 UNDERSTOOD = {"model_type", "__version__", "prompts", "default_prompt_name", "similarity_fn_name"}
-"""What a model's configuration may say. Any other key, such as a dimension to cut to, is for the library to heed."""
 
 
 class StaticEmbedding(nn.Module):

@@ -31,11 +31,11 @@ from cdp.query_sets.imports import QUERIES, beir_layout
 from cdp.services import access, corpora, paths, queries
 from cdp.services import projects as service
 
+# Folders below the one that was given in which a BEIR layout is looked for.
 DEEPEST = 3
-"""Folders below the one that was given in which a BEIR layout is looked for."""
 
+# Files that are named; of more the number is said.
 SHOWN = 5
-"""Files that are named; of more the number is said."""
 
 
 @access.writes
@@ -118,19 +118,19 @@ def beside(given: Path, source: Path) -> list[str]:
     return [f"{counted(len(names), 'file')} beside {source.name} left out: {', '.join(names[:SHOWN])}{more}."]
 
 
+# {query: {document: grade}}
 Answers = dict[str, dict[str, int]]
-"""{query: {document: grade}}"""
 
 TEST, DEV, TRAIN = "test", "dev", "train"
 
+# What splits are also called.
 SPLIT_NAMES = {"validation": DEV, "valid": DEV, "val": DEV, "development": DEV, "training": TRAIN, "testing": TEST}
-"""What splits are also called."""
 
+# Documents with queries below which none are held out: nothing could be told from so few.
 FEWEST = 10
-"""Documents with queries below which none are held out: nothing could be told from so few."""
 
+# Documents: more queries make no difference to an interval that is a tenth of a point wide.
 MOST_HELD_OUT = 2_000
-"""Documents: more queries make no difference to an interval that is a tenth of a point wide."""
 
 
 class AddOptions(Config):

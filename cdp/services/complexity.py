@@ -33,8 +33,8 @@ from cdp.services import access, paths
 from cdp.studies.trial import judging_split
 
 FOLDER = "pasted"
+# Characters that are kept: some hundred thousand queries.
 LARGEST = 5_000_000
-"""Characters that are kept: some hundred thousand queries."""
 
 
 @access.writes
@@ -57,11 +57,11 @@ def load(workspace: Workspace, name: str) -> str:
     return path.read_text(encoding="utf-8", errors="replace")
 
 
+# Names of the field or column that holds a query, in the order in which they are looked for.
 FIELDS = ("query", "text", "question")
-"""Names of the field or column that holds a query, in the order in which they are looked for."""
 
+# Target queries are held in memory.
 MOST_BYTES = 2**27
-"""Target queries are held in memory."""
 
 DELIMITERS = {".csv": ",;", ".tsv": "\t", ".tab": "\t"}
 PLAIN = "Give a text file with one query per line, JSON Lines, or a CSV with a column named query; saved as UTF-8."
@@ -185,11 +185,11 @@ TRAINING_CAVEAT = (
 )
 
 
+# Where so many queries have no content word, the language is probably another one.
 DOUBTFUL = 0.5
-"""Where so many queries have no content word, the language is probably another one."""
 
+# A language is guessed from so many queries.
 GUESSED_FROM = 1000
-"""A language is guessed from so many queries."""
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,8 @@ from cdp.training.plan import complete
 
 MEASURED, NEAREST, PRIOR, NONE = "measured", "nearest", "prior", "none"
 
+# What the published rule says of several different queries against one.
 DIRECTION = {"avoid": -1, "test": 0, "recommend": 1}
-"""What the published rule says of several different queries against one."""
 
 RUN_THE_TEST = "run the three-minute test"
 
@@ -225,11 +225,11 @@ def _as_dict(measured: Measured) -> dict[str, Any]:
     }
 
 
+# Numbers of queries that are offered where nothing was measured; one query has a row of its own.
 PER_DOC = (2, 3, 5)
-"""Numbers of queries that are offered where nothing was measured; one query has a row of its own."""
 
+# What times are estimated for where no study was run.
 RETRIEVER = "static-minilm"
-"""What times are estimated for where no study was run."""
 
 ONE, BM25 = "one", "bm25"
 WRITTEN = ("diverse", "paraphrase")

@@ -20,8 +20,8 @@ from cdp.retrievers.preset import minilm_folder
 from cdp.services import clusters
 
 LOW_DISK_GB = 2.0
+# What the package is called where packages are installed from.
 DISTRIBUTION = "cdp-studio"
-"""What the package is called where packages are installed from."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from cdp.jobs import JobView
 
+# What each kind of job does.
 KINDS = {
     "synthesis": "Writing queries",
     "measures": "Measuring queries",
@@ -23,8 +24,8 @@ KINDS = {
     "study": "Study",
     "download": "Download",
 }
-"""What each kind of job does."""
 
+# The kinds of failure.
 FAILURES = {
     "cuda_out_of_memory": "out of GPU memory",
     "host_out_of_memory": "out of memory",
@@ -36,8 +37,8 @@ FAILURES = {
     "cluster": "cluster",
     "bug": "fault in the program",
 }
-"""The kinds of failure."""
 
+# What a training writes down as it goes on, in `metrics.jsonl`: its name and its format.
 FIGURES: dict[str, tuple[str, str]] = {
     "loss": ("loss", "{:.4f}"),
     "learning_rate": ("learning rate", "{:.2e}"),
@@ -47,7 +48,6 @@ FIGURES: dict[str, tuple[str, str]] = {
     "memory_mib": ("host memory", "{:,.0f} MiB"),
     "gpu_memory_mib": ("GPU memory", "{:,.0f} MiB"),
 }
-"""What a training writes down as it goes on, in ``metrics.jsonl``: its name and its format."""
 
 
 def where(view: JobView) -> str:

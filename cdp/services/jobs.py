@@ -54,8 +54,8 @@ __all__ = ["list_active", "list_jobs"]
 # Most points of a curve: about one per pixel.
 POINTS = 1500
 
+# What a job's folder holds that a person would miss, by its name there.
 PARTS = {"model": "model", "checkpoints": "checkpoints", "results": "results", "worker.log": "log"}
-"""What a job's folder holds that a person would miss, by its name there."""
 
 
 def show(workspace: Workspace, job: str, *, with_size: bool = True) -> JobView:

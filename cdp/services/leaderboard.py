@@ -68,8 +68,8 @@ def of_row(row: Mapping[str, Any], subsets: Mapping[str, str], usual: int) -> tu
 
 
 SEPARATOR = " · "
+# Parts of a made name: method, Q/Doc, pairs, seed.
 ALWAYS_NAMED = 4
-"""Parts of a made name: method, Q/Doc, pairs, seed."""
 
 BM25, UNTRAINED, TRAINING, IN_STUDY, OTHER = "BM25", "untrained", "training", "study", "other"
 

@@ -69,8 +69,8 @@ def remarks(workspace: Workspace, sources: Iterable[dict[str, Any]]) -> tuple[st
     return ()
 
 
+# How near a study is to a task: on its benchmark and its corpus, or on one of them.
 EXACT, BENCHMARK_ONLY, CORPUS_ONLY = "exact", "benchmark", "corpus"
-"""How near a study is to a task: on its benchmark and its corpus, or on one of them."""
 
 PREFERRED_SPLITS = ("dev", "validation", "valid", "test")
 
@@ -202,11 +202,11 @@ def conflicts(first: Measured, others: Iterable[Measured]) -> list[Measured]:
     ]
 
 
+# Of two numbers of queries that score within a point, the smaller one is advised, as the published advice does.
 CLOSE_POINTS = 1.0
-"""Of two numbers of queries that score within a point, the smaller one is advised, as the published advice does."""
 
+# With fewer judged queries a measurement is called weak, whatever its interval.
 FEW_JUDGED = 50
-"""With fewer judged queries a measurement is called weak, whatever its interval."""
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from cdp.services import access, completeness
 WORKER = "cdp.workers.metrics"
 QUICK_WORKER, QUICK_KIND = "cdp.workers.measures", "measures"
 
+# Sets of at most so many queries are measured while a page is drawn: it takes less than half a second.
 AT_ONCE = 5000
-"""Sets of at most so many queries are measured while a page is drawn: it takes less than half a second."""
 
 
 @dataclass(frozen=True)

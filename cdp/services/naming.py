@@ -15,8 +15,8 @@ from cdp.evaluation import bm25
 from cdp.jobs import JobView
 from cdp.retrievers import PRESETS
 
+# Trainings that are listed where several have one name.
 SHOWN = 8
-"""Trainings that are listed where several have one name."""
 
 
 @dataclass(frozen=True)

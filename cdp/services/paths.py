@@ -20,11 +20,11 @@ from cdp.services.modes import Action, NotAllowedError, may, require
 ALLOWED = "CDP_ALLOWED_FOLDERS"
 EXPORTS = "exports"
 
+# Files and folders looked at below a folder that a visitor names.
 MOST_ENTRIES = 200_000
-"""Files and folders looked at below a folder that a visitor names."""
 
+# What the system shows of itself there is no file of anybody's, whatever is allowed.
 _NEVER = tuple(Path(name) for name in ("/proc", "/sys", "/dev", "/run"))
-"""What the system shows of itself there is no file of anybody's, whatever is allowed."""
 
 
 def to_read(workspace: Workspace, text: str | Path) -> Path:

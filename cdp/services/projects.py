@@ -26,8 +26,8 @@ from cdp.services import access, in_use
 
 __all__ = ["ALL", "Index", "Members", "Project", "damaged"]
 
+# In place of a project: everything in the workspace, of all projects.
 ALL = "all"
-"""In place of a project: everything in the workspace, of all projects."""
 
 
 NONE_YET = "There is no project yet: add documents (projects add PATH)."

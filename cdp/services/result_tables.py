@@ -27,8 +27,8 @@ from cdp.services.results import (
     benchmark_label,
 )
 
+# {(retriever, dataset): percent}; a pair that was not evaluated is left out.
 Values = Mapping[tuple[str, str], float]
-"""{(retriever, dataset): percent}; a pair that was not evaluated is left out."""
 
 
 @dataclass(frozen=True)
@@ -207,8 +207,8 @@ def to_latex(table: Table) -> str:
 
 
 ALL = "All"
+# The group of benchmarks that count in none of the registry's.
 OWN = "Own"
-"""The group of benchmarks that count in none of the registry's."""
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ __all__ = ["query"]
 
 MEASURE = "ndcg@10"
 
+# {evaluation: {query: value in [0, 1]}}
 Scores = Mapping[str, Mapping[str, float]]
-"""{evaluation: {query: value in [0, 1]}}"""
 
 # By the paired t-test, or the two-level test where both sides have seeds.
 SIGNIFICANT = 0.05

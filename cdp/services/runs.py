@@ -30,11 +30,11 @@ from cdp.services import access, naming
 from cdp.services.naming import Annotation
 from cdp.training.plan import INCOMPLETE
 
+# Settings that a name has already, or that make no difference to a model.
 IN_NO_NAME = ("name", "seed", "gpus", "save_steps", "query_set", "max_documents", "per_doc")
-"""Settings that a name has already, or that make no difference to a model."""
 
+# How many retrievers are compared with the baseline where nobody chose.
 NEAR = 6
-"""How many retrievers are compared with the baseline where nobody chose."""
 
 
 def name(
@@ -264,8 +264,8 @@ def near(rows: Sequence[Mapping[str, Any]], baseline: str, most: int = NEAR) -> 
 
 Families = Mapping[str, tuple[str, ...]]
 
+# Settings that say what a run is called or where it runs: runs that differ in these alone are one recipe.
 NO_PART_OF_THE_RECIPE = ("name", "gpus", "save_steps")
-"""Settings that say what a run is called or where it runs: runs that differ in these alone are one recipe."""
 
 
 def families_of(settings: Mapping[str, Mapping[str, Any] | None]) -> dict[str, tuple[str, ...]]:

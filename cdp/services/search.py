@@ -455,8 +455,8 @@ def _word_start(line: str, at: int) -> int:
     return at if space < 0 or at == 0 else space + 1
 
 
+# Documents of a benchmark that are looked up in a corpus: one that is there, word for word, makes them the same.
 COMPARED = 20
-"""Documents of a benchmark that are looked up in a corpus: one that is there, word for word, makes them the same."""
 
 
 @dataclass(frozen=True)

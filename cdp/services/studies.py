@@ -274,9 +274,8 @@ def _has(record: Mapping[str, Any] | None, places: Sequence[str]) -> bool:
     return record is not None and all(place in record["evaluations"] for place in places)
 
 
+# What a study reads of all others while they run, so that none trains what another has.
 WORKER = "cdp.workers.study"
-
-"""What a study reads of all others while they run, so that none trains what another has."""
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,11 @@ from cdp.studies.sweeps import SweepReport, SweepRun, grid, rate, read_rates, to
 
 __all__ = ["rate", "read_rates", "to_markdown"]
 
+# Under this name the inputs of a training job say which sweep it belongs to.
 LINK = "sweep"
-"""Under this name the inputs of a training job say which sweep it belongs to."""
 
+# What the split for choosing is called, the usual name first.
 DEV_SPLITS = ("dev", "validation", "val")
-"""What the split for choosing is called, the usual name first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,9 @@ from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import METHODS, OWN
 from cdp.synthesis.templates.phrases import is_english
 
+# Whose default model prices are shown for where nothing was chosen and nothing written: the one endpoint that needs no
+# address, with the model that the paper used.
 EXAMPLE = "openai"
-"""Whose default model prices are shown for where nothing was chosen and nothing written: the one endpoint that needs
-no address, with the model that the paper used."""
 
 CHOSEN, HERE, ELSEWHERE, UNUSED = (
     "chosen here",
@@ -99,6 +99,7 @@ def siblings(workspace: Workspace, corpus: str) -> frozenset[str]:
     return frozenset(corpus_id for members in own for corpus_id in members)
 
 
+# For each problem of `parsing.Parsed` and `generate`: the words for one and for several.
 _WORDS = {
     "too_few": ("{n} query fewer than asked for", "{n} queries fewer than asked for"),
     "duplicate": ("{n} query repeated another and was left out", "{n} queries repeated others and were left out"),
@@ -113,7 +114,6 @@ _WORDS = {
     "repaired": ("this is a second attempt",) * 2,
     "repair_failed": ("a second attempt was no better",) * 2,
 }
-"""For each problem of ``parsing.Parsed`` and ``generate``: the words for one and for several."""
 
 TEMPLATE_KINDS = ("diverse", "paraphrase")
 IGNORES_PROMPT = "The template generator reads no prompt: these are its diverse queries, whatever the method asks for."

@@ -46,20 +46,20 @@ from cdp.training.plan import complete
 
 BENCHMARK, HUMAN, TEMPLATE = "benchmark", "human", "template"
 
+# Of larger benchmarks a sample judges: every training of a test encodes all of its texts.
 MOST_QUERIES, MOST_DOCUMENTS = 300, 2_000
-"""Of larger benchmarks a sample judges: every training of a test encodes all of its texts."""
 
+# At most this part of a corpus is held out for template queries.
 HELD_OUT = 0.25
-"""At most this part of a corpus is held out for template queries."""
 
 # Documents whose length is looked at.
 SAMPLE = 200
 
+# The training queries are written with seed 0.
 SEED = 1
-"""The training queries are written with seed 0."""
 
+# The first seed of a test: it draws the documents that are trained on from its beginning.
 DRAW = 0
-"""The first seed of a test: it draws the documents that are trained on from its beginning."""
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from cdp.synthesis.methods import METHODS, OWN
 
 WORKER = "cdp.workers.prompt_tuning"
 KIND = "prompts"
+# Characters; a longer file is taken for something else than a prompt.
 LONGEST_PROMPT = 100_000
-"""Characters; a longer file is taken for something else than a prompt."""
 
 TARGET_WORDS = {
     "ood": f"different queries: CE and Self-BLEU both below {LINE}",

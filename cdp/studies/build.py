@@ -35,8 +35,8 @@ from cdp.studies.pooling import COVARIATES, Observation, Pooled, QueryObservatio
 from cdp.studies.report import BenchmarkFacts, StudyReport, StudyRow
 from cdp.studies.verdict import Kin, as_independent, left_out, power_text, sentence, verdict
 
+# With fewer datasets a correlation over them rests on very little, whatever its p.
 FEW_DATASETS = 6
-"""With fewer datasets a correlation over them rests on very little, whatever its p."""
 
 
 def findings(report: StudyReport) -> list[str]:
@@ -383,8 +383,8 @@ def _steps_per_epoch(records: Sequence[Mapping[str, Any]]) -> int:
 
 OUT, IN = "out of domain", "in-domain"
 
+# With fewer independent families for each covariate no model of several is fitted: it would explain all by chance.
 FAMILIES_PER_COVARIATE = 3
-"""With fewer independent families for each covariate no model of several is fitted: it would explain all by chance."""
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,14 @@ from cdp.base.workspace import SHIPPED_DATA
 
 PLANS = SHIPPED_DATA / "plans"
 
+# Digits of a seed or a Q/Doc.
 LONGEST_NUMBER = 15
-"""Digits of a seed or a Q/Doc."""
 
+# Combinations of a study: at a minute each, a week.
 MOST_TRAININGS = 10_000
-"""Combinations of a study: at a minute each, a week."""
 
+# Bytes of a plan; the shipped ones have a thousand.
 LARGEST_PLAN = 100_000
-"""Bytes of a plan; the shipped ones have a thousand."""
 
 EMPTY = ("", "~", "null")
 

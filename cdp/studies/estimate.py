@@ -45,10 +45,11 @@ DEFAULT_SPEEDS: Mapping[str, Speed] = {"static-minilm": Speed(2500.0, 3000.0)}
 SLOW = Speed(60.0, 60.0)
 
 
+# Where so many queries have no content word, the language is probably another one.
 DOUBTFUL = 0.5
-"""Where so many queries have no content word, the language is probably another one."""
 
 
+# What a design leaves mixed with Q/Doc.
 CONFOUNDS = {
     "equal documents": "Equal documents: more queries per document are also more pairs and more steps, so a gain may "
     "come from these. equal pairs and equal steps hold them fixed.",
@@ -59,7 +60,6 @@ CONFOUNDS = {
     "documents and pairs": "Equal documents and equal pairs, side by side: a gain at equal documents alone may come "
     "from more pairs; one at equal pairs too comes from the queries.",
 }
-"""What a design leaves mixed with Q/Doc."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ TITLES = {
 
 SIGNIFICANT = 0.05
 
+# Seed → NDCG@10 in percent of each query of a benchmark, shape (n_queries,), always in the same order.
 Scores = Mapping[int, NDArray[np.float64]]
-"""Seed → NDCG@10 in percent of each query of a benchmark, shape (n_queries,), always in the same order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,21 +22,21 @@ from cdp.training.weightings import WEIGHTINGS
 
 UNTRAINED = "untrained"
 
+# In the label of a source, between its method and its corpus, where a study has the same method on several.
 ON = " on "
-"""In the label of a source, between its method and its corpus, where a study has the same method on several."""
 
+# In the label of a source, between its method and its generator, where a study has the same method by several.
 BY = " by "
-"""In the label of a source, between its method and its generator, where a study has the same method by several."""
 
 DIVERSE, PARAPHRASED = "diverse", "paraphrase"
 
+# What is held equal in the conditions that `BOTH` adds to those of equal documents.
 EQUAL_PAIRS = "equal pairs"
-"""What is held equal in the conditions that ``BOTH`` adds to those of equal documents."""
 
 
+# Retriever, source, Q/Doc, weighting, what is held equal (empty but in half of the design `BOTH`); (retriever,
+# "untrained", 0, "none", "") for one that was not trained.
 Cell = tuple[str, str, int, str, str]
-"""Retriever, source, Q/Doc, weighting, what is held equal (empty but in half of the design ``BOTH``); (retriever,
-"untrained", 0, "none", "") for one that was not trained."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,11 +247,11 @@ def _with_split(entry: str) -> tuple[str, str]:
     return (name, split) if separator and "/" not in split and "\\" not in split else (entry, "")
 
 
+# A condition, or the name of what is evaluated untrained: a retriever or BM25.
 Step = Condition | str
-"""A condition, or the name of what is evaluated untrained: a retriever or BM25."""
 
+# A batch or a search may take this long without a heartbeat.
 STEP_S = 300.0
-"""A batch or a search may take this long without a heartbeat."""
 
 
 def steps(config: StudyConfig, conditions: Sequence[Condition]) -> Iterator[Step]:

@@ -25,18 +25,18 @@ Floats = NDArray[np.float64]
 
 MEAN = "mean gain"
 
+# Of a benchmark, or of a query: what may explain a gain.
 COVARIATES = {
     "cw": "content words",
     "words": "words of a query",
     "overlap": "words shared with the relevant documents",
 }
-"""Of a benchmark, or of a query: what may explain a gain."""
 
+# Of a training, as the ratio to its control's.
 CONDITION = {
     "pairs": "pairs, in doublings",
     "documents": "documents seen, in doublings",
 }
-"""Of a training, as the ratio to its control's."""
 
 DATASETS, QUERIES = "datasets", "queries"
 

@@ -199,8 +199,8 @@ def _against(first: Tried, second: Tried, a: Sequence[float], b: Sequence[float]
     return f"{second.name} is as near; {first.name} {reasons[decided]}."
 
 
+# So many documents without an answer before the first one that has one: the endpoint is down.
 FAILURES_AT_FIRST = 20
-"""So many documents without an answer before the first one that has one: the endpoint is down."""
 
 
 @dataclass

@@ -31,9 +31,9 @@ def key_of(facts: dict[str, Any]) -> str:
     return sha256_text(json.dumps({"schema": SCHEMA, **facts}, sort_keys=True, ensure_ascii=False, default=str))[:24]
 
 
+# Settings that do not tell two results apart. The names of a query set and of a dev benchmark are among them: their
+# content is in a condition's key.
 NOT_DETERMINING = ("query_set", "name", "gpus", "save_steps", "benchmark", "split")
-"""Settings that do not tell two results apart. The names of a query set and of a dev benchmark are among them: their
-content is in a condition's key."""
 
 
 def untrained_key(base_hash: str, max_length: int | None) -> str:

@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from cdp.training.loop import Outcome
     from cdp.training.tokens import Stores
 
+# A model may take this long to load without a heartbeat.
 LOADING_S = 300.0
-"""A model may take this long to load without a heartbeat."""
 
+# Kinds of failure that the next condition would meet as well: the study ends at once.
 FATAL = ("disk", "host_out_of_memory")
-"""Kinds of failure that the next condition would meet as well: the study ends at once."""
 
 
 @dataclass

@@ -14,14 +14,14 @@ from cdp.base.errors import ConfigError
 from cdp.base.text import escaped
 from cdp.training.plan import rate
 
+# The paper's grid (tab:lr_sensitivity).
 RATES = (2e-7, 5e-7, 1e-6, 2e-6, 5e-6, 1e-5)
-"""The paper's grid (tab:lr_sensitivity)."""
 
+# The grid for a retriever whose own rate is not in the paper's: this many times its rate.
 AROUND = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
-"""The grid for a retriever whose own rate is not in the paper's: this many times its rate."""
 
+# Checkpoints that the report has a column for; of more, evenly spaced ones and always the last.
 CHECKPOINTS = 6
-"""Checkpoints that the report has a column for; of more, evenly spaced ones and always the last."""
 
 
 @dataclass(frozen=True)

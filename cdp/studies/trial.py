@@ -14,11 +14,11 @@ from cdp.studies.plan import StudySource, conditions
 
 METHODS = "diverse, paraphrase"
 
+# (Q/Doc, seeds) from the most telling to the quickest; never fewer than two seeds.
 SHAPES = (("1, 2, 5", "0, 1, 2"), ("1, 5", "0, 1, 2"), ("1, 5", "0, 1"))
-"""(Q/Doc, seeds) from the most telling to the quickest; never fewer than two seeds."""
 
+# With fewer documents a smaller shape is taken, if it allows more.
 LEAST_DOCUMENTS = 200
-"""With fewer documents a smaller shape is taken, if it allows more."""
 
 
 class TrialConfig(Config):

@@ -21,8 +21,8 @@ SUPPORTS, CONTRADICTS, UNCLEAR = "supports", "contradicts", "cannot tell"
 
 SIGNIFICANT = 0.05
 
+# The effect that a design's power is stated for: points per content word, and points between datasets.
 SLOPE, SCATTER = 1.0, 1.5
-"""The effect that a design's power is stated for: points per content word, and points between datasets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +124,8 @@ def _where(result: Verdict) -> str:
     return f"{text}, which does not exclude the published lines, so the recommendation stays as it is."
 
 
+# Two collections that share this part of the smaller one are of one source.
 OVERLAP = 0.1
-"""Two collections that share this part of the smaller one are of one source."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 
+# What one more forward and backward pass costs on a CPU, in tokens of work; measured on MiniLM with two cores.
 CPU_OVERHEAD = 48.0
-"""What one more forward and backward pass costs on a CPU, in tokens of work; measured on MiniLM with two cores."""
 
+# The same on a GPU, where a pass over few tokens is bound by kernel launches.
 GPU_OVERHEAD = 4096.0
-"""The same on a GPU, where a pass over few tokens is bound by kernel launches."""
 
 Autocast = Callable[[], AbstractContextManager[Any]]
 Backward = Callable[[Tensor], None]

@@ -27,11 +27,11 @@ from cdp.base.errors import ConfigError, InputError
 
 Similarity = Callable[[Tensor, Tensor], Tensor]
 
+# The cap of RI (ReasonEmbed's).
 RI_KAPPA = 5.0
-"""The cap of RI (ReasonEmbed's)."""
 
+# The least L(q′, D) that RI divides by.
 RI_FLOOR = 1e-6
-"""The least L(q′, D) that RI divides by."""
 
 
 def cosine_scores(queries: Tensor, documents: Tensor) -> Tensor:

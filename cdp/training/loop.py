@@ -115,17 +115,17 @@ def merge_lora(model: SentenceTransformer) -> None:
     model[0].model = model[0].model.merge_and_unload()
 
 
+# About so many metric lines per run: enough for a smooth chart, few enough to draw at once.
 LOGGED_LINES = 400
-"""About so many metric lines per run: enough for a smooth chart, few enough to draw at once."""
 
+# The first and the last loss of a run are means over so many steps, or over its halves if it is shorter.
 ENDS = 10
-"""The first and the last loss of a run are means over so many steps, or over its halves if it is shorter."""
 
+# FP16 steps skipped in a row before a run is taken to have diverged.
 SKIPPED_LIMIT = 20
-"""FP16 steps skipped in a row before a run is taken to have diverged."""
 
+# Of one step: the loss of this process's rows, and the gradient's norm before clipping; still on the device.
 Measured = tuple[torch.Tensor, torch.Tensor]
-"""Of one step: the loss of this process's rows, and the gradient's norm before clipping; still on the device."""
 
 
 class Training:

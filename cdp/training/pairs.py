@@ -16,8 +16,8 @@ from cdp.base.workspace import Workspace
 from cdp.query_sets import QuerySet
 
 UNUSABLE = "documents whose queries or text could not be read"
+# Reasons under which `PairSet.dropped` counts what is listed in `failures.jsonl`.
 UNTOKENISED = "pairs that could not be tokenised or weighted"
-"""Reasons under which ``PairSet.dropped`` counts what is listed in ``failures.jsonl``."""
 
 
 @dataclass(frozen=True)
@@ -331,8 +331,8 @@ def ranks(document_of: Indices) -> Indices:
     return ranks
 
 
+# Hard negatives per pair where the setting is left empty and the query set has them, as DRAGON trains.
 AUTOMATIC = 1
-"""Hard negatives per pair where the setting is left empty and the query set has them, as DRAGON trains."""
 
 
 def with_negatives(pairs: PairSet, workspace: Workspace, wanted: int | None) -> PairSet:

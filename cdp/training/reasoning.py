@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from cdp.training.pairs import BatchOrder
 
 
+# What is trained on, as ReasonEmbed's ablation names it: the queries, their reasoned forms in their stead, or both.
 QUERY_ONLY, REASONING_ONLY, MULTI_QUERY = "query-only", "reasoning-only", "multi-query"
-"""What is trained on, as ReasonEmbed's ablation names it: the queries, their reasoned forms in their stead, or both."""
 
+# The reason under which `PairSet.dropped` counts what `reasoning-only` cannot train on.
 WITHOUT_REASONED = "queries without a reasoned form"
-"""The reason under which ``PairSet.dropped`` counts what ``reasoning-only`` cannot train on."""
 
 
 class Reasoned:

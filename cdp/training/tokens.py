@@ -163,11 +163,11 @@ def groups(lengths: NDArray[np.int64], overhead: float, largest: int | None = No
     return batch
 
 
+# Queries, documents and, where there are any, reasoned queries.
 Stores = tuple[Store, Store, Store | None]
-"""Queries, documents and, where there are any, reasoned queries."""
 
+# Told what is tokenised, how many texts are done, and of how many.
 Report = Callable[[str, int, int], None]
-"""Told what is tokenised, how many texts are done, and of how many."""
 
 
 def _silent(phase: str, done: int, total: int) -> None:

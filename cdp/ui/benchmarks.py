@@ -18,8 +18,8 @@ from cdp.ui.shell.tables import count, md, number, size
 ALL = "all"
 HUB, FOLDER = "Hugging Face Hub", "Folder on this server"
 NOT_STATED = "not stated"
+# A table of more rows than these is scrolled, at this height in pixels.
 LONG_TABLE, TABLE_HEIGHT = 14, 390
-"""A table of more rows than these is scrolled, at this height in pixels."""
 
 
 def choose_group(workspace: Workspace) -> list[RegistryStatus]:

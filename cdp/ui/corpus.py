@@ -31,11 +31,11 @@ TITLES = {
 
 NEW, NONE = "new", "none"
 WAYS = {"Upload": "Files", "Folder": "Folder", "Path on this server": "Path on this server"}
+# Where the session counts its imports.
 _TURN = "corpus_imports"
-"""Where the session counts its imports."""
 
+# Where the session holds the last look, with what was looked at: an upload is written to disk for each.
 _SEEN = "corpus_seen"
-"""Where the session holds the last look, with what was looked at: an upload is written to disk for each."""
 
 
 def form(workspace: Workspace) -> None:

@@ -15,8 +15,8 @@ from cdp.services import commands, complexity
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import count, interval, md, p_value, points
 
+# What is taken from the diverse queries' scores, by comparison.
 MINUS = {principle.PARAPHRASE: "paraphrase, same Q/Doc", principle.SCALING: "one query per document"}
-"""What is taken from the diverse queries' scores, by comparison."""
 
 
 FIELLER = (

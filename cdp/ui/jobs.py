@@ -20,12 +20,13 @@ from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.frame import guarded
 from cdp.ui.shell.tables import count, cut, duration, label_of, md, moment, size
 
+# How often a live view looks again; only while something runs.
 EVERY = "2s"
-"""How often a live view looks again; only while something runs."""
 
+# How much of the log's end is shown.
 LOG_BYTES = 20_000
-"""How much of the log's end is shown."""
 
+# Icon and colour of each state; its word always stands beside them.
 LOOKS: dict[str, tuple[str, str]] = {
     "queued": ("hourglass_empty", "gray"),
     "running": ("play_circle", "blue"),
@@ -36,7 +37,6 @@ LOOKS: dict[str, tuple[str, str]] = {
     "failed": ("error", "red"),
     "lost": ("error", "red"),
 }
-"""Icon and colour of each state; its word always stands beside them."""
 
 
 def live(draw: Callable[..., None], active: bool, *args: Any) -> None:
@@ -207,13 +207,13 @@ def log(workspace: Workspace, view: JobView, *, follow: bool = False) -> None:
 
 LABEL = "Run again with changes"
 
+# Where each kind of job is set up, and which settings the link carries as selections (parameter → setting).
 PAGES: dict[str, tuple[str, dict[str, str]]] = {
     "synthesis": ("queries", {"corpus": "corpus"}),
     "metrics": ("quality_diversity", {"sets": "query_set", "human": "human"}),
     "training": ("launch", {"query_set": "query_set", "retriever": "retriever"}),
     "study": ("study", {}),
 }
-"""Where each kind of job is set up, and which settings the link carries as selections (parameter → setting)."""
 
 
 def clone_button(view: JobView) -> None:
@@ -262,8 +262,8 @@ def _remark(left_out: dict[str, list[str]]) -> None:
 
 
 RESUMABLE = ("stopped", "failed", "lost")
+# How many jobs the list to choose from holds; the table below it holds all.
 LISTED = 500
-"""How many jobs the list to choose from holds; the table below it holds all."""
 
 
 def choose(all_jobs: Sequence[JobView]) -> JobView:

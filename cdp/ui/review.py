@@ -61,8 +61,8 @@ def _made_from(query_set: QuerySet) -> None:
 
 
 SELECTED, EDITED = "review_selected", "review_edited"
+# Characters of a document that are drawn.
 LONGEST_SHOWN = 20_000
-"""Characters of a document that are drawn."""
 
 HEIGHT = 560
 VERDICTS = (
@@ -158,8 +158,8 @@ def _card(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery, *, se
                 st.button("Select", key=f"select_{query.id}", type="tertiary", on_click=_select, args=(query.id,))
 
 
+# Scripts without spaces between words, where what stands between spaces is no word.
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-"""Scripts without spaces between words, where what stands between spaces is no word."""
 
 
 def _length(query: ReviewedQuery) -> str:

@@ -28,8 +28,8 @@ from cdp.ui.queries import sets as stored_sets
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import cut, interval, md, moment, p_value, points
 
+# Fields that are chosen from what is there instead of typed.
 LISTS = ("benchmarks", "query_sets", "corpus", "methods", "weightings", "retrievers")
-"""Fields that are chosen from what is there instead of typed."""
 
 OWN = "Empty plan"
 

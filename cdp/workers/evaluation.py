@@ -21,11 +21,11 @@ from cdp.evaluation.results import write_result
 from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
 from cdp.retrievers.encode import Elsewhere, EmbeddingStore, Share, Stopped, cast, precision_for
 
+# A model may take this long to load (a download on first use) without a heartbeat.
 LOADING_S = 300.0
-"""A model may take this long to load (a download on first use) without a heartbeat."""
 
+# A call of the encoder, or a search, may take this long without a heartbeat.
 BATCH_S = 300.0
-"""A call of the encoder, or a search, may take this long without a heartbeat."""
 
 
 def main(job: Job) -> None:

@@ -29,8 +29,8 @@ from cdp.retrievers.encode import EmbeddingStore, Encoding, Stopped, cast, preci
 LOADING_S = 600.0
 BATCH_S = 600.0
 BATCH = 64
+# Soft labels are logits; a probability of 1 or 0 would be infinite.
 LARGEST_LOGIT = 15.0
-"""Soft labels are logits; a probability of 1 or 0 would be infinite."""
 
 
 class Miner:

@@ -51,8 +51,8 @@ from cdp.synthesis.generators import Generator, make_generator
 from cdp.workers.metrics import compare_with_human, lazy_encoder, score_pairs
 
 _LOADING_S = 600.0
+# So many documents' queries of each candidate stand in the result, the same documents for each.
 EXAMPLES = 3
-"""So many documents' queries of each candidate stand in the result, the same documents for each."""
 
 
 def main(job: Job) -> None:

@@ -24,14 +24,14 @@ from cdp.retrievers.resolve import card_file, model_folder
 from cdp.training.pairs import UNTOKENISED
 from cdp.training.plan import TrainingData, licence_notes, notes_of, on_device, prepare
 
+# How long processes wait for each other: while the first evaluates on a dev benchmark the others do nothing, and the
+# libraries' ten minutes would end a sound training. A process that dies ends the others through the launcher.
 TOGETHER = timedelta(days=1)
-"""How long processes wait for each other: while the first evaluates on a dev benchmark the others do nothing, and the
-libraries' ten minutes would end a sound training. A process that dies ends the others through the launcher."""
 
 LIBRARIES = ("sentence-transformers", "transformers", "torch")
 
+# A model may take this long to load (a download on first use) without a heartbeat.
 LOADING_S = 300.0
-"""A model may take this long to load (a download on first use) without a heartbeat."""
 
 
 class JobHooks:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 Range = tuple[float, float]
+# One simulated data set: its interval (None: no bounds, which covers everything) and the truth behind it.
 Draw = Callable[[np.random.Generator], tuple[Range | None, float]]
-"""One simulated data set: its interval (None: no bounds, which covers everything) and the truth behind it."""
 
 
 @dataclass(frozen=True, slots=True)

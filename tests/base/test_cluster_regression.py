@@ -10,8 +10,8 @@ from cdp.base.statistics import cluster_regression, mean_interval
 
 pytestmark = pytest.mark.slow
 
+# Datasets of eight families, as MuSiQue's hops and the samples of HotpotQA come.
 SIZES = (1, 1, 1, 2, 3, 1, 2, 1)
-"""Datasets of eight families, as MuSiQue's hops and the samples of HotpotQA come."""
 
 
 def test_the_estimate_is_that_of_weighted_least_squares() -> None:

@@ -11,11 +11,11 @@ from cdp.base.statistics import fit_line, power_of_slope
 from cdp.principle import dataset_means, differences
 from tests.base.simulation import Coverage, coverage
 
+# The design of the published evidence: four datasets at these CW.
 CW = np.array([6.34, 8.6, 8.64, 11.64])
-"""The design of the published evidence: four datasets at these CW."""
 
+# About what the published means show; SD is the scatter between datasets.
 SLOPE, CROSSING, SD = 2.85, 7.9, 1.34
-"""About what the published means show; SD is the scatter between datasets."""
 
 
 def simulated(kind: str, n_conditions: int = 14) -> Coverage:

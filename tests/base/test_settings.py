@@ -11,6 +11,7 @@ from cdp.base.errors import ConfigError
 from cdp.base.settings import Config, option
 from tests.fuzz.small_files import CONFIGS
 
+# The `config` of a training's `spec.json`, as the first version wrote it.
 WRITTEN_BEFORE = (
     '{"query_set": "q", "retriever": "minilm", "weighting": "cw", "per_doc": 5, "max_documents": null, "epochs": 3, '
     '"batch_size": 32, "learning_rate": 2e-05, "seed": 7, "name": "", "benchmark": "", "split": "", "eval_steps": 500, '
@@ -19,7 +20,6 @@ WRITTEN_BEFORE = (
     '"weights": "", "hard_negatives": null, "lora_rank": null, "mini_batch": null, "precision": "auto", '
     '"gradient_checkpointing": null, "gpus": null}'
 )
-"""The ``config`` of a training's ``spec.json``, as the first version wrote it."""
 
 
 def test_a_job_of_an_earlier_version_is_read_and_written_as_it_was() -> None:

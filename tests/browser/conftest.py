@@ -20,9 +20,9 @@ from tests.conftest import RESTRICTIONS
 from tests.pages.support import ended_job, with_results
 from tests.support import REPOSITORY, free_port
 
+# Where pictures go with `CDP_SCREENSHOTS=1`. To draw a page at its whole height and to pack it as PNG takes the
+# processor longer than the page does, so a run that nobody looks at takes none.
 SCREENSHOTS = REPOSITORY / "test-artefacts"
-"""Where pictures go with ``CDP_SCREENSHOTS=1``. To draw a page at its whole height and to pack it as PNG takes the
-processor longer than the page does, so a run that nobody looks at takes none."""
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -151,6 +151,7 @@ def full_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     yield from serve_for_reading(tmp_path_factory.mktemp("full-server"), _results_and_a_failed_job)
 
 
+# Notes when the page last sent something to the server, and when the state of the script last changed.
 OBSERVE = """
 window.cdpSent = window.cdpChanged = 0;
 const send = WebSocket.prototype.send;
@@ -161,24 +162,23 @@ WebSocket.prototype.send = function (...message) {
 new MutationObserver(() => { window.cdpChanged = performance.now(); }).observe(
   document, {subtree: true, attributeFilter: ['data-test-script-state']});
 """
-"""Notes when the page last sent something to the server, and when the state of the script last changed."""
 
+# Whether the script has run, and has answered what was sent; not all that is sent makes it run.
 IDLE = """
 () => document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'
   && (window.cdpChanged > window.cdpSent || !(performance.now() - window.cdpSent < 250))
 """
-"""Whether the script has run, and has answered what was sent; not all that is sent makes it run."""
 
+# What a click does comes to be sent: React handles it within a frame or two.
 SETTLE_MS = 50
-"""What a click does comes to be sent: React handles it within a frame or two."""
 
+# Whether the script has run and every chart that is to be seen is drawn.
 DRAWN = """
 () => document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'
   && !document.querySelector('[data-testid=stSkeleton]')
   && [...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(
     chart => chart.querySelector('.main-svg') || !chart.checkVisibility())
 """
-"""Whether the script has run and every chart that is to be seen is drawn."""
 
 TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 

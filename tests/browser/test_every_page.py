@@ -15,11 +15,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 GREETING = re.compile(r"You can now view your Streamlit app|^\s*(Local |Network |External )?URL: ")
 
+# Of a word to what is behind it (WCAG 2.1, 1.4.3).
 LEAST = 4.5
-"""Of a word to what is behind it (WCAG 2.1, 1.4.3)."""
 
+# Pages whose every word is looked at, in both themes.
 READ = ("overview", "queries", "complexity", "launch", "jobs", "compare", "evidence")
-"""Pages whose every word is looked at, in both themes."""
 
 FAINT_WORDS = """least => {
   const parts = colour => colour.match(/[\\d.]+/g).map(Number);

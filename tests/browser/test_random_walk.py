@@ -25,9 +25,10 @@ from tests.pages.support import evaluated, trained
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
+# Each project, with its corpus, query set, benchmark and jobs, is called so, and has so many documents.
 SIZES = {"alder": 3, "birch": 5, "cedar": 8}
-"""Each project, with its corpus, query set, benchmark and jobs, is called so, and has so many documents."""
 
+# Select boxes by their label, and the part of the address that names what is chosen there.
 SELECTS = {
     "Project": "project",
     "Corpus": "corpus",
@@ -38,7 +39,6 @@ SELECTS = {
     "Human queries": "human",
     "Table": "table",
 }
-"""Select boxes by their label, and the part of the address that names what is chosen there."""
 
 MOVES = {"menu": 6, "pick": 6, "back": 4, "forward": 1, "reload": 2, "earlier address": 2, "other tab": 2}
 

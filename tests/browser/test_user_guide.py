@@ -38,8 +38,8 @@ def picture(tab: Looker, name: str, *, height: int = 900) -> None:
     assert target.stat().st_size < MOST_BYTES
 
 
+# Width, height and darkness of the screens on which every page is shown at the end of the guide.
 SCREENS = ((1440, 900, False), (1280, 900, True), (390, 844, False), (390, 844, True))
-"""Width, height and darkness of the screens on which every page is shown at the end of the guide."""
 
 
 def sheet(width: int, dark: bool) -> str:

@@ -22,8 +22,8 @@ ODD = {
     "empty": "",
     "braces": "%s%n{0}",
 }
+# Not run here: what takes whatever it is given and then works for long.
 STARTS_JOBS = {"demo", "doctor", "study run", "prompts tune", "queries generate"}
-"""Not run here: what takes whatever it is given and then works for long."""
 
 
 def _words(command: str, target: str, name: str) -> list[str]:

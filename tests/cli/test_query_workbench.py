@@ -44,6 +44,7 @@ def test_from_ranks_to_a_filtered_and_a_reviewed_set(filled: Workspace) -> None:
     assert "what do lighthouses do" in run("queries", "show", "by Ada").stdout
 
 
+# Words after `queries`, and what the refusal says.
 REFUSED = (
     (("review", "demo diverse", "reject"), "Neither queries nor a filter"),
     (("review", "demo diverse", "reject", "--query", "tides-1", "--flagged"), "Use one of the two"),
@@ -66,7 +67,6 @@ REFUSED = (
     ),
     (("review", "nothing"), "nothing"),
 )
-"""Words after ``queries``, and what the refusal says."""
 
 
 def test_what_cannot_be_done_is_one_sentence(filled: Workspace) -> None:

@@ -17,8 +17,8 @@ from tests.support import REPOSITORY
 
 """What the workers of Ray Train are called."""
 
+# How often the cluster is started: Ray gives a node 30 seconds to come up, however busy the machine is.
 STARTS = 3
-"""How often the cluster is started: Ray gives a node 30 seconds to come up, however busy the machine is."""
 
 
 class SmallCluster:

@@ -18,8 +18,8 @@ from cdp.corpus.readers import jsonl
 
 FINE = [{"_id": f"d{i}", "title": f"t{i}", "text": f"A text, the {i}th."} for i in range(300)]
 
+# Before the first block and in it: the first hundred rows are always read one by one.
 PLACES = (1, 150, 163, 290)
-"""Before the first block and in it: the first hundred rows are always read one by one."""
 
 ODD: dict[str, str | list[str]] = {
     "broken JSON": '{"_id": "x", "text": "a"',

@@ -23,13 +23,13 @@ SCRIPTS = [
     for name, blocks in EXAMPLES.items()
     if any(block.language in RUN and not block.mark and not block.interactive for block in blocks)
 ]
+# Pages whose scripts take seconds; the others train, and wait for `make soak`.
 QUICK = ("docs/ARCHITECTURE.md", "docs/EXTENDING.md")
-"""Pages whose scripts take seconds; the others train, and wait for ``make soak``."""
+# Run from the wheel, see `test_fresh_environment`.
 TUTORIAL = "docs/TUTORIAL.md"
-"""Run from the wheel, see ``test_fresh_environment``."""
 
+# Blocks that nothing runs, at most. Whoever needs another says here why there is no other way.
 NOT_RUN = 9
-"""Blocks that nothing runs, at most. Whoever needs another says here why there is no other way."""
 
 
 def marked(words: str) -> list[Example]:

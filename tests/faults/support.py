@@ -14,9 +14,9 @@ from cdp.base.workspace import Workspace, read_jsonl
 from tests.jobs.support import lives, logged, saved_step, status, until, until_state
 from tests.support import REPOSITORY
 
+# What is shown of a job must be true this soon after anything happened to it: a second or two, and longer where several
+# tests and their workers share two cores.
 TRUE_WITHIN_S = 20.0
-"""What is shown of a job must be true this soon after anything happened to it: a second or two, and longer where
-several tests and their workers share two cores."""
 
 
 def app(workspace: Workspace, *arguments: str, **environment: str) -> subprocess.Popen[str]:

@@ -24,8 +24,8 @@ from tests.benchmarks.folders import DOCUMENTS, write_benchmark
 from tests.support import REPOSITORY
 
 OF = 6
+# Six processes with 96 queries or documents each: 576 in all, which one set held once.
 EACH = 96
-"""Six processes with 96 queries or documents each: 576 in all, which one set held once."""
 
 
 def jsonl(path: Path, rows: list[dict[str, Any]]) -> None:

@@ -17,16 +17,16 @@ from tests.support import REPOSITORY
 
 pytestmark = pytest.mark.slow
 
+# Acts of each app: a submit, an ingest or a read.
 EACH = 15
-"""Acts of each app: a submit, an ingest or a read."""
 
+# What a person types meanwhile; each answers in JSON.
 COMMANDS = (
     ("jobs", "list"),
     ("results", "list"),
     ("catalog", "query", "SELECT count(*) FROM scores"),
     ("catalog", "rebuild"),
 )
-"""What a person types meanwhile; each answers in JSON."""
 
 
 def typed(workspace: Workspace, command: tuple[str, ...]) -> None:

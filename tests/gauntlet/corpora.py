@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+# The judgments to score by, where a benchmark has several: the first of these.
 PREFERRED_SPLITS = ("test", "dev", "valid", "train")
-"""The judgments to score by, where a benchmark has several: the first of these."""
 
+# Documents that a sample keeps of the smallest corpus: two training pairs or more have to come of it.
 LEAST_SAMPLED = 6
-"""Documents that a sample keeps of the smallest corpus: two training pairs or more have to come of it."""
 
 
 @dataclass(frozen=True, slots=True)

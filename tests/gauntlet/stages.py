@@ -13,8 +13,8 @@ from tests.gauntlet.typed import Clock, Terminal
 METHODS = ("diverse", "paraphrase")
 PER_DOC = (1, 3)
 RETRIEVER = "static-minilm"
+# The measures that need a model look at so many documents of a set; the quick ones at all.
 MEASURED_DOCUMENTS = 100
-"""The measures that need a model look at so many documents of a set; the quick ones at all."""
 
 QUERY_FORMATS = ("beir", "sentence-transformers", "flagembedding", "beir")
 OWN = "its own"

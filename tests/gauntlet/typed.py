@@ -22,8 +22,8 @@ from tests.support import REPOSITORY
 
 BAD_ENDS = set(State) - {State.FINISHED}
 
+# A command that takes longer than this hangs.
 LONGEST_S = 3600.0
-"""A command that takes longer than this hangs."""
 
 
 @dataclass(frozen=True, slots=True)

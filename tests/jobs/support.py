@@ -11,8 +11,8 @@ import psutil
 from cdp import jobs
 from cdp.base.workspace import Workspace, read_json, read_json_or_none, read_jsonl
 
+# How long a test waits for something that must happen before it calls it a failure; not a measure of speed.
 PATIENCE_S = 60.0
-"""How long a test waits for something that must happen before it calls it a failure; not a measure of speed."""
 
 
 def start(workspace: Workspace, worker: str = "count", name: str = "", **options: Any) -> str:

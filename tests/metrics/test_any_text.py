@@ -82,8 +82,8 @@ LINEAR: dict[str, Callable[[str], Any]] = {
         for code in ([*LANGUAGES, "hi"] if SOAK else ["en", "hi", "ja", "ko", "zh"])
     },
 }
+# MeCab takes time that grows with the square of a run of one of these, Kiwi of one letter.
 WORST = ("one letter", "dots", "katakana", "emoji", "Chinese", "spaces", "surrogates")
-"""MeCab takes time that grows with the square of a run of one of these, Kiwi of one letter."""
 
 
 @pytest.mark.slow

@@ -17,17 +17,17 @@ from cdp.ui.shell.frame import PAGES
 from tests.pages.conftest import Open
 from tests.pages.support import with_results
 
+# Made from the files whenever somebody looks, and made anew where it is gone; the last is the mark of the format, which
+# the operator's server leaves on opening a workspace that has none.
 DERIVED = (
     "catalog.duckdb", "catalog.lock", "catalog.turn", "catalog.duckdb.wal", "measures", ".info", "workspace.json",
 )  # fmt: skip
-"""Made from the files whenever somebody looks, and made anew where it is gone; the last is the mark of the format,
-which the operator's server leaves on opening a workspace that has none."""
 
 LEAD_ELSEWHERE = ("go_", "guide_", "next_", "to_")
 
 
+# Pages on which a button that writes needs no form to be filled first.
 WRITING = ("corpus", "jobs")
-"""Pages on which a button that writes needs no form to be filled first."""
 
 
 def become(mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,6 +91,7 @@ def test_moments_are_said_as_people_say_them() -> None:
 
 
 IMAGE = "![i](http://x.y/z) :red[h] <b>t</b>"
+# Fields that Streamlit shows as they are; whatever else it is given may be read as Markdown.
 PLAIN_FIELDS = {
     "Selectbox": {"options", "raw_value"},
     "MultiSelect": {"options", "raw_values"},
@@ -102,7 +103,6 @@ PLAIN_FIELDS = {
     "TextArea": {"default", "value"},
     "TextInput": {"default", "value", "placeholder"},
 }
-"""Fields that Streamlit shows as they are; whatever else it is given may be read as Markdown."""
 
 
 def texts_of(message: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -193,5 +193,5 @@ def test_no_page_puts_a_name_into_a_sentence_without_escaping_it() -> None:
     assert wrong == []
 
 
+# Words of our own.
 CONSTANT = {"step.title"}
-"""Words of our own."""

@@ -25,8 +25,8 @@ from tests.studies.support import study
 
 pytestmark = pytest.mark.slow
 
+# Mean CW below 7: the published rule says avoid.
 EASY = ["who built it", "when was it built", "where is the bridge"] * 20
-"""Mean CW below 7: the published rule says avoid."""
 
 N_JUDGED = 60
 
@@ -61,8 +61,8 @@ def task(workspace: Workspace, tmp_path: Path) -> dict[str, str]:
     return made
 
 
+# (source, Q/Doc) → points above the untrained retriever's.
 Truth = Callable[[str, int], float]
-"""(source, Q/Doc) → points above the untrained retriever's."""
 
 
 def run_study(workspace: Workspace, sets: Mapping[str, str], truth: Truth, *, job: str = "study-1", **plan: Any) -> str:

@@ -16,9 +16,11 @@ from cdp.services.modes import Action
 from tests.support import REPOSITORY
 
 SERVICES = REPOSITORY / "cdp" / "services"
+# The modules that hold the rule itself.
 RULES = {"access", "endpoints", "modes", "paths", "stored"}
-"""The modules that hold the rule itself."""
 
+# Services that take a workspace and change nothing that somebody made. Whoever adds a service decides: here, or a mark
+# of `access`.
 READING = {
     "benchmarks": {"is_several", "list_own", "list_registry", "show"},
     "clusters": {"check_cluster", "check_resume_on", "chosen", "look", "named", "request", "setting", "trouble"},
@@ -78,8 +80,6 @@ READING = {
     "trial": {"at_work", "command", "facts", "judged_by", "last_generator", "leaks", "running", "trouble"},
     "tuning": {"finished", "list_tunings", "result"},
 }
-"""Services that take a workspace and change nothing that somebody made. Whoever adds a service decides: here, or a mark
-of ``access``."""
 
 
 def services() -> list[tuple[str, str]]:

@@ -35,16 +35,16 @@ from tests.soak.watch import Watch, trends
 pytestmark = [pytest.mark.soak, pytest.mark.browser]
 
 SESSIONS = 10
+# What a visitor does, and how often one thing against another.
 ACTS = {
     "page": 8, "reload": 3, "upload": 1, "preview": 2, "generate": 1, "train": 0.3, "stop": 1, "back": 2,
     "new browser": 1,
 }  # fmt: skip
-"""What a visitor does, and how often one thing against another."""
 
 AT_ONCE = 30
 EVERY_S = 5.0
+# People read before they click: without a pause, what is measured is a queue of clicks. At most, in seconds.
 PAUSE_S = float(os.environ.get("CDP_SOAK_PAUSE_S", "2"))
-"""People read before they click: without a pause, what is measured is a queue of clicks. At most, in seconds."""
 
 
 class Visitor:

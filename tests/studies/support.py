@@ -10,13 +10,13 @@ import numpy as np
 
 from cdp.studies import StudyConfig, StudyReport, StudySource, build, conditions
 
+# Name → mean CW.
 BENCHMARKS = {"simple": 5.0, "medium": 8.0, "hard": 12.0}
-"""Name → mean CW."""
 
 N_QUERIES = 200
 
+# (benchmark, source, Q/Doc, weighting) → points above the untrained retriever's 40.
 Truth = Callable[[str, str, int, str], float]
-"""(benchmark, source, Q/Doc, weighting) → points above the untrained retriever's 40."""
 
 
 def record(condition: Mapping[str, Any] | None, retriever: str, scores: Mapping[str, np.ndarray]) -> dict[str, Any]:

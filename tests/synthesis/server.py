@@ -50,6 +50,7 @@ def _content(text: Any) -> bytes:
 
 JSON_TYPE = {"Content-Type": "application/json"}
 HALF = '{"choices": [{"message": {"content": "half \\ud83d"}}]}'
+# Bodies that are no answer, with their headers.
 MALFORMED: dict[str, tuple[bytes, dict[str, str]]] = {
     "message null": (_bytes_of(message=None), JSON_TYPE),
     "message text": (_bytes_of(message="1. What?"), JSON_TYPE),
@@ -83,8 +84,8 @@ MALFORMED: dict[str, tuple[bytes, dict[str, str]]] = {
     "ten megabytes packed": (gzip.compress(_content(" " * 10_000_000)), {**JSON_TYPE, "Content-Encoding": "gzip"}),
     "gzip garbage": (b"\x1f\x8b" + b"garbage" * 20, {**JSON_TYPE, "Content-Encoding": "gzip"}),
 }
-"""Bodies that are no answer, with their headers."""
 
+# Bodies whose description is wrong or unusual, and whose text is an answer all the same.
 ODD: dict[str, tuple[bytes, dict[str, str]]] = {
     "usage null": (_bytes_of(usage=None), JSON_TYPE),
     "usage text": (_bytes_of(usage="many"), JSON_TYPE),
@@ -104,10 +105,9 @@ ODD: dict[str, tuple[bytes, dict[str, str]]] = {
     "half a character in a query": (_content('{"queries": ["half \\ud83d", "What is it?"]}'), JSON_TYPE),
     "deep lists in the text": (_content("[" * 50_000 + "\n1. What is it?"), JSON_TYPE),
 }
-"""Bodies whose description is wrong or unusual, and whose text is an answer all the same."""
 
+# Ways of not answering after the request was taken in.
 LOST = ("reset", "closed", "half headers", "short body", "trickle", "timeout")
-"""Ways of not answering after the request was taken in."""
 
 
 def numbered(prompt: str, m: int) -> str:

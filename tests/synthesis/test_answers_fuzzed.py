@@ -133,11 +133,11 @@ def test_ten_thousand_bodies_are_answers_or_sentences(data: bytes) -> None:
     check_body(data)
 
 
+# What is repeated: each of them made a pattern look at the same run from each of its places, or could have.
 LONG_RUNS = (
     "<think", "<think ", "</think ", "\n", " \n", "``` " + " " * 60 + "!", "```" + " ", "*", "**a", "[", '["', '"',
     '"a\\', "question", "* _ ", " ", "1. ", "Query: ", "：", "_ * ", "\t",
 )  # fmt: skip
-"""What is repeated: each of them made a pattern look at the same run from each of its places, or could have."""
 
 
 @pytest.mark.slow

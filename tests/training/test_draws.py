@@ -12,8 +12,8 @@ from cdp.training.pairs import drawn_rows, ranks
 
 pytestmark = pytest.mark.slow
 
+# Queries of each document: 1 to 5, as in an imported set.
 COUNTS = np.random.default_rng(0).integers(1, 6, 300)
-"""Queries of each document: 1 to 5, as in an imported set."""
 
 DOCUMENT_OF = np.repeat(np.arange(len(COUNTS)), COUNTS)
 

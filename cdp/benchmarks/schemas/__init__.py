@@ -15,8 +15,8 @@ from pathlib import Path
 from cdp.base.records import Document, Qrel
 from cdp.base.registry import Registered, Registry
 
+# In UTF-8, nearly; 1 for every other language here.
 BYTES_PER_CHARACTER = {"ar": 2, "ru": 2, "ja": 3, "ko": 3, "zh": 3}
-"""In UTF-8, nearly; 1 for every other language here."""
 
 
 @dataclass(frozen=True)

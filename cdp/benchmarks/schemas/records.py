@@ -20,8 +20,8 @@ from cdp.corpus.sources import shown_name
 Row = dict[str, Any]
 
 BATCH = 2048
+# Characters of a JSON file that is no JSON Lines; it has to be held as a whole.
 LARGEST_JSON = 2**29
-"""Characters of a JSON file that is no JSON Lines; it has to be held as a whole."""
 
 HINT = "Download the file anew; if it stays like this, its publisher has changed the layout."
 

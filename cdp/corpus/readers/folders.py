@@ -135,8 +135,8 @@ def beir_contents(
 BEIR = Container("beir", "BEIR folder", "a BEIR folder (corpus.jsonl[.gz])", (), is_beir, beir_contents, order=80)
 
 
+# Members between two looks at the time.
 CHECK_EVERY = 1024
-"""Members between two looks at the time."""
 
 _ARCHIVES = (".zip", ".tar", ".tgz", ".7z", ".rar")
 

@@ -200,22 +200,22 @@ class _Array:
 
 
 LINES = 1024
+# A block ends after so many lines or characters.
 CHARACTERS = 1 << 20
-"""A block ends after so many lines or characters."""
 
+# So few lines are not worth a second look together.
 FEW = 64
-"""So few lines are not worth a second look together."""
 
+# After so many blocks in a row of which nothing could be taken together, nothing more is tried.
 FUTILE = 4
-"""After so many blocks in a row of which nothing could be taken together, nothing more is tried."""
 
 _DIGITS = 2048
 _DEPTH = 500
+# Python's `json` refuses numbers of more than 4,300 digits and some thousand levels; Arrow takes both.
 _UNSTORABLE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
-"""Python's ``json`` refuses numbers of more than 4,300 digits and some thousand levels; Arrow takes both."""
 
+# A number to Arrow and none to Python, which knows `Infinity` alone.
 _INF = re.compile(rb"Inf\s*[,}\]]")
-"""A number to Arrow and none to Python, which knows ``Infinity`` alone."""
 
 
 Lines = list[tuple[int, str]]

@@ -98,8 +98,8 @@ TEXT = RowFormat(
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 HEAD_LINES = 200
+# Characters of each heading above a section that its title repeats: a title must not grow with all sections below.
 LONGEST_ABOVE = 200
-"""Characters of each heading above a section that its title repeats: a title must not grow with all sections below."""
 
 
 def markdown_rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:

@@ -19,11 +19,11 @@ from cdp.base.text import shown, typed_path
 from cdp.corpus.sources import Budget, Source, numbered_lines, open_text
 from cdp.training.weightings import Weighting, equal
 
+# Of a file of weights: thirty million queries.
 MOST_BYTES = 2 * 10**9
-"""Of a file of weights: thirty million queries."""
 
+# Weights matter only against each other; what is larger could not be summed up over a batch.
 LARGEST = 1e100
-"""Weights matter only against each other; what is larger could not be summed up over a batch."""
 
 
 def read_weights(file: str, query_ids: Sequence[str]) -> NDArray[np.float64]:

@@ -15,8 +15,8 @@ from cdp.services.results import ComparedRow, Comparison
 from cdp.ui.shell import forms, frame, state
 from cdp.ui.shell.tables import cut, interval, md, p_value, points
 
+# How many retrievers are compared with a baseline at once.
 MOST = 12
-"""How many retrievers are compared with a baseline at once."""
 
 
 def choose(rows: Sequence[Mapping[str, Any]]) -> tuple[str | None, list[str]]:

@@ -18,8 +18,8 @@ from cdp.ui.shell import forms, frame, state
 from cdp.ui.shell.tables import MISSING, count, md
 
 TABLE = "board_table"
+# Under this name the address holds the runs that are compared below.
 PICKED = "retrievers"
-"""Under this name the address holds the runs that are compared below."""
 
 EVERY = "all"
 FIRST = tuple(column.key for column in boards.COLUMNS if column.shown)

@@ -24,8 +24,8 @@ from cdp.ui.queries import writing
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import count, duration, interval, md, points
 
+# In the address: the test is being planned.
 OPEN = "test"
-"""In the address: the test is being planned."""
 
 LABEL = "Test it on my data"
 
@@ -178,8 +178,8 @@ def test_summary(workspace: Workspace, corpus: str) -> None:
         frame.link("complexity", f"Test running: {count(job.done, 'step')} done", corpus=corpus)
 
 
+# Of a table's row: all options are to be seen without scrolling in the table.
 ROW_PX = 35
-"""Of a table's row: all options are to be seen without scrolling in the table."""
 
 LOOKS = {
     MEASURED: ("science", "green", "Measured on your data"),

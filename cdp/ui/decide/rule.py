@@ -23,8 +23,8 @@ from cdp.ui.shell.tables import interval, md, number, points
 STOPWORDS = {"standard": "Standard list", "question-words-kept": "Count question words"}
 
 PASTE, BENCHMARK, QUERY_SET = "Pasted queries", "Benchmark", "Query set"
+# Where the target queries are from.
 TARGETS = {PASTE: "Pasted text", BENCHMARK: "Benchmark", QUERY_SET: "Query set"}
-"""Where the target queries are from."""
 
 DOMAINS = {"ood": "Different from the training queries", "in-domain": "Similar to the training queries"}
 OUTSIDE = ("no evidence for this type of task", "help", "orange")

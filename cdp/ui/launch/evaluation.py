@@ -14,8 +14,8 @@ from cdp.ui.shell import forms, frame, state
 from cdp.ui.shell.tables import md
 
 BM25 = "bm25"
+# What the name of a group begins with among the benchmarks to choose from.
 GROUP = "group:"
-"""What the name of a group begins with among the benchmarks to choose from."""
 
 CHOSEN_ABOVE = ("retriever", "benchmark", "split")
 

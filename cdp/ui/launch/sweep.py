@@ -16,8 +16,8 @@ from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import count, md, moment
 
 ONE, SWEEP, EVALUATION = "one", "sweep", "evaluation"
+# Settings that a sweep chooses in its own way.
 CHOSEN_HERE = ("learning_rate", "benchmark", "split")
-"""Settings that a sweep chooses in its own way."""
 
 MODES = {ONE: "Training", SWEEP: "Learning-rate sweep", EVALUATION: "Evaluation"}
 

@@ -172,8 +172,8 @@ def licences(plan: TrainingPlan) -> None:
         st.markdown("\n".join(f"- **{what.capitalize()}**: {md(note)}" for what, note in plan.licences.items()))
 
 
+# Settings that have a place of their own, above all others.
 CHOSEN_ABOVE = ("query_set", "retriever", "weighting", "per_doc", "max_documents", "name")
-"""Settings that have a place of their own, above all others."""
 
 
 @dataclass(frozen=True)

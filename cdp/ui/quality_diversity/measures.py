@@ -62,8 +62,8 @@ def _begun(workspace: Workspace, query_set: QuerySet, human: str) -> JobView | N
 
 Value = dict[str, Any]
 
+# Which way a measure is better.
 ARROWS = {"higher": "↑", "lower": "↓"}
-"""Which way a measure is better."""
 
 
 def first_choice(query_sets: Sequence[QuerySet]) -> list[str]:

@@ -169,8 +169,8 @@ def _ask(workspace: Workspace, request: PreviewRequest, chosen: writing.Chosen) 
     return previews
 
 
+# Self-BLEU that differs by less shows as the same number.
 SAME = 0.0005
-"""Self-BLEU that differs by less shows as the same number."""
 
 
 def comparison(previews: Mapping[str, Preview], titles: Mapping[str, str]) -> None:

@@ -130,8 +130,8 @@ EXAMPLE_PROMPT = """Write {M} search queries that this document answers, as a nu
 </document>
 
 1."""
+# The fields that are asked for here and in no general form.
 METHOD_SETTINGS = ("prompt", "source", "ranker", "teachers")
-"""The fields that are asked for here and in no general form."""
 
 
 def method_titles(methods: Sequence[Method]) -> dict[str, str]:
@@ -176,8 +176,8 @@ def method_extras(
     return {name: value for name, value in values.items() if value}
 
 
+# In the session: what the last preview of a method and model measured, (tokens per query, seconds per request).
 MEASURED = "preview_measured"
-"""In the session: what the last preview of a method and model measured, (tokens per query, seconds per request)."""
 
 
 def remember_measured(config: SynthesisConfig, previews: Mapping[str, Preview]) -> None:

@@ -213,8 +213,8 @@ def _step(value: Any) -> float:
     return float(f"1e{len(str(int(abs(value)))) - 2}") if abs(value) >= 1 else float(f"{abs(value) / 10:.0e}")
 
 
+# Commands whose second word is an id or a text.
 ONE_WORD = ("train", "evaluate", "metrics", "search", "sweep", "decide")
-"""Commands whose second word is an id or a text."""
 
 
 def command(*lines: str, key: str = "") -> None:

@@ -183,6 +183,7 @@ def definition(term: str) -> str:
     return DEFINITIONS[term]
 
 
+# The paper's terms, in one sentence or two.
 DEFINITIONS = {
     "cw": "Content words (CW): the number of different words in a query that are not stopwords. It measures how "
     "complex a query is: the higher it is, the more a task tends to gain from diverse training queries.",
@@ -214,4 +215,3 @@ DEFINITIONS = {
     "benchmark": "Benchmark: documents, queries and relevance judgments (qrels), which say which documents answer "
     "which query.",
 }
-"""The paper's terms, in one sentence or two."""

@@ -22,8 +22,8 @@ from cdp.ui import jobs as job_views
 from cdp.ui.shell import frame, state
 from cdp.ui.shell.tables import md
 
+# What a proxy adds to a request.
 FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
-"""What a proxy adds to a request."""
 
 
 def configured() -> Mapping[str, Any] | None:
@@ -109,8 +109,8 @@ def who() -> None:
 
 
 ASSETS = Path(__file__).resolve().parent / "assets"
+# Pixels; on a phone the menu is folded away.
 MENU_WIDTH = 230
-"""Pixels; on a phone the menu is folded away."""
 
 
 def main() -> None:

@@ -19,11 +19,11 @@ from cdp.services import projects
 from cdp.services.projects import ALL, Members, Project
 from cdp.ui.shell.tables import cut, md
 
+# Where the selections of the page that is on screen stand.
 _DRAWN = "drawn_selections"
-"""Where the selections of the page that is on screen stand."""
 
+# Which page was drawn last, and whether another one is drawn now.
 _PAGE, _OPENED = "drawn_page", "page_opened"
-"""Which page was drawn last, and whether another one is drawn now."""
 
 
 def kept(param: str) -> str | None:
@@ -220,11 +220,12 @@ T = TypeVar("T")
 
 PROJECT = "project"
 
+# Where the session holds what belongs to whom, read once for each drawing of a page.
 _INDEX = "project_index"
-"""Where the session holds what belongs to whom, read once for each drawing of a page."""
 
 EVERYTHING = "All projects"
 
+# Selections that tell the project of a link which names none: their parameters, and what kind of thing they name.
 NAMING = (
     ("corpus", "corpus"),
     ("query_set", "query_set"),
@@ -236,7 +237,6 @@ NAMING = (
     ("target_set", "query_set"),
     ("target_benchmark", "benchmark"),
 )
-"""Selections that tell the project of a link which names none: their parameters, and what kind of thing they name."""
 
 
 def switcher(workspace: Workspace) -> None:

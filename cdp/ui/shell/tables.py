@@ -19,8 +19,8 @@ from cdp.services.job_words import duration as duration
 from cdp.services.job_words import size as size
 from cdp.services.job_words import time_left as time_left
 
+# WORD JOINER: no width, no break. It keeps apart what Streamlit replaces after Markdown has been read.
 JOINER = "\u2060"
-"""WORD JOINER: no width, no break. It keeps apart what Streamlit replaces after Markdown has been read."""
 
 _PUNCTUATION = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~$&:=^\"'])")
 _REPLACED_LATER = re.compile(r":(?=[\w/+\-])|(?<=[<~>\-])(?=[\-=>])|(?<=@)(?=\w)|(?<=\bwww)(?=\.)")
@@ -90,10 +90,11 @@ def moment(stamp: str | None, *, at: datetime | None = None) -> str:
     return then.astimezone(UTC).strftime("%d %b %Y, %H:%M UTC")
 
 
+# Words of settings that are written otherwise than they are spelt.
 WRITTEN = {"gpu": "GPU", "gpus": "GPUs", "lora": "LoRA", "ri": "RI", "kappa": "κ", "eval": "evaluation", "bm25": "BM25"}
-"""Words of settings that are written otherwise than they are spelt."""
 
 
+# Settings whose name says too little.
 LABELS = {
     "per_doc": "Queries per document",
     "max_documents": "Maximum documents",
@@ -104,7 +105,6 @@ LABELS = {
     "at_least": "Cross-encoder score at least",
     "usable": "Leave out unusable queries",
 }
-"""Settings whose name says too little."""
 
 
 def label_of(field: str) -> str:
@@ -115,8 +115,8 @@ def label_of(field: str) -> str:
     return words if words.startswith("κ") else words[:1].upper() + words[1:]
 
 
+# What a cell without a value shows.
 MISSING = "–"
-"""What a cell without a value shows."""
 
 
 def show(

@@ -13,8 +13,8 @@ import sys
 from types import ModuleType
 from typing import Any
 
+# Thing0, Thing50, Thing100 … are the fiftieth documents of the corpus that the test makes.
 BAD = re.compile(r"\bThing\d*[05]0\b|\bThing0\b")
-"""Thing0, Thing50, Thing100 … are the fiftieth documents of the corpus that the test makes."""
 
 
 def broken(text: object) -> bool:

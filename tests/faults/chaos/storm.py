@@ -19,11 +19,11 @@ from cdp import catalog, jobs
 from cdp.base.workspace import Workspace
 from tests.faults.chaos.kinds import SUBMIT, Ground, differences, outputs, submit
 
+# What is shown must be true this soon after a kill.
 TRUE_WITHIN_S = 10.0
-"""What is shown must be true this soon after a kill."""
 
+# How long a killed job may take to come to an end that can be looked at, on a busy machine: patience, no measure.
 ENDS_WITHIN_S = 180.0
-"""How long a killed job may take to come to an end that can be looked at, on a busy machine: patience, no measure."""
 
 _spawn = multiprocessing.get_context("forkserver")
 _spawn.set_forkserver_preload(["tests.faults.chaos.kinds", "cdp.catalog"])
