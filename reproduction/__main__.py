@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from cdp.base.errors import CdpError
+from cdp.base.errors import CdpError, InputError
 from cdp.base.workspace import REPOSITORY, Workspace
 from reproduction import document, full, prepare, runs, stages
 
@@ -39,7 +39,12 @@ def main(words: list[str] | None = None) -> int:
             print(there.text, flush=True)
             whole = stages.run(workspace, chosen, there.missing, hours=a.hours)
         out = a.out or (folder if small else REPOSITORY / "docs")
-        if a.form == "document" and not a.workspace and not workspace.root.is_dir():
+        if a.form == "document" and a.workspace and not workspace.root.is_dir():
+            # An empty workspace would overwrite the kept studies with "not run".
+            raise InputError(
+                f"There is no workspace {workspace.root}.", hint="Leave --workspace out for the kept files."
+            )
+        if a.form == "document" and not workspace.root.is_dir():
             came, source = runs.of_files(out / document.FOLDER, chosen), out / document.FOLDER
         else:
             came, source = runs.of_workspace(workspace, chosen), workspace.root

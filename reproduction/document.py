@@ -8,17 +8,19 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cdp.base.text import escaped
+from cdp.base.statistics import Coefficient
+from cdp.base.text import escaped, signed
 from cdp.base.workspace import write_bytes
 from cdp.studies import StudyReport, read_plan, to_markdown
 from cdp.studies.gains import PARAPHRASE, SCALING, TITLES, WEIGHTING
 from cdp.studies.plan import PARAPHRASED, method_of
-from cdp.studies.pooling import Pooled
+from cdp.studies.pooling import MEAN, Pooled
 from cdp.studies.text import (
     POOLED_NOTE,
     difference_rows,
     minutes,
     pooled_rows,
+    span,
     table,
 )
 from reproduction import claims, preface
@@ -28,6 +30,8 @@ from reproduction.stages import Stage
 
 NAME = "REPRODUCTION.md"
 FOLDER = "reproduction"
+CLAIMS = "claims.md"
+BY_CW = ": by content words"
 
 
 def write(runs: Runs, chosen: Sequence[Stage], out: Path, *, small: bool = False) -> Path:
@@ -38,7 +42,8 @@ def write(runs: Runs, chosen: Sequence[Stage], out: Path, *, small: bool = False
     for plan, report in runs.evidence.reports.items():
         write_bytes(out / FOLDER / f"{plan}.md", to_markdown(report).encode())
     keep(runs, out / FOLDER)
-    write_bytes(out / NAME, _text(runs, chosen, small=small, files=tuple(files)).encode())
+    write_bytes(out / FOLDER / CLAIMS, _details(runs, chosen, small=small, files=tuple(files)).encode())
+    write_bytes(out / NAME, _text(runs, chosen, small=small).encode())
     return out / NAME
 
 
@@ -73,22 +78,22 @@ def _links(files: Sequence[str]) -> list[str]:
     ]
     for comparison in (SCALING, PARAPHRASE, WEIGHTING):
         own = [name for name in files if name.startswith(f"{comparison}-")]
-        lines += [f"- {TITLES[comparison]}: " + ", ".join(f"[{name}]({FOLDER}/{name})" for name in own)] if own else []
+        lines += [f"- {TITLES[comparison]}: " + ", ".join(f"[{name}]({name})" for name in own)] if own else []
     return [*lines, ""]
 
 
-def _stages(runs: Runs, chosen: Sequence[Stage]) -> list[str]:
-    """What was run, what it took beside what was planned, all that is missing or failed, and what limits the rest."""
+def _stages(runs: Runs, chosen: Sequence[Stage]) -> tuple[list[str], list[str]]:
+    """(what was run beside what was planned, and all that is missing or failed; what limits the studies)."""
     rows, failures = [], []
     limits: dict[str, list[str]] = defaultdict(list)
     for run, stage in zip(runs.studies, chosen, strict=True):
-        report, done = run.report, ["–", "–", "–"]
+        report, done = run.report, ["–", "–"]
         if report is None:
             why = f"has no report: {escaped(run.problem)}" if run.problem else "was not run"
             failures.append(f"{run.plan} {why}; no claim that needs it is judged.")
         else:
             spent = sum(row.seconds * row.n_seeds for row in report.rows)
-            done = [f"{report.finished} of {report.planned}", str(report.reused), minutes(spent)]
+            done = [f"{report.finished} of {report.planned}", minutes(spent)]
             if report.finished < report.planned:
                 failures.append(
                     f"{run.plan}: {report.planned - report.finished} of {report.planned} trainings missing."
@@ -98,74 +103,73 @@ def _stages(runs: Runs, chosen: Sequence[Stage]) -> list[str]:
                 failures.append(f"{run.plan} was run with another plan than the one in `data/plans`.")
             for text in report.limits:
                 limits[escaped(text)].append(run.plan)
-        rows.append([run.plan, run.state, *done, str(stage.minutes), stage.arithmetic])
-    head = [
-        "Study",
-        "State",
-        "Trainings",
-        "Of these reused",
-        "Time in trainings",
-        "Planned minutes",
-        "Plan's arithmetic",
-    ]
-    return [
-        table(head, rows),
-        "",
-        "### What is missing or failed",
-        "",
-        *([f"- {text}" for text in failures] or ["- Nothing."]),
-        "",
-        "### What limits the studies, in the words of their reports",
-        "",
-        *([f"- {text} ({', '.join(plans)})" for text, plans in limits.items()] or ["- Nothing was run."]),
-        "",
-    ]
+        name = run.plan if report is None else f"[{run.plan}]({FOLDER}/{run.plan}.md)"
+        rows.append([name, run.state, *done, str(stage.minutes)])
+    head = ["Study", "State", "Trainings", "Time in trainings", "Planned minutes"]
+    return (
+        [table(head, rows), "", "Missing or failed:", "", *([f"- {text}" for text in failures] or ["- Nothing."]), ""],
+        [f"- {text} ({', '.join(plans)})" for text, plans in limits.items()] or ["- Nothing was run."],
+    )
 
 
-def _text(runs: Runs, chosen: Sequence[Stage], *, small: bool, files: Sequence[str]) -> str:
-    evidence, reports = runs.evidence, runs.evidence.reports
-    lines = ["# Does it hold? The paper's experiment, run by the product", ""]
-    if small:
-        lines += ["**The form for tests: it checks the pipeline. None of its numbers means anything.**", ""]
-    lines += [
-        "Made by `make reproduction` from the reports of the studies below, which any user can run: their plans are in "
-        "`data/plans` and on the Study page, and state what would count as support before the run. Every table "
-        f"of the studies comes from files in `{FOLDER}/`, which the command makes anew.",
-        "",
-        *preface.lines(),
-        "## What was run",
-        "",
-        *_stages(runs, chosen),
-        "## The claims",
-        "",
-        "Each is judged by the criterion that a plan states, quoted beside it as it was committed before the run. "
-        "Where a criterion leaves a choice, the stricter reading was taken and is named.",
-        "",
-        *(f"- {text}" for text in claims.COMBINED),
-        "",
-    ]
-    found = claims.judged(evidence)
-    rows = [[judged.claim.name, judged.verdict, judged.finding.why] for judged in found]
-    lines += [table(["Claim", "Verdict", "Why"], rows), ""]
-    for judged in found:
+SMALL = "**The form for tests: it checks the pipeline. None of its numbers means anything.**"
+
+
+def _text(runs: Runs, chosen: Sequence[Stage], *, small: bool) -> str:
+    """The document: the claims with their verdicts, and the pooled figures behind them."""
+    ran, _ = _stages(runs, chosen)
+    rows = [[judged.claim.name, judged.verdict, judged.finding.why] for judged in claims.judged(runs.evidence)]
+    models = [(whose, own) for whose, own in _models(runs.evidence, pooled=True) if own]
+    return "\n".join(
+        [
+            "# Does it hold? The paper's experiment, run by the product",
+            "",
+            *([SMALL, ""] if small else []),
+            "Made by `make reproduction` from the reports of the studies below, which any user can run: their plans "
+            "are in `data/plans`, and state what would count as support before the run.",
+            "",
+            *preface.lines(),
+            "## What was run",
+            "",
+            *ran,
+            "## The claims",
+            "",
+            "Each is judged by the criterion that a plan states. The criteria, the single differences and what would "
+            f"settle each claim: [claim by claim]({FOLDER}/{CLAIMS}).",
+            "",
+            table(["Claim", "Verdict", "Why"], rows),
+            "",
+            "## The pooled figures",
+            "",
+            table(["Studies", "Comparison", "Mean gain", "Per content word", "Families"], _pooled(models))
+            if models
+            else "None.",
+            "",
+            POOLED_NOTE,
+            "",
+        ]
+    )
+
+
+def _details(runs: Runs, chosen: Sequence[Stage], *, small: bool, files: Sequence[str]) -> str:
+    """What stands behind the document: each claim with its criteria and numbers, and what limits the studies."""
+    _, limits = _stages(runs, chosen)
+    lines = ["# Claim by claim", "", *([SMALL, ""] if small else [])]
+    lines += ["Where a criterion leaves a choice, the stricter reading was taken and is named.", ""]
+    lines += [*(f"- {text}" for text in claims.COMBINED), ""]
+    for judged in claims.judged(runs.evidence):
         lines += _claim(judged)
-    # Models over single queries are quoted where a claim is judged by one; the studies' own reports hold all of them.
-    models = [(whose, [m for m in own if ": queries by" not in m.title]) for whose, own in _models(evidence)]
-    lines += ["## The models behind the claims", "", *([] if any(own for _, own in models) else ["None.", ""])]
-    for whose, own in models:
-        lines += [f"### {whose}", "", table(*pooled_rows(own)), ""] if own else []
-    lines += [POOLED_NOTE, ""]
-    lines += [*_spread(reports), *_links(files)]
-    lines += ["## The studies' reports", ""]
-    for plan, report in reports.items():
-        lines += [f"- [{plan}]({FOLDER}/{plan}.md): every difference, study {report.id}"]
+    for whose, own in _models(runs.evidence, pooled=False):
+        lines += [f"## Pooled: {whose}", "", table(*pooled_rows(own)), ""] if own else []
+    lines += [*_spread(runs.evidence.reports), *_links(files)]
+    lines += ["## What limits the studies, in the words of their reports", "", *limits]
     return "\n".join(lines) + "\n"
 
 
 def _claim(judged: claims.Judged) -> list[str]:
     """A claim: verdict, what it rests on, the criteria in their own words, and what would settle it."""
     finding, claim = judged.finding, judged.claim
-    lines = [f"### {claim.name}", "", f"**{judged.verdict[0].upper()}{judged.verdict[1:]}.** {finding.why}", ""]
+    lines = [f"## {claim.name}", "", f"**{judged.verdict[0].upper()}{judged.verdict[1:]}.** {finding.why}", ""]
     lines += [f"- {escaped(number)}" for number in finding.numbers]
     lines += [f"- Spread over seeds: {judged.spread}"] if judged.spread else []
     lines += [f"- Criterion ({plan}): “{escaped(text)}”" for plan, text in judged.criteria]
@@ -173,15 +177,34 @@ def _claim(judged: claims.Judged) -> list[str]:
     return [*lines, f"- What would settle it: {claim.settles}", ""]
 
 
-def _models(evidence: Evidence) -> list[tuple[str, Sequence[Pooled]]]:
-    """(whose they are, models): those that claims are judged by, then those of studies that no claim is."""
+def _models(evidence: Evidence, *, pooled: bool) -> list[tuple[str, Sequence[Pooled]]]:
+    """(whose they are, models over datasets): those that claims are judged by, or those of the other studies."""
     found: list[tuple[str, Sequence[Pooled]]] = []
-    for name, models in evidence.pools.items():
+    named = {plan for pool in POOLS.values() for plan in pool.plans}
+    if not pooled:
+        found = [(plan, report.pooled) for plan, report in evidence.reports.items() if plan not in named]
+    for name, models in evidence.pools.items() if pooled else ():
         pool = POOLS[name]
         plans = ", ".join(plan for plan in pool.plans if plan in evidence.reports)
         found.append((f"{plans}, Q/Doc {pool.per_doc} alone" if pool.per_doc else plans, models))
-    pooled = {plan for pool in POOLS.values() for plan in pool.plans}
-    return found + [(plan, report.pooled) for plan, report in evidence.reports.items() if plan not in pooled]
+    # Models over single queries are quoted where a claim is judged by one; the studies' own reports hold all of them.
+    return [(whose, [m for m in own if ": queries by" not in m.title]) for whose, own in found]
+
+
+def _pooled(models: Sequence[tuple[str, Sequence[Pooled]]]) -> list[list[str]]:
+    """A row for each comparison: the mean gain, and its slope on content words from the model that has it."""
+    rows = []
+    for whose, own in models:
+        by_cw = {model.title.removesuffix(BY_CW): model for model in own if model.title.endswith(BY_CW)}
+        for model in own:
+            if model.term(MEAN) is not None and not model.title.endswith(BY_CW):
+                slope = by_cw[model.title].term("cw") if model.title in by_cw else None
+                rows.append([whose, model.title, _figure(model.term(MEAN)), _figure(slope), str(model.n_families)])
+    return rows
+
+
+def _figure(term: Coefficient | None) -> str:
+    return f"{signed(term.value)} ({span(term.low, term.high)})" if term else "–"
 
 
 def _spread(reports: Mapping[str, StudyReport]) -> list[str]:
@@ -195,4 +218,4 @@ def _spread(reports: Mapping[str, StudyReport]) -> list[str]:
                 [plan, str(seeds), f"{spreads[len(spreads) // 2]:.2f}", f"{spreads[-1]:.2f}", str(len(spreads))]
             )
     head = ["Study", "Seeds", "Median SD over seeds", "Largest", "Differences"]
-    return ["### Spread over seeds", "", table(head, rows), ""] if rows else []
+    return ["## Spread over seeds", "", table(head, rows), ""] if rows else []

@@ -44,6 +44,8 @@ WORDS = (
 )
 
 LIMITS = (
+    "At equal documents the arms with more queries per document also train for more steps (6 against 42, for example), "
+    "and none is near convergence: such a difference is one of steps as much as of queries.",
     "The retrievers are small and the judged sets are samples, not whole collections. A claim that fails here may hold "
     "for the paper's retrievers, and the other way round.",
     "Each criterion is judged at its own 95% level, without a correction for their number: the more criteria there "
@@ -61,7 +63,7 @@ def lines() -> list[str]:
         "",
         *(f"- **{word}**: {meaning}" for word, meaning in WORDS),
         "",
-        "What it cannot show, whatever comes out:",
+        "Limits:",
         "",
         *(f"- {text}" for text in LIMITS),
         "",

@@ -60,7 +60,8 @@ def test_the_document_is_made_from_the_studies_and_is_the_same_again(workspace: 
     series = (tmp_path / "first" / "reproduction" / "qdoc_minus_one-single-query.csv").read_text().splitlines()
     assert all(line.split(",")[0] == "in-domain" for line in series[1:])  # the demo is trained on and judged
     assert any(",demo-cw-from7," in line for line in series)
-    assert re.search(r"### A\. .*\n\n\*\*Not run yet\.\*\* human-equal-documents was not run", text)
+    details = (written.parent / "reproduction" / "claims.md").read_text()
+    assert re.search(r"## A\. .*\n\n\*\*Not run yet\.\*\* human-equal-documents was not run", details)
     for name in re.findall(r"\]\((reproduction/[^)]+)\)", text):
         assert (written.parent / name).is_file(), name
     for number, again in enumerate(
@@ -76,7 +77,16 @@ def test_a_study_that_was_not_run_is_said_to_be_missing(workspace: Workspace, tm
     nothing = runs.of_workspace(workspace, stages.STAGES)
     text = document.write(nothing, stages.STAGES, tmp_path).read_text()
     assert text.count("was not run; no claim that needs it is judged") == len(stages.STAGES)
-    assert not re.search(r"^\*\*(Supported|Contradicted|Not supported|Not decided)\.", text, re.MULTILINE)
+    verdicts = [line.split("|")[2].strip() for line in text.splitlines() if re.match(r"\| ([A-Z]\.|κ|Question)", line)]
+    assert len(verdicts) == 13
+    assert set(verdicts) == {"not run yet", "not testable here"}
+
+
+def test_the_document_is_what_the_kept_files_give(tmp_path: Path) -> None:
+    kept = REPOSITORY / "docs"
+    document.write(runs.of_files(kept / document.FOLDER, stages.STAGES), stages.STAGES, tmp_path)
+    made = contents(tmp_path)
+    assert made == {name: (kept / name).read_bytes() for name in made}
 
 
 def test_the_plans_state_what_would_count_before_the_run() -> None:
