@@ -1,6 +1,6 @@
 """What was measured, one file per kind of machine in ``perf/results``, and the tables that are made of it.
 
-python -m perf.report           # docs/BENCHMARKS.md, its tables made anew (make docs)
+python -m perf.report           # updates perf/results/*.md and the table of docs/BENCHMARKS.md (make docs)
 """
 
 from __future__ import annotations
@@ -90,18 +90,35 @@ def _rounded(value: Any) -> Any:
     return [_rounded(inner) for inner in value] if isinstance(value, list) else value
 
 
-def tables(folder: Path = FOLDER) -> str:
-    """A section per kind of machine, as Markdown."""
-    return "\n\n".join(_section(read_json_or_none(path) or {}) for path in sorted(folder.glob("*.json")))
+def summary(folder: Path = FOLDER) -> str:
+    """One row per question with the ratio on each kind of machine, as Markdown."""
+    stored = [read_json_or_none(path) or {} for path in sorted(folder.glob("*.json"))]
+    kinds = [Machine(**each["machine"]).kind for each in stored]
+    ratios: dict[str, dict[str, str]] = {}
+    goals: dict[str, float] = {}
+    for kind, each in zip(kinds, stored, strict=True):
+        for name, part in each["parts"].items():
+            # Exponents are no ratio to a peer: the table of the machine has them.
+            for row in part["rows"] if name != "growth" else ():
+                ratios.setdefault(row["name"], {})[kind] = _ratio(row)
+                goals.setdefault(row["name"], row["target"])
+    lines = [
+        f"| question, peer | goal | {' | '.join(f'`{kind}`' for kind in kinds)} |",
+        "|---" * (2 + len(kinds)) + "|",
+    ]
+    for name, by_kind in sorted(ratios.items(), key=lambda item: item[0].lower()):
+        lines.append(f"| {name} | {goals[name]:.3g} | {' | '.join(by_kind.get(kind, '–') for kind in kinds)} |")
+    return "\n".join(lines)
 
 
-def _section(stored: Mapping[str, Any]) -> str:
+def section(stored: Mapping[str, Any]) -> str:
+    """Every row of a kind of machine, as Markdown."""
     machine, parts = Machine(**stored["machine"]), stored["parts"]
     lines = [
-        f"### {machine.processor}, {machine.vectors or 'no vector products'}, {machine.processors} processors"
+        f"# {machine.processor}, {machine.vectors or 'no vector products'}, {machine.processors} processors"
         + (f", {machine.gpu}" if machine.gpu else ""),
         "",
-        f"{machine.memory_gib} GiB of memory; `perf/results/{machine.kind}.json`. {_again(parts)}",
+        f"{machine.memory_gib} GiB of memory; `{machine.kind}.json`. {_again(parts)}",
         "",
         "| question, peer | CDP Studio | peer | unit | ratio (lowest to highest) | another run | goal | `perf` | taken "
         "| load |",
@@ -144,11 +161,18 @@ def _number(value: float) -> str:
 
 
 def document(text: str, folder: Path = FOLDER) -> str:
-    """``docs/BENCHMARKS.md`` with its tables made anew."""
+    """``docs/BENCHMARKS.md`` with its table updated."""
     head, _, rest = text.partition(BEGIN)
     _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n\n{tables(folder)}\n\n{END}{tail}"
+    return f"{head}{BEGIN}\n\n{summary(folder)}\n\n{END}{tail}"
+
+
+def files(folder: Path = FOLDER) -> dict[Path, str]:
+    """{file: text} of the table of each kind of machine."""
+    return {path.with_suffix(".md"): section(read_json_or_none(path) or {}) + "\n" for path in folder.glob("*.json")}
 
 
 if __name__ == "__main__":
     DOCUMENT.write_text(document(DOCUMENT.read_text(encoding="utf-8")), encoding="utf-8")
+    for path, text in files().items():
+        path.write_text(text, encoding="utf-8")

@@ -102,7 +102,7 @@ def test_another_run_is_held_against_the_range_that_those_before_it_stated(tmp_p
     assert run([2.4, 2.6], [9.0, 9.0]) == ["moved: 9, stated before 0.899 to 6.76"]
     assert [report.within(row) for row in rows()] == [True, False]
     assert rows()[0]["runs"] == [[2.0, 2.5, 3.0], [2.4, 2.6]]
-    assert "Of 2 ratios that were taken again, 1 lie in the range" in report.tables(tmp_path)
+    assert "Of 2 ratios that were taken again, 1 lie in the range" in "".join(report.files(tmp_path).values())
     for _ in range(report.RUNS):
         run([2.5], [9.0])
     assert [len(row["runs"]) for row in rows()] == [report.RUNS] * 2
@@ -133,6 +133,8 @@ def test_how_often_another_run_lies_in_the_range(repeats: int, runs: int, betwee
 def test_the_tables_of_the_document_are_those_of_the_files() -> None:
     text = report.DOCUMENT.read_text(encoding="utf-8")
     assert text == report.document(text), "docs/BENCHMARKS.md is stale: run make docs"
+    for path, made in report.files().items():
+        assert path.read_text(encoding="utf-8") == made, f"{path.name} is stale: run make docs"
 
 
 def test_every_file_of_results_is_named_after_its_machine() -> None:
