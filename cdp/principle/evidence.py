@@ -1,0 +1,120 @@
+"""What a decision rests on: scores per query of the compared options, and where they are from.
+
+Own studies and the published results have this one form; ``cdp.principle.decide`` reads nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+UNTRAINED, BM25, HYBRID, RERANKED = "untrained", "bm25", "hybrid", "reranked"
+DIVERSE, PARAPHRASE, HUMAN = "diverse", "paraphrase", "human"
+
+# Who judged the target queries. A benchmark that says nothing else was judged by people.
+PEOPLE, MODEL, TEMPLATE = "people", "model", "template"
+
+# In the second question the number of pairs is held equal; the documents are in the first.
+EQUAL_PAIRS = "equal pairs"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Arm:
+    """One option with its NDCG@10 in percent: ``scores`` (n_seeds, n_queries), queries in one order for all arms.
+
+    ``kind`` is UNTRAINED, BM25, HYBRID, RERANKED or the method that wrote the training queries. ``documents``,
+    ``pairs`` and ``steps`` are of one training.
+    """
+
+    kind: str
+    scores: Floats
+    per_doc: int = 0
+    held: str = ""
+    documents: int = 0
+    pairs: int = 0
+    steps: int = 0
+
+    @property
+    def mean(self) -> float:
+        return float(self.scores.mean())
+
+    @property
+    def trained(self) -> bool:
+        return self.per_doc > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """Where evidence is from. ``study`` is the id of an own study, empty for the published results.
+
+    ``documents`` of ``of_documents`` were trained on; ``judged_queries`` of ``sampled_from`` (0: of all) were scored on
+    ``split``. ``labels`` counts people's labels behind a model's judgments. ``dev_chosen`` is whether other queries
+    than the reported ones chose the checkpoints, ``stale`` names what changed since, ``elsewhere`` what is not the
+    task's own ("queries" or "documents"). Scores with the same ``queries`` identity are aligned.
+    """
+
+    study: str = ""
+    name: str = ""
+    retriever: str = ""
+    corpus: str = ""
+    benchmark: str = ""
+    split: str = ""
+    documents: int = 0
+    of_documents: int = 0
+    judged_queries: int = 0
+    sampled_from: int = 0
+    written_by: str = ""
+    judged_by: str = PEOPLE
+    judge: str = ""
+    labels: int = 0
+    language: str = "en"
+    reads_language: bool = True
+    in_domain: bool = False
+    dev_chosen: bool = True
+    equal_steps: bool = True
+    finished: int = 0
+    planned: int = 0
+    stale: tuple[str, ...] = ()
+    elsewhere: str = ""
+    queries: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """A published gain of several different queries over one: points, and the 95% interval of one new dataset."""
+
+    per_doc: int
+    points: float
+    low: float
+    high: float
+    n_datasets: int
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The options of one study, benchmark split and retriever; or, without arms, what the published results expect."""
+
+    basis: Basis
+    arms: tuple[Arm, ...] = ()
+    expected: tuple[Expectation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be decided. ``retriever`` is the one meant, empty for the best that was measured; ``readers`` names
+    retrievers for ``language``. ``rule`` is what the published rule says of the target queries ("avoid", "test",
+    "recommend"; empty where it has no evidence for such a task), ``domain`` their relation to the training queries."""
+
+    corpus: str = ""
+    language: str = "en"
+    domain: str = "ood"
+    rule: str = ""
+    retriever: str = ""
+    readers: Sequence[str] = ()
+    unknown: str = ""
+    """Why nothing follows from the published results; empty where something does."""
