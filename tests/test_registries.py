@@ -184,13 +184,11 @@ def opened(name, **query):
 def options(at, key):
     return list(at.get_by_key(key).options)
 
-corpus = opened("corpus")
+corpus = opened("documents")
 queries = opened("queries", corpus=CORPUS)
-exports = opened("queries", corpus=CORPUS, query_set=QUERY_SET)
-exports.session_state["queries_view"] = "Query sets (1)"
-exports.run()
+exports = opened("queries", tab="review", query_set=QUERY_SET)
 launch = opened("launch", query_set=QUERY_SET)
-quality = opened("quality_diversity", query_sets=[QUERY_SET])
+quality = opened("queries", tab="quality", sets=[QUERY_SET])
 benchmarks = opened("benchmarks")
 frames = lambda at: [str(c) for d in at.dataframe for c in d.value.columns]
 print(json.dumps({

@@ -22,7 +22,7 @@ from cdp.services.projects import Members
 
 @dataclass(frozen=True)
 class NextStep:
-    """A step: its title, why, the page that does it (``data/queries``) and the command that does it.
+    """A step: its title, why, the page that does it (``queries``) and the command that does it.
 
     ``choices`` are what the page is opened with: selections by the names of their parameters.
     """
@@ -88,30 +88,30 @@ def _next(
     if not corpora:
         command = commands.line("corpus", "add", "documents.jsonl")
         return NextStep(
-            "Add your documents", "upload files or a folder, or enter a path on this server.", "data/corpus", command
+            "Add your documents", "upload files or a folder, or enter a path on this server.", "documents", command
         )
     if not sets:
         title = "See diverse and paraphrase queries for a document"
         text = "compare the two kinds side by side, then write queries for the whole corpus."
-        return NextStep(title, text, "data/queries", commands.line("queries", "preview", "--corpus", corpora[0].id))
+        return NextStep(title, text, "queries", commands.line("queries", "preview", "--corpus", corpora[0].id))
     if active and not trained:
         text = "it goes on whatever happens to this page."
-        return NextStep("Watch the running job", text, "train/jobs", commands.line("jobs", "list"))
+        return NextStep("Watch the running job", text, "jobs", commands.line("jobs", "list"))
     if not trained:
         text = "train on a query set, and evaluate before and after."
         command = commands.line("train", sets[0].id, "--retriever", "static-minilm", "--wait")
-        return NextStep("Train a retriever", text, "train/launch", command)
+        return NextStep("Train a retriever", text, "launch", command)
     if not rows and not benchmarks:
         text = "a retriever is judged on queries whose answers are known."
-        return NextStep("Bring a benchmark", text, "data/benchmarks", commands.line("benchmarks", "list"))
+        return NextStep("Bring a benchmark", text, "benchmarks", commands.line("benchmarks", "list"))
     first = trained[0]
     if not rows:
         text, choices = "evaluate it and the untrained one on a benchmark.", {"start": "evaluation", "judged": first.id}
         command = commands.line("evaluate", first.id, "--benchmark", benchmarks[0].name, "--wait")
-        return NextStep("Evaluate your retriever", text, "train/launch", command, choices)
+        return NextStep("Evaluate your retriever", text, "launch", command, choices)
     text, base = "pick a baseline and see the differences, with their intervals.", first.config.get("retriever")
     command = commands.line("results", "compare", "--baseline", base or "static-minilm")
-    return NextStep("Compare the results", text, "results/compare", command)
+    return NextStep("Compare the results", text, "compare", command)
 
 
 PORT = 8501

@@ -28,21 +28,21 @@ class Step:
     def done(self, summary: Overview) -> bool:
         """Whether the workspace shows that this step was taken."""
         return {
-            "corpus": summary.n_corpora,
+            "documents": summary.n_corpora,
             "queries": summary.n_query_sets,
-            "complexity": summary.n_studies or (summary.n_query_sets and summary.n_trained),
+            "decide": summary.n_studies or (summary.n_query_sets and summary.n_trained),
             "launch": summary.n_trained,
             "compare": summary.n_results > 1,
         }[self.page] > 0
 
 
 STEPS = (
-    Step("corpus", "Add documents", "Upload a file or enter a path. Documents are checked and stored once."),
+    Step("documents", "Add documents", "Upload a file or enter a path. Documents are checked and stored once."),
     Step(
         "queries", "Write queries", "Compare diverse and paraphrase queries for one document, then write them for all."
     ),
     Step(
-        "complexity",
+        "decide",
         "Decide",
         "A short test on your own data tells whether several queries per document help, and of which kind.",
     ),
@@ -53,7 +53,7 @@ STEPS = (
 
 def next_step(step: NextStep) -> None:
     """The one thing to do now, as at the foot of every page."""
-    frame.next_step(step.page.rpartition("/")[2], step.title, md(step.text), "next_step", **step.choices)
+    frame.next_step(step.page, step.title, md(step.text), "next_step", **step.choices)
 
 
 def guide(workspace: Workspace, summary: Overview) -> None:
@@ -85,9 +85,9 @@ def links(workspace: Workspace) -> Mapping[str, Params]:
     sets = queries.list_query_sets(workspace, corpus=corpus)
     diverse = next((q.id for q in sets if q.method == "diverse"), sets[0].id if sets else "")
     return {
-        "corpus": {"corpus": corpus},
+        "documents": {"corpus": corpus},
         "queries": {"corpus": corpus, "document": "lighthouse"},
-        "complexity": {"target_benchmark": demo.NAME},
+        "decide": {"target_benchmark": demo.NAME},
         "launch": {"query_set": diverse, "retriever": "static-minilm", "benchmarks": [f"{demo.NAME}/test"]},
         "compare": {"baseline": "static-minilm"},
     }

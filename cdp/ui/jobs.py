@@ -207,20 +207,20 @@ def log(workspace: Workspace, view: JobView, *, follow: bool = False) -> None:
 
 LABEL = "Run again with changes"
 
-# Where each kind of job is set up, and which settings the link carries as selections (parameter → setting).
-PAGES: dict[str, tuple[str, dict[str, str]]] = {
-    "synthesis": ("queries", {"corpus": "corpus"}),
-    "metrics": ("quality_diversity", {"sets": "query_set", "human": "human"}),
-    "training": ("launch", {"query_set": "query_set", "retriever": "retriever"}),
-    "study": ("study", {}),
+# The page and tab where each kind of job is set up, and the link's selections (parameter → setting).
+PAGES: dict[str, tuple[str, str, dict[str, str]]] = {
+    "synthesis": ("queries", "write", {"corpus": "corpus"}),
+    "metrics": ("queries", "quality", {"sets": "query_set", "human": "human"}),
+    "training": ("launch", "", {"query_set": "query_set", "retriever": "retriever"}),
+    "study": ("evidence", "plan", {}),
 }
 
 
 def clone_button(view: JobView) -> None:
     """What opens the form with this job's settings, on the page of its kind; nothing for kinds that have none."""
     if view.kind in PAGES:
-        page, carried = PAGES[view.kind]
-        carried_values = {param: str(view.config.get(field) or "") for param, field in carried.items()}
+        page, tab, carried = PAGES[view.kind]
+        carried_values = {"tab": tab, **{param: str(view.config.get(field) or "") for param, field in carried.items()}}
         params: dict[str, str | list[str]] = {param: value for param, value in carried_values.items() if value}
         frame.link(page, LABEL, icon=":material/content_copy:", clone=view.id, **params)
 
@@ -384,23 +384,23 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
         button("compare", "See the result", "leaderboard")
     elif view.kind == "synthesis":
         written = jobs.written_set(view)
-        button("quality_diversity", "Measure the queries", "scatter_plot", sets=[written])
+        button("queries", "Measure the queries", "scatter_plot", sets=[written], tab="quality")
         frame.link("launch", "Train on these queries", query_set=written)
     elif view.kind in ("measures", "metrics"):
-        button("quality_diversity", "See the measures", "scatter_plot", sets=[query_set])
+        button("queries", "See the measures", "scatter_plot", sets=[query_set], tab="quality")
     elif view.kind == "round-trip":
-        button("review", "See the ranks", "rate_review", query_set=query_set)
+        button("queries", "See the ranks", "rate_review", query_set=query_set, tab="review")
     elif view.kind == "filter":
         made = str(jobs.outcome(workspace, view.id).get("query_set") or query_set)
-        button("review", "Review the filtered set", "rate_review", query_set=made)
+        button("queries", "Review the filtered set", "rate_review", query_set=made, tab="review")
         frame.link("launch", "Train on the filtered set", query_set=made)
     elif view.kind == "study" and view.config.get("corpus"):
         benchmark = str(view.config["benchmarks"]).partition(",")[0].partition(":")[0]
         corpus = str(view.config["corpus"])
-        button("complexity", "See what it decides", "balance", corpus=corpus, target_benchmark=benchmark)
-        frame.link("study", "Read the findings", study=view.id)
+        button("decide", "See what it decides", "balance", corpus=corpus, target_benchmark=benchmark)
+        frame.link("evidence", "Read the findings", study=view.id, tab="studies")
     elif view.kind == "study":
-        button("study", "Read the findings", "science", study=view.id)
+        button("evidence", "Read the findings", "science", study=view.id, tab="studies")
 
 
 def _failed(workspace: Workspace, job: JobView) -> None:

@@ -177,7 +177,7 @@ def _hit(hit: Hit, judgments: Sequence[Judgment], corpus: str, query_set: str, *
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(" ".join(facts), width="content")
         if corpus:
-            frame.link("corpus", md(title), icon=":material/description:", corpus=corpus, document=hit.id)
+            frame.link("documents", md(title), icon=":material/description:", corpus=corpus, document=hit.id)
         else:
             st.markdown(f"**{md(title)}**", width="content")
     # Every character is escaped.
@@ -186,7 +186,14 @@ def _hit(hit: Hit, judgments: Sequence[Judgment], corpus: str, query_set: str, *
     st.html(f"<p class='snippet'>{shown}</p>")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if query_set:
-            frame.link("review", "Training queries", icon=":material/edit_note:", query_set=query_set, document=hit.id)
+            frame.link(
+                "queries",
+                "Training queries",
+                icon=":material/edit_note:",
+                query_set=query_set,
+                document=hit.id,
+                tab="review",
+            )
         if not corpus:
             with st.popover("Whole document", type="tertiary"):
                 st.text(hit.text)

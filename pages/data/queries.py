@@ -1,45 +1,124 @@
-"""Diverse against paraphrase for one document; queries for the whole corpus; the query sets there are."""
+"""Queries for one document and for all of them; a set's queries one by one; sets measured side by side."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, queries
+from cdp.services import corpora, queries, review
 from cdp.ui import jobs as job_views
 from cdp.ui.decide import answer as decide_answer
-from cdp.ui.queries import preview, writing
+from cdp.ui.queries import preview, quality, tuning, writing
+from cdp.ui.queries import review as review_page
 from cdp.ui.queries import sets as stored_sets
 from cdp.ui.shell import forms, frame, state
+
+WRITE, REVIEW, QUALITY = "write", "review", "quality"
+TABS = {WRITE: "Preview and write", REVIEW: "Review", QUALITY: "Quality and diversity"}
+
+
+def write(workspace: Workspace) -> None:
+    manifests = state.of_project(workspace, "corpus", corpora.list_corpora(workspace))
+    if not manifests:
+        frame.empty("No documents yet", "Queries are written for documents. Add a corpus first.")
+        frame.page_button("documents", "Add documents", "to_documents")
+        return
+    corpus = state.choose("Corpus", {m.id: m.name for m in manifests}, "corpus", what="corpus")
+    manifest = next(m for m in manifests if m.id == corpus)
+    decide_answer.test_summary(workspace, manifest.id)
+    sets = queries.list_query_sets(workspace, corpus=manifest.id)
+    if not job_views.clone_asked():
+        preview.show(workspace, manifest, sets)
+    with frame.guarded():
+        writing.generate(workspace, manifest, sets)
+    stored_sets.add(workspace, manifest)
+    if sets:
+        frame.next_step(
+            "queries",
+            "Measure your query sets",
+            "one document proves little; measure the difference over the whole corpus.",
+            "preview_next",
+            tab=QUALITY,
+        )
+
+
+def read(workspace: Workspace) -> None:
+    sets = state.of_project(workspace, "query_set", queries.list_query_sets(workspace))
+    if not sets:
+        _no_sets("review")
+        return
+    chosen = state.choose("Query set", stored_sets.set_names(workspace, sets), "query_set", what="query set")
+    query_set = next(q for q in sets if q.id == chosen)
+    stored_sets.listing(workspace, sets)
+    stored_sets.incomplete_notes(workspace, [query_set.id])
+    stored_sets.facts(workspace, query_set)
+    table = review.table(workspace, query_set) if query_set.n_queries else None
+    if table is not None and len(table):
+        review_page.summary(workspace, query_set, table)
+        review_page.workbench(workspace, query_set, table)
+        review_page.filters(workspace, query_set)
+    elif query_set.n_queries:
+        quality.wait(workspace, [query_set], "")
+    else:
+        st.caption("No queries have been written yet.")
+    writing.export(workspace, query_set)
+    stored_sets.remove(workspace, query_set)
+
+
+def _no_sets(what: str) -> None:
+    frame.empty("No query sets yet", f"Write queries for a corpus or import some, then {what} them here.")
+    frame.page_button("queries", "Write queries", "to_queries", params={"tab": WRITE})
+
+
+def measure(workspace: Workspace) -> None:
+    own_sets = state.of_project(workspace, "query_set", queries.list_query_sets(workspace))
+    query_sets = [q for q in own_sets if q.n_queries]
+    if not query_sets:
+        _no_sets("measure")
+    else:
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            with st.container():
+                chosen = state.choose_many(
+                    "Query sets",
+                    stored_sets.set_names(workspace, query_sets),
+                    "sets",
+                    default=quality.first_choice(query_sets),
+                    most=8,
+                )
+            with st.container(width=280):
+                human = quality.choose_human(query_sets)
+        by_id = {q.id: q for q in query_sets}
+        picked = [by_id[key] for key in chosen]
+        if not picked:
+            st.caption("Choose at least one query set.")
+        else:
+            stored_sets.incomplete_notes(workspace, [*chosen, human])
+            quality.usability(workspace, picked)
+            measured = quality.quick(workspace, picked, human)
+            results = quality.newest(workspace, picked)
+            quality.answer(workspace, picked, measured)
+            quality.table(workspace, picked, measured, results)
+            quality.differences(workspace, picked, measured, results)
+            quality.trade_off_chart(picked, measured, results)
+            quality.curves(picked, measured, results)
+            quality.model_based(workspace, picked, results, human)
+    tuning.section(workspace, query_sets)
+    if query_sets:
+        frame.next_step(
+            "decide",
+            "See what helps on your data",
+            "whether diverse queries help is a matter of your task: Decide has what was measured, or measures it.",
+            "measures_next",
+        )
+
 
 workspace = Workspace.default()
 frame.head("queries")
 
 with frame.guarded():
     forms.flash()
-    manifests = state.of_project(workspace, "corpus", corpora.list_corpora(workspace))
-    if not manifests:
-        frame.empty("No documents yet", "Queries are written for documents. Add a corpus first.")
-        frame.page_button("corpus", "Add a corpus", "to_corpus")
-    else:
-        corpus = state.choose("Corpus", {m.id: m.name for m in manifests}, "corpus", what="corpus")
-        manifest = next(m for m in manifests if m.id == corpus)
-        decide_answer.test_summary(workspace, manifest.id)
-        sets = queries.list_query_sets(workspace, corpus=manifest.id)
-        cloned = job_views.clone_asked()
-        one_document, whole, listed = st.tabs(
-            ["One document", "Whole corpus", f"Query sets ({len(sets)})"],
-            default="Whole corpus" if cloned else None,
-            on_change="rerun",
-            key="queries_view_clone" if cloned else "queries_view",
-        )
-        if one_document.open:
-            with one_document, frame.guarded():
-                preview.show(workspace, manifest, sets)
-        if whole.open:
-            with whole, frame.guarded():
-                writing.generate(workspace, manifest, sets)
-                stored_sets.add(workspace, manifest)
-        if listed.open:
-            with listed, frame.guarded():
-                stored_sets.browse(workspace, manifest, sets)
+    opened = state.tabs(TABS)
+    for tab, draw in ((WRITE, write), (REVIEW, read), (QUALITY, measure)):
+        if opened[tab].open:
+            with opened[tab], frame.guarded():
+                draw(workspace)

@@ -39,10 +39,11 @@ with frame.guarded():
             details.behind(workspace, comparison, palette)
             frame.link("launch", "Evaluate another retriever", icon=":material/add:", start="evaluation")
             frame.next_step(
-                "study",
+                "evidence",
                 "Plan a study",
                 "a study repeats trainings over seeds and shows how certain the answer is.",
                 "compare_next",
+                tab="plan",
             )
         else:
             st.caption("Select a baseline and at least one other retriever.")

@@ -17,7 +17,7 @@ with frame.guarded():
     collections = page.of_project(members, search.list_collections(workspace))
     if not collections:
         frame.empty("No documents yet", "There is nothing to search. Add a corpus first.")
-        frame.page_button("corpus", "Add a corpus", "to_corpus")
+        frame.page_button("documents", "Add a corpus", "to_corpus")
     else:
         query = page.query()
         left, right = st.columns([2, 3], gap="medium")

@@ -26,7 +26,7 @@ def test_back_over_a_change_of_project(
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         projects.create(workspace, f"mills {name}", corpora=[corpora.add(workspace, path).corpus.id])
     sizes = {"small": "3", "large": "7"}
-    tab = look(serve(workspace=workspace)).open("corpus?project=mills-small")
+    tab = look(serve(workspace=workspace)).open("documents?project=mills-small")
 
     def check() -> str:
         tab.see("Median length")

@@ -19,7 +19,7 @@ GREETING = re.compile(r"You can now view your Streamlit app|^\s*(Local |Network 
 LEAST = 4.5
 
 # Pages whose every word is looked at, in both themes.
-READ = ("overview", "queries", "complexity", "launch", "jobs", "compare", "evidence")
+READ = ("home", "queries", "decide", "launch", "jobs", "compare", "evidence")
 
 FAINT_WORDS = """least => {
   const parts = colour => colour.match(/[\\d.]+/g).map(Number);
@@ -79,10 +79,10 @@ def test_every_page(
         (folder / "manifest.json").write_text("{ not json", encoding="utf-8")
     tab = look(server, width=width, height=844, dark=dark)
     for name, page in PAGES.items():
-        path = "" if name == "overview" else name
+        path = "" if name == "home" else name
         if (state, name) == ("full", "compare"):
             tab.open("compare?baseline=static-minilm")
-        elif name == "overview" or width < 600 or (state, dark) == ("full", True):
+        elif name == "home" or width < 600 or (state, dark) == ("full", True):
             tab.open(path)
         else:
             tab.menu(page.title)

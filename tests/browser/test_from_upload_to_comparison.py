@@ -35,7 +35,6 @@ def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]
     expect(tab.page.get_by_test_id("stMain").locator("ol")).to_have_count(2)
     tab.shot("3-preview")
 
-    tab.page.get_by_role("tab", name="Whole corpus").click()
     tab.idle().press("Start writing queries")
     # The word alone may stand elsewhere on the page before the job has begun.
     until(lambda: any(made.complete for made in queries.list_query_sets(workspace)), "the queries to be written", 120)
@@ -44,15 +43,17 @@ def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]
     assert (query_set.n_documents, query_set.n_queries) == (96, 480)
     tab.shot("4-writing-done")
 
-    tab.menu("Quality and diversity").see("Content words per query")
+    tab.menu("Queries").page.get_by_role("tab", name="Quality and diversity").click()
+    tab.see("Content words per query")
     tab.shot("5-quality-and-diversity")
 
-    tab.menu("Decide")
+    tab.menu("Decide").page.get_by_role("tab", name="By content words").click()
     lines = (DEMO / "queries.jsonl").read_text(encoding="utf-8").splitlines()[:60]
     tab.type("One query per line", "\n".join(line.split('"text": "')[1].rstrip('"}') for line in lines))
     tab.see("Why:").see("Limits of this answer")
     tab.shot("6-recommendation")
 
+    tab.page.get_by_role("tab", name="Your answer").click()
     tab.press("Set up a training").see("What will happen")
     tab.page.get_by_text("Add a benchmark").click()
     tab.type("Folder or zip in BEIR layout, on this server", "data/demo")

@@ -65,25 +65,28 @@ def test_the_main_path_needs_no_mouse(serve: Callable[..., Server], look: Callab
     key = tab.page.keyboard.press
     reach(tab, "Add your documents", "BUTTON")
     key("Enter")
-    on(tab, "Corpus")
+    on(tab, "Documents")
     reach(tab, "Load the demo collection", "BUTTON")
     key("Space")
     tab.see("The demo collection is loaded", seconds=60)
     assert corpora.list_corpora(server.workspace)
 
     tab.open("queries").see("repeat each other less")
-    reach(tab, "One document")
+    reach(tab, "Preview and write")
     key("ArrowRight")
     key("Enter")
-    tab.see("Start writing queries")
+    tab.see("are usable")
 
-    reach(tab.open("complexity").see("Why:"), "Pasted text", "BUTTON")
+    reach(tab.open("decide?tab=complexity").see("Why:"), "Pasted text", "BUTTON")
     key("Space")
     tab.see("No target queries yet")
     reach(tab, "One query per line", "TEXTAREA")
     tab.page.keyboard.type("which treaty ended the war that began the year the bridge opened")
     key("Control+Enter")
     tab.see("Why:")
+    reach(tab, "By content words")
+    key("ArrowLeft")
+    key("Enter")
     reach(tab, "Set up a training", "BUTTON")
     key("Enter")
     on(tab, "Launch").see("What will happen")
@@ -95,7 +98,7 @@ def test_the_main_path_needs_no_mouse(serve: Callable[..., Server], look: Callab
 
 
 @pytest.mark.parametrize(
-    "path", ["launch", *(pytest.param(path, marks=pytest.mark.soak) for path in ("", "queries", "complexity"))]
+    "path", ["launch", *(pytest.param(path, marks=pytest.mark.soak) for path in ("", "queries", "decide"))]
 )
 def test_the_menu_can_be_skipped_and_the_focus_is_seen_and_never_trapped(
     path: str, demo_server: Server, look: Callable[..., Looker]

@@ -38,7 +38,7 @@ def test_one_press_leaves_a_page_that_was_visited_first(demo_server: Server, loo
 def test_selections_survive_a_change_of_page_and_a_reload(demo_server: Server, look: Look) -> None:
     corpus = corpora.list_corpora(demo_server.workspace)[0]
     tab = look(demo_server).open(f"queries?corpus={corpus.id}&document=tides").see("repeat each other less")
-    tab.menu("Decide").see("Why:")
+    tab.menu("Decide").see("Your answer")
     tab.menu("Queries").see("repeat each other less")
     assert "document=tides" in tab.page.url
     tab.page.reload()
@@ -67,13 +67,13 @@ def test_on_a_phone_the_menu_opens_and_closes(demo_server: Server, look: Look) -
     tab = look(demo_server, width=390, height=844).open()
     expand = tab.page.get_by_test_id("stExpandSidebarButton")
     expand.click()
-    tab.menu("Corpus").see("Median length")
+    tab.menu("Documents").see("Median length")
     assert expand.count() == 0, "Streamlit leaves the menu open over the page that was chosen"
     menu = tab.page.get_by_test_id("stSidebarCollapseButton")
     menu.hover()
     menu.get_by_role("button").click()
     expand.wait_for(state="visible")
-    assert tab.page.get_by_role("heading", level=1, name="Corpus").is_visible()
+    assert tab.page.get_by_role("heading", level=1, name="Documents").is_visible()
 
 
 def test_names_made_of_markup_are_shown_as_they_are_written(serve: Serve, look: Look, workspace: Workspace) -> None:

@@ -40,7 +40,7 @@ def test_measuring_a_large_set_is_seen_and_its_end_draws_the_page(
         jobs.delete(workspace, view.id)
     shutil.rmtree(workspace.query_set(large.id) / "measures")
 
-    tab = look(serve(workspace=workspace)).open(f"quality_diversity?sets={large.id}")
+    tab = look(serve(workspace=workspace)).open(f"queries?tab=quality&sets={large.id}")
     tab.see("Measuring").see("This continues if you leave the page")
     expect(tab.page.get_by_test_id("stMain").get_by_role("progressbar").first).to_be_visible()
     tab.shot("quality_diversity-measuring")

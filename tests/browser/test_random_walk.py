@@ -149,7 +149,7 @@ class Walk:
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         where = f"{page.url} after {self.trail[-8:]}"
         assert page.get_by_test_id("stException").count() == 0, where
-        name = parts.path.strip("/") or "overview"
+        name = parts.path.strip("/") or "home"
         heading = page.get_by_test_id("stMain").get_by_role("heading", level=1).first.inner_text()
         assert PAGES[name].title in heading, where
         for label, param in SELECTS.items():
@@ -163,7 +163,7 @@ class Walk:
                 assert f"of {other} grinds" not in words, f"a document of {other} under {corpus}: {where}"
             if corpus and project in self.names["project"].values():
                 assert corpus in str(project), f"{corpus} in {project}: {where}"
-        if name == "corpus" and corpus:
+        if name == "documents" and corpus:
             metric = page.get_by_test_id("stMetric").filter(has_text="Documents")
             figure = metric.get_by_test_id("stMetricValue").inner_text()
             assert figure == str(SIZES[corpus]), f"{corpus} has {figure}: {where}"

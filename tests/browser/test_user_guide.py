@@ -24,7 +24,7 @@ from tests.support import REPOSITORY, stop_search
 IMAGES = Path(os.environ.get("CDP_IMAGES") or REPOSITORY / "docs" / "images")
 MOST_BYTES = 200_000
 GUIDE = REPOSITORY / "docs" / "USER_GUIDE.md"
-TAKEN = ("overview", "corpus", "queries", "review", "measures", "complexity", "launch", "jobs", "compare", "search")
+TAKEN = ("home", "documents", "queries", "review", "quality", "decide", "launch", "jobs", "compare", "search")
 
 
 def picture(tab: Looker, name: str, *, height: int = 900) -> None:
@@ -51,9 +51,9 @@ def every_page(server: Server, look: Callable[..., Looker], width: int, height: 
     tab = look(server, width=width, height=height, dark=dark)
     taken = []
     for name, page in PAGES.items():
-        tab.open("" if name == "overview" else name).see(page.question).drawn()
+        tab.open("" if name == "home" else name).see(page.question).drawn()
         taken.append((page.title, base64.b64encode(tab.page.screenshot(type="jpeg", quality=80)).decode("ascii")))
-    columns, shown = (3, 440) if width > 600 else (7, 190)
+    columns, shown = (4, 330) if width > 600 else (5, 230)
     cells = "".join(
         f"<figure><img width={shown} src='data:image/jpeg;base64,{data}'><figcaption>{title}</figcaption></figure>"
         for title, data in taken
@@ -85,17 +85,17 @@ def test_the_pictures_are_taken_on_the_way(serve: Callable[..., Server], look: C
     server = serve(with_demo=True)
     chosen = next(q for q in queries.list_query_sets(server.workspace) if q.method == "diverse")
     tab = look(server).open().see("of 5 steps done")
-    picture(tab, "overview")
-    tab.open("corpus").see("Median length")
-    picture(tab, "corpus")
+    picture(tab, "home")
+    tab.open("documents").see("Median length")
+    picture(tab, "documents")
     tab.open("queries?document=lighthouse").see("repeat each other less")
     picture(tab, "queries")
-    tab.open(f"review?query_set={chosen.id}&document=lighthouse").see("are usable")
+    tab.open(f"queries?tab=review&query_set={chosen.id}&document=lighthouse").see("are usable")
     picture(tab, "review", height=900)
-    tab.open("quality_diversity").see("is the most diverse")
-    picture(tab, "measures")
-    tab.open("complexity?target_benchmark=demo").see("Why:")
-    picture(tab, "complexity")
+    tab.open("queries?tab=quality").see("is the most diverse")
+    picture(tab, "quality")
+    tab.open("decide?target_benchmark=demo").see("Test it on my data")
+    picture(tab, "decide")
     tab.open(f"launch?query_set={chosen.id}&benchmarks=demo%2Ftest").see("What will happen")
     picture(tab, "launch")
     trained(server.workspace)

@@ -23,7 +23,7 @@ Open = Callable[..., AppTest]
 
 @pytest.fixture
 def open_page(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Open:
-    """Open a page of the dashboard: ``open_page("corpus", corpus="demo-1")``; asserts that nothing went wrong.
+    """Open a page of the dashboard: ``open_page("documents", corpus="demo-1")``; asserts that nothing went wrong.
 
     The test's own folder is allowed, as the operator of a server allows some.
     """

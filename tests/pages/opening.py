@@ -11,10 +11,13 @@ from tests.support import REPOSITORY
 
 
 def opened(name: str, query: Mapping[str, str | list[str]], *, within_s: float = 30) -> AppTest:
-    """The page after one run; asserts that nothing went wrong."""
+    """The page (``queries``, or with its tab ``queries/review``) after one run; asserts that nothing went wrong."""
     at = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=within_s)
-    if name != "overview":
-        at.switch_page(PAGES[name].path)
+    page, _, tab = name.partition("/")
+    if page != "home":
+        at.switch_page(PAGES[page].path)
+    if tab:
+        at.query_params["tab"] = tab
     for key, value in query.items():
         at.query_params[key] = value
     at.run()

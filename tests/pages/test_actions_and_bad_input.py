@@ -18,7 +18,7 @@ DOCUMENTS = b'{"_id": "a", "title": "Tides", "text": "The tide follows the Moon.
 
 
 def test_an_upload_becomes_a_corpus_and_says_what_was_rejected(open_page: Open, workspace: Workspace) -> None:
-    at = open_page("corpus")
+    at = open_page("documents")
     at.file_uploader(key="corpus_file").upload("tides.jsonl", DOCUMENTS)
     at.button(key="corpus_add").click().run()
     assert not at.exception
@@ -32,7 +32,7 @@ def test_an_upload_becomes_a_corpus_and_says_what_was_rejected(open_page: Open, 
 def test_a_path_on_the_server_becomes_a_corpus(open_page: Open, workspace: Workspace) -> None:
     source = workspace.root.parent / "tides.jsonl"
     source.write_bytes(DOCUMENTS)
-    at = open_page("corpus")
+    at = open_page("documents")
     at.segmented_control(key="corpus_way").set_value("Path on this server").run()
     at.text_input(key="corpus_path").set_value(str(source)).run()
     at.button(key="corpus_add").click().run()
@@ -47,7 +47,7 @@ def test_files_that_cannot_be_read_give_one_box(open_page: Open, workspace: Work
         ("latin.jsonl", '{"_id": "a", "text": "caf\u00e9"}'.encode("latin-1")),
         ("not.parquet", b"PAR0 nothing"),
     ):
-        at = open_page("corpus")
+        at = open_page("documents")
         at.file_uploader(key="corpus_file").upload(name, content)
         at.button(key="corpus_add").click().run()
         assert not at.exception, name
@@ -57,14 +57,14 @@ def test_files_that_cannot_be_read_give_one_box(open_page: Open, workspace: Work
 
 
 def test_nothing_chosen_says_so(open_page: Open) -> None:
-    at = open_page("corpus")
+    at = open_page("documents")
     at.button(key="corpus_add").click().run()
     assert "No file is selected" in at.error[0].proto.title.replace("\\", "")
 
 
 def test_search_pages_and_deep_link_of_documents(open_page: Open, filled: Workspace) -> None:
     corpus = corpora.list_corpora(filled)[0]
-    at = open_page("corpus", corpus=corpus.id)
+    at = open_page("documents", corpus=corpus.id)
     assert len(at.dataframe[0].value) == 20
     at.text_input(key=f"search_{corpus.id}").set_value("lighthouse").run()
     found = at.dataframe[0].value
@@ -159,7 +159,7 @@ def test_rows_that_met_an_error_of_ours_are_listed_with_their_tracebacks(
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     corpus = corpora.add(workspace, path, name="rows").corpus.id
-    at = open_page("corpus", corpus=corpus)
+    at = open_page("documents", corpus=corpus)
     assert "1 row failed with an unexpected error" in [e.label for e in at.expander]
     at.session_state[f"faults_{corpus}"] = True
     at.run()

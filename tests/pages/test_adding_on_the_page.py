@@ -20,7 +20,7 @@ def faq(folder: Path) -> bytes:
 
 
 def test_an_upload_becomes_a_project(workspace: Workspace, tmp_path: Path, open_page: Open) -> None:
-    at = open_page("corpus")
+    at = open_page("documents")
     at.file_uploader(key="corpus_file").upload("faq.csv", faq(tmp_path), "text/csv").run()
     assert not at.error
     boxes = {box.label: box for box in at.selectbox}
@@ -49,7 +49,7 @@ def test_an_upload_becomes_a_project(workspace: Workspace, tmp_path: Path, open_
 
 
 def test_no_questions_where_none_are_wanted(workspace: Workspace, tmp_path: Path, open_page: Open) -> None:
-    at = open_page("corpus")
+    at = open_page("documents")
     at.file_uploader(key="corpus_file").upload("faq.csv", faq(tmp_path), "text/csv").run()
     next(box for box in at.selectbox if box.label == "Queries").set_value("none").run()
     at.button(key="corpus_add").click().run()
@@ -62,7 +62,7 @@ def test_documents_and_a_file_of_questions(workspace: Workspace, tmp_path: Path,
     rows = "\n".join(["_id,text", *(f"d{i},Lighthouse {i} on the coast." for i in range(12))])
     questions = [f"where is {i}?,d{i},{'train' if i % 2 else 'test'}" for i in range(12)]
     asked = "\n".join(["query,doc_id,split", *questions])
-    at = open_page("corpus")
+    at = open_page("documents")
     uploader = at.file_uploader(key="corpus_file")
     uploader.upload("docs.csv", rows.encode(), "text/csv").upload("asked.csv", asked.encode(), "text/csv").run()
     assert not at.error
@@ -80,7 +80,7 @@ def test_documents_and_a_file_of_questions(workspace: Workspace, tmp_path: Path,
 
 def test_a_second_import_is_a_project_of_its_own_or_joins(filled: Workspace, tmp_path: Path, open_page: Open) -> None:
     for where, n in (("new", 2), ("demo", 2)):
-        at = open_page("corpus", project="demo")
+        at = open_page("documents", project="demo")
         at.file_uploader(key="corpus_file").upload("faq.csv", faq(tmp_path), "text/csv").run()
         next(group for group in at.button_group if group.key == "corpus_project").set_value(where).run()
         at.button(key="corpus_add").click().run()
@@ -90,15 +90,15 @@ def test_a_second_import_is_a_project_of_its_own_or_joins(filled: Workspace, tmp
 
 
 def test_a_file_that_is_none_is_one_calm_box(workspace: Workspace, open_page: Open) -> None:
-    at = open_page("corpus")
+    at = open_page("documents")
     at.file_uploader(key="corpus_file").upload("broken.parquet", b"PAR1 no", "application/octet-stream").run()
     assert not at.exception
     assert len(at.error) == 1
-    assert PAGES["corpus"].title == at.title[0].value
+    assert PAGES["documents"].title == at.title[0].value
 
 
 def test_a_folder_comes_in_with_its_folders(workspace: Workspace, open_page: Open) -> None:
-    at = open_page("corpus")
+    at = open_page("documents")
     at.segmented_control(key="corpus_way").set_value("Folder").run()
     uploader = at.file_uploader(key="corpus_folder")
     for i in range(3):
@@ -115,7 +115,7 @@ def test_a_folder_comes_in_with_its_folders(workspace: Workspace, open_page: Ope
 
 
 def test_no_title_where_none_is_chosen(workspace: Workspace, open_page: Open) -> None:
-    at = open_page("corpus")
+    at = open_page("documents")
     rows = "\n".join(["id,title,text", *(f"{i},Name {i},Lighthouse {i} was built here." for i in range(5))])
     at.file_uploader(key="corpus_file").upload("x.csv", rows.encode(), "text/csv").run()
     next(box for box in at.selectbox if box.label == "Title").set_value("none").run()

@@ -7,7 +7,7 @@ from tests.pages.conftest import Open
 
 
 def test_a_budget_is_spread_over_documents(open_page: Open, filled: Workspace) -> None:
-    at = open_page("complexity", target_benchmark="demo")
+    at = open_page("decide", target_benchmark="demo")
     said = " ".join(m.value for m in at.markdown)
     assert "10,000 queries" not in said
     assert not any("Documents" in d.value.columns and "LLM requests" in d.value.columns for d in at.dataframe)

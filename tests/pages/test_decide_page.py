@@ -20,10 +20,10 @@ pytestmark = pytest.mark.slow
 def test_a_measurement_stands_above_the_rule_that_it_contradicts(
     workspace: Workspace, task: dict[str, str], open_page: Open
 ) -> None:
-    before = words(open_page("complexity", corpus=task["corpus"], target_benchmark="tales"))
+    before = words(open_page("decide", corpus=task["corpus"], target_benchmark="tales"))
     assert "## No evidence for such a task: run the three-minute test" in before.replace("\\", "")
     run_study(workspace, sets_of(task), diverse_helps)
-    at = open_page("complexity", corpus=task["corpus"], target_benchmark="tales")
+    at = open_page("decide", corpus=task["corpus"], target_benchmark="tales")
     assert not at.exception
     assert not at.error
     said = words(at).replace("\\", "")
@@ -36,14 +36,14 @@ def test_a_measurement_stands_above_the_rule_that_it_contradicts(
     assert "shows the opposite" in contradiction
     (table,) = [d.value for d in at.dataframe if "Gain over untrained" in d.value.columns]
     assert list(table["Option"])[:3] == ["Untrained", "BM25", "One query"]
-    home = words(open_page("overview")).replace("\\", "")
+    home = words(open_page("home")).replace("\\", "")
     assert "Write 5 different queries per document" in home
 
 
 def test_the_test_shows_its_price_and_starts_nothing_by_itself(
     workspace: Workspace, task: dict[str, str], open_page: Open
 ) -> None:
-    at = open_page("complexity", corpus=task["corpus"], target_benchmark="tales")
+    at = open_page("decide", corpus=task["corpus"], target_benchmark="tales")
     at.button(key="decide_test").click().run(timeout=60)
     assert not at.exception
     assert "1" in at.query_params["test"]
@@ -57,7 +57,7 @@ def test_the_test_shows_its_price_and_starts_nothing_by_itself(
 
 
 def test_the_way_to_the_test_is_on_every_page_of_data(task: dict[str, str], open_page: Open) -> None:
-    for page in ("overview", "corpus", "queries"):
+    for page in ("home", "documents", "queries"):
         at = open_page(page, corpus=task["corpus"])
         assert not at.exception
         assert any(link.label == "Test it on my data" for link in at.get("page_link")), page
@@ -72,7 +72,7 @@ def test_the_jobs_page_leads_to_the_decision(workspace: Workspace, task: dict[st
 
 
 def test_two_pasted_queries_get_no_firm_verdict(workspace: Workspace, open_page: Open, tmp_path: Path) -> None:
-    at = open_page("complexity")
+    at = open_page("decide")
     at.text_area(key="target_text").set_value("who built it\nwhen did it end").run(timeout=60)
     said = words(at).replace("\\", "")
     assert "## 2 queries are too few to tell" in said

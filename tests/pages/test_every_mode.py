@@ -27,7 +27,7 @@ LEAD_ELSEWHERE = ("go_", "guide_", "next_", "to_")
 
 
 # Pages on which a button that writes needs no form to be filled first.
-WRITING = ("corpus", "jobs")
+WRITING = ("documents", "jobs")
 
 
 def become(mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,8 +101,7 @@ def test_only_what_this_session_has_written_is_offered(
     mine.write_text("somebody else's\n")
     secret = tmp_path / "secret.txt"
     secret.write_text("CDP_API_KEY=sk-secret\n")
-    at = open_page("queries", query_set=first)
-    at.session_state["queries_view"] = "Query sets (2)"
+    at = open_page("queries/review", query_set=first)
     at.run()
     for target in (Path("/proc/self/environ"), secret, mine, filled.catalog):
         assert offered(exporting(at, first, target)) == []

@@ -16,35 +16,35 @@ from tests.pages.support import with_results
 from tests.support import REPOSITORY
 
 EMPTY = {
-    "overview": "**Next:** upload files or a folder",
-    "corpus": "No documents yet",
+    "home": "**Next:** upload files or a folder",
+    "documents": "No documents yet",
     "queries": "No documents yet",
-    "review": "No query sets yet",
+    "queries/review": "No query sets yet",
     "benchmarks": "0 of 57 available benchmarks are in the workspace",
-    "quality_diversity": "No query sets yet",
-    "complexity": "No target queries yet",
+    "queries/quality": "No query sets yet",
+    "decide/complexity": "No target queries yet",
     "launch": "No query sets yet",
     "jobs": "Nothing has run yet",
     "compare": "No results yet",
     "search": "No documents yet",
     "evidence": "crosses zero at CW 7.91",
-    "study": "No study yet",
+    "evidence/studies": "No study yet",
 }
 
 FULL = {
-    "overview": "**Next:** pick a baseline",
-    "corpus": "Half of the documents have at most",
+    "home": "**Next:** pick a baseline",
+    "documents": "Half of the documents have at most",
     "queries": "queries repeat each other less",
-    "review": "queries are usable",
+    "queries/review": "queries are usable",
     "benchmarks": "Your benchmarks and subsets",
-    "quality_diversity": "is the most diverse",
-    "complexity": "Published rule: test both kinds of queries",
+    "queries/quality": "is the most diverse",
+    "decide/complexity": "Published rule: test both kinds of queries",
     "launch": "What will happen",
     "jobs": "tuned otherwise on demo",
     "compare": "tuned on diverse** gains",
     "search": "Type a query and press Enter",
     "evidence": "crosses zero at CW 7.91",
-    "study": "No study yet",
+    "evidence/studies": "No study yet",
 }
 
 
@@ -57,15 +57,15 @@ def words(at: AppTest) -> str:
     )
 
 
-@pytest.mark.parametrize("name", list(PAGES))
+@pytest.mark.parametrize("name", list(EMPTY))
 def test_in_an_empty_workspace_a_page_says_what_to_do(name: str, open_page: Open) -> None:
     at = open_page(name)
-    assert at.title[0].value == PAGES[name].title
+    assert at.title[0].value == PAGES[name.partition("/")[0]].title
     assert EMPTY[name] in words(at)
     assert not at.error
 
 
-@pytest.mark.parametrize("name", list(PAGES))
+@pytest.mark.parametrize("name", list(EMPTY))
 def test_in_a_full_workspace_a_page_answers_its_question(name: str, open_page: Open, filled: Workspace) -> None:
     with_results(filled, queries.list_query_sets(filled)[0].id)
     at = open_page(name)
@@ -74,12 +74,12 @@ def test_in_a_full_workspace_a_page_answers_its_question(name: str, open_page: O
     assert not at.warning
 
 
-@pytest.mark.parametrize("name", ["overview", "queries", "quality_diversity", "launch"])
+@pytest.mark.parametrize("name", ["home", "queries", "queries/quality", "launch"])
 def test_with_the_demo_but_nothing_trained_yet(name: str, open_page: Open, filled: Workspace) -> None:
     assert not open_page(name).error
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if name != "jobs"])
+@pytest.mark.parametrize("name", [name for name in EMPTY if name != "jobs"])
 def test_a_damaged_workspace_gives_one_calm_box(name: str, open_page: Open, workspace: Workspace) -> None:
     folder = workspace.corpora / "broken-00000000"
     folder.mkdir(parents=True)
@@ -107,7 +107,7 @@ print(sorted({"torch", "transformers", "sentence_transformers", "sklearn", "nltk
 
 
 def test_a_link_to_something_that_is_not_here_says_so(open_page: Open, filled: Workspace) -> None:
-    at = open_page("corpus", corpus="gone-12345678")
+    at = open_page("documents", corpus="gone-12345678")
     assert "not in this project" in at.warning[0].value
     assert at.selectbox(key="choose_corpus").value == queries.list_query_sets(filled)[0].corpus_id
 

@@ -85,7 +85,7 @@ def test_the_choice_of_datasets_changes_the_answer(open_page: Open) -> None:
 
 def test_a_study_is_read_on_its_page(filled: Workspace, open_page: Open) -> None:
     study = finished_study(filled)
-    at = open_page("study", study=study)
+    at = open_page("evidence/studies", study=study)
     shown = words(at)
     assert "Best on average over 3 benchmarks" in shown
     assert "Limits" in shown
@@ -96,13 +96,13 @@ def test_a_study_is_read_on_its_page(filled: Workspace, open_page: Open) -> None
 def test_a_study_that_failed_before_it_began_says_why(filled: Workspace, open_page: Open) -> None:
     config = read_plan("single-query").to_dict()
     ended_job(filled, "study-1", "study", config, outcome="failed", failure={"message": "No memory.", "kind": "bug"})
-    at = open_page("study", study="study-1")
+    at = open_page("evidence/studies", study="study-1")
     assert "nothing to report yet" in words(at)
     assert not at.error
 
 
 def test_a_ready_made_plan_fills_the_form_and_says_what_it_comes_to(filled: Workspace, open_page: Open) -> None:
-    at = open_page("study", plan="qdoc-scaling")
+    at = open_page("evidence/plan", plan="qdoc-scaling")
     assert at.selectbox(key="study_start").value == "qdoc-scaling"
     assert at.multiselect(key="study_qdoc-scaling_m").value == ["diverse"]
     assert at.multiselect(key="study_qdoc-scaling_b").value == ["demo:dev", "demo:test"]
@@ -122,7 +122,7 @@ def test_a_plan_goes_out_as_yaml_and_comes_back(tmp_path_factory: pytest.TempPat
 
 
 def test_a_link_fills_the_study_with_its_settings(filled: Workspace, open_page: Open) -> None:
-    at = open_page("study", plan="qdoc-scaling", per_doc="1, 5", benchmarks="demo:test", nonsense="x")
+    at = open_page("evidence/plan", plan="qdoc-scaling", per_doc="1, 5", benchmarks="demo:test", nonsense="x")
     assert not at.exception
     assert any(t.value == "1, 5" for t in at.text_input)
     assert [m.value for m in at.multiselect if m.label == "Benchmarks"] == [["demo:test"]]

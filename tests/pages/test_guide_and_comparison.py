@@ -14,7 +14,7 @@ from tests.pages.support import evaluated, trained, with_results
 
 
 def test_the_demo_is_offered_in_an_empty_workspace_and_fills_the_links(open_page: Open, workspace: Workspace) -> None:
-    at = open_page("overview")
+    at = open_page("home")
     assert any("0 of 5 steps done" in fold.label for fold in at.expander)
     at.button(key="overview_demo").click().run()
     assert not at.exception
@@ -40,7 +40,7 @@ def test_steps_are_ticked_as_the_workspace_fills(filled: Workspace) -> None:
         found = summary(filled)
         return [step.page for step in home.STEPS if step.done(found)]
 
-    assert taken() == ["corpus", "queries"]
+    assert taken() == ["documents", "queries"]
     with_results(filled, queries.list_query_sets(filled)[0].id)
     assert taken() == [step.page for step in home.STEPS]
 
@@ -48,7 +48,7 @@ def test_steps_are_ticked_as_the_workspace_fills(filled: Workspace) -> None:
 def test_the_guide_is_folded_away_once_every_step_is_taken(open_page: Open, filled: Workspace) -> None:
     with_results(filled, queries.list_query_sets(filled)[0].id)
     evaluated(filled, "evaluation-4-dev", "static-minilm", [0.5] * 40, name="Static MiniLM", split="dev")
-    at = open_page("overview")
+    at = open_page("home")
     (guide,) = [fold for fold in at.expander if "5 of 5 steps done" in fold.label]
     assert not guide.proto.expanded
     assert "demo dev" in list(at.dataframe[0].value["Benchmark"])
@@ -61,7 +61,7 @@ def test_the_filter_comes_from_the_address_and_outlives_a_change_of_page(open_pa
     table = at.dataframe[0].value
     assert "Coverage" not in table.columns  # both are on the one benchmark that is shown
     assert "scifact" not in table.columns
-    at.switch_page(PAGES["corpus"].path).run()
+    at.switch_page(PAGES["documents"].path).run()
     at.switch_page(PAGES["compare"].path).run()
     assert at.query_params["benchmark"] == "demo"
 

@@ -191,7 +191,7 @@ def test_query_writing_and_metrics_are_cloned_into_their_forms(open_page: Open, 
     assert at.number_input(key="generate_synthesis-1_seed").value == 4
 
     ended_job(filled, "metrics-1", "metrics", {"query_set": query_set.id, "max_documents": 50, "encoder": "minilm"})
-    at = open_page("quality_diversity", clone="metrics-1", sets=[query_set.id])
+    at = open_page("queries/quality", clone="metrics-1", sets=[query_set.id])
     assert at.number_input(key="metrics_metrics-1_max_documents").value == 50
 
 

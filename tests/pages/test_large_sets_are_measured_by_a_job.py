@@ -71,13 +71,13 @@ def test_the_single_queries_are_read_by_the_same_job(workspace: Workspace, large
     assert len(table) == large.n_queries
     query_table.file_of(workspace, large).unlink()
     assert review.table(workspace, large) is None, "not while a page is drawn"
-    assert "are not read yet" in shown(open_page("quality_diversity", sets=[large.id]))
+    assert "are not read yet" in shown(open_page("queries/quality", sets=[large.id]))
 
 
 def test_the_import_measures_what_it_brought_in(workspace: Workspace, large: QuerySet, open_page: Open) -> None:
     assert len(jobs.list_jobs(workspace, kinds=["measures"])) == 1
     assert metrics.quick_at_once(workspace, large.id) == metrics.quick(workspace, large.id)
-    at = open_page("quality_diversity", sets=large.id)
+    at = open_page("queries/quality", sets=large.id)
     assert "Content words per query" in shown(at)
     assert "Measuring" not in shown(at)
 
@@ -87,7 +87,7 @@ def test_a_set_from_before_is_measured_while_the_page_says_so(
 ) -> None:
     shutil.rmtree(workspace.query_set(large.id) / "measures")
     jobs.delete(workspace, jobs.list_jobs(workspace, kinds=["measures"])[0].id)
-    at = open_page("quality_diversity", sets=large.id)
+    at = open_page("queries/quality", sets=large.id)
     assert "Measuring 1 query set" in shown(at)
     assert "Content words per query" not in shown(at)
     at.run()
@@ -103,7 +103,7 @@ def test_a_read_only_dashboard_says_how_to_have_it_measured(
     shutil.rmtree(workspace.query_set(large.id) / "measures")
     jobs.delete(workspace, jobs.list_jobs(workspace, kinds=["measures"])[0].id)
     monkeypatch.setenv("CDP_READ_ONLY", "1")
-    at = open_page("quality_diversity", sets=large.id)
+    at = open_page("queries/quality", sets=large.id)
     assert f"python -m cdp metrics {large.id} --quick" in shown(at)
     assert jobs.list_jobs(workspace, kinds=["measures"]) == []
 

@@ -51,7 +51,7 @@ def table_of(at: AppTest, column: str) -> list[object]:
 @pytest.mark.parametrize("name", list(SETS))
 def test_both_pages_are_drawn_for(name: str, open_page: Open, filled: Workspace) -> None:
     query_set = imported(filled, name)
-    at = open_page("quality_diversity", sets=query_set)
+    at = open_page("queries/quality", sets=query_set)
     assert not at.error
     (bleu,) = table_of(at, "Self-BLEU ↓")
     if name == "one query each":
@@ -68,7 +68,7 @@ def test_no_set_is_called_the_most_diverse_where_the_documents_do_not_tell_them_
     open_page: Open, filled: Workspace
 ) -> None:
     sets = [imported(filled, name) for name in ("alike on one", "alike on the other")]
-    at = open_page("quality_diversity", sets=sets)
+    at = open_page("queries/quality", sets=sets)
     assert not at.exception
     assert table_of(at, "Verdict") == ["no clear difference"]
     said = words(at)
@@ -86,7 +86,7 @@ def test_no_set_is_called_the_most_diverse_where_the_documents_do_not_tell_them_
     ],
 )
 def test_pasted_queries_get_an_answer(text: str, said: str, open_page: Open, workspace: Workspace) -> None:
-    at = open_page("complexity")
+    at = open_page("decide")
     at.text_area(key="target_text").set_value(text).run(timeout=60)
     assert not at.exception
     assert not at.error
@@ -95,7 +95,7 @@ def test_pasted_queries_get_an_answer(text: str, said: str, open_page: Open, wor
 
 
 def test_queries_without_a_content_word_lead_to_no_advice(open_page: Open, workspace: Workspace) -> None:
-    at = open_page("complexity")
+    at = open_page("decide")
     at.text_area(key="target_text").set_value("🙂🙂\n🌊").run(timeout=60)
     assert not at.exception
     assert "No query here has a content word when counted as English" in at.error[0].proto.title
@@ -103,7 +103,7 @@ def test_queries_without_a_content_word_lead_to_no_advice(open_page: Open, works
 
 
 def test_question_words_can_be_made_to_count_in_french(open_page: Open, workspace: Workspace) -> None:
-    at = open_page("complexity")
+    at = open_page("decide")
     at.text_area(key="target_text").set_value("pourquoi la mer monte\nquel est le plus grand océan du monde").run()
     standard = float(at.metric[0].value)
     at.selectbox(key="target_language").select("fr").run()
@@ -116,14 +116,14 @@ def test_question_words_can_be_made_to_count_in_french(open_page: Open, workspac
 
 
 def test_two_sets_are_told_apart_document_by_document(open_page: Open, filled: Workspace) -> None:
-    at = open_page("quality_diversity")
+    at = open_page("queries/quality")
     assert table_of(at, "Verdict") == ["less diverse"]
     assert str(table_of(at, "Difference")[0]).startswith("+0.18")
 
 
 def test_sets_without_a_common_document_say_so(open_page: Open, filled: Workspace) -> None:
     sets = [imported(filled, "identical"), imported(filled, "emoji", first=2)]
-    at = open_page("quality_diversity", sets=sets)
+    at = open_page("queries/quality", sets=sets)
     assert not at.error
     assert "no document in common" in words(at).replace("\\", "")
 
@@ -155,7 +155,7 @@ def test_a_tuning_is_shown_with_the_prompts_that_wrote_queries(open_page: Open, 
             "choice": {"name": "diverse", "why": "It meets the target."},
         },
     )  # fmt: skip
-    at = open_page("quality_diversity", corpus=corpus)
+    at = open_page("queries/quality", corpus=corpus)
     assert table_of(at, "Distance") == [0.0, 0.3, 0.0]
     assert "It meets the target" in words(at).replace("\\", "")
     box = at.selectbox(key="tuning_choice_prompts-1")

@@ -15,7 +15,7 @@ TEXT = "which treaty ended the war that began the year the bridge opened\nhow do
 
 
 def test_pasted_queries_survive_a_reload(open_page: Open, filled: Workspace) -> None:
-    at = open_page("complexity")
+    at = open_page("decide")
     at.segmented_control(key="target_source").set_value("Pasted queries").run()
     at.text_area(key="target_text").input(TEXT).run()
     assert not at.exception
@@ -23,7 +23,7 @@ def test_pasted_queries_survive_a_reload(open_page: Open, filled: Workspace) -> 
     name = name if isinstance(name, str) else name[0]
     assert complexity_service.load(filled, name) == TEXT
     assert "treaty" not in str(at.query_params)  # the address holds a name, not the text
-    again = open_page("complexity", pasted=name)  # another session: what a reload is
+    again = open_page("decide", pasted=name)  # another session: what a reload is
     assert again.segmented_control(key="target_source").value == "Pasted queries"
     assert again.text_area(key="target_text").value == TEXT
     assert complexity_service.load(filled, "../../etc/passwd") == ""
@@ -34,7 +34,6 @@ def test_the_previews_endpoint_and_model_reach_the_whole_corpus(open_page: Open,
     at.segmented_control(key="preview_generator").set_value("openai").run()
     at.text_input(key="preview_base_url").input("http://localhost:9/v1").run()
     at.text_input(key="preview_model").input("my-model").run()
-    at.session_state["queries_view"] = "Whole corpus"
     at.run()
     assert not at.exception
     assert at.segmented_control(key="generate_generator").value == "openai"

@@ -31,14 +31,14 @@ def on_screen(at: AppTest) -> str:
 
 
 def test_the_newest_is_shown_and_the_address_wins(other: str, open_page: Open) -> None:
-    assert on_screen(open_page("overview")) == r"**Sea and \*tides\***"
-    assert on_screen(open_page("corpus", project="demo")) == "**demo**"
+    assert on_screen(open_page("home")) == r"**Sea and \*tides\***"
+    assert on_screen(open_page("documents", project="demo")) == "**demo**"
     assert on_screen(open_page("jobs", project="all")) == "All projects"
 
 
 def test_an_old_link_is_shown_in_the_project_of_what_it_names(other: str, filled: Workspace, open_page: Open) -> None:
     demo_corpus = next(m.id for m in corpora.list_corpora(filled) if m.id != other)
-    at = open_page("corpus", corpus=demo_corpus)
+    at = open_page("documents", corpus=demo_corpus)
     assert on_screen(at) == "**demo**"
     assert at.selectbox(key="choose_corpus").value == demo_corpus
 
@@ -64,20 +64,20 @@ def test_every_page_names_the_project_and_its_links_carry_it(other: str, open_pa
 
 def test_a_damaged_project_ends_no_page(other: str, filled: Workspace, open_page: Open) -> None:
     (filled.project("demo") / "project.json").write_text("{", encoding="utf-8")
-    at = open_page("overview")
+    at = open_page("home")
     assert not at.error
     assert any("cannot be read" in caption.value for caption in at.sidebar.caption)
-    at = open_page("corpus", project="demo")
+    at = open_page("documents", project="demo")
     assert not at.error
     assert any("demo" in warning.value for warning in at.warning), "it says that the link names what is not here"
 
 
 def test_pages_offer_what_is_the_projects(other: str, filled: Workspace, open_page: Open) -> None:
     """Of the demo nothing is offered in another project, and everything again in all projects."""
-    assert list(open_page("corpus").selectbox(key="choose_corpus").options) == ["tides"]
+    assert list(open_page("documents").selectbox(key="choose_corpus").options) == ["tides"]
     assert "No query sets yet" in " ".join(m.value for m in open_page("launch").markdown)
-    assert "No query sets yet" in " ".join(m.value for m in open_page("quality_diversity").markdown)
-    at = open_page("corpus", project="all")
+    assert "No query sets yet" in " ".join(m.value for m in open_page("queries/quality").markdown)
+    at = open_page("documents", project="all")
     assert set(at.selectbox(key="choose_corpus").options) == {"tides", "demo"}
     assert len(open_page("launch", project="demo").selectbox(key="choose_query_set").options) == 2
 
@@ -95,7 +95,7 @@ def test_the_demo_that_is_loaded_is_turned_to(workspace: Workspace, tmp_path: Pa
     path = tmp_path / "tides.jsonl"
     path.write_text('{"_id": "t1", "text": "The tide comes in twice a day."}\n', encoding="utf-8")
     corpora.add(workspace, path, name="tides")
-    at = open_page("corpus")
+    at = open_page("documents")
     assert on_screen(at) == "**tides**"
     at.button(key="corpus_demo").click().run()
     assert on_screen(at) == "**demo**"
@@ -103,7 +103,7 @@ def test_the_demo_that_is_loaded_is_turned_to(workspace: Workspace, tmp_path: Pa
 
 
 def test_a_name_is_changed_and_a_project_is_removed(other: str, filled: Workspace, open_page: Open) -> None:
-    at = open_page("overview", project="demo")
+    at = open_page("home", project="demo")
     at.text_input(key="project_name_demo").set_value("Lighthouses").run()
     at.button(key="project_save").click().run()
     assert not at.error

@@ -120,7 +120,6 @@ def test_queries_are_imported_from_the_fields_that_are_named(
     path = tmp_path / "asked.csv"
     path.write_text("text,Passage_No,ask\nnot this,lighthouse,who keeps the lamp?\n", encoding="utf-8")
     at = open_page("queries")
-    at.session_state["queries_view"] = "Whole corpus"
     at.run()
     at.segmented_control(key="queries_way").set_value("Path on this server").run()
     at.text_input(key="queries_path").set_value(str(path)).run()

@@ -14,10 +14,10 @@ from tests.pages.support import with_results
 from tests.support import REPOSITORY
 
 WRITING = {
-    "corpus": ("corpus_add", "corpus_demo"),
+    "documents": ("corpus_add", "corpus_demo"),
     "queries": ("generate_start",),
-    "quality_diversity": ("metrics_start",),
-    "review": ("round_trip_start", "filter_start"),
+    "queries/quality": ("metrics_start",),
+    "queries/review": ("round_trip_start", "filter_start"),
     "launch": ("train_start",),
     "jobs": ("delete_training-2-other",),
 }
@@ -28,7 +28,7 @@ def read_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(modes.READ_ONLY, "1")
 
 
-@pytest.mark.parametrize("name", list(PAGES))
+@pytest.mark.parametrize("name", sorted({*PAGES, *WRITING}))
 def test_a_read_only_page_is_drawn_and_says_so(name: str, read_only: None, open_page: Open, filled: Workspace) -> None:
     with_results(filled, queries.list_query_sets(filled)[0].id)
     query = {"job": "training-2-other"} if name == "jobs" else {}
@@ -47,7 +47,7 @@ def test_a_read_only_page_is_drawn_and_says_so(name: str, read_only: None, open_
 def test_what_gets_past_the_button_is_refused_in_one_box(
     open_page: Open, filled: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at = open_page("corpus")
+    at = open_page("documents")
     before = corpora.list_corpora(filled)
     monkeypatch.setenv(modes.READ_ONLY, "1")
     at.file_uploader(key="corpus_file").upload("tides.jsonl", b'{"_id": "a", "text": "The tide."}\n')
@@ -57,7 +57,7 @@ def test_what_gets_past_the_button_is_refused_in_one_box(
 
 
 def test_without_the_variable_nothing_is_disabled(open_page: Open, filled: Workspace) -> None:
-    at = open_page("corpus")
+    at = open_page("documents")
     assert not at.button(key="corpus_add").disabled
     assert not any("Read-only" in badge.value for badge in at.sidebar.markdown)
 

@@ -11,7 +11,7 @@ from cdp import query_sets
 from cdp.base.workspace import Workspace
 from cdp.query_sets import QuerySet, deriving, measured
 from cdp.services import jobs, queries
-from cdp.ui.review import highlighted
+from cdp.ui.queries.review import highlighted
 from tests.pages.conftest import Open
 
 
@@ -33,7 +33,7 @@ def pressed(at: AppTest, key: str) -> AppTest:
 
 def test_a_query_is_accepted_edited_and_rejected_and_the_set_is_made(open_page: Open, filled: Workspace) -> None:
     parent = of(filled, "diverse")
-    at = open_page("review", query_set=parent.id, document="lighthouse")
+    at = open_page("queries/review", query_set=parent.id, document="lighthouse")
     assert "100% of 768 queries are usable" in words(at)
     assert "Lighthouse" in words(at)
     pressed(at, "accept_lighthouse-1")
@@ -61,23 +61,23 @@ def test_a_query_is_accepted_edited_and_rejected_and_the_set_is_made(open_page: 
 
 def test_the_address_names_set_and_document_so_that_a_reload_shows_the_same(open_page: Open, filled: Workspace) -> None:
     parent = of(filled, "diverse")
-    at = open_page("review", query_set=parent.id)
+    at = open_page("queries/review", query_set=parent.id)
     assert "Document 1 of 96" in words(at)
     pressed(at, "go_next")
     pressed(at, "go_next")
     assert "Document 3 of 96" in words(at)
     params = {name: value[0] if isinstance(value, list) else value for name, value in at.query_params.items()}
-    again = open_page("review", **params)
+    again = open_page("queries/review", **params)
     assert "Document 3 of 96" in words(again)
     shown = [e.value for e in at.markdown]
     assert [text for text in shown if text in [e.value for e in again.markdown]] == shown
-    lost = open_page("review", query_set=parent.id, document="nowhere")
+    lost = open_page("queries/review", query_set=parent.id, document="nowhere")
     assert "The document nowhere of the link has no queries in this set" in words(lost)
 
 
 def test_all_that_a_filter_means_are_decided_together(open_page: Open, filled: Workspace) -> None:
     parent = of(filled, "paraphrase")
-    at = open_page("review", query_set=parent.id)
+    at = open_page("queries/review", query_set=parent.id)
     at.number_input(key=f"review_{parent.id}_cw_to").set_value(1).run()
     assert not at.exception
     match = next(e.value for e in at.markdown if "match" in e.value)
@@ -94,12 +94,12 @@ def test_round_trip_ranks_and_a_filtered_set(
     open_page: Open, filled: Workspace, in_process: Callable[[], list[str]]
 ) -> None:
     parent = of(filled, "paraphrase")
-    at = open_page("review", query_set=parent.id)
+    at = open_page("queries/review", query_set=parent.id)
     assert "round-trip rank not measured" in words(at)
     pressed(at, "round_trip_start")
     (job,) = [v for v in jobs.list_jobs(filled) if v.kind == "round-trip"]
     assert in_process() == [job.id]
-    at = open_page("review", query_set=parent.id)
+    at = open_page("queries/review", query_set=parent.id)
     assert "round-trip rank by BM25" in words(at)
     assert "BM25 rank 1" in words(at)
     kept = measured.load_scores(filled, parent, measured.ROUND_TRIP, "bm25")
@@ -117,7 +117,7 @@ def test_round_trip_ranks_and_a_filtered_set(
 
 
 def test_quality_and_diversity_begins_with_what_is_usable(open_page: Open, filled: Workspace) -> None:
-    at = open_page("quality_diversity")
+    at = open_page("queries/quality")
     assert "All queries are usable" in words(at)
     assert words(at).index("All queries are usable") < words(at).index("is the most diverse")
 

@@ -101,7 +101,7 @@ def test_an_index_that_takes_long_is_a_job_that_is_offered(
 def test_a_link_to_a_document_opens_it_and_says_where_it_is_not(open_page: Open, filled: Workspace) -> None:
     corpus = search.list_collections(filled)[0].id
     document = corpora.page(filled, corpus)[3]
-    at = open_page("corpus", corpus=corpus, document=document.id)
+    at = open_page("documents", corpus=corpus, document=document.id)
     assert document.text in [text.value for text in at.text]
-    at = open_page("corpus", corpus=corpus, document="no <b>such")
+    at = open_page("documents", corpus=corpus, document="no <b>such")
     assert "is not in demo" in at.warning[0].value

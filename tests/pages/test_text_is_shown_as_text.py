@@ -59,7 +59,7 @@ def test_hostile_names_and_documents_on_pages(open_page: Open, workspace: Worksp
     pairs = workspace.root.parent / "pairs.jsonl"
     pairs.write_text('{"document_id": "2", "queries": ["<b>q</b> **w** $v$", "how do tides work"]}\n', encoding="utf-8")
     queries.import_file(workspace, pairs, added.corpus.id, name="<u>set</u> :red[x]")
-    for name in ("overview", "corpus", "queries", "quality_diversity", "launch"):
+    for name in ("home", "documents", "queries", "queries/quality", "launch"):
         at = open_page(name)
         marked = [str(e.value) for group in (at.markdown, at.caption, at.error, at.success) for e in group]
         for raw in ("<b>title", "<i>my", "**corpus**", "$z$", "<u>set", ":red[x]", "<script>", "**w**", "$v$"):
@@ -145,7 +145,7 @@ def hostile(workspace: Workspace) -> dict[str, dict[str, str | list[str]]]:
         scores = {f"{IMAGE} {k}": (k * 7 + i * 3) % 10 / 10 for k in range(12)}
         evaluation(workspace, f"{IMAGE}{i}", "bench", scores, name=f"{IMAGE} {i}", kind="folder")
     return {
-        "quality_diversity": {"sets": sets},
+        "queries/quality": {"sets": sets},
         "jobs": {"job": "training-2-other"},
         "compare": {"baseline": f"{IMAGE}0", "retrievers": [f"{IMAGE}1"]},
     }
@@ -155,11 +155,8 @@ def test_no_page_sends_a_name_where_markdown_is_read(open_page: Open, workspace:
     """A set's name was once the label of a button, and its image was fetched from wherever it led."""
     opened = hostile(workspace)
     wrong = set()
-    for name in PAGES:
+    for name in (*PAGES, "queries/review", "queries/quality", "evidence/studies"):
         at = open_page(name, **opened.get(name, {}))
-        if name == "queries":
-            at.session_state["queries_view"] = "Query sets (2)"
-            at.run()
         for element in elements_of(at._tree):
             proto = getattr(element, "proto", None)
             kind = type(proto).__name__

@@ -108,12 +108,12 @@ def test_a_plan_counts_pairs_and_steps(workspace: Workspace) -> None:
 
 @pytest.mark.slow
 def test_the_next_step_follows_the_workspace(workspace: Workspace) -> None:
-    assert overview.summary(workspace).next_step.page == "data/corpus"
+    assert overview.summary(workspace).next_step.page == "documents"
     demo.load(workspace)
-    assert overview.summary(workspace).next_step.page == "train/launch"
+    assert overview.summary(workspace).next_step.page == "launch"
     for found in queries.list_query_sets(workspace):
         queries.delete(workspace, found.id)
-    assert overview.summary(workspace).next_step.page == "data/queries"
+    assert overview.summary(workspace).next_step.page == "queries"
     evaluation(workspace, "static-minilm", "demo", {"q": 0.5})
     assert overview.summary(workspace).n_results == 1
 
@@ -122,10 +122,10 @@ def test_a_retriever_without_results_is_evaluated_next(workspace: Workspace) -> 
     demo.load(workspace)
     trained(workspace, "training-1", queries.list_query_sets(workspace)[0].id, name="mine")
     step = overview.summary(workspace).next_step
-    assert step.page == "train/launch"
+    assert step.page == "launch"
     assert step.choices == {"start": "evaluation", "judged": "training-1"}
     shutil.rmtree(workspace.benchmarks)
-    assert overview.summary(workspace).next_step.page == "data/benchmarks"
+    assert overview.summary(workspace).next_step.page == "benchmarks"
 
 
 def test_commands_are_what_a_shell_takes() -> None:

@@ -84,7 +84,7 @@ class Visitor:
         path = self.folder / f"upload-{self.number}-{self.uploaded}.jsonl"
         lines = [{"_id": f"d{i}", "text": f"visitor {self.number} text {self.uploaded} {i}"} for i in range(300)]
         path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-        self.tab.open("corpus").page.get_by_text("Add another corpus").click()
+        self.tab.open("documents").page.get_by_text("Add another corpus").click()
         self.tab.upload(path).press("Import documents").see("was added")
         path.unlink()
 

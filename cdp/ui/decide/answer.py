@@ -32,7 +32,7 @@ LABEL = "Test it on my data"
 
 def test_link(corpus: str) -> None:
     """The way to the test from another page."""
-    frame.link("complexity", LABEL, icon=":material/experiment:", corpus=corpus, **{OPEN: "1"})
+    frame.link("decide", LABEL, icon=":material/experiment:", corpus=corpus, **{OPEN: "1"})
 
 
 def test_asked() -> bool:
@@ -43,7 +43,7 @@ def test_asked() -> bool:
 def test_button(workspace: Workspace, corpus: str, *, again: bool) -> None:
     """The page's one button; nothing while a test is being planned or runs."""
     if not corpus:
-        frame.page_button("corpus", "Add documents to test it", "decide_corpus", icon="add")
+        frame.page_button("documents", "Add documents to test it", "decide_corpus", icon="add")
     elif not test_asked() and service.running(workspace, corpus) is None:
         label = "Test again" if again else LABEL
         if st.button(label, type="secondary" if again else "primary", icon=":material/experiment:", key="decide_test"):
@@ -175,7 +175,7 @@ def test_summary(workspace: Workspace, corpus: str) -> None:
     if job is None:
         test_link(corpus)
     else:
-        frame.link("complexity", f"Test running: {count(job.done, 'step')} done", corpus=corpus)
+        frame.link("decide", f"Test running: {count(job.done, 'step')} done", corpus=corpus)
 
 
 # Of a table's row: all options are to be seen without scrolling in the table.
@@ -201,9 +201,15 @@ def answer(workspace: Workspace, known: Answered, request: AdviceRequest) -> Non
         with st.container(horizontal=True, vertical_alignment="center"):
             test_button(workspace, request.corpus, again=known.standing == MEASURED)
             if known.measured is not None:
-                frame.link("study", f"The study: {md(known.measured.name, 50)}", study=known.study)
+                frame.link("evidence", f"The study: {md(known.measured.name, 50)}", study=known.study, tab="studies")
             for study, name in known.conflicts:
-                frame.link("study", f"Says the opposite: {md(name, 50)}", icon=":material/warning:", study=study)
+                frame.link(
+                    "evidence",
+                    f"Says the opposite: {md(name, 50)}",
+                    icon=":material/warning:",
+                    study=study,
+                    tab="studies",
+                )
 
 
 def home_line(workspace: Workspace, corpus: str) -> None:
@@ -212,7 +218,7 @@ def home_line(workspace: Workspace, corpus: str) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="home_decision"):
         if known.standing == MEASURED:
             st.markdown(f"**{md(known.sentence)}**", width="stretch")
-            frame.link("complexity", "Decide", corpus=corpus)
+            frame.link("decide", "Decide", corpus=corpus)
         else:
             st.markdown(
                 "**Do several queries per document help on your data?** Nothing was measured yet.", width="stretch"

@@ -219,7 +219,7 @@ def rule(
             "**Limits of this answer**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in recommendation.caveats)
         )
         params = {"plan": recommendation.plan, **settings}
-        frame.link("study", "Plan the study that would answer this", icon=":material/science:", **params)
+        frame.link("evidence", "Plan the study that would answer this", icon=":material/science:", **params, tab="plan")
     forms.command(_command(request, target), study)
 
 

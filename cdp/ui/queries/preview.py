@@ -44,6 +44,7 @@ class PreviewRequest:
 
 def show(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -> None:
     """Pick a document, methods and a generator, and see what each method gives."""
+    st.subheader("Preview for one document", anchor=False)
     document = pick_document(workspace, manifest)
     if document is None:
         return
@@ -99,12 +100,6 @@ def show(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -
             "--per-doc", per_doc, "--generator", chosen.name, *pairs,
         )
     )  # fmt: skip
-    frame.next_step(
-        "quality_diversity",
-        "Measure whole query sets",
-        "one document proves little; measure the difference over the whole corpus.",
-        "preview_next",
-    )
 
 
 def pick_document(workspace: Workspace, manifest: CorpusManifest) -> Document | None:

@@ -6,15 +6,14 @@ from collections.abc import Iterable
 
 import streamlit as st
 
-from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.services import commands, completeness, corpora, queries, review
+from cdp.services import commands, completeness, queries
 from cdp.services.completeness import Completeness
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import ImportOptions, QuerySet
 from cdp.ui.queries import writing
 from cdp.ui.shell import forms, frame, state, tables
-from cdp.ui.shell.tables import count, cut, md, moment
+from cdp.ui.shell.tables import count, md, moment
 
 
 def set_name(workspace: Workspace, query_set: QuerySet) -> str:
@@ -51,7 +50,6 @@ def incomplete_consent(workspace: Workspace, query_sets: Iterable[str], key: str
     )
 
 
-PER_PAGE = 10
 TYPES = ["jsonl", "ndjson", "json", "csv", "tsv", "zip", "gz"]
 
 
@@ -87,43 +85,27 @@ def add(workspace: Workspace, manifest: CorpusManifest) -> None:
             st.rerun()
 
 
-def browse(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -> None:
-    """The corpus's query sets in a table, and the chosen one."""
-    if not sets:
-        frame.empty(
-            "No query sets for this corpus", "Write queries under **Whole corpus**, or import existing ones there."
-        )
+def listing(workspace: Workspace, sets: list[QuerySet]) -> None:
+    """All query sets in a table."""
+    if len(sets) < 2:
         return
     states = [completeness.check(workspace, q) for q in sets]
-    names = {item.query_set.id: item.name for item in states}
-    tables.show(
-        {
-            "Name": [q.name for q in sets],
-            "State": [item.label for item in states],
-            "Kind": [_kind(q) for q in sets],
-            "Generator": [" ".join(dict.fromkeys(part for part in (q.generator, q.model) if part)) for q in sets],
-            "Licence": [q.licence or "–" for q in sets],
-            "Q/Doc": [q.per_doc for q in sets],
-            "Documents": [q.n_documents for q in sets],
-            "Queries": [q.n_queries for q in sets],
-            "Without queries": [q.n_failures for q in sets],
-            "Created": [moment(q.created) for q in sets],
-        },
-        alt="Query sets of this corpus",
-    )
-    chosen = state.choose("Query set to show", names, "query_set", what="query set")
-    query_set = next(q for q in sets if q.id == chosen)
-    incomplete_notes(workspace, [query_set.id])
-    with st.container(horizontal=True):
-        frame.link("review", "Review and filter", query_set=query_set.id)
-        frame.link("quality_diversity", "Measure this set", sets=[query_set.id])
-        frame.link("launch", "Train on this set", query_set=query_set.id)
-    _origin(workspace, query_set)
-    writing.cost_after(workspace, query_set)
-    _lacks(workspace, query_set)
-    read(workspace, manifest, query_set)
-    writing.export(workspace, query_set)
-    _remove(workspace, query_set)
+    with st.expander(f"All {len(sets)} query sets", icon=":material/table_rows:", key="all_sets"):
+        tables.show(
+            {
+                "Name": [q.name for q in sets],
+                "State": [item.label for item in states],
+                "Kind": [_kind(q) for q in sets],
+                "Generator": [" ".join(dict.fromkeys(part for part in (q.generator, q.model) if part)) for q in sets],
+                "Licence": [q.licence or "–" for q in sets],
+                "Q/Doc": [q.per_doc for q in sets],
+                "Documents": [q.n_documents for q in sets],
+                "Queries": [q.n_queries for q in sets],
+                "Without queries": [q.n_failures for q in sets],
+                "Created": [moment(q.created) for q in sets],
+            },
+            alt="Query sets",
+        )
 
 
 def _kind(query_set: QuerySet) -> str:
@@ -133,14 +115,17 @@ def _kind(query_set: QuerySet) -> str:
     return "LLM" if query_set.method == "imported" else query_set.method or query_set.kind
 
 
-def _origin(workspace: Workspace, query_set: QuerySet) -> None:
-    """Who wrote the queries and under which licence; of an imported set this can be said here."""
+def facts(workspace: Workspace, query_set: QuerySet) -> None:
+    """Who wrote the queries, under which licence and at what cost, and the documents without queries."""
     licence = f" Licence: {md(query_set.licence)}." if query_set.licence else ""
     st.caption(f"Written by: {md(query_set.written_by)}.{licence}")
-    if made_from := review.origin(query_set):
-        st.caption(f":material/account_tree: {md(made_from)}")
-    if not query_set.imported:
-        return
+    writing.cost_after(workspace, query_set)
+    _lacks(workspace, query_set)
+    if query_set.imported:
+        _provenance(workspace, query_set)
+
+
+def _provenance(workspace: Workspace, query_set: QuerySet) -> None:
     with st.popover("Edit author and licence", icon=":material/person_edit:", type="tertiary"):
         values = {
             "origin": queries.origin_of(query_set),
@@ -169,29 +154,8 @@ def _lacks(workspace: Workspace, query_set: QuerySet) -> None:
             forms.failures(failures.first, failures.n, key=f"lacking_{query_set.id}")
 
 
-def read(workspace: Workspace, manifest: CorpusManifest, query_set: QuerySet) -> None:
-    """The set's documents with their queries, ten at a time."""
-    offset = tables.pager(query_set.n_documents, PER_PAGE, f"queries_{query_set.id}")
-    by_document = queries.page(workspace, query_set.id, offset, PER_PAGE)
-    if not by_document:
-        st.caption("No queries have been written yet.")
-        return
-    with st.grid(2, min_column_width=340):
-        for document_id, texts in by_document:
-            with st.container(border=True, height="stretch"):
-                st.markdown(f"**{md(document_title(workspace, manifest, document_id))}**")
-                st.markdown("\n".join(f"{i}. {md(text)}" for i, text in enumerate(texts, 1)))
-
-
-def document_title(workspace: Workspace, manifest: CorpusManifest, document_id: str) -> str:
-    """A document's title, or its id where it has none or is gone."""
-    try:
-        return cut(corpora.document(workspace, manifest.id, document_id).title or document_id, 120)
-    except CdpError:
-        return document_id
-
-
-def _remove(workspace: Workspace, query_set: QuerySet) -> None:
+def remove(workspace: Workspace, query_set: QuerySet) -> None:
+    """A popover that deletes the set."""
     with st.popover("Delete this query set", icon=":material/delete:", type="tertiary"):
         st.markdown(f"Delete **{md(query_set.name)}** with {count(query_set.n_queries, 'query', 'queries')}?")
         st.caption("Retrievers trained on it are kept.")

@@ -304,7 +304,7 @@ def _download(written: tuple[Path, ...]) -> None:
 
 def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -> None:
     """The form, what it comes to, and the button that starts the job."""
-    st.subheader("Write queries for the whole corpus", anchor=False)
+    st.subheader("Write queries for all documents", anchor=False)
     first, suffix = job_views.prefilled(workspace, "synthesis")
     key = f"generate{suffix}"
     if not suffix:

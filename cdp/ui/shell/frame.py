@@ -21,7 +21,10 @@ Params = Mapping[str, str | list[str]]
 
 @dataclass(frozen=True, slots=True)
 class PageInfo:
-    """A page: its file, title, icon and the question that it answers. ``carries`` names the selections it shows."""
+    """A page: its file, title, icon and the question that it answers.
+
+    ``carries`` names the selections that it shows, ``tab`` the tab that a link opens by default.
+    """
 
     name: str
     path: str
@@ -30,6 +33,7 @@ class PageInfo:
     question: str
     section: str = ""
     carries: tuple[str, ...] = ()
+    tab: str = ""
 
     @property
     def file(self) -> str:
@@ -37,38 +41,34 @@ class PageInfo:
         return str(REPOSITORY / self.path)
 
 
-# Name, file, title, icon, question, section of the menu, selections that it shows.
+# Name, file, title, icon, question, section of the menu, selections that it shows, first tab.
 PAGES: dict[str, PageInfo] = {
     row[0]: PageInfo(*row)
     for row in (
-        ("overview", "pages/home/overview.py", "Overview", "home",
-         "What is in this workspace, and what comes next?", "", ()),
-        ("corpus", "pages/data/corpus.py", "Corpus", "library_books",
+        ("home", "pages/home/home.py", "Home", "home",
+         "One query per document, paraphrases or several different ones: is your retriever better for it?", "", ()),
+        ("documents", "pages/data/documents.py", "Documents", "library_books",
          "Which documents do you have, and were they imported correctly?", "Data", ("corpus",)),
         ("queries", "pages/data/queries.py", "Queries", "edit_note",
-         "How do diverse and paraphrase queries differ for a document?", "Data", ("corpus", "document")),
-        ("review", "pages/data/review.py", "Review queries", "rate_review",
-         "Which queries are worth training on?", "Data", ("query_set", "document")),
+         "Which training queries do you have, how different are they, and which are usable?", "Data",
+         ("corpus", "document", "query_set", "sets"), "write"),
         ("benchmarks", "pages/data/benchmarks.py", "Benchmarks", "inventory_2",
          "Which benchmarks can you evaluate on, and which are downloaded?", "Data", ("group", "entry")),
-        ("quality_diversity", "pages/analyse/quality_diversity.py", "Quality and diversity", "scatter_plot",
-         "How diverse are a document's queries, and how close to human queries?", "Analyse", ("sets",)),
-        ("complexity", "pages/analyse/complexity.py", "Decide", "balance",
-         "One query, paraphrases or different queries, how many, and does it help on your data?", "Analyse",
-         ("corpus", "target_benchmark", "pasted")),
+        ("decide", "pages/train/decide.py", "Decide", "balance",
+         "One query, paraphrases or different queries, how many, and does it help on your data?", "Decide and train",
+         ("corpus", "target_benchmark", "pasted"), "answer"),
         ("launch", "pages/train/launch.py", "Launch", "rocket_launch",
-         "What do you want to train or evaluate?", "Train", ("query_set",)),
+         "What do you want to train or evaluate?", "Decide and train", ("query_set",)),
         ("jobs", "pages/train/jobs.py", "Jobs", "progress_activity",
-         "What is running, and how is it going?", "Train", ("job",)),
+         "What is running, and how is it going?", "Decide and train", ("job",)),
         ("compare", "pages/results/compare.py", "Compare", "leaderboard",
          "Which run is best, and is the difference more than chance?", "Results",
          ("baseline", "retrievers", "benchmark", "board", "columns")),
         ("search", "pages/results/search.py", "Try a query", "search",
          "What does each retriever retrieve for a query of yours?", "Results", ("collection", "search_with", "q")),
         ("evidence", "pages/results/evidence.py", "Evidence", "fact_check",
-         "What does the published evidence show, and what are its limits?", "Results", ("table",)),
-        ("study", "pages/results/study.py", "Study", "science",
-         "Do the published findings hold for your documents and your task?", "Results", ("study",)),
+         "What do the published results and your own studies show, and what are their limits?", "Results",
+         ("table", "study"), "published"),
     )
 }  # fmt: skip
 
@@ -101,13 +101,20 @@ def sidebar() -> None:
 
 def link(name: str, label: str, *, icon: str = ":material/arrow_forward:", **params: str | list[str]) -> None:
     """A quiet link to a page, with a selection."""
-    query = {**parameters(name), **params}
+    query = _address(name, params)
     st.page_link(PAGES[name].file, label=label, icon=icon, query_params=query or None, help="")
 
 
 def go(name: str, **params: str | list[str]) -> None:
     """Open a page now, with a selection. Does not return."""
-    st.switch_page(PAGES[name].file, query_params={**parameters(name), **params} or None)
+    st.switch_page(PAGES[name].file, query_params=_address(name, params) or None)
+
+
+def _address(name: str, params: Params) -> dict[str, Any]:
+    """The selections of a link: those given, with the project; all that the page shows if none is given."""
+    carried = {param: value for param, value in parameters(name).items() if param == "project" or not params}
+    tab = PAGES[name].tab
+    return {**carried, **({state.TAB: tab} if tab else {}), **params}
 
 
 def page_button(name: str, label: str, key: str, *, icon: str = "arrow_forward", params: Params | None = None) -> None:

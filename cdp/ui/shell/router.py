@@ -134,7 +134,7 @@ def main() -> None:
             icon=f":material/{page.icon}:",
             url_path=page.name,
             help=page.question,
-            default=page.name == "overview",
+            default=page.name == "home",
         )
         for page in frame.PAGES.values()
     ]

@@ -13,11 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import streamlit as st
+from streamlit.elements.lib.mutable_tab_container import TabContainer
 
 from cdp.base.workspace import Workspace
 from cdp.services import projects
 from cdp.services.projects import ALL, Members, Project
 from cdp.ui.shell.tables import cut, md
+
+TAB = "tab"
 
 # Where the selections of the page that is on screen stand.
 _DRAWN = "drawn_selections"
@@ -81,6 +84,7 @@ def choose(
     _remember(param, names)
     current = _current(names, param, what or label.lower(), optional)
     key = f"choose_{param}"
+    _set(key, current)
     shared: dict[str, Any] = {
         "format_func": lambda item: names.get(item, str(item)), "key": key, "help": help,
         "on_change": _chosen, "args": (param, key, alone), "label_visibility": "collapsed" if hidden else "visible",
@@ -94,8 +98,19 @@ def choose(
     return current
 
 
+def tabs(titles: Mapping[str, str]) -> dict[str, TabContainer]:
+    """Tabs (id → title); only the open one is to be drawn. The choice is kept, and in the address as ``?tab=id``."""
+    _remember(TAB, titles)
+    current = _current(titles, TAB, TAB, optional=False) or ""
+    key = f"choose_{TAB}"
+    _set(key, titles[current])
+    containers = st.tabs(list(titles.values()), key=key, on_change=_chosen, args=(TAB, key))
+    settle(TAB, current)
+    return dict(zip(titles, containers, strict=True))
+
+
 def _current(names: Mapping[str, str], param: str, what: str, optional: bool) -> str | None:
-    """What the address, or an earlier choice, names of what is there; the widget's state is set to it."""
+    """What the address, or an earlier choice, names of what is there."""
     linked = st.query_params.get(param)
     if linked and linked not in names:
         where = "workspace" if kept("project") in (None, "all", linked) else "project"
@@ -103,7 +118,6 @@ def _current(names: Mapping[str, str], param: str, what: str, optional: bool) ->
     current = next((v for v in (linked, kept(param)) if v in names), None)
     if current is None and names and not optional:
         current = next(iter(names))
-    _set(f"choose_{param}", current)
     return current
 
 

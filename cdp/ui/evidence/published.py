@@ -222,7 +222,11 @@ def _text(value: Any) -> str:
 def what_next() -> None:
     """From the published evidence to one's own."""
     frame.next_step(
-        "study", "Plan a study", "test whether this holds for your documents and your task.", "evidence_next"
+        "evidence",
+        "Plan a study",
+        "test whether this holds for your documents and your task.",
+        "evidence_next",
+        tab="plan",
     )
 
 

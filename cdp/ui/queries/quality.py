@@ -23,7 +23,7 @@ from cdp.services.queries import QuerySet
 from cdp.services.review import Usability
 from cdp.ui import jobs as job_views
 from cdp.ui.queries import sets as stored_sets
-from cdp.ui.review import found_by, share
+from cdp.ui.queries.review import found_by, share
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import count, interval, md, points
 
@@ -470,7 +470,7 @@ def usability(workspace: Workspace, picked: Sequence[QuerySet]) -> None:
                     f":material/info: The single queries of {md(query_set.name)} are not read yet. **Review queries** "
                     "reads them."
                 )
-                frame.link("review", "Review queries", query_set=query_set.id)
+                frame.link("queries", "Review queries", query_set=query_set.id, tab="review")
             elif len(table):
                 rows.append((query_set, review.usability(workspace, query_set, table)))
     if not rows:
@@ -492,7 +492,7 @@ def usability(workspace: Workspace, picked: Sequence[QuerySet]) -> None:
             alt="Share of usable queries of each set, with what makes the others unusable",
             config={MEASURES["round_trip"].title: st.column_config.TextColumn(help=MEASURES["round_trip"].help)},
         )
-    frame.link("review", "Review queries", query_set=worst_set.id)
+    frame.link("queries", "Review queries", query_set=worst_set.id, tab="review")
 
 
 def _round_trip(workspace: Workspace, query_set: QuerySet) -> str:

@@ -6,33 +6,33 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.services import corpora
-from cdp.ui import corpus as corpus_page
+from cdp.ui import documents
 from cdp.ui.decide import answer as decide_answer
 from cdp.ui.shell import forms, frame, state
 
 workspace = Workspace.default()
-frame.head("corpus")
+frame.head("documents")
 
 with frame.guarded():
     forms.flash()
     manifests = state.of_project(workspace, "corpus", corpora.list_corpora(workspace))
     if not manifests:
         frame.empty("No documents yet", "Add some below: a file from your computer, or a path on this server.")
-        corpus_page.form(workspace)
+        documents.form(workspace)
     else:
         corpus = state.choose(
             "Corpus", {m.id: m.name for m in manifests}, "corpus", what="corpus", help=frame.definition("corpus")
         )
-        with st.expander("Add another corpus", icon=":material/add:", key=f"add_corpus{corpus_page.turn()}"):
-            corpus_page.form(workspace)
+        with st.expander("Add another corpus", icon=":material/add:", key=f"add_corpus{documents.turn()}"):
+            documents.form(workspace)
         manifest = next(m for m in manifests if m.id == corpus)
-        corpus_page.linked(workspace, manifest)
+        documents.linked(workspace, manifest)
         decide_answer.test_summary(workspace, manifest.id)
-        corpus_page.facts(manifest)
-        corpus_page.lengths(manifest)
-        corpus_page.browse(workspace, manifest)
-        corpus_page.rejected(manifest)
-        corpus_page.faults(workspace, manifest)
+        documents.facts(manifest)
+        documents.lengths(manifest)
+        documents.browse(workspace, manifest)
+        documents.rejected(manifest)
+        documents.faults(workspace, manifest)
         frame.next_step(
             "queries",
             "See queries for these documents",
@@ -40,4 +40,4 @@ with frame.guarded():
             "corpus_next",
             corpus=manifest.id,
         )
-        corpus_page.remove(workspace, manifest)
+        documents.remove(workspace, manifest)

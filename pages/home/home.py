@@ -12,7 +12,7 @@ from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import moment, number
 
 workspace = Workspace.default()
-frame.head("overview")
+frame.head("home")
 
 with frame.guarded():
     forms.flash()

@@ -26,7 +26,7 @@ def summary(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> Non
     reasons(usability)
     _made_from(query_set)
     with st.container(horizontal=True):
-        frame.link("quality_diversity", "Measure this set", sets=[query_set.id])
+        frame.link("queries", "Measure this set", sets=[query_set.id], tab="quality")
         frame.link("launch", "Train on this set", query_set=query_set.id)
 
 
@@ -57,7 +57,7 @@ def _made_from(query_set: QuerySet) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f":material/account_tree: {md(review.origin(query_set))}", width="content")
-        frame.link("review", "Open that set", query_set=parent)
+        frame.link("queries", "Open that set", query_set=parent, tab="review")
 
 
 SELECTED, EDITED = "review_selected", "review_edited"
@@ -423,5 +423,8 @@ def _filter(workspace: Workspace, query_set: QuerySet) -> None:
         st.caption(f"Made from this set: {count(len(made), 'query set')}.")
         for other in made[:10]:
             frame.link(
-                "review", f"{md(other.name, 60)} ({count(other.n_queries, 'query', 'queries')})", query_set=other.id
+                "queries",
+                f"{md(other.name, 60)} ({count(other.n_queries, 'query', 'queries')})",
+                query_set=other.id,
+                tab="review",
             )

@@ -1,0 +1,1 @@
+"""Evidence: the published tables, and your own studies with their plans."""

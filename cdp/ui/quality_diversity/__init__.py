@@ -1,1 +1,0 @@
-"""The Quality and diversity page."""
