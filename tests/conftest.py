@@ -18,7 +18,7 @@ from hypothesis import settings
 from cdp import jobs
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.services import modes
+from cdp.services import access
 from tests import uncollected
 
 # Two processes that test on two cores and start workers: a thread that waits for its fellows would keep others waiting.
@@ -121,6 +121,6 @@ def main_module(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def no_dashboard(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page under AppTest makes this process a dashboard; the next test runs as the operator again."""
-    monkeypatch.setattr(modes, "_dashboard", None)
+    monkeypatch.setattr(access, "_declared", None)
     for name in RESTRICTIONS:
         monkeypatch.delenv(name, raising=False)

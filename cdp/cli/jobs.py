@@ -9,7 +9,7 @@ from typing import Annotated
 from cdp.base.errors import ConfigError
 from cdp.cli import display
 from cdp.cli.answers import Run
-from cdp.cli.declare import AllowIncomplete, AllowLeakage, Id, Set, command
+from cdp.cli.declare import Id, command
 from cdp.jobs.place import EXAMPLE, HERE
 from cdp.services import job_words
 from cdp.services.clusters import Report
@@ -78,30 +78,6 @@ def resume(run: Run, id: Id, *, allow: AllowOutside = None) -> int:
     from cdp.services import jobs
 
     return run.started(jobs.resume(run.workspace, id, allow=allow or ()).id)
-
-
-@command("jobs clone", job=True)
-def clone(
-    run: Run,
-    id: Id,
-    *,
-    set: Set,
-    allow_incomplete: AllowIncomplete = False,
-    allow_leakage: AllowLeakage = False,
-    allow: AllowOutside = None,
-) -> int:
-    """Start a job once more, with changed settings."""
-    from cdp.services import jobs as cloning
-
-    job_id = cloning.start(
-        run.workspace,
-        id,
-        set,
-        allow_incomplete=allow_incomplete,
-        allow_leakage=allow_leakage,
-        allow=allow or (),
-    )
-    return run.started(job_id)
 
 
 @command("jobs delete")

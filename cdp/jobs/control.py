@@ -1,4 +1,4 @@
-"""What people do with jobs: submit, stop, resume, clone, delete. Each returns at once."""
+"""What people do with jobs: submit, stop, resume, delete. Each returns at once."""
 
 from __future__ import annotations
 

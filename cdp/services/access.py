@@ -1,37 +1,154 @@
-"""Enforcing the table of ``modes``: a mark for every service that needs an action, and a check of what settings name.
+"""Who may do what: one table of actions and modes, marks that enforce it, and checks of the names in settings.
 
-``writes`` and ``runs`` mark what changes the workspace and what moves jobs, ``searches`` what asks the search process;
-``reads`` marks what only looks at the settings given to it. Each looks into every configuration among the arguments: a
-setting that holds a path, a model, a benchmark or an endpoint (``option(…, holds=…)``) is refused where the mode does
-not allow it, and a path is handed on resolved.
+The command line and the workers of jobs run as the operator and are not confined. A dashboard declares itself once
+(``in_dashboard``, by its router); from then on everybody in this process is a visitor, in every thread, callback and
+fragment. The mode belongs to the process and not to a call, so that a call that forgets it is not let through.
+
+``writes`` and ``runs`` mark services that change the workspace and that move jobs, ``searches`` those that ask the
+search process; ``reads`` marks services that only look at the settings given to them. Each checks every configuration
+among the arguments: a setting that holds a path, a model, a benchmark or an endpoint (``option(…, holds=…)``) is
+refused where the mode does not allow it, and a path is handed on resolved.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from cdp.base.errors import CdpError
+from cdp.base.errors import CdpError, ConfigError, InputError
 from cdp.base.settings import Config
-from cdp.base.workspace import Workspace
+from cdp.base.text import typed_path
+from cdp.base.workspace import SHIPPED_DATA, Workspace
 from cdp.benchmarks import library
 from cdp.evaluation import bm25
+from cdp.llm import address
+from cdp.llm.address import Endpoint
 from cdp.retrievers import PRESETS, in_cache
-from cdp.services import endpoints, naming, paths
-from cdp.services.modes import REASON as REASON
-from cdp.services.modes import Action, Mode, NotAllowedError, may, mode, require
-from cdp.services.modes import ReadOnlyError as ReadOnlyError
-from cdp.services.modes import in_dashboard as in_dashboard
-from cdp.services.modes import read_only as read_only
+from cdp.services import naming
 from cdp.synthesis.generators import GENERATORS
 
+READ_ONLY = "CDP_READ_ONLY"
+SHARED = "CDP_SHARED"
+# What the operator allows visitors, in lists separated by commas, folders as in PATH.
 MODELS = "CDP_ALLOWED_MODELS"
+ENDPOINTS = "CDP_ALLOWED_ENDPOINTS"
+FOLDERS = "CDP_ALLOWED_FOLDERS"
 
-# Values that stand for a model without naming one.
-CHOICES = ("auto", "bi-encoder")
+
+class Mode(StrEnum):
+    """How this process is used."""
+
+    OPERATOR = "operator"
+    LOCAL = "local"
+    SHARED = "shared"
+    READ_ONLY = "read-only"
+
+
+ABOUT = {
+    Mode.OPERATOR: "the command line, and jobs at work",
+    Mode.LOCAL: "a dashboard on the loopback address, without sign-in",
+    Mode.SHARED: "a dashboard with an `[auth]` section, or one that others can reach: another address, behind a "
+    f"proxy, or `{SHARED}=1`",
+    Mode.READ_ONLY: f"any dashboard with `{READ_ONLY}=1`",
+}
+
+
+class Action(StrEnum):
+    """What the table has a row for."""
+
+    LOOK = "see pages, documents, queries, results and logs (keys cut out); download what a page shows"
+    SEARCH = "search a corpus or benchmark with BM25 or a retriever that is on this machine (its index is kept)"
+    CHANGE = "import, upload, export to the server, rename, delete"
+    RUN = "start, stop, resume and delete jobs"
+    ASK = "have a model write: previews by an endpoint or a local model"
+    KEY = "use the server's own key, at the endpoints that it is for"
+    ANY_ENDPOINT = "ask any other endpoint, with a key of one's own or none"
+    ANY_CLUSTER = "give jobs to any other Ray cluster than the workspace's own and those in `CDP_ALLOWED_CLUSTERS`"
+    FOLDERS = "name a path in the workspace or in `CDP_ALLOWED_FOLDERS`"
+    HOME = "name a path in the home of the server's user, hidden files excepted"
+    ANY_PATH = "name any path"
+    ANY_MODEL = "have any model downloaded from the hub"
+
+
+_EVERYBODY = frozenset(Mode)
+_CHANGING = _EVERYBODY - {Mode.READ_ONLY}
+_ALONE = frozenset({Mode.OPERATOR, Mode.LOCAL})
+
+TABLE: dict[Action, frozenset[Mode]] = {
+    Action.LOOK: _EVERYBODY,
+    Action.SEARCH: _EVERYBODY,
+    Action.CHANGE: _CHANGING,
+    Action.RUN: _CHANGING,
+    Action.ASK: _CHANGING,
+    Action.KEY: _CHANGING,
+    Action.ANY_ENDPOINT: _ALONE,
+    Action.ANY_CLUSTER: _ALONE,
+    Action.FOLDERS: _CHANGING,
+    Action.HOME: _ALONE,
+    Action.ANY_PATH: frozenset({Mode.OPERATOR}),
+    Action.ANY_MODEL: _ALONE,
+}
+
+REASON = "This dashboard is read-only: it shows results and changes nothing."
+
+# The mode that this dashboard declared; None in every other process.
+_declared: Mode | None = None
+
+
+class NotAllowedError(ConfigError):
+    """The mode does not allow it; another dashboard, or the command line, may do it."""
+
+
+class ReadOnlyError(CdpError):
+    """A change of the workspace was asked of a read-only dashboard."""
+
+    kind = "configuration"
+
+
+def in_dashboard(*, shared: bool = False) -> None:
+    """From now on this process is a dashboard. Once shared it stays so: the rule is never loosened while it runs."""
+    global _declared
+    _declared = Mode.SHARED if shared or _declared is Mode.SHARED else Mode.LOCAL
+
+
+def mode() -> Mode:
+    """Return the mode of this process."""
+    if _declared is None:
+        return Mode.OPERATOR
+    if _set(READ_ONLY):
+        return Mode.READ_ONLY
+    return Mode.SHARED if _set(SHARED) else _declared
+
+
+def _set(variable: str) -> bool:
+    return os.environ.get(variable, "").strip().lower() in ("1", "true", "yes", "on")
+
+
+def may(action: Action) -> bool:
+    """Return True if this process may do it."""
+    return mode() in TABLE[action]
+
+
+def require(action: Action) -> None:
+    """Raise unless this process may do it: ReadOnlyError on a read-only dashboard, NotAllowedError elsewhere."""
+    if may(action):
+        return
+    if mode() is Mode.READ_ONLY:
+        raise ReadOnlyError(REASON, hint=f"Start one without {READ_ONLY}, or use the command line.")
+    raise NotAllowedError(f"This dashboard may not do that: {action}.", hint="Use the command line on the server.")
+
+
+def read_only() -> bool:
+    """Return True if this process is a dashboard that may change nothing."""
+    return mode() is Mode.READ_ONLY
+
+
+# marks of services, and the checks of settings that they make
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -43,10 +160,14 @@ def _mark(action: Action) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
         @wraps(service)
         def guarded(*args: _P.args, **kwargs: _P.kwargs) -> _T:
             require(action)
-            workspace = next((a for a in (*args, *kwargs.values()) if isinstance(a, Workspace)), None)
+            workspace = next((a for a in (*args, *kwargs.values()) if isinstance(a, Workspace)), Workspace.default())
+
+            def known(argument: Any) -> Any:
+                return checked(workspace, argument) if isinstance(argument, Config) else argument
+
             # mypy cannot know that each value keeps its type.
-            values: Any = [_known(workspace, a) for a in args]
-            named: Any = {n: _known(workspace, a) for n, a in kwargs.items()}
+            values: Any = [known(a) for a in args]
+            named: Any = {name: known(a) for name, a in kwargs.items()}
             return service(*values, **named)
 
         guarded.__dict__["action"] = action
@@ -61,13 +182,11 @@ reads = _mark(Action.LOOK)
 searches = _mark(Action.SEARCH)
 
 
-def _known(workspace: Workspace | None, argument: Any) -> Any:
-    return checked(workspace or Workspace.default(), argument) if isinstance(argument, Config) else argument
-
-
 def checked(workspace: Workspace, config: _C) -> _C:
-    """The configuration with each training called by its id, and with its paths resolved where visitors are watched.
-    NotAllowedError names what this mode may not use."""
+    """Return the configuration with each training called by its id, and for visitors with its paths resolved.
+
+    NotAllowedError names the setting's value that this mode may not use.
+    """
     free = mode() is Mode.OPERATOR
     given: dict[str, list[str]] = {}
     allowed: dict[str, list[str]] = {}
@@ -75,19 +194,17 @@ def checked(workspace: Workspace, config: _C) -> _C:
         if free and (setting == "model" or holds != "model"):
             continue
         if holds == "endpoint":
-            endpoints.check(value)
+            check_endpoint(value)
         else:
+            check = {"model": model, "benchmark": benchmark, "path": _path}[holds]
             given.setdefault(setting, []).append(value)
-            allowed.setdefault(setting, []).append(_CHECKS[holds](workspace, value))
+            allowed.setdefault(setting, []).append(check(workspace, value))
     changed = {name: ", ".join(allowed[name]) for name in given if allowed[name] != given[name]}
     return config.replace(**changed) if changed else config
 
 
 def names_in(config: Config) -> Iterator[tuple[str, str, str]]:
-    """Yield what the settings name outside themselves: the setting, what the name is of, and each single name.
-
-    The name is that of a model, benchmark, path or endpoint; lists come as their items.
-    """
+    """Yield (setting, kind, name) for each model, benchmark, path and endpoint that the settings name."""
     generator = GENERATORS.get(getattr(config, "generator", ""))
     for setting in config.settings().values():
         holds, value = setting.holds, getattr(config, setting.name)
@@ -101,50 +218,49 @@ def names_in(config: Config) -> Iterator[tuple[str, str, str]]:
         yield from ((setting.name, holds.removesuffix("s"), item.strip()) for item in items if item.strip())
 
 
+# models and benchmarks
+
+# Values that stand for a model without naming one.
+CHOICES = ("auto", "bi-encoder")
+
+
 def model(workspace: Workspace, name: str) -> str:
-    """A retriever's or another model's name, as it may be used: a training is called by its id, a folder is resolved, a
-    model of the hub is allowed."""
+    """Return a model's name as it may be used: a training's id, a resolved folder, or an allowed model of the hub."""
     name = naming.retriever(workspace, name)
     if may(Action.ANY_PATH):
         return name
     if name in PRESETS or name in CHOICES or bm25.language_in(name) is not None:
         return name
-    if not paths.is_path(name):
+    if not is_path(name):
         if _is_job(workspace, name):
             return name
         if not _is_folder(name):
-            if may(Action.ANY_MODEL) or name in _models() or "*" in _models() or in_cache(name):
+            listed = _listed(MODELS)
+            if may(Action.ANY_MODEL) or name in listed or "*" in listed or in_cache(name):
                 return name
             raise NotAllowedError(
                 f"The model {name} is not on this machine, and this dashboard may not have it downloaded.",
                 hint=f"Name a preset or a training job, or have the operator add it to {MODELS}.",
             )
-    return str(paths.to_read(workspace, name))
+    return _path(workspace, name)
 
 
 def benchmark(workspace: Workspace, name: str) -> str:
-    """A benchmark's name in the workspace as it is; a folder only where it may be read. Plans add ``:split``."""
+    """Return a benchmark's name in the workspace as it is; a folder only where it may be read. Plans add ``:split``."""
     if may(Action.ANY_PATH) or name in library.list_names(workspace):
         return name
     folder, colon, split = name.rpartition(":")
     if colon:
         return f"{benchmark(workspace, folder)}:{split}"
-    return str(paths.to_read(workspace, name)) if paths.is_path(name) or _is_folder(name) else name
+    return _path(workspace, name) if is_path(name) or _is_folder(name) else name
 
 
 def _path(workspace: Workspace, name: str) -> str:
-    return str(paths.to_read(workspace, name))
+    return str(to_read(workspace, name))
 
 
-_CHECKS: dict[str, Callable[[Workspace, str], str]] = {
-    "model": model,
-    "benchmark": benchmark,
-    "path": _path,
-}
-
-
-def _models() -> set[str]:
-    return {part.strip() for part in os.environ.get(MODELS, "").split(",") if part.strip()}
+def _listed(variable: str) -> list[str]:
+    return [part.strip() for part in os.environ.get(variable, "").split(",") if part.strip()]
 
 
 def _is_job(workspace: Workspace, name: str) -> bool:
@@ -158,4 +274,212 @@ def _is_folder(name: str) -> bool:
     try:
         return Path(name).is_dir()
     except (OSError, ValueError):
-        return True  # whatever it is, it is no plain name
+        return True  # no plain name in any case
+
+
+# endpoints: ``cdp.llm.address`` decides on address and key; a shared dashboard asks only what the operator set up
+
+
+def endpoint_for(settings: Mapping[str, Any], typed: str = "") -> Endpoint:
+    """Return the endpoint of a job or a preview with these settings, and the key ``typed`` for it or the server's own.
+
+    NotAllowedError for an endpoint that may not be asked; ConfigError for a malformed address, and on the command
+    line for a key that was given for another address (a dashboard has a field for the key: empty means none).
+    """
+    if not _asks(settings):
+        return Endpoint(key=typed.strip())
+    base_url = str(settings.get("base_url") or "")
+    check_endpoint(base_url)
+    own = os.environ if may(Action.KEY) else {}
+    return address.resolve(address.address(base_url), typed, keyless=mode() is not Mode.OPERATOR, environment=own)
+
+
+def needs_key(settings: Mapping[str, Any]) -> bool:
+    """Return True if a job that ran with a key cannot be resumed with a key of this process's environment."""
+    return _asks(settings) and not server_key(str(settings.get("base_url") or ""))
+
+
+def server_key(base_url: str) -> str:
+    """Return the name of the server's key that is for this endpoint and may be used; empty for none."""
+    return address.key_name(address.address(base_url)) if may(Action.KEY) else ""
+
+
+def check_endpoint(base_url: str) -> None:
+    """Raise NotAllowedError unless this endpoint may be asked from here."""
+    # The server's network stays closed to visitors, but for what the operator named or has a key for.
+    url = address.address(base_url)
+    if may(Action.ANY_ENDPOINT) or server_key(url):
+        return
+    if not (may(Action.ASK) and any(address.same(url, other) for other in endpoints())):
+        raise NotAllowedError(
+            f"The endpoint {url} may not be asked from this dashboard.",
+            hint=f"Have the operator add it to {ENDPOINTS}.",
+        )
+
+
+def configured_endpoint() -> str:
+    """Return the endpoint that the operator set up, as a form's first value; empty for OpenAI itself."""
+    return next((url for name in address.URL_VARIABLES if (url := os.environ.get(name, "").strip())), "")
+
+
+def endpoints() -> list[str]:
+    """Return the addresses that the operator set up."""
+    named = [os.environ.get(name, "").strip() for name in address.URL_VARIABLES]
+    return [*_listed(ENDPOINTS), *(url for url in named if url)]
+
+
+def _asks(settings: Mapping[str, Any]) -> bool:
+    """Return True if an endpoint writes the queries."""
+    generator = GENERATORS.get(str(settings.get("generator")))
+    return generator is not None and generator.endpoint
+
+
+# Paths: any for the operator; for a visitor the workspace (for writing: its ``exports``), the folders of
+# ``CDP_ALLOWED_FOLDERS``, for reading the shipped data, and on a local dashboard the user's home without its hidden
+# files. A path is resolved first, links included, and compared then; the resolved path is handed on.
+
+EXPORTS = "exports"
+
+# Files and folders looked at below a folder that a visitor names.
+MOST_ENTRIES = 200_000
+
+# The system's own views hold nobody's files: never allowed.
+_NEVER = tuple(Path(name) for name in ("/proc", "/sys", "/dev", "/run"))
+
+
+def to_read(workspace: Workspace, text: str | Path) -> Path:
+    """Return the file or folder to read. InputError for a malformed path, NotAllowedError outside allowed folders."""
+    if may(Action.ANY_PATH):
+        return typed_path(text)
+    require(Action.FOLDERS)
+    path = _resolved(text)
+    allowed = roots(workspace)
+    _check_inside(path, text, allowed)
+    if _kind(path) == "folder":
+        _check_below(path, allowed)
+    else:
+        _check_regular(path)
+    return path
+
+
+def to_write(workspace: Workspace, text: str | Path) -> Path:
+    """Return the file or folder to write. As ``to_read``; outside ``exports`` nothing is overwritten."""
+    if may(Action.ANY_PATH):
+        return typed_path(text)
+    require(Action.FOLDERS)
+    path = _resolved(text)
+    exports = (workspace.root / EXPORTS).resolve()
+    if path.is_relative_to(exports):
+        _check_regular(path)
+        return path
+    root = workspace.root.resolve()
+    if path.is_relative_to(root) or root.is_relative_to(path):
+        raise NotAllowedError(
+            f"{text} lies among the workspace's own files.", hint=f"Write below {exports}, or to a folder of yours."
+        )
+    _check_inside(path, text, roots(workspace, shipped=False))
+    if _kind(path) != "" and not (path.is_dir() and not any(path.iterdir())):
+        raise InputError(f"{text} is there already and is not written over.", hint="Choose another name.")
+    return path
+
+
+def is_path(text: str) -> bool:
+    """Return True if a text that may also be a name can only be a path."""
+    return text.startswith(("/", "~", ".", "\\")) or ".." in Path(text).parts or text.count("/") > 1
+
+
+def roots(workspace: Workspace, *, shipped: bool = True) -> list[Path]:
+    """Return the workspace, the shipped data and the operator's folders, resolved."""
+    folders = [workspace.root, *([SHIPPED_DATA] if shipped else [])]
+    for part in os.environ.get(FOLDERS, "").split(os.pathsep):
+        if part.strip() and not os.path.isabs(os.path.expanduser(part)):
+            raise ConfigError(f"{FOLDERS} names {part!r}: each folder must be an absolute path.")
+        folders += [Path(part).expanduser()] if part.strip() else []
+    return [folder.resolve() for folder in folders]
+
+
+def within(path: Path, folders: list[Path]) -> bool:
+    """Return True if a resolved path lies in one of the folders, and in none of the system's own views."""
+    return not any(map(path.is_relative_to, _NEVER)) and any(map(path.is_relative_to, folders))
+
+
+def _resolved(text: str | Path) -> Path:
+    """Return the path without links and dots."""
+    if not str(text).strip() or "\0" in str(text):
+        raise InputError("That is no path.", hint="Give the path of a file or folder on this server.")
+    try:
+        return typed_path(text).resolve()
+    except (OSError, RuntimeError, ValueError) as error:  # a name too long, links in a circle, half a surrogate pair
+        raise InputError("That path leads nowhere.", hint="Check it; it is read on the server.") from error
+
+
+def _inside(path: Path, folders: list[Path]) -> bool:
+    """Return True if a resolved path lies in one of the folders or, where allowed, below no hidden folder at home."""
+    if within(path, folders):
+        return True
+    if not may(Action.HOME) or not within(path, [Path("/")]):
+        return False
+    try:
+        below = path.relative_to(Path.home().resolve())
+    except (ValueError, RuntimeError):
+        return False
+    return not any(part.startswith(".") for part in below.parts)
+
+
+def _check_inside(path: Path, text: str | Path, folders: list[Path]) -> None:
+    # The same sentence whether the path exists or not: visitors learn nothing of what lies outside.
+    if not _inside(path, folders):
+        raise NotAllowedError(
+            f"{text} is not in a folder that this dashboard may use.",
+            hint=f"Upload the file, or have the operator add its folder to {FOLDERS}.",
+        )
+
+
+def _kind(path: Path) -> str:
+    """Return ``file``, ``folder``, ``special`` (a device, a pipe, a socket), or "" for a missing path."""
+    try:
+        status = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except OSError as error:
+        raise InputError(f"{path.name} cannot be read: {error.strerror or error}.") from error
+    if stat.S_ISDIR(status.st_mode):
+        return "folder"
+    return "file" if stat.S_ISREG(status.st_mode) else "special"
+
+
+def _check_regular(path: Path) -> None:
+    if _kind(path) == "special":
+        raise InputError(f"{path.name} is neither a file nor a folder.", hint="Name a regular file.")
+
+
+def _check_below(folder: Path, folders: list[Path]) -> None:
+    """Check that everything below a folder is a file or folder in the allowed ones, links included."""
+    for number, path in enumerate(_entries(folder, set())):
+        if number > MOST_ENTRIES:
+            raise InputError(f"{folder.name} holds over {MOST_ENTRIES:,} files.", hint="Name the folder itself.")
+        if path.is_symlink():
+            target = _resolved(path)
+            if not _inside(target, folders):
+                raise NotAllowedError(
+                    f"{path.relative_to(folder)} is a link that leads out of the folders that this dashboard may use.",
+                    hint="Copy the file itself.",
+                )
+            path = target
+        _check_regular(path)
+
+
+def _entries(folder: Path, seen: set[Path]) -> Iterator[Path]:
+    """Yield everything below a folder, through links to folders too, each folder once."""
+    seen.add(folder)
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:
+        return  # the reader says what it cannot read
+    for entry in entries:
+        path = Path(entry.path)
+        yield path
+        if entry.is_dir():
+            inner = path.resolve()
+            if inner not in seen:
+                yield from _entries(inner, seen)

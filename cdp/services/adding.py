@@ -28,7 +28,7 @@ from cdp.corpus.storage import delete_corpus
 from cdp.projects import Project
 from cdp.query_sets import ImportOptions, QuerySet
 from cdp.query_sets.imports import QUERIES, beir_layout
-from cdp.services import access, corpora, paths, queries
+from cdp.services import access, corpora, queries
 from cdp.services import projects as service
 
 # Folders below the one that was given in which a BEIR layout is looked for.
@@ -317,10 +317,10 @@ def examine(
 ) -> Look:
     """The first rows of what would be added, with what each column seems to be. Nothing is stored."""
     reading = reading or ReadOptions()
-    source = folder_of(paths.to_read(workspace, path))
+    source = folder_of(access.to_read(workspace, path))
     asked = None
     if queries:
-        asked = look(paths.to_read(workspace, queries), ReadOptions.from_dict({"encoding": reading.encoding}))
+        asked = look(access.to_read(workspace, queries), ReadOptions.from_dict({"encoding": reading.encoding}))
     return Look(tuple(beir_layout(source)), look(source, reading), asked)
 
 
@@ -342,9 +342,9 @@ def add(
     ``reading`` says how files are read, ``options`` which column is what.
     """
     options, reading = options or AddOptions(), reading or ReadOptions()
-    given = paths.to_read(workspace, path)
+    given = access.to_read(workspace, path)
     source = folder_of(given)
-    asked = paths.to_read(workspace, queries) if queries else None
+    asked = access.to_read(workspace, queries) if queries else None
     joined = service.resolve(workspace, project) if project else None
     title = checked_title(name).strip() or corpora.name_of(source)
     splits = beir_layout(source)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cdp import jobs, projects
+from cdp import jobs
+from cdp import projects as room
 from cdp.base.config import DownloadConfig, EvaluationConfig
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.text import typed_folder
@@ -28,7 +29,7 @@ from cdp.benchmarks.manifests import Manifest
 from cdp.benchmarks.registry import Group
 from cdp.benchmarks.schemas import Entry
 from cdp.evaluation import bm25
-from cdp.services import access, evaluation, in_use, paths
+from cdp.services import access, evaluation, projects
 
 __all__ = ["list_benchmarks"]
 
@@ -165,7 +166,7 @@ def check_download(config: DownloadConfig) -> tuple[tuple[Entry, ...], Path | No
     wanted = registry.leaves(config.benchmark)
     if config.name and len(wanted) > 1:
         raise ConfigError(f"{config.benchmark} is {len(wanted)} benchmarks, which keep their own names.")
-    folder = paths.to_read(Workspace.default(), config.folder).resolve() if config.folder else None
+    folder = access.to_read(Workspace.default(), config.folder).resolve() if config.folder else None
     for leaf in wanted:
         if folder is not None:
             download.in_folder(leaf, folder)
@@ -195,7 +196,7 @@ def add(workspace: Workspace, path: str | Path, *, name: str = "", language: str
     language = language.strip().lower()
     bm25.check_language(language)
     with disk_faults_told("The import"):
-        added = add_benchmark(paths.to_read(workspace, path), workspace, name, language)
+        added = add_benchmark(access.to_read(workspace, path), workspace, name, language)
     return describe(workspace.benchmark(added), workspace)
 
 
@@ -214,18 +215,18 @@ def sample(
     if queries < 1 or documents < 1:
         raise ConfigError("A subset needs at least one query and one document.")
     drawn = subsets.sample(name, workspace, queries=queries, documents=documents, split=split, seed=seed, called=called)
-    for project in projects.list_projects(workspace):
+    for project in room.list_projects(workspace):
         if name in project.benchmarks:
-            projects.update(workspace, project.id, lambda before: before.with_members((), (drawn[0].name,)))
+            room.update(workspace, project.id, lambda before: before.with_members((), (drawn[0].name,)))
     return drawn
 
 
 @access.writes
 def delete(workspace: Workspace, name: str) -> None:
     """Remove a benchmark from the workspace and its projects. Results on it stay. ConfigError while a job needs it."""
-    in_use.check_unused(workspace, f"The benchmark {name}", name)
+    projects.check_unused(workspace, f"The benchmark {name}", name)
     remove_benchmark(name, workspace)
-    projects.forget(workspace, benchmark=name)
+    room.forget(workspace, benchmark=name)
 
 
 # groups

@@ -13,7 +13,7 @@ from cdp.base.workspace import Workspace
 from cdp.jobs import DeviceRequest, Gpu, cluster_of, gpu_trouble, list_gpus, place
 from cdp.jobs.ray import RayLauncher, RayNode
 from cdp.services import access
-from cdp.services.modes import Action, NotAllowedError, may
+from cdp.services.access import Action, NotAllowedError, may
 
 HERE = place.HERE
 

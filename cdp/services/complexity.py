@@ -29,7 +29,7 @@ from cdp.complexity import STANDARD, CwProfile, QuestionWordEffect
 from cdp.corpus.sources import Budget, Source, existing, open_text
 from cdp.principle import Recommendation, kinds_of_datasets
 from cdp.principle.tables import TABLES, PublishedTable, short_name, table
-from cdp.services import access, paths
+from cdp.services import access
 from cdp.studies.trial import judging_split
 
 FOLDER = "pasted"
@@ -72,7 +72,7 @@ def read_queries(path: str | Path) -> list[str]:
 
     UTF-8, or any encoding that the file's byte order mark tells. InputError names what cannot be read and its line.
     """
-    file = paths.to_read(Workspace.default(), path)
+    file = access.to_read(Workspace.default(), path)
     if existing(file, "file").is_dir():
         raise InputError("It is a folder.", file=file, hint=PLAIN)
     source = Source.of_file(file, file.name, Budget.of(file, MOST_BYTES))

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from cdp import projects, query_sets
+from cdp import projects as room
+from cdp import query_sets
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.failures import FILE, ItemsFailed, summary
 from cdp.base.records import Document
@@ -30,7 +31,7 @@ from cdp.corpus import (
     resolve_corpus,
     store,
 )
-from cdp.services import access, in_use, paths
+from cdp.services import access, projects
 
 __all__ = ["list_corpora", "resolve_corpus"]
 
@@ -67,7 +68,7 @@ def read(
 ) -> Iterator[tuple[CorpusManifest, bool, FoundQueries]]:
     """Read documents and store them once: the corpus, whether it was there, and the queries that came with the rows,
     which can be read until the end of ``with`` and are stored by whoever asks."""
-    source = paths.to_read(workspace, path)
+    source = access.to_read(workspace, path)
     if not source.exists():
         raise InputError(f"There is no file or folder {source}.", hint="Check the path; it is read on the server.")
     existing_ids = {manifest.id for manifest in list_corpora(workspace)}
@@ -152,6 +153,6 @@ def delete(workspace: Workspace, corpus: str) -> None:
             f"The corpus {manifest.name} has {len(users)} query sets ({', '.join(users[:5])}).",
             hint="Remove those first.",
         )
-    in_use.check_unused(workspace, f"The corpus {manifest.name}", manifest.id)
+    projects.check_unused(workspace, f"The corpus {manifest.name}", manifest.id)
     delete_corpus(workspace, manifest.id)
-    projects.forget(workspace, corpus=manifest.id)
+    room.forget(workspace, corpus=manifest.id)

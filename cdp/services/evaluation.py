@@ -11,7 +11,7 @@ from cdp.base.workspace import Workspace, is_name
 from cdp.benchmarks import BenchmarkInfo, choose_split, describe, list_benchmarks, manifests, resolve_benchmark
 from cdp.evaluation import bm25
 from cdp.retrievers import PRESETS, resolve
-from cdp.services import access, clusters, paths
+from cdp.services import access, clusters
 
 WORKER = "cdp.workers.evaluation"
 
@@ -119,7 +119,7 @@ def start_import(workspace: Workspace, config: ResultImportConfig) -> str:
             f"{name!r} is a retriever of this workspace: imported scores would stand as its own.",
             hint="Choose another name, such as the name of the file.",
         )
-    source = paths.to_read(workspace, config.path)
+    source = access.to_read(workspace, config.path)
     if not source.is_file():
         raise InputError(f"There is no file {source}.", hint="Check the path; it is read on the server.")
     benchmark, split, info = judged_on(workspace, config.benchmark, config.split)

@@ -1,15 +1,17 @@
-"""Jobs as users see them: what runs, how far it is, its log, stopping and resuming."""
+"""Jobs as users see them: what runs, how far it is, its log, stopping, resuming and deleting."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
+import shlex
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 from cdp import catalog
@@ -20,32 +22,26 @@ from cdp.base.config import (
     FilterConfig,
     IndexConfig,
     MetricsConfig,
+    MiningConfig,
+    PromptTuningConfig,
+    ResultImportConfig,
     RoundTripConfig,
     SynthesisConfig,
     TrainingConfig,
 )
-from cdp.base.errors import ConfigError
+from cdp.base.errors import CdpError, ConfigError
 from cdp.base.failures import FILE, ItemsFailed, lost, summary
 from cdp.base.file_cache import ANSWERS
 from cdp.base.settings import Config
+from cdp.base.text import shown, typed_path
 from cdp.base.workspace import Workspace, folder_size, read_json_or_none, read_jsonl
-from cdp.jobs import JobView, list_active, list_jobs, load_spec, resolve_job
+from cdp.evaluation import bm25
+from cdp.jobs import JobSpec, JobView, list_active, list_jobs, load_spec, resolve_job
+from cdp.llm import address
 from cdp.metrics import MEASURES
-from cdp.services import (
-    access,
-    benchmarks,
-    clusters,
-    endpoints,
-    evaluation,
-    in_use,
-    metrics,
-    queries,
-    results,
-    search,
-    stored,
-    studies,
-    training,
-)
+from cdp.retrievers import PRESETS
+from cdp.services import access, clusters, projects, results
+from cdp.services.access import Action, NotAllowedError, may
 from cdp.studies import StudyConfig
 from cdp.synthesis.work import query_set_id
 
@@ -54,18 +50,38 @@ __all__ = ["list_active", "list_jobs"]
 # Most points of a curve: about one per pixel.
 POINTS = 1500
 
-# What a job's folder holds that a person would miss, by its name there.
+# Entries of a job's folder whose size is shown, each with its label.
 PARTS = {"model": "model", "checkpoints": "checkpoints", "results": "results", "worker.log": "log"}
+
+# Every kind of job, with the only module that may run it and its settings. The measures without a model have ids of
+# query sets as their only settings.
+KINDS: dict[str, tuple[str, type[Config] | None]] = {
+    "synthesis": ("cdp.workers.synthesis", SynthesisConfig),
+    "prompts": ("cdp.workers.prompt_tuning", PromptTuningConfig),
+    "metrics": ("cdp.workers.metrics", MetricsConfig),
+    "measures": ("cdp.workers.measures", None),
+    "round-trip": ("cdp.workers.round_trip", RoundTripConfig),
+    "filter": ("cdp.workers.filtering", FilterConfig),
+    "mining": ("cdp.workers.mining", MiningConfig),
+    "training": ("cdp.workers.training", TrainingConfig),
+    "evaluation": ("cdp.workers.evaluation", EvaluationConfig),
+    "study": ("cdp.workers.study", StudyConfig),
+    "index": ("cdp.workers.index", IndexConfig),
+    "download": ("cdp.workers.download", DownloadConfig),
+    "import": ("cdp.workers.importing", ResultImportConfig),
+}
+
+LONGEST = 400  # characters of a path or address that a message repeats
 
 
 def show(workspace: Workspace, job: str, *, with_size: bool = True) -> JobView:
-    """One job, by id, unique beginning or name. Its size takes a walk over its folder: leave it out in live views."""
-    return room.view(workspace, room.resolve_job(workspace, job), with_size=with_size)
+    """Return one job, by id, unique prefix or name. Its size takes a walk over its folder: omit it in live views."""
+    return room.view(workspace, resolve_job(workspace, job), with_size=with_size)
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One measure over the steps, thinned: ``n`` is how many points there are in the file."""
+    """One measure over the steps, thinned; ``n`` is the number of points in the file."""
 
     steps: list[int]
     values: list[float]
@@ -75,7 +91,7 @@ class Curve:
 def curve(workspace: Workspace, job: str, measure: str) -> Curve:
     """Return one measure of the job's live metrics, thinned for drawing; empty where it was never written.
 
-    Of each stretch of steps the lowest and the highest value stay, so that no spike is lost, and always the newest one.
+    Each stretch of steps keeps its lowest and highest value, so that no spike is lost, and the newest value stays.
     """
     points = sorted(_live_metrics(workspace, job).get(measure, {}).items())
     n, stretches = len(points), POINTS // 2 - 1
@@ -93,7 +109,7 @@ def latest(workspace: Workspace, job: str) -> dict[str, float]:
 
 def _live_metrics(workspace: Workspace, job: str) -> dict[str, dict[int, float]]:
     """Return {measure: {step: value}} of ``metrics.jsonl``, read again only when it has grown."""
-    path = workspace.job(room.resolve_job(workspace, job)) / "metrics.jsonl"
+    path = workspace.job(resolve_job(workspace, job)) / "metrics.jsonl"
 
     def read() -> dict[str, dict[int, float]]:
         measures: dict[str, dict[int, float]] = defaultdict(dict)
@@ -105,7 +121,7 @@ def _live_metrics(workspace: Workspace, job: str) -> dict[str, dict[int, float]]
             except (ValueError, KeyError, TypeError, AttributeError):
                 continue  # torn by a crash
             if attempt > newest:
-                # It went on from a checkpoint: what the earlier attempt logged beyond that is void.
+                # Resumed from a checkpoint: later steps of the earlier attempt are void.
                 newest = attempt
                 for series in measures.values():
                     for late in [at for at in series if at >= step]:
@@ -119,13 +135,13 @@ def _live_metrics(workspace: Workspace, job: str) -> dict[str, dict[int, float]]
 
 
 def log(workspace: Workspace, job: str, *, tail_bytes: int = 65536) -> str:
-    """The end of the worker's log."""
-    return room.read_log(workspace, room.resolve_job(workspace, job), tail_bytes=tail_bytes)
+    """Return the end of the worker's log."""
+    return room.read_log(workspace, resolve_job(workspace, job), tail_bytes=tail_bytes)
 
 
 def follow(workspace: Workspace, job: str, *, follow: bool = False) -> Iterator[str]:
-    """The log in pieces; with ``follow`` until the job has ended."""
-    job_id = room.resolve_job(workspace, job)
+    """Yield the log in chunks; with ``follow`` until the job has ended."""
+    job_id = resolve_job(workspace, job)
     offset: int | None = 0
     while True:
         active = room.view(workspace, job_id, with_size=False).active
@@ -138,8 +154,8 @@ def follow(workspace: Workspace, job: str, *, follow: bool = False) -> Iterator[
 
 
 def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
-    """The figures that a job was run for: of an evaluation its measures in percent, else what its result says."""
-    view = room.view(workspace, room.resolve_job(workspace, job), with_size=False)
+    """Return a job's results: an evaluation's measures in percent, else the content of its result file."""
+    view = show(workspace, job, with_size=False)
     kind = "evaluation" if view.kind == "import" else view.kind  # a run of another program, judged here
     result = read_json_or_none(view.folder / "results" / f"{kind}.json") or {}
     if kind == "evaluation" and result:
@@ -154,13 +170,15 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
         }
     figures = {name: value for name, value in result.items() if name not in ("id", "per_document", "examples")}
     if isinstance(figures.get("measures"), list):
-        figures["measures"] = [{"title": _title(value), **value} for value in figures["measures"]]
+        titles = {name: measure.title for name, measure in MEASURES.items()}
+        named = [(str(value.get("name", "")), value) for value in figures["measures"]]
+        figures["measures"] = [{"title": titles.get(name, name), **value} for name, value in named]
     return figures
 
 
 def failed(workspace: Workspace, job: str) -> ItemsFailed:
-    """What failed item by item: of the set that a job writes, and of the job itself."""
-    spec = room.load_spec(workspace, room.resolve_job(workspace, job))
+    """Return the items that failed in a job, and in the query set that it writes."""
+    spec = load_spec(workspace, resolve_job(workspace, job))
     paths = [workspace.job(spec.id) / FILE]
     if spec.kind == "synthesis":
         paths.insert(0, workspace.query_set(query_set_id(spec.id, SynthesisConfig.from_dict(spec.config))) / FILE)
@@ -168,50 +186,67 @@ def failed(workspace: Workspace, job: str) -> ItemsFailed:
     return ItemsFailed(summary(line for path in there for line in read_jsonl(path)), there)
 
 
-def _title(measure: dict[str, Any]) -> str:
-    """The name of a Q-D metric as every table shows it."""
-    definition = MEASURES.get(measure.get("name", ""))
-    return definition.title if definition else str(measure.get("name", ""))
+def wait(workspace: Workspace, job: str, on_update: Callable[[JobView], None] | None = None) -> JobView:
+    """Wait until the job has ended."""
+    return room.wait(workspace, resolve_job(workspace, job), on_update)
 
 
 @access.runs
 def stop(workspace: Workspace, job: str) -> JobView:
-    """Ask a job to stop: it saves what it has and ends."""
-    job_id = room.resolve_job(workspace, job)
+    """Ask a job to save its progress and end."""
+    job_id = resolve_job(workspace, job)
     room.stop(workspace, job_id)
-    return room.view(workspace, job_id, with_size=False)
+    return show(workspace, job_id, with_size=False)
 
 
-def written_set(view: JobView) -> str:
-    """The id of the query set that a job of kind ``synthesis`` writes."""
-    return query_set_id(view.id, SynthesisConfig.from_dict(view.config))
-
-
-def missing_secrets(workspace: Workspace, job: str) -> list[str]:
-    """Return the names of the keys that a job ran with and that this process has not, or has for another address."""
-    spec = room.load_spec(workspace, room.resolve_job(workspace, job))
-    return [
-        name
-        for name in spec.secrets
-        if not os.environ.get(name) or (name == endpoints.OWN and endpoints.needs_key(spec.config))
-    ]
+@access.runs
+def delete(workspace: Workspace, job: str) -> None:
+    """Remove a job and everything it made. ConfigError while another job needs it."""
+    job_id = resolve_job(workspace, job)
+    projects.check_unused(workspace, f"The job {job_id}", job_id)
+    room.delete(workspace, job_id)
+    catalog.ingest(workspace)
 
 
 def sizes(workspace: Workspace, job: str) -> dict[str, int]:
-    """The bytes of what a job made, by what it is (model, checkpoints, results, log); the last one, total, is all."""
-    folder = workspace.job(room.resolve_job(workspace, job))
-    bytes_by_part = {}
+    """Return the bytes of a job's ``PARTS`` by their labels; the last one, total, is the whole folder."""
+    folder = workspace.job(resolve_job(workspace, job))
+    parts = {}
     for name, label in PARTS.items():
         path = folder / name
-        n = folder_size(path) if path.is_dir() else path.stat().st_size if path.is_file() else 0
-        if n:
-            bytes_by_part[label] = n
-    return {**bytes_by_part, "total": folder_size(folder)}
+        if n := folder_size(path) if path.is_dir() else path.stat().st_size if path.is_file() else 0:
+            parts[label] = n
+    return {**parts, "total": folder_size(folder)}
+
+
+def written_set(view: JobView) -> str:
+    """Return the id of the query set that a job of kind ``synthesis`` writes."""
+    return query_set_id(view.id, SynthesisConfig.from_dict(view.config))
+
+
+def prefill(workspace: Workspace, job: str) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """Return a job's settings for a form, and those left out of it because they lead out of the workspace."""
+    spec = load_spec(workspace, resolve_job(workspace, job))
+    left_out = _outside(workspace, spec)
+    return {name: value for name, value in spec.config.items() if name not in left_out}, left_out
+
+
+# resuming
+
+
+def missing_secrets(workspace: Workspace, job: str) -> list[str]:
+    """Return the names of the keys that a job ran with and that this process lacks, or has for another address."""
+    spec = load_spec(workspace, resolve_job(workspace, job))
+    return [
+        name
+        for name in spec.secrets
+        if not os.environ.get(name) or (name == address.OWN and access.needs_key(spec.config))
+    ]
 
 
 def outside(workspace: Workspace, job: str) -> list[str]:
     """Return the paths and addresses outside the workspace that the job's settings name."""
-    found = stored.outside(workspace, room.load_spec(workspace, room.resolve_job(workspace, job)))
+    found = _outside(workspace, load_spec(workspace, resolve_job(workspace, job)))
     return sorted({value for values in found.values() for value in values})
 
 
@@ -219,105 +254,77 @@ def outside(workspace: Workspace, job: str) -> list[str]:
 def resume(
     workspace: Workspace, job: str, *, env_secrets: dict[str, str] | None = None, allow: Sequence[str] = ()
 ) -> JobView:
-    """Go on with a job that ended early, as a new attempt from where it stopped.
+    """Continue a job that ended early, as a new attempt from its last checkpoint.
 
-    ``allow`` holds the paths and addresses outside the workspace that its settings may name.
+    A workspace may come from somebody else. Its ``spec.json`` can name any module, path, model or address, so a resume
+    trusts only the workspace, the shipped data and the operator's settings (``CDP_ALLOWED_FOLDERS``, ``CDP_BASE_URL``
+    …). Raises NotAllowedError for paths and addresses outside of them, unless ``allow`` names them.
     """
-    job_id = room.resolve_job(workspace, job)
-    if room.view(workspace, job_id, with_size=False).state is room.State.FINISHED:
-        raise ConfigError(f"Job {job_id} has finished: nothing is left to go on with.", hint="Clone it to run it anew.")
+    job_id = resolve_job(workspace, job)
+    if show(workspace, job_id, with_size=False).state is room.State.FINISHED:
+        raise ConfigError(f"Job {job_id} has finished: nothing is left to do.", hint="Start a new one.")
     typed = dict(env_secrets or {})
-    spec = room.load_spec(workspace, job_id)
-    stored.check(workspace, spec, allow)
-    clusters.check_resume_on(workspace, job_id)
-    endpoint = endpoints.endpoint_for(spec.config, typed.pop(endpoints.OWN, ""))
-    room.resume(workspace, job_id, env_secrets={**typed, **endpoint.environment})
-    return room.view(workspace, job_id, with_size=False)
-
-
-@access.runs
-def delete(workspace: Workspace, job: str) -> None:
-    """Remove a job and everything it made."""
-    job_id = room.resolve_job(workspace, job)
-    users = [user for user in in_use.jobs_that_need(workspace, job_id) if user.id != job_id]
-    if users:
-        raise ConfigError(
-            f"{users[0].name} ({users[0].id}, {users[0].state}) needs what the job {job_id} made.",
-            hint="Wait until it has ended, or stop it first.",
+    spec = load_spec(workspace, job_id)
+    for setting, values in _outside(workspace, spec, allow).items():
+        raise NotAllowedError(
+            f"The job's setting {setting!r} names {values[0][:LONGEST]!r}, which is outside this workspace.",
+            hint=f"If you trust it, add: --allow {shlex.quote(values[0][:LONGEST])}",
         )
-    room.delete(workspace, job_id)
-    catalog.ingest(workspace)
+    config = _config(spec)
+    if config is not None:
+        access.checked(workspace, config)
+    clusters.check_resume_on(workspace, job_id)
+    endpoint = access.endpoint_for(spec.config, typed.pop(address.OWN, ""))
+    room.resume(workspace, job_id, env_secrets={**typed, **endpoint.environment})
+    return show(workspace, job_id, with_size=False)
 
 
-def wait(workspace: Workspace, job: str, on_update: Callable[[JobView], None] | None = None) -> JobView:
-    """Wait until the job has ended."""
-    return room.wait(workspace, room.resolve_job(workspace, job), on_update)
+def _outside(workspace: Workspace, spec: JobSpec, allow: Sequence[str] = ()) -> dict[str, list[str]]:
+    """Return the paths and addresses outside the workspace that the job's settings name, by setting.
 
-
-# The kinds of job that can be started again.
-AGAIN = ("synthesis", "metrics", "training", "evaluation", "study", "download", "round-trip", "filter", "index")
-
-
-def settings(
-    workspace: Workspace, job: str, changes: Mapping[str, Any] | None = None, allow: Sequence[str] = ()
-) -> Config:
-    """Return the configuration of a job with some fields changed.
-
-    ConfigError for a kind or a field that there is not, NotAllowedError where a setting that is not changed names
-    something outside the workspace that ``allow`` does not hold.
+    Raises NotAllowedError for a job that would run anything but the worker of its kind.
     """
-    spec = load_spec(workspace, resolve_job(workspace, job))
-    kind = stored.JOBS[spec.kind][1] if spec.kind in AGAIN else None
-    if kind is None:
-        raise ConfigError(f"A job of kind {spec.kind!r} cannot be started again.")
-    stored.check(workspace, spec, allow, named=frozenset(changes or ()))
-    config_values = {name: value for name, value in spec.config.items() if name in kind.settings()}
-    return kind.from_dict({**config_values, **(changes or {})})
+    if not may(Action.ANY_ENDPOINT):
+        allow = ()  # visitors of a shared dashboard decide nothing about the server's files and network
+    config = _config(spec)
+    found: dict[str, list[str]] = defaultdict(list)
+    for setting, holds, value in access.names_in(config) if config is not None else ():
+        if not (_known_address(value, allow) if holds == "endpoint" else _inside(workspace, spec, holds, value, allow)):
+            found[setting].append(value)
+    return dict(found)
 
 
-def prefill(workspace: Workspace, job: str) -> tuple[dict[str, Any], dict[str, list[str]]]:
-    """Return a job's settings for a form, and those left out of it because they lead out of the workspace."""
-    spec = load_spec(workspace, resolve_job(workspace, job))
-    left_out = stored.outside(workspace, spec)
-    kind = stored.JOBS[spec.kind][1] if spec.kind in AGAIN else None
-    names = kind.settings().keys() - left_out.keys() if kind is not None else set()
-    return {name: value for name, value in spec.config.items() if name in names}, left_out
+def _config(spec: JobSpec) -> Config | None:
+    module, kind = KINDS.get(spec.kind, (None, None))
+    if module is None or spec.module != module:
+        raise NotAllowedError(
+            f"The job {spec.id} would run {shown(spec.module)}, which is not the worker of a job of kind "
+            f"{shown(spec.kind)}.",
+            hint="It was not submitted by this program. Delete it.",
+        )
+    return kind.from_dict(spec.config) if kind is not None else None
 
 
-@access.runs
-def start(
-    workspace: Workspace,
-    job: str,
-    changes: Mapping[str, Any] | None = None,
-    *,
-    api_key: str = "",
-    allow_incomplete: bool = False,
-    allow_leakage: bool = False,
-    allow: Sequence[str] = (),
-) -> str:
-    """Submit a job like ``job`` with some settings changed; the new job's id.
+def _known_address(url: str, allow: Sequence[str]) -> bool:
+    """Return True for an address that the operator set up or the caller names."""
+    # Without an address of the operator's, jobs go to OpenAI, whose address may then also be spelt out.
+    known = access.endpoints() or [address.OPENAI_URL]
+    return any(address.same(url, other) for other in (*known, *(a for a in allow if "://" in a)))
 
-    ``allow_incomplete`` says yes to training on query sets that are not whole, ``allow_leakage`` to training on what
-    a benchmark judges.
-    """
-    config = settings(workspace, job, changes, allow)
-    if isinstance(config, SynthesisConfig):
-        return queries.generate(workspace, config, api_key=api_key)
-    if isinstance(config, MetricsConfig):
-        return metrics.start(workspace, config)
-    if isinstance(config, TrainingConfig):
-        return training.start(workspace, config, allow_incomplete=allow_incomplete, allow_leakage=allow_leakage).job_id
-    if isinstance(config, EvaluationConfig):
-        return evaluation.start(workspace, config)
-    if isinstance(config, DownloadConfig):
-        return benchmarks.start_download(workspace, config)
-    if isinstance(config, RoundTripConfig):
-        return queries.start_round_trip(workspace, config.query_set, config.by, gpus=config.gpus)
-    if isinstance(config, FilterConfig):
-        return queries.start_filter(workspace, config)
-    if isinstance(config, IndexConfig):
-        return search.start_index(workspace, config)
-    assert isinstance(config, StudyConfig)
-    return studies.run(
-        workspace, config, api_key=api_key, allow_incomplete=allow_incomplete, allow_leakage=allow_leakage
-    ).job_id
+
+def _inside(workspace: Workspace, spec: JobSpec, holds: str, text: str, allow: Sequence[str]) -> bool:
+    """Return True for a name, and for a path in the workspace or in a folder that the operator or the caller named."""
+    if holds == "model" and (text in PRESETS or text in access.CHOICES or bm25.language_in(text) is not None):
+        return True
+    try:
+        # A relative path starts where the job was submitted: the worker reads it from there.
+        path = Path(spec.cwd or os.getcwd(), typed_path(text))
+        if holds == "benchmark" and ":" in text and not path.exists():
+            path = path.with_name(path.name.rpartition(":")[0])  # name:split
+        if holds != "path" and not access.is_path(text) and not path.exists():
+            return True  # the name of a model of the hub, of a benchmark, of a training
+        path = path.resolve()
+        folders = [*access.roots(workspace), *(typed_path(a).resolve() for a in allow if "://" not in a)]
+    except (OSError, RuntimeError, ValueError, CdpError):
+        return False
+    return access.within(path, folders)

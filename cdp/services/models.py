@@ -23,7 +23,7 @@ from cdp.retrievers import load, resolve
 from cdp.retrievers.export import export as export_onnx
 from cdp.retrievers.export import require_onnx
 from cdp.retrievers.resolve import CARD, card_file, has_model, model_folder, training_result
-from cdp.services import access, naming, paths
+from cdp.services import access, naming
 from cdp.training.plan import INCOMPLETE
 
 FLAGS = {"leaked": "--allow-leakage", "incomplete": "--allow-incomplete"}
@@ -223,7 +223,7 @@ def export(workspace: Workspace, retriever: str, out: str) -> tuple[Path, float]
     """Write a retriever as an ONNX folder; return the folder and the largest difference between the embeddings."""
     require_onnx()
     resolved = resolve(naming.retriever(workspace, retriever), workspace)
-    target = paths.to_write(workspace, out).resolve()
+    target = access.to_write(workspace, out).resolve()
     if target.exists():
         raise InputError(f"There is a file or folder {target} already.", hint="Name a new folder.")
     target.parent.mkdir(parents=True, exist_ok=True)

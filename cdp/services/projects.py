@@ -8,6 +8,7 @@ benchmark in no project belongs to none, and is for all.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from cdp import jobs, projects, query_sets
+from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError, NotFoundError
 from cdp.base.text import checked_title, pick
 from cdp.base.workspace import Workspace, is_name
@@ -22,7 +24,8 @@ from cdp.benchmarks import library
 from cdp.corpus import list_corpora, resolve_corpus
 from cdp.jobs import JobSpec, JobView
 from cdp.projects import Project, damaged
-from cdp.services import access, in_use
+from cdp.services import access
+from cdp.synthesis.work import query_set_id
 
 __all__ = ["ALL", "Index", "Members", "Project", "damaged"]
 
@@ -267,7 +270,7 @@ class Index:
         judged = frozenset[str]().union(*(self.of("benchmark", name) for name in _benchmarks_of(config)))
         if job.kind == "evaluation":
             return self.of_job_id(str(config.get("retriever", ""))) | judged
-        named = set(in_use.texts([config, inputs]))
+        named = set(_texts([config, inputs]))
         corpora = {name for name in named if name in self._corpora}
         corpora |= {self._corpus_of_set[name] for name in named if name in self._corpus_of_set}
         own = frozenset[str]().union(*(self.of("corpus", corpus) for corpus in corpora))
@@ -345,7 +348,7 @@ def _of(thing: Any, name: str) -> Any:
 def _benchmarks_of(config: Mapping[str, Any]) -> Iterator[str]:
     """Each benchmark that settings name: not every text, for one may be called "test"."""
     for name in ("benchmark", "benchmarks", "dev"):
-        yield from in_use.texts(config.get(name, ""))
+        yield from _texts(config.get(name, ""))
 
 
 def _by_member(pairs: Iterable[tuple[str, tuple[str, ...]]]) -> dict[str, frozenset[str]]:
@@ -354,3 +357,42 @@ def _by_member(pairs: Iterable[tuple[str, tuple[str, ...]]]) -> dict[str, frozen
         for name in names:
             owners.setdefault(name, set()).add(project_id)
     return {name: frozenset(ids) for name, ids in owners.items()}
+
+
+def check_unused(workspace: Workspace, what: str, name: str) -> None:
+    """Raise ConfigError naming the active jobs whose settings or inputs name a thing, or that write it.
+
+    ``what`` describes the thing, as in "The query set x"; ``name`` is its id.
+    """
+    users = [job for job in jobs.list_active(workspace) if job.id != name and name in _named_by(job)]
+    if not users:
+        return
+    shown = ", ".join(f"{job.name} ({job.id}, {job.state})" for job in users[:5])
+    more = f" and {len(users) - 5} more" if len(users) > 5 else ""
+    needs = "an active job" if len(users) == 1 else f"{len(users)} active jobs"
+    raise ConfigError(f"{what} is needed by {needs}: {shown}{more}.", hint="Wait until it has ended, or stop it first.")
+
+
+def _named_by(job: JobView) -> Iterator[str]:
+    yield from _texts([job.config, job.inputs])
+    if job.kind == "synthesis":  # the query set that it writes
+        settings = SynthesisConfig.settings()  # a job of another version may have others
+        with suppress(CdpError):
+            config = SynthesisConfig.from_dict({k: v for k, v in job.config.items() if k in settings})
+            yield query_set_id(job.id, config)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield every text in nested settings, whole and item by item where it is a list ("a, b:test")."""
+    if isinstance(value, str):
+        yield value
+        for part in value.split(","):
+            yield part.strip()
+            yield re.sub(r":\w+$", "", part.strip())
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if key != "name":  # what a job's own result will be called
+                yield from _texts(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _texts(item)

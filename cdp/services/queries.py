@@ -28,8 +28,8 @@ from cdp.query_sets import ImportOptions, QuerySet, measured
 from cdp.query_sets.measured import QueryScores
 from cdp.query_sets.nonsense import format_mix, query_format
 from cdp.retrievers import resolve
-from cdp.services import access, clusters, completeness, corpora, endpoints, in_use, metrics, paths, synthesis
-from cdp.services.modes import Action, require
+from cdp.services import access, clusters, completeness, corpora, metrics, projects, synthesis
+from cdp.services.access import Action, require
 from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import METHODS, method_of
 from cdp.synthesis.preview import Shown, needs_process, previews, previews_in_process
@@ -98,7 +98,7 @@ def preview(
     config = access.checked(workspace, SynthesisConfig.from_dict(values))
     if GENERATORS[generator].is_llm or needs_process(config, methods):
         require(Action.ASK)
-    endpoint = endpoints.endpoint_for(config.to_dict(), api_key)
+    endpoint = access.endpoint_for(config.to_dict(), api_key)
     config = config.replace(base_url=endpoint.url or config.base_url)
     document = corpora.document(workspace, manifest.id, document_id)
     ask = previews_in_process if needs_process(config, methods) else previews
@@ -160,7 +160,7 @@ def generate(
     checked = synthesis.resolved(workspace, config)
     manifest = load_manifest(workspace, checked.corpus)
     method = method_of(checked)
-    endpoint = endpoints.endpoint_for(checked.to_dict(), api_key)
+    endpoint = access.endpoint_for(checked.to_dict(), api_key)
     # The job's record says where its documents were sent.
     checked = checked.replace(base_url=endpoint.url or config.base_url)
     make_generator(checked, api_key=endpoint.key)
@@ -195,7 +195,7 @@ def import_file(
     """
     manifest = resolve_corpus(workspace, corpus)
     with disk_faults_told("The import"):
-        source = paths.to_read(workspace, path)
+        source = access.to_read(workspace, path)
         done = query_sets.import_queries(source, workspace, manifest.id, name=checked_title(name), options=options)
     measure(workspace, done.query_set.id)
     return done
@@ -325,7 +325,7 @@ def page(workspace: Workspace, query_set: str, offset: int = 0, limit: int = 20)
 def delete(workspace: Workspace, query_set: str) -> None:
     """Remove a query set. What was trained on it stays. ConfigError while a job writes it or needs it."""
     resolved_set = query_sets.resolve_query_set(workspace, query_set)
-    in_use.check_unused(workspace, f"The query set {resolved_set.name}", resolved_set.id)
+    projects.check_unused(workspace, f"The query set {resolved_set.name}", resolved_set.id)
     query_sets.delete(workspace, resolved_set.id)
 
 

@@ -21,7 +21,7 @@ from cdp.llm.prices import dollars as dollars
 from cdp.query_sets import QuerySet, exports
 from cdp.query_sets.exports import EXPORTS, Export
 from cdp.query_sets.nonsense import REASONS, nonsense
-from cdp.services import access, completeness, paths
+from cdp.services import access, completeness
 from cdp.services.projects import Index
 from cdp.synthesis import batch
 from cdp.synthesis import estimate as estimates
@@ -271,14 +271,14 @@ def for_spec(cost_estimate: Estimate) -> dict[str, Any]:
 @access.writes
 def batch_write(workspace: Workspace, config: SynthesisConfig, folder: str | Path, *, name: str = "batch") -> Exported:
     """Write the requests of a job that no answer is kept for yet, as OpenAI Batch JSONL."""
-    written = batch.write_batch(workspace, resolved(workspace, config), paths.to_write(workspace, folder), name)
+    written = batch.write_batch(workspace, resolved(workspace, config), access.to_write(workspace, folder), name)
     return Exported(_lines(written), tuple(written))
 
 
 @access.writes
 def batch_read(workspace: Workspace, path: str | Path) -> BatchResult:
     """Keep the answers of a batch's output file; the same job, started as usual, then finds them."""
-    return batch.read_batch(workspace, paths.to_read(workspace, path))
+    return batch.read_batch(workspace, access.to_read(workspace, path))
 
 
 def export_formats(query_set: QuerySet) -> dict[str, Export]:
@@ -292,7 +292,7 @@ def export(
 ) -> Exported:
     """Write a query set to ``target`` in a registered format: its queries, or the requests behind it."""
     resolved_set = query_sets.resolve_query_set(workspace, query_set)
-    path = paths.to_write(workspace, target)
+    path = access.to_write(workspace, target)
     if EXPORTS.named(form).write is not None:
         note = "" if resolved_set.complete else completeness.check(workspace, resolved_set).sentence
         return Exported(exports.export(workspace, resolved_set.id, form, path, per_doc=per_doc), (path,), note)

@@ -17,7 +17,7 @@ from cdp.base.workspace import Workspace
 from cdp.query_sets import QuerySet
 from cdp.retrievers import PRESETS, Default, resolve
 from cdp.retrievers.preset import PAPER_EPOCHS
-from cdp.services import access, clusters, completeness, evaluation, leakage, naming, paths, runs
+from cdp.services import access, clusters, completeness, evaluation, leakage, naming, runs
 from cdp.studies.estimate import DEFAULT_SPEEDS, STARTING_S
 from cdp.training.plan import (
     complete,
@@ -160,7 +160,7 @@ def named(workspace: Workspace, config: TrainingConfig) -> tuple[TrainingConfig,
         check_corpus(reasoned.id, reasoned.corpus_id, query_set.corpus_id)
         reasoning = reasoned.id
     if needs == "column" and config.weights:
-        ANSWERS.get(paths.to_read(workspace, config.weights), "weights", lambda: read_weights(config.weights, ()))
+        ANSWERS.get(access.to_read(workspace, config.weights), "weights", lambda: read_weights(config.weights, ()))
     with_ids = config.replace(query_set=query_set.id, reasoning=reasoning)
     check_reasoned(with_ids, query_set.method)
     return with_ids, query_set

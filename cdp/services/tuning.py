@@ -13,7 +13,7 @@ from cdp.base.errors import InputError, NotFoundError
 from cdp.base.workspace import Workspace, fitting, read_json_or_none, slug
 from cdp.corpus import resolve_corpus
 from cdp.jobs import JobView
-from cdp.services import access, endpoints, paths, queries
+from cdp.services import access, queries
 from cdp.studies.prompts import LINE, candidates_of
 from cdp.synthesis.generators import make_generator
 from cdp.synthesis.methods import METHODS, OWN
@@ -62,7 +62,7 @@ def read_prompts(files: Iterable[str | Path]) -> dict[str, str]:
     """Prompts of the user's own from files, under the files' names without ending."""
     prompts: dict[str, str] = {}
     for path in files:
-        source = paths.to_read(Workspace.default(), path)
+        source = access.to_read(Workspace.default(), path)
         try:
             text = source.read_text(encoding="utf-8-sig")
         except FileNotFoundError as error:
@@ -87,7 +87,7 @@ def start(
     human = query_sets.resolve_query_set(workspace, config.human).id if config.human else ""
     checked = PromptTuningConfig.from_dict({**config.to_dict(), "corpus": manifest.id, "human": human})
     own = {slug(name): text for name, text in (prompts or {}).items()}
-    endpoint = endpoints.endpoint_for(checked.to_dict(), api_key)
+    endpoint = access.endpoint_for(checked.to_dict(), api_key)
     checked = checked.replace(base_url=endpoint.url or config.base_url)
     for candidate in candidates_of(checked, own):
         make_generator(checked.synthesis(candidate.method.name, candidate.prompt), api_key=endpoint.key)

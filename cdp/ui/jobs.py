@@ -461,8 +461,7 @@ def _settings(job: JobView) -> None:
     if job.active:
         lines += [commands.line("jobs", "wait", job.id), commands.line("jobs", "stop", job.id)]
     else:
-        resume = [commands.line("jobs", "resume", job.id, "--wait")] if str(job.state) in RESUMABLE else []
-        lines += [*resume, commands.line("jobs", "clone", job.id, "--set", "FIELD=VALUE")]
+        lines += [commands.line("jobs", "resume", job.id, "--wait")] if str(job.state) in RESUMABLE else []
         if job.kind == "training" and str(job.state) == "finished":
             lines += [
                 commands.line("models", "push", job.id, "OWNER/NAME", "--dry-run"),

@@ -11,7 +11,7 @@ from cdp import cli
 from cdp.base.workspace import Workspace, append_jsonl
 from cdp.cli import display
 from cdp.jobs import JobView, State
-from cdp.services import job_words, jobs, queries
+from cdp.services import job_words, jobs
 from tests.pages.support import ended_job
 
 
@@ -71,14 +71,6 @@ def test_deleting_asks_first(
     assert failed.folder.exists()
     assert cli.main(["jobs", "delete", failed.id, "--yes"]) == 0
     assert not failed.folder.exists()
-
-
-def test_a_clone_with_a_bad_setting_is_bad_input(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
-    ended_job(workspace, "training-1", "training", {"query_set": "q", "retriever": "static-minilm"})
-    assert cli.main(["jobs", "clone", "training-1", "--set", "epochs=0"]) == 2
-    assert "at least 1" in capsys.readouterr().err
-    assert queries.list_query_sets(workspace) == []
-    assert len(jobs.list_jobs(workspace)) == 1
 
 
 def test_a_size_keeps_three_digits_up_to_exabytes() -> None:

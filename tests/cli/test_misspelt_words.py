@@ -21,7 +21,7 @@ from cdp.cli import main
         ("published show multihop_scalin", "multihop_scaling", ""),
         ("study plan qdoc_scaling", "qdoc-scaling", ""),
         ("queries generate --corpus demo --set per_dco=3", "per_doc", ""),
-        ("jobs clone x --set epochs", "", "--set field=value"),
+        ("train x --retriever minilm --set epochs", "", "--set field=value"),
         ("--json corpus list", "", "options come behind them. See: python -m cdp --help"),
         ("corpus --json list", "", "options come behind them. See: python -m cdp corpus --help"),
     ],

@@ -10,8 +10,8 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
-from cdp.services import modes, queries
-from cdp.services.modes import Mode
+from cdp.services import access, queries
+from cdp.services.access import Mode
 from cdp.ui.shell import forms
 from cdp.ui.shell.frame import PAGES
 from tests.pages.conftest import Open
@@ -32,8 +32,8 @@ WRITING = ("documents", "jobs")
 
 def become(mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:
     if mode is Mode.READ_ONLY:
-        monkeypatch.setenv(modes.READ_ONLY, "1")
-    modes.in_dashboard(sign_in=mode is Mode.SIGNED_IN, shared=mode is Mode.OPEN)
+        monkeypatch.setenv(access.READ_ONLY, "1")
+    access.in_dashboard(shared=mode is Mode.SHARED)
 
 
 def content(folder: Path) -> dict[str, str]:
@@ -50,9 +50,9 @@ def test_a_shared_page_is_drawn_and_can_be_used(
     name: str, open_page: Open, filled: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever signed in may do the same, see ``test_table_of_modes``; alone, every other test of pages draws it."""
-    become(Mode.OPEN, monkeypatch)
+    become(Mode.SHARED, monkeypatch)
     at = open_page(name)
-    assert modes.mode() is Mode.OPEN
+    assert access.mode() is Mode.SHARED
     assert not at.error
     assert not any("Read-only" in badge.value for badge in at.sidebar.markdown)
 

@@ -6,7 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, modes, queries
+from cdp.services import access, corpora, queries
 from cdp.ui.shell.frame import PAGES
 from cdp.ui.shell.router import allowed
 from tests.pages.conftest import Open
@@ -25,7 +25,7 @@ WRITING = {
 
 @pytest.fixture
 def read_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(modes.READ_ONLY, "1")
+    monkeypatch.setenv(access.READ_ONLY, "1")
 
 
 @pytest.mark.parametrize("name", sorted({*PAGES, *WRITING}))
@@ -49,7 +49,7 @@ def test_what_gets_past_the_button_is_refused_in_one_box(
 ) -> None:
     at = open_page("documents")
     before = corpora.list_corpora(filled)
-    monkeypatch.setenv(modes.READ_ONLY, "1")
+    monkeypatch.setenv(access.READ_ONLY, "1")
     at.file_uploader(key="corpus_file").upload("tides.jsonl", b'{"_id": "a", "text": "The tide."}\n')
     at.button(key="corpus_add").click().run()
     assert not at.exception

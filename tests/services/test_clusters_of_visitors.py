@@ -8,10 +8,9 @@ from cdp import jobs
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.jobs import place
-from cdp.services import clusters, modes, stored
-from cdp.services import clusters as rule
+from cdp.services import access, clusters
 from cdp.services import jobs as service
-from cdp.services.modes import NotAllowedError, ReadOnlyError
+from cdp.services.access import NotAllowedError, ReadOnlyError
 from tests.jobs.support import start, until_state
 
 STRANGE = "http://strange:8265"
@@ -21,7 +20,7 @@ OWN, LISTED = "http://own:8265", "http://listed:8265"
 @pytest.fixture
 def named(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     place.set_for_workspace(workspace, OWN)
-    monkeypatch.setenv(rule.CLUSTERS, f" {LISTED}/ , ")
+    monkeypatch.setenv(clusters.CLUSTERS, f" {LISTED}/ , ")
     return workspace
 
 
@@ -29,12 +28,11 @@ def test_the_operator_and_a_dashboard_on_the_operators_machine_take_any(named: W
     for _ in range(2):
         with clusters.chosen(named, STRANGE):
             assert place.current(named) == STRANGE
-        modes.in_dashboard()
+        access.in_dashboard()
 
 
-@pytest.mark.parametrize("sign_in", [True, False])
-def test_others_take_those_that_the_operator_named(named: Workspace, sign_in: bool) -> None:
-    modes.in_dashboard(sign_in=sign_in, shared=True)
+def test_others_take_those_that_the_operator_named(named: Workspace) -> None:
+    access.in_dashboard(shared=True)
     assert clusters.named(named) == [OWN, LISTED]
     for address in (OWN, LISTED, "HTTP://Listed:8265/"):
         with clusters.chosen(named, address):
@@ -44,21 +42,21 @@ def test_others_take_those_that_the_operator_named(named: Workspace, sign_in: bo
     for service_call in (clusters.look, clusters.use):
         with pytest.raises(NotAllowedError, match="may not be given to the cluster"):
             service_call(named, STRANGE)
-    with pytest.raises(NotAllowedError, match=rule.CLUSTERS), clusters.chosen(named, STRANGE):
+    with pytest.raises(NotAllowedError, match=clusters.CLUSTERS), clusters.chosen(named, STRANGE):
         pytest.fail("it was chosen")
     assert place.current(named) == OWN
 
 
 @pytest.mark.parametrize("address", [f"{OWN}.evil.example:8265", "http://own:8266", "https://own:8265", "http://own"])
 def test_an_address_that_only_looks_named(named: Workspace, address: str) -> None:
-    modes.in_dashboard(shared=True)
+    access.in_dashboard(shared=True)
     with pytest.raises(CdpError), clusters.chosen(named, address):
         pytest.fail("it was chosen")
 
 
 def test_a_read_only_dashboard_chooses_none(named: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    modes.in_dashboard()
-    monkeypatch.setenv(modes.READ_ONLY, "1")
+    access.in_dashboard()
+    monkeypatch.setenv(access.READ_ONLY, "1")
     with pytest.raises(ReadOnlyError):
         clusters.use(named, OWN)
     with pytest.raises(NotAllowedError), clusters.chosen(named, OWN):
@@ -70,7 +68,7 @@ def test_a_resume_does_not_follow_a_strangers_job_to_its_cluster(
     named: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A workspace may come from a stranger: it may say that its job ran on a cluster of the stranger's."""
-    monkeypatch.setitem(stored.JOBS, "test", ("tests.jobs.workers.fail", None))
+    monkeypatch.setitem(service.KINDS, "test", ("tests.jobs.workers.fail", None))
     with jobs.choosing(""):
         job_id = start(named, "fail", how="data")
     until_state(named, job_id, "failed")
@@ -78,7 +76,7 @@ def test_a_resume_does_not_follow_a_strangers_job_to_its_cluster(
     write_json(path, {**read_json(path), "cluster": STRANGE})
     with pytest.raises(NotAllowedError, match=f"jobs resume {job_id} --on {STRANGE}"):  # whoever types it means it
         service.resume(named, job_id)
-    modes.in_dashboard(shared=True)
+    access.in_dashboard(shared=True)
     with pytest.raises(NotAllowedError, match=STRANGE):
         service.resume(named, job_id)
     assert jobs.view(named, job_id).attempt == 1
@@ -88,6 +86,6 @@ def test_a_resume_does_not_follow_a_strangers_job_to_its_cluster(
 
 
 def test_a_misspelt_list_of_clusters_is_told_by_its_name(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(rule.CLUSTERS, "http://one:8265,two:8265")
+    monkeypatch.setenv(clusters.CLUSTERS, "http://one:8265,two:8265")
     with pytest.raises(CdpError, match="CDP_ALLOWED_CLUSTERS: 'two:8265' is not the address"):
         clusters.named(workspace)

@@ -18,8 +18,8 @@ from cdp.base.config import PromptTuningConfig, SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError, ProviderError
 from cdp.base.workspace import Workspace
 from cdp.llm.address import OPENAI_URL
-from cdp.services import corpora, demo, endpoints, jobs, modes, queries, studies, tuning
-from cdp.services.modes import NotAllowedError
+from cdp.services import access, corpora, demo, jobs, queries, studies, tuning
+from cdp.services.access import NotAllowedError
 from cdp.studies import StudyConfig
 
 SERVERS = "sk-servers-own-0123456789"
@@ -97,9 +97,9 @@ def preview(workspace: Workspace, url: str, **more: Any) -> None:
     if not corpora.list_corpora(workspace):
         source = workspace.root.parent / "docs.jsonl"
         source.write_text('{"_id": "1", "text": "Salt keeps food."}\n{"_id": "2", "text": "Sugar is sweet."}\n')
-        before, modes._dashboard = modes._dashboard, None
+        before, access._declared = access._declared, None
         corpora.add(workspace, source, name="docs")
-        modes._dashboard = before
+        access._declared = before
     queries.preview(workspace, "docs", "1", methods=["diverse"], per_doc=2, generator="openai", model="m",
                     base_url=url, output="list", retries=0, timeout=5.0, **more)  # fmt: skip
 
@@ -107,7 +107,7 @@ def preview(workspace: Workspace, url: str, **more: Any) -> None:
 def test_the_servers_key_is_not_sent_to_an_address_that_somebody_typed(
     workspace: Workspace, listener: Listener
 ) -> None:
-    modes.in_dashboard()
+    access.in_dashboard()
     preview(workspace, listener.url)
     assert listener.keys == ["Bearer none"]
     preview(workspace, listener.url, api_key=TYPED)
@@ -118,7 +118,7 @@ def test_the_servers_key_goes_to_the_endpoint_it_was_set_up_for(
     workspace: Workspace, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CDP_BASE_URL", listener.url + "/")
-    modes.in_dashboard(shared=True)
+    access.in_dashboard(shared=True)
     preview(workspace, listener.url)
     assert listener.keys == [f"Bearer {SERVERS}"]
     preview(workspace, "")  # which is that endpoint, and no longer OpenAI
@@ -133,10 +133,10 @@ def test_each_of_two_keys_goes_to_its_own_endpoint(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-the-other-0123456789")
     monkeypatch.setenv("OPENAI_BASE_URL", listener.url)
     monkeypatch.setenv("CDP_BASE_URL", "http://127.0.0.1:9/v1")
-    modes.in_dashboard()
+    access.in_dashboard()
     preview(workspace, listener.url)
     assert listener.keys == ["Bearer sk-the-other-0123456789"]
-    endpoint = endpoints.endpoint_for({"generator": "openai", "base_url": listener.url})
+    endpoint = access.endpoint_for({"generator": "openai", "base_url": listener.url})
     assert endpoint.environment == {
         "CDP_BASE_URL": listener.url, "CDP_API_KEY": "sk-the-other-0123456789", "OPENAI_API_KEY": ""
     }  # fmt: skip
@@ -145,11 +145,11 @@ def test_each_of_two_keys_goes_to_its_own_endpoint(
 def test_a_shared_dashboard_asks_only_endpoints_of_the_operator(
     workspace: Workspace, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    modes.in_dashboard(sign_in=True)
+    access.in_dashboard(shared=True)
     with pytest.raises(NotAllowedError, match="may not be asked"):
         preview(workspace, listener.url, api_key=TYPED)
     assert listener.keys == []
-    monkeypatch.setenv(endpoints.ALLOWED, f"http://elsewhere.example/v1, {listener.url}")
+    monkeypatch.setenv(access.ENDPOINTS, f"http://elsewhere.example/v1, {listener.url}")
     preview(workspace, listener.url, api_key=TYPED)
     preview(workspace, listener.url)
     assert listener.keys == [f"Bearer {TYPED}", "Bearer none"]
@@ -158,7 +158,7 @@ def test_a_shared_dashboard_asks_only_endpoints_of_the_operator(
 def test_what_stands_behind_the_server_is_asked_by_nothing(workspace: Workspace, listener: Listener) -> None:
     demo.load(workspace)
     config = {"corpus": "demo", "generator": "openai", "base_url": listener.url, "model": "m"}
-    modes.in_dashboard(shared=True)
+    access.in_dashboard(shared=True)
     for call in (
         lambda: queries.generate(workspace, SynthesisConfig.from_dict(config), api_key=TYPED),
         lambda: tuning.start(workspace, PromptTuningConfig.from_dict({**config, "documents": 2}), api_key=TYPED),
@@ -183,26 +183,26 @@ def test_what_stands_behind_the_server_is_asked_by_nothing(workspace: Workspace,
     ],
 )  # fmt: skip
 def test_an_address_that_only_looks_allowed(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(endpoints.ALLOWED, "http://allowed.example/v1")
-    modes.in_dashboard(shared=True)
+    monkeypatch.setenv(access.ENDPOINTS, "http://allowed.example/v1")
+    access.in_dashboard(shared=True)
     with pytest.raises((NotAllowedError, ConfigError)):
-        endpoints.check(url)
+        access.check_endpoint(url)
 
 
 @pytest.mark.parametrize(
     "url", ["http://allowed.example/v1/", "HTTP://ALLOWED.example:80/v1", "http://allowed.example./v1"]
 )
 def test_an_allowed_address_spelt_otherwise(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(endpoints.ALLOWED, "http://allowed.example/v1")
-    modes.in_dashboard(shared=True)
-    endpoints.check(url)
+    monkeypatch.setenv(access.ENDPOINTS, "http://allowed.example/v1")
+    access.in_dashboard(shared=True)
+    access.check_endpoint(url)
 
 
 def test_a_redirect_takes_no_key_to_another_host(
     workspace: Workspace, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CDP_BASE_URL", listener.url)
-    modes.in_dashboard(shared=True)
+    access.in_dashboard(shared=True)
     with listening("127.0.0.2") as elsewhere:
         listener.leads_to = elsewhere.url
         try:
@@ -216,7 +216,7 @@ def test_a_redirect_takes_no_key_to_another_host(
 @pytest.mark.slow
 def test_a_job_and_its_resume_do_not_get_the_servers_key(workspace: Workspace, listener: Listener) -> None:
     demo.load(workspace)
-    modes.in_dashboard()
+    access.in_dashboard()
     config = SynthesisConfig.from_dict(
         {"corpus": "demo", "generator": "openai", "base_url": listener.url, "model": "m", "limit": 1, "per_doc": 2,
          "output": "list", "retries": 0}
@@ -244,27 +244,16 @@ def test_a_job_of_the_operator_at_another_address_is_not_resumed_with_the_key(
 ) -> None:
     """A visitor of a shared dashboard cannot have it asked either."""
     settings = {"generator": "openai", "base_url": listener.url}
-    modes.in_dashboard(shared=True)
+    access.in_dashboard(shared=True)
     with pytest.raises(NotAllowedError):
-        endpoints.endpoint_for(settings)
-    assert endpoints.needs_key(settings)
+        access.endpoint_for(settings)
+    assert access.needs_key(settings)
 
 
 def test_openai_itself_needs_a_key_that_is_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    modes.in_dashboard()
-    assert endpoints.endpoint_for({"generator": "openai", "base_url": ""}).key == SERVERS
-    assert endpoints.server_key(OPENAI_URL) == "CDP_API_KEY"
+    access.in_dashboard()
+    assert access.endpoint_for({"generator": "openai", "base_url": ""}).key == SERVERS
+    assert access.server_key(OPENAI_URL) == "CDP_API_KEY"
     monkeypatch.setenv("CDP_BASE_URL", "http://127.0.0.1:9/v1")
     with pytest.raises(ProviderError, match="needs an API key"):
-        endpoints.endpoint_for({"generator": "openai", "base_url": OPENAI_URL})
-
-
-@pytest.mark.slow
-def test_a_clone_is_checked_as_a_new_job_is(workspace: Workspace, listener: Listener) -> None:
-    demo.load(workspace)
-    config = SynthesisConfig.from_dict({"corpus": "demo", "limit": 1, "per_doc": 1})
-    job = queries.generate(workspace, config)
-    room.wait(workspace, job, timeout_s=SECONDS)
-    modes.in_dashboard(shared=True)
-    with pytest.raises(NotAllowedError):
-        jobs.start(workspace, job, {"generator": "openai", "base_url": listener.url}, api_key=TYPED)
+        access.endpoint_for({"generator": "openai", "base_url": OPENAI_URL})

@@ -14,7 +14,7 @@ from cdp.base.workspace import Workspace, append_jsonl, write_json
 from cdp.corpus import read_documents, store
 from cdp.jobs import list_jobs, stop, wait
 from cdp.query_sets import QuerySet
-from cdp.services import completeness, jobs, queries, studies, sweeps, training
+from cdp.services import completeness, queries, studies, sweeps, training
 from cdp.studies import StudyConfig
 
 JOB = "synthesis-20260101-000000-abcd-lost"
@@ -83,14 +83,9 @@ def test_no_door_to_training_takes_it_unasked(workspace: Workspace, torn: QueryS
     refused = "Mills is incomplete: its job was cut off"
     with pytest.raises(ConfigError, match=refused):
         training.start(workspace, config)
-    spec = {"id": "train-1", "kind": "training", "name": "t", "module": "cdp.workers.training", "created": "2026-01-01",
-            "config": config.to_dict(), "launcher": "python", "device": {"kind": "light"}, "inputs": {}}  # fmt: skip
-    write_json(workspace.job("train-1") / "spec.json", spec)
-    with pytest.raises(ConfigError, match=refused):
-        jobs.start(workspace, "train-1")
     with pytest.raises(ConfigError, match=refused):
         sweeps.start(workspace, config.replace(benchmark=mini), [1e-3, 1e-4])
-    assert [job.id for job in list_jobs(workspace, ["training"])] == ["train-1"]
+    assert list_jobs(workspace, ["training"]) == []
     begun = training.start(workspace, config, allow_incomplete=True)
     stop(workspace, begun.job_id, at_once=True)
     assert wait(workspace, begun.job_id, lambda view: None).config["query_set"] == "torn"

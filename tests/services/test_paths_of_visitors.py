@@ -22,8 +22,6 @@ from cdp.services import (
     demo,
     evaluation,
     metrics,
-    modes,
-    paths,
     queries,
     studies,
     sweeps,
@@ -31,7 +29,7 @@ from cdp.services import (
     training,
     tuning,
 )
-from cdp.services.modes import NotAllowedError
+from cdp.services.access import NotAllowedError
 from cdp.studies import StudyConfig
 from tests.support import REPOSITORY
 
@@ -60,8 +58,8 @@ def allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> Path
     """The folder that the operator allowed; from here on everybody is a visitor of a shared dashboard."""
     folder = tmp_path / "allowed"
     folder.mkdir()
-    monkeypatch.setenv(paths.ALLOWED, os.pathsep.join([str(tmp_path / "not there"), str(folder)]))
-    modes.in_dashboard(shared=True)
+    monkeypatch.setenv(access.FOLDERS, os.pathsep.join([str(tmp_path / "not there"), str(folder)]))
+    access.in_dashboard(shared=True)
     return folder
 
 
@@ -96,7 +94,7 @@ SPELLINGS = (
 
 
 @pytest.mark.parametrize("name", SPELLINGS)
-@pytest.mark.parametrize("way", [paths.to_read, paths.to_write])
+@pytest.mark.parametrize("way", [access.to_read, access.to_write])
 def test_a_path_that_leads_out_is_refused(
     way: Callable[[Workspace, str], Path], name: str, workspace: Workspace, outside: Path, allowed: Path, home: Path
 ) -> None:
@@ -112,21 +110,21 @@ def test_allowed_folders_the_workspace_and_the_shipped_data_are_read(workspace: 
     (allowed / "near").symlink_to(file)
     workspace.uploads.mkdir(parents=True)
     for path in (file, allowed / "near", allowed, workspace.uploads, Path("data/demo/corpus.jsonl")):
-        assert paths.to_read(workspace, str(path)) == path.resolve()
+        assert access.to_read(workspace, str(path)) == path.resolve()
 
 
 def test_what_is_no_file_is_refused(workspace: Workspace, allowed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(allowed / "pipe")
     with pytest.raises(InputError, match="neither a file nor a folder"):
-        paths.to_read(workspace, str(allowed / "pipe"))
+        access.to_read(workspace, str(allowed / "pipe"))
     with pytest.raises(InputError, match="neither a file nor a folder"):
-        paths.to_read(workspace, str(allowed))  # nor a folder that holds one: reading it would wait for ever
+        access.to_read(workspace, str(allowed))  # nor a folder that holds one: reading it would wait for ever
     (allowed / "pipe").unlink()
     monkeypatch.chdir(allowed)  # the address of a socket must be short
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind("s")
     with pytest.raises(InputError, match="neither a file nor a folder"):
-        paths.to_read(workspace, str(allowed / "s"))
+        access.to_read(workspace, str(allowed / "s"))
 
 
 def test_a_folder_with_a_link_that_leads_out_is_refused(workspace: Workspace, allowed: Path, outside: Path) -> None:
@@ -141,57 +139,57 @@ def test_a_root_that_is_a_link_and_the_whole_disk(
     workspace: Workspace, tmp_path: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "name").symlink_to(outside.parent)
-    modes.in_dashboard(shared=True)
-    monkeypatch.setenv(paths.ALLOWED, str(tmp_path / "name"))
-    assert paths.to_read(workspace, str(outside)) == outside
-    monkeypatch.setenv(paths.ALLOWED, "/")
-    assert paths.to_read(workspace, str(outside)) == outside
+    access.in_dashboard(shared=True)
+    monkeypatch.setenv(access.FOLDERS, str(tmp_path / "name"))
+    assert access.to_read(workspace, str(outside)) == outside
+    monkeypatch.setenv(access.FOLDERS, "/")
+    assert access.to_read(workspace, str(outside)) == outside
     for never in ("/proc/self/environ", "/dev/null", "/sys/kernel"):
         with pytest.raises(NotAllowedError):
-            paths.to_read(workspace, never)
-    monkeypatch.setenv(paths.ALLOWED, "relative")
-    with pytest.raises(CdpError, match="whole path"):
-        paths.to_read(workspace, str(outside))
+            access.to_read(workspace, never)
+    monkeypatch.setenv(access.FOLDERS, "relative")
+    with pytest.raises(CdpError, match="absolute path"):
+        access.to_read(workspace, str(outside))
 
 
 def test_at_home_alone_the_home_is_allowed_without_its_hidden_files(workspace: Workspace, home: Path) -> None:
     for name in ("docs/a.jsonl", ".ssh/id", "project/.env"):
         (home / name).parent.mkdir(exist_ok=True)
         (home / name).write_text(SECRET)
-    modes.in_dashboard()
-    assert modes.mode() is modes.Mode.LOCAL
-    assert paths.to_read(workspace, "~/docs/a.jsonl") == (home / "docs" / "a.jsonl").resolve()
+    access.in_dashboard()
+    assert access.mode() is access.Mode.LOCAL
+    assert access.to_read(workspace, "~/docs/a.jsonl") == (home / "docs" / "a.jsonl").resolve()
     for hidden in ("~/.ssh/id", "~/project/.env", "~/.ssh"):
         with pytest.raises(NotAllowedError):
-            paths.to_read(workspace, hidden)
+            access.to_read(workspace, hidden)
 
 
 def test_writing_keeps_to_exports_and_writes_over_nothing_else(workspace: Workspace, allowed: Path) -> None:
     demo_file = allowed / "there.jsonl"
     demo_file.write_text("mine")
-    inside = workspace.root / paths.EXPORTS / "a.jsonl"
-    assert paths.to_write(workspace, str(inside)) == inside.resolve()
-    assert paths.to_write(workspace, str(allowed / "new.jsonl")) == (allowed / "new.jsonl").resolve()
+    inside = workspace.root / access.EXPORTS / "a.jsonl"
+    assert access.to_write(workspace, str(inside)) == inside.resolve()
+    assert access.to_write(workspace, str(allowed / "new.jsonl")) == (allowed / "new.jsonl").resolve()
     for wrong in (workspace.catalog, workspace.jobs / "j" / "spec.json", workspace.root, workspace.root.parent):
         with pytest.raises(NotAllowedError):
-            paths.to_write(workspace, str(wrong))
+            access.to_write(workspace, str(wrong))
     with pytest.raises(InputError, match="there already"):
-        paths.to_write(workspace, str(demo_file))
+        access.to_write(workspace, str(demo_file))
 
 
 def test_the_workspace_inside_an_allowed_folder_is_not_written_into(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    modes.in_dashboard(shared=True)
-    monkeypatch.setenv(paths.ALLOWED, str(workspace.root.parent))
+    access.in_dashboard(shared=True)
+    monkeypatch.setenv(access.FOLDERS, str(workspace.root.parent))
     with pytest.raises(NotAllowedError, match="own files"):
-        paths.to_write(workspace, str(workspace.catalog))
+        access.to_write(workspace, str(workspace.catalog))
 
 
 def test_the_operator_is_not_confined(workspace: Workspace, outside: Path) -> None:
-    assert paths.to_read(workspace, outside) == outside
+    assert access.to_read(workspace, outside) == outside
     assert corpora.add(workspace, outside).corpus.n_documents == 1
-    assert paths.to_write(workspace, workspace.catalog) == workspace.catalog
+    assert access.to_write(workspace, workspace.catalog) == workspace.catalog
 
 
 def test_an_upload_is_read(workspace: Workspace, allowed: Path) -> None:
@@ -270,7 +268,7 @@ def test_no_service_reads_or_writes_what_a_visitor_may_not_name(
     workspace: Workspace, outside: Path, home: Path
 ) -> None:
     demo.load(workspace)
-    modes.in_dashboard(shared=True)
+    access.in_dashboard(shared=True)
     taken = []
     for path in (outside, outside.parent, outside.parent / "new"):
         for name, call in asked(workspace, str(path)).items():
@@ -297,7 +295,7 @@ def test_a_model_of_the_hub_is_downloaded_for_those_alone(
     shared: bool, fits: bool, workspace: Workspace, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_HOME", str(home / "hub"))
-    modes.in_dashboard(shared=shared)
+    access.in_dashboard(shared=shared)
     name = "nobody/a-model-of-70-billion"
     if fits:
         assert access.model(workspace, name) == name

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.services import access, corpora, demo, jobs, modes
-from cdp.services.modes import Action
+from cdp.services import access, corpora, demo, jobs
+from cdp.services.access import Action
 from tests.support import REPOSITORY
 
 SERVICES = REPOSITORY / "cdp" / "services"
 # The modules that hold the rule itself.
-RULES = {"access", "endpoints", "modes", "paths", "stored"}
+RULES = {"access"}
 
 # Services that take a workspace and change nothing that somebody made. Whoever adds a service decides: here, or a mark
 # of `access`.
@@ -32,7 +32,6 @@ READING = {
     "demo": {"corpus"},
     "doctor": {"check"},
     "evaluation": {"checked", "judged_on", "without_bm25"},
-    "in_use": {"check_unused", "jobs_that_need"},
     "jobs": {
         "curve",
         "failed",
@@ -43,7 +42,6 @@ READING = {
         "outcome",
         "outside",
         "prefill",
-        "settings",
         "show",
         "sizes",
         "wait",
@@ -55,7 +53,16 @@ READING = {
     "models": {"list_models", "show"},
     "naming": {"annotation_file", "list_annotations", "retriever", "training"},
     "overview": {"server", "summary"},
-    "projects": {"default", "list_projects", "members", "missing", "project_of", "projects_of", "resolve"},
+    "projects": {
+        "check_unused",
+        "default",
+        "list_projects",
+        "members",
+        "missing",
+        "project_of",
+        "projects_of",
+        "resolve",
+    },
     "prune": {"prunable"},
     "queries": {
         "checked",
@@ -108,8 +115,8 @@ CHANGING = [(m, n) for m, n in services() if action(m, n) in (Action.CHANGE, Act
 
 @pytest.fixture
 def dashboard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(modes.READ_ONLY, "1")
-    modes.in_dashboard()
+    monkeypatch.setenv(access.READ_ONLY, "1")
+    access.in_dashboard()
 
 
 def test_there_are_services_to_ask() -> None:
@@ -136,15 +143,15 @@ def test_every_service_that_writes_refuses(module: str, name: str, dashboard: No
 
 def test_reading_goes_on(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     demo.load(workspace)
-    modes.in_dashboard()
-    monkeypatch.setenv(modes.READ_ONLY, "yes")
+    access.in_dashboard()
+    monkeypatch.setenv(access.READ_ONLY, "yes")
     assert [c.name for c in corpora.list_corpora(workspace)] == ["demo"]
     assert jobs.list_jobs(workspace) == []
 
 
 @pytest.mark.slow
 def test_other_processes_do_not_obey_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(modes.READ_ONLY, "1")
+    monkeypatch.setenv(access.READ_ONLY, "1")
     monkeypatch.setenv("CDP_WORKSPACE", str(tmp_path / "workspace"))
     done = subprocess.run([sys.executable, "-m", "cdp", "demo"], cwd=REPOSITORY, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -9,7 +9,7 @@ import pytest
 from cdp.base.config import IndexConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace
-from cdp.services import demo, modes, search
+from cdp.services import access, demo, search
 from tests.pages.support import ended_job
 
 pytestmark = pytest.mark.slow  # a first search loads the stemmer's library for a second
@@ -80,19 +80,19 @@ def test_a_training_without_its_model_and_a_job_of_another_kind(workspace: Works
 def test_a_read_only_dashboard_searches_and_starts_no_job(
     workspace: Workspace, corpus: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(modes.READ_ONLY, "1")
-    modes.in_dashboard()
+    monkeypatch.setenv(access.READ_ONLY, "1")
+    access.in_dashboard()
     assert found(workspace, "bees", ["bm25"], corpus).answers[0].hits
-    with pytest.raises(modes.ReadOnlyError):
+    with pytest.raises(access.ReadOnlyError):
         search.start_index(workspace, IndexConfig.from_dict({"retriever": "bm25", "collection": corpus}))
 
 
 def test_a_visitor_names_no_path_and_no_model_to_download(
     workspace: Workspace, corpus: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    modes.in_dashboard(shared=True)
+    access.in_dashboard(shared=True)
     done = found(workspace, "bees", ["/etc", "somebody/model", str(tmp_path)], corpus)
-    assert all(isinstance(a.problem, modes.NotAllowedError) for a in done.answers)
+    assert all(isinstance(a.problem, access.NotAllowedError) for a in done.answers)
     assert not any(a.hits for a in done.answers)
 
 

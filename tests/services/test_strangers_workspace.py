@@ -14,8 +14,8 @@ import pytest
 
 from cdp import jobs as room
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.services import jobs, modes
-from cdp.services.modes import NotAllowedError
+from cdp.services import access, jobs
+from cdp.services.access import NotAllowedError
 from tests.cli.support import run
 from tests.jobs.support import until
 from tests.services.test_endpoints_of_visitors import Listener, listening
@@ -56,12 +56,11 @@ def job(workspace: Workspace, kind: str, config: dict[str, Any], **spec: Any) ->
 
 
 def refused(workspace: Workspace, job_id: str, setting: str, named: str) -> None:
-    """Resume and clone on the command line end with one sentence that names the setting, and nothing has started."""
-    for command in ("resume", "clone"):
-        told = run("jobs", command, job_id, code=2).stderr
-        assert setting in told
-        assert named in told
-        assert told.count("\n") == 1
+    """A resume on the command line ends with one sentence that names the setting, and nothing has started."""
+    told = run("jobs", "resume", job_id, code=2).stderr
+    assert setting in told
+    assert named in told
+    assert told.count("\n") == 1
     left_alone(workspace, job_id)
 
 
@@ -123,9 +122,6 @@ def test_no_setting_leads_out_of_the_workspace(workspace: Workspace, private: Pa
     assert f"setting {setting!r} names" in told
     assert told.count("\n") == 1
     left_alone(workspace, job_id)
-    if kind in jobs.AGAIN:
-        assert f"setting {setting!r}" in run("jobs", "clone", job_id, code=2).stderr
-        left_alone(workspace, job_id)
 
 
 def test_a_relative_path_is_read_from_where_the_job_says_it_was_submitted(workspace: Workspace, private: Path) -> None:
@@ -143,12 +139,13 @@ def test_who_names_the_folder_again_may_use_it(
     run("jobs", "resume", job_id, "--allow", str(private), "--wait")
     assert jobs.outcome(workspace, job_id)["ndcg@10"] == 100
     monkeypatch.setenv("CDP_ALLOWED_FOLDERS", str(private.parent))
-    assert jobs.settings(workspace, job_id).to_dict()["benchmark"] == str(private)
+    assert jobs.outside(workspace, job_id) == []
     monkeypatch.delenv("CDP_ALLOWED_FOLDERS")
-    assert jobs.settings(workspace, job_id, {"benchmark": str(private)}).to_dict()["retriever"] == "bm25"
-    modes.in_dashboard(shared=True)  # visitors decide nothing about the server's files
-    with pytest.raises(NotAllowedError, match="benchmark"):
-        jobs.settings(workspace, job_id, allow=[str(private)])
+    assert jobs.prefill(workspace, job_id) == ({"retriever": "bm25"}, {"benchmark": [str(private)]})
+    stopped = job(workspace, "index", {"retriever": str(private), "collection": "c"})
+    access.in_dashboard(shared=True)  # visitors decide nothing about the server's files
+    with pytest.raises(NotAllowedError, match="retriever"):
+        jobs.resume(workspace, stopped, allow=[str(private)])
 
 
 def test_documents_and_key_go_to_no_address_of_the_strangers(

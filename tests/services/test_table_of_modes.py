@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.services import modes
-from cdp.services.modes import ABOUT, TABLE, Action, Mode, NotAllowedError, ReadOnlyError
+from cdp.services import access
+from cdp.services.access import ABOUT, TABLE, Action, Mode, NotAllowedError, ReadOnlyError
 from cdp.ui.shell import router
 from tests.support import REPOSITORY
 
@@ -31,43 +31,39 @@ def test_the_documentation_shows_the_table_that_is_enforced() -> None:
 def test_every_action_has_its_row_and_the_operator_may_all() -> None:
     assert set(TABLE) == set(Action)
     assert all(Mode.OPERATOR in allowed for allowed in TABLE.values())
-    assert all((Mode.OPEN in allowed) == (Mode.SIGNED_IN in allowed) for allowed in TABLE.values())
     assert [action for action in Action if Mode.READ_ONLY in TABLE[action]] == [Action.LOOK, Action.SEARCH]
 
 
 def become(mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:
     if mode is Mode.READ_ONLY:
-        monkeypatch.setenv(modes.READ_ONLY, "1")
+        monkeypatch.setenv(access.READ_ONLY, "1")
     if mode is not Mode.OPERATOR:
-        modes.in_dashboard(sign_in=mode is Mode.SIGNED_IN, shared=mode is Mode.OPEN)
+        access.in_dashboard(shared=mode is Mode.SHARED)
 
 
 @pytest.mark.parametrize("mode", list(Mode))
 @pytest.mark.parametrize("action", list(Action), ids=lambda action: action.name)
 def test_each_action_in_each_mode(action: Action, mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:
     become(mode, monkeypatch)
-    assert modes.mode() is mode
+    assert access.mode() is mode
     if mode in TABLE[action]:
-        modes.require(action)
+        access.require(action)
         return
     with pytest.raises(ReadOnlyError if mode is Mode.READ_ONLY else NotAllowedError):
-        modes.require(action)
+        access.require(action)
 
 
 def test_a_mode_is_never_loosened() -> None:
-    modes.in_dashboard(shared=True)
-    modes.in_dashboard()
-    assert modes.mode() is Mode.OPEN
-    modes.in_dashboard(sign_in=True)
-    modes.in_dashboard()
-    assert modes.mode() is Mode.SIGNED_IN
+    access.in_dashboard(shared=True)
+    access.in_dashboard()
+    assert access.mode() is Mode.SHARED
 
 
 def test_the_operator_may_say_that_it_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    modes.in_dashboard()
-    assert modes.mode() is Mode.LOCAL
-    monkeypatch.setenv(modes.SHARED, "1")
-    assert modes.mode() is Mode.OPEN
+    access.in_dashboard()
+    assert access.mode() is Mode.LOCAL
+    monkeypatch.setenv(access.SHARED, "1")
+    assert access.mode() is Mode.SHARED
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def test_a_corpus_a_benchmark_and_a_model_that_a_job_needs_stay(workspace: Works
             corpora.delete(workspace, corpus.id)
         with pytest.raises(ConfigError, match="The benchmark demo is needed by"):
             benchmarks.delete(workspace, "demo")
-        with pytest.raises(ConfigError, match=f"needs what the job {trained} made"):
+        with pytest.raises(ConfigError, match=f"The job {trained} is needed by"):
             service.delete(workspace, trained)
     service.delete(workspace, trained)
     benchmarks.delete(workspace, "demo")

@@ -13,7 +13,7 @@ import streamlit as st
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.services import commands, endpoints, job_words, queries, synthesis
+from cdp.services import access, commands, job_words, queries, synthesis
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import Preview, QuerySet
 from cdp.services.synthesis import Estimate, Writer, dollars
@@ -68,7 +68,7 @@ def choose_generator(sets: list[QuerySet], key: str, first: Mapping[str, Any] | 
     if not offered[name].endpoint:
         return Chosen(name, {})
     with st.grid(3, min_column_width=220):
-        begin = first.get("base_url") or endpoints.configured()
+        begin = first.get("base_url") or access.configured_endpoint()
         base_url = forms.widget(SynthesisConfig, "base_url", key=key, label="Base URL", value=begin)
         model = _model(name, key, first)
         api_key = st.text_input(
@@ -110,7 +110,7 @@ def carry(source: str, target: str) -> None:
 
 def _own_key(base_url: str) -> bool:
     try:
-        return bool(endpoints.server_key(base_url))
+        return bool(access.server_key(base_url))
     except CdpError:  # no address yet; the request says so
         return False
 

@@ -52,7 +52,7 @@ def allowed(email: str, verified: bool, people: Sequence[str]) -> bool:
 
 def declare() -> None:
     """Say what this process is: a dashboard, with sign-in or without, reachable by others or not."""
-    access.in_dashboard(sign_in=configured() is not None, shared=reachable())
+    access.in_dashboard(shared=configured() is not None or reachable())
 
 
 def reachable() -> bool:
