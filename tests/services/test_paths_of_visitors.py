@@ -313,4 +313,4 @@ def test_a_model_of_the_hub_is_downloaded_for_those_alone(
 def test_no_service_makes_a_path_of_what_somebody_typed_by_itself() -> None:
     """``~`` is read in one module, which also asks whether the path is allowed."""
     services = REPOSITORY / "cdp" / "services"
-    assert [p.name for p in services.rglob("*.py") if "expanduser" in p.read_text(encoding="utf-8")] == ["paths.py"]
+    assert [p.name for p in services.rglob("*.py") if "expanduser" in p.read_text(encoding="utf-8")] == ["access.py"]
