@@ -1,7 +1,7 @@
-"""Settings of every kind of job, written once.
+"""Settings of every kind of job.
 
-The form on a page, the option on the command line and the reference in the docs are made from them. Each default has
-its reason beside it; an empty one says in its help what then holds.
+Forms, command-line options and the reference are derived from them. Each default has its reason beside it; the help of
+an empty one says what happens then. Settings that several kinds of job share are declared once, at the top.
 """
 
 from __future__ import annotations
@@ -15,23 +15,85 @@ from cdp.base.settings import REQUIRED, Config, option
 # A setting fills its lines: one line per argument would make this file half as long again.
 # fmt: off
 
+BM25 = "bm25"
+USABLE = "usable"
+JOINT = "&"
+
 # Why the template generator is the default, everywhere.
 AT_ONCE = "It works at once, without an account, a key or a GPU."
 
+CORPUS = option(REQUIRED, "The corpus (its id).")
+QUERY_SET = option(REQUIRED, "The query set (its id).")
+GENERATOR = option(
+    "template",
+    "What writes the queries: template needs no LLM, recorded replays the demo collection's queries, openai calls any "
+    "endpoint that speaks the OpenAI chat protocol, transformers runs a local model.", reason=AT_ONCE,
+    choices=Names("generator"),
+)
+MODEL = option(
+    "",
+    "The model: its name at the endpoint (gpt-4o-mini if empty), or for generator transformers a name or folder "
+    "(mistralai/Mistral-7B-Instruct-v0.3 if empty).", holds="model",
+)
+BASE_URL = option(
+    "",
+    "The endpoint's address: http://localhost:8000/v1 for vLLM. Empty: CDP_BASE_URL, else OPENAI_BASE_URL, else OpenAI "
+    "itself.", holds="endpoint",
+)
 CONCURRENCY = option(
     8, "Requests under way at once, at each address of the endpoint.",
     reason="Keeps an endpoint busy without running into the rate limits of a small account.", unit="requests",
     minimum=1, maximum=256, advanced=True,
 )
 
+MAX_DOCUMENT_TOKENS = option(
+    2048, "Longer documents are cut at the end of a sentence before they are sent; the cut is recorded.",
+    reason="Passages stay whole, and the price of a long document is bounded.", unit="tokens", minimum=64,
+    maximum=131072, advanced=True,
+)
+HUMAN = option("", "A query set with human queries for the same documents, for Dist-Sim (its id).")
+SCORER = option(
+    "auto",
+    "What scores a pair of queries as paraphrases. auto: the cross-encoder where it can be loaded, else the bi-encoder "
+    "stand-in; otherwise a cross-encoder's name or folder, or bi-encoder.",
+    reason="The cross-encoder is what the paper's CE means; the stand-in has its own name.", holds="model",
+)
+ENCODER = option(
+    "minilm", "The retriever that embeds queries for Dist-Sim and embedding diversity: a preset, name or folder.",
+    reason="It comes with the installation; the paper's BGE-M3 can be named instead.", holds="model",
+)
 PAIRS_AT_ONCE = option(
     128, "Pairs scored at once.", reason="Pairs of queries are short: so many fit on any machine.", unit="pairs",
     minimum=1, maximum=4096, advanced=True,
 )
+FIRST_DOCUMENTS = option(None, "Only the first so many documents.", unit="documents", minimum=1)
+GPUS = option(None, "GPUs to use; one if there is one and this is empty, 0 for CPU.", minimum=0, advanced=True)
+ONE_GPU = option(None, "1 GPU if there is one and this is empty, 0 for CPU.", minimum=0, maximum=1, advanced=True)
+BY = option(
+    BM25,
+    "What looks for the document: bm25, or a retriever (a preset, a training's id or name, a model's name or folder).",
+    reason="It needs no model and takes seconds.", holds="model",
+)
+SEARCHED_WITH = option(
+    REQUIRED, "A preset, a training's id or name, any model's name or folder, or bm25 (bm25:fr …).", holds="model",
+)
+BENCHMARK = option(
+    REQUIRED, "A benchmark's name in the workspace, or a folder in BEIR layout.", holds="benchmark",
+)
+SPLIT = option("", "The qrels to judge by; test, or the only one, if empty.")
+PROTOCOL = option(
+    "published", "published: as the model's authors evaluate it; paper: cosine similarity for every model.",
+    reason="The scores can then be compared with those that the model's authors published.",
+    choices=("published", "paper"),
+)
+MAX_LENGTH = option(
+    None, "Longest text; the rest is cut off.", unit="tokens", minimum=8, maximum=32768, advanced=True,
+)
+PRECISIONS = ("auto", "fp32", "fp16", "bf16")
 
 
 def seed_of(what: str, *, advanced: bool = True) -> Any:
-    """The seed of what is drawn at random."""
+    """Return the setting for the seed of ``what``."""
     reason = "Any number does; a fixed one makes the run repeatable."
     return option(0, f"Seed of {what}.", reason=reason, minimum=0, advanced=advanced)
 
@@ -39,7 +101,7 @@ def seed_of(what: str, *, advanced: bool = True) -> Any:
 class SynthesisConfig(Config):
     """Writing queries for the documents of a corpus."""
 
-    corpus: str = option(REQUIRED, "The corpus whose documents get queries (its id).")
+    corpus: str = CORPUS
     method: str = option(
         "diverse", "The synthesis method, by its name in the registry, or own for your own prompt.",
         reason="The paper's own method, and the one whose queries differ most from each other.",
@@ -49,27 +111,14 @@ class SynthesisConfig(Config):
         reason="The middle of the values that the paper compares: 1, 2, 5, 10, 20.", unit="queries", minimum=1,
         maximum=20,
     )
-    generator: str = option(
-        "template",
-        "What writes the queries: template needs no LLM, recorded replays the demo collection's queries, openai calls "
-        "any endpoint that speaks the OpenAI chat protocol, transformers runs a local model.", reason=AT_ONCE,
-        choices=Names("generator"),
-    )
-    model: str = option(
-        "",
-        "The model: its name at the endpoint (gpt-4o-mini if empty), or for generator transformers a name or folder "
-        "(mistralai/Mistral-7B-Instruct-v0.3 if empty).", holds="model",
-    )
-    base_url: str = option(
-        "",
-        "The endpoint's address: http://localhost:8000/v1 for vLLM. Empty: CDP_BASE_URL, else OPENAI_BASE_URL, else "
-        "OpenAI itself.", holds="endpoint",
-    )
+    generator: str = GENERATOR
+    model: str = MODEL
+    base_url: str = BASE_URL
     prompt: str = option(
         "", "For method own: your prompt, with {document} and {M} in it. Stored with the query set.", advanced=True,
     )
     source: str = option("", "For method reasoning: the query set whose queries get their reasoning (its id).")
-    limit: int | None = option(None, "Only the first so many documents.", unit="documents", minimum=1)
+    limit: int | None = FIRST_DOCUMENTS
     draw: int | None = option(
         None, "Draw the documents of 'limit' at random with this seed; empty: the first ones.", minimum=0,
         advanced=True,
@@ -95,11 +144,7 @@ class SynthesisConfig(Config):
         reason="Twenty queries take well under 1,000 tokens; the rest is room for reasoning.", unit="tokens",
         minimum=16, maximum=32768, advanced=True,
     )
-    max_document_tokens: int = option(
-        2048, "Longer documents are cut at the end of a sentence before they are sent; the cut is recorded.",
-        reason="Passages stay whole, and the price of a long document is bounded.", unit="tokens", minimum=64,
-        maximum=131072, advanced=True,
-    )
+    max_document_tokens: int = MAX_DOCUMENT_TOKENS
     timeout: float = option(
         60.0, "Longest wait for one answer.",
         reason="A slow answer arrives, and a dead endpoint is noticed within a minute.", unit="seconds", minimum=1.0,
@@ -132,11 +177,7 @@ class SynthesisConfig(Config):
         "For dragon_s_faithful: the retrievers that rank the corpus one after another, separated by commas.",
         reason="The two retrievers that come with the installation.", advanced=True, holds="models",
     )
-    gpus: int | None = option(
-        None,
-        "GPUs for a local model; one if there is one and this is empty, 0 for CPU. Several share one large model.",
-        minimum=0, advanced=True,
-    )
+    gpus: int | None = GPUS
     seed: int = seed_of("sampling and of the template generator's choices")
 
     def check(self) -> None:
@@ -155,18 +196,10 @@ class SynthesisConfig(Config):
 class MetricsConfig(Config):
     """Model-based Q-D metrics of a query set: Dist-Sim and the paraphrase ratio."""
 
-    query_set: str = option(REQUIRED, "The query set to measure (its id).")
-    human: str = option("", "A query set with human queries for the same documents, for Dist-Sim (its id).")
-    scorer: str = option(
-        "auto",
-        "What scores a pair of queries as paraphrases. auto: the cross-encoder where it can be loaded, else the "
-        "bi-encoder stand-in; otherwise a cross-encoder's name or folder, or bi-encoder.",
-        reason="The cross-encoder is what the paper's CE means; the stand-in has its own name.", holds="model",
-    )
-    encoder: str = option(
-        "minilm", "The retriever that embeds queries for Dist-Sim and embedding diversity: a preset, name or folder.",
-        reason="It comes with the installation; the paper's BGE-M3 can be named instead.", holds="model",
-    )
+    query_set: str = QUERY_SET
+    human: str = HUMAN
+    scorer: str = SCORER
+    encoder: str = ENCODER
     per_doc: int | None = option(
         None, "Only the first so many queries of each document.", unit="queries", minimum=1, maximum=20,
     )
@@ -191,7 +224,7 @@ class MetricsConfig(Config):
 class PromptTuningConfig(Config):
     """Choosing a prompt on a sample of the corpus (Algorithm 1): candidates, metrics, distance to the target, cost."""
 
-    corpus: str = option(REQUIRED, "The corpus whose documents the candidates are tried on (its id).")
+    corpus: str = CORPUS
     methods: str = option(
         "diverse,paraphrase", "The candidate methods, separated by commas; prompts of your own come on top.",
         reason="The paper's two zero-shot prompts: one for diversity, one as its opposite.",
@@ -208,25 +241,14 @@ class PromptTuningConfig(Config):
         5, "Queries per document (Q/Doc, M).", reason="As for the synthesis that follows.", unit="queries", minimum=2,
         maximum=20,
     )
-    generator: str = option("template", "What writes the queries.", reason=AT_ONCE, choices=Names("generator"))
-    model: str = option("", "The model's name for that generator; its default if empty.", holds="model")
-    base_url: str = option(
-        "", "The endpoint's address. Empty: CDP_BASE_URL, else OPENAI_BASE_URL, else OpenAI itself.", holds="endpoint",
-    )
-    human: str = option("", "A query set with human queries for the corpus, for Dist-Sim and Len-Sim (its id).")
-    scorer: str = option(
-        "auto", "What scores a pair of queries as paraphrases, as for the Q-D metrics.",
-        reason="As for the Q-D metrics.", advanced=True, holds="model",
-    )
-    encoder: str = option(
-        "minilm", "The retriever that embeds queries for Dist-Sim.",
-        reason="It comes with the installation, as for the Q-D metrics.", advanced=True, holds="model",
-    )
+    generator: str = GENERATOR
+    model: str = MODEL
+    base_url: str = BASE_URL
+    human: str = HUMAN
+    scorer: str = SCORER
+    encoder: str = ENCODER
     concurrency: int = CONCURRENCY
-    max_document_tokens: int = option(
-        2048, "Longer documents are cut before they are sent.", reason="As for the synthesis that follows.",
-        unit="tokens", minimum=64, maximum=131072, advanced=True,
-    )
+    max_document_tokens: int = MAX_DOCUMENT_TOKENS
     batch_size: int = PAIRS_AT_ONCE
     seed: int = seed_of("the sample and of the bootstrap")
 
@@ -237,30 +259,18 @@ class PromptTuningConfig(Config):
         return SynthesisConfig.from_dict({**values, "method": method, "prompt": prompt})
 
 
-BM25 = "bm25"
-USABLE = "usable"
-JOINT = "&"
-
-GPUS = option(None, "1 GPU if there is one and this is empty, 0 for CPU.", minimum=0, maximum=1, advanced=True)
-BY = option(
-    BM25,
-    "What looks for the document: bm25, or a retriever (a preset, a training's id or name, a model's name or folder).",
-    reason="It needs no model and takes seconds.", holds="model",
-)
-
-
 class RoundTripConfig(Config):
     """Round-trip ranks of a query set: at which rank each query finds the document that it was written for."""
 
-    query_set: str = option(REQUIRED, "The query set to measure (its id).")
+    query_set: str = QUERY_SET
     by: str = BY
-    gpus: int | None = GPUS
+    gpus: int | None = ONE_GPU
 
 
 class FilterConfig(Config):
     """A query set without the queries that fail a test; the set itself stays as it is."""
 
-    query_set: str = option(REQUIRED, "The query set to filter (its id).")
+    query_set: str = QUERY_SET
     round_trip_rank: int | None = option(
         None,
         "Keep queries that find the document they were written for among the first so many of the corpus. No such "
@@ -281,7 +291,7 @@ class FilterConfig(Config):
         "earlier query of its document.", reason="Off: each filter is asked for by itself.",
     )
     name: str = option("", "A name for the new set; made from the set's and the filter if empty.")
-    gpus: int | None = GPUS
+    gpus: int | None = ONE_GPU
 
     def check(self) -> None:
         if self.round_trip_rank is None and not self.cross_encoder and not self.usable:
@@ -308,7 +318,7 @@ class FilterConfig(Config):
 class MiningConfig(Config):
     """A copy of a query set with hard negatives for its queries; the set itself stays as it is."""
 
-    query_set: str = option(REQUIRED, "The query set to mine for (its id).")
+    query_set: str = QUERY_SET
     retriever: str = option(
         "static-minilm", "What looks for look-alikes: a preset, a training's id or name, or a model's name or folder.",
         reason="It comes with the installation and takes seconds on a CPU.", holds="model",
@@ -340,7 +350,7 @@ class MiningConfig(Config):
         "for training with 'distil'. None if empty.", holds="model",
     )
     name: str = option("", "A name for the new set; made from the set's and the retriever if empty.")
-    gpus: int | None = GPUS
+    gpus: int | None = ONE_GPU
 
     def check(self) -> None:
         if self.range_max - self.range_min < self.negatives:
@@ -359,7 +369,7 @@ class MiningConfig(Config):
 class TrainingConfig(Config):
     """Training a retriever on a query set. None means: as the retriever's preset says."""
 
-    query_set: str = option(REQUIRED, "The query set to train on (its id).")
+    query_set: str = QUERY_SET
     retriever: str = option(
         "static-minilm", "A preset, a training's id or name, or any model's name or folder.",
         reason="It comes with the installation and trains in seconds on a CPU.", holds="model",
@@ -373,7 +383,7 @@ class TrainingConfig(Config):
     per_doc: int | None = option(
         None, "Only the first so many queries of each document.", unit="queries", minimum=1, maximum=1000,
     )
-    max_documents: int | None = option(None, "Only the first so many documents.", unit="documents", minimum=1)
+    max_documents: int | None = FIRST_DOCUMENTS
     epochs: int | None = option(None, "Passes over the pairs.", unit="epochs", minimum=1, maximum=1000)
     batch_size: int | None = option(
         None, "Pairs per step; the other documents of the batch are the negatives.", unit="pairs", minimum=2,
@@ -403,9 +413,7 @@ class TrainingConfig(Config):
     scale: float | None = option(
         None, "Scale of the cosine in InfoNCE: 1 / temperature.", minimum=0.01, maximum=1000.0, advanced=True,
     )
-    max_length: int | None = option(
-        None, "Longest text; the rest is cut off.", unit="tokens", minimum=8, maximum=32768, advanced=True,
-    )
+    max_length: int | None = MAX_LENGTH
     weight_decay: float = option(
         0.01, "AdamW's weight decay.", reason="The paper's value.", minimum=0.0, maximum=1.0, advanced=True,
     )
@@ -457,16 +465,14 @@ class TrainingConfig(Config):
     precision: str = option(
         "auto", "auto: on a GPU as the preset says (the paper's retrievers: fp16), else bf16 or fp16; fp32 on CPU.",
         reason="The paper trains in FP16 on a GPU; a CPU has no use for half precision.",
-        choices=("auto", "fp32", "fp16", "bf16"), advanced=True,
+        choices=PRECISIONS, advanced=True,
     )
     gradient_checkpointing: bool | None = option(
         None,
         "Recompute activations to save memory, at the cost of speed. Empty: as the preset says on a GPU (the paper's "
         "retrievers: yes), else no.", advanced=True,
     )
-    gpus: int | None = option(
-        None, "GPUs to train on; one if there is one and this is empty, 0 for CPU.", minimum=0, advanced=True,
-    )
+    gpus: int | None = GPUS
     distil: float = option(
         0.0,
         "How much a cross-encoder's soft labels count beside InfoNCE, for a query set that has them (queries mine "
@@ -478,34 +484,22 @@ class TrainingConfig(Config):
 class EvaluationConfig(Config):
     """Evaluating a retriever on a benchmark in BEIR layout."""
 
-    retriever: str = option(
-        REQUIRED, "A preset, a training's id or name, any model's name or folder, or bm25 (bm25:fr …) to compare with.",
-        holds="model",
-    )
-    benchmark: str = option(
-        REQUIRED, "A benchmark's name in the workspace, or a folder in BEIR layout.", holds="benchmark",
-    )
-    split: str = option("", "The qrels to judge by; test, or the only one, if empty.")
-    protocol: str = option(
-        "published", "published: as the model's authors evaluate it; paper: cosine similarity for every model.",
-        reason="The scores can then be compared with those that the model's authors published.",
-        choices=("published", "paper"),
-    )
+    retriever: str = SEARCHED_WITH
+    benchmark: str = BENCHMARK
+    split: str = SPLIT
+    protocol: str = PROTOCOL
     batch_size: int = option(
         128, "Texts encoded at once.", reason="Nothing is kept for gradients, so more texts fit than in training.",
         unit="texts", minimum=1, maximum=65536, advanced=True,
     )
-    max_length: int | None = option(
-        None, "Longest text; the rest is cut off.", unit="tokens", minimum=8, maximum=32768, advanced=True,
-    )
+    max_length: int | None = MAX_LENGTH
     top_k: int = option(
         100, "Documents kept per query.", reason="NDCG@10 needs 10; recall@100 needs 100.", unit="documents",
         minimum=10, maximum=10000, advanced=True,
     )
     precision: str = option(
         "auto", "Of the encoder. auto: half precision on a GPU, fp32 on CPU.",
-        reason="Half precision is faster on a GPU; a CPU has no use for it.", choices=("auto", "fp32", "fp16", "bf16"),
-        advanced=True,
+        reason="Half precision is faster on a GPU; a CPU has no use for it.", choices=PRECISIONS, advanced=True,
     )
     allow_unknown: bool = option(
         False,
@@ -513,17 +507,13 @@ class EvaluationConfig(Config):
         "never retrieved, such queries are left out.",
         reason="Off: such judgments most often mean that the wrong files were put together.", advanced=True,
     )
-    gpus: int | None = option(
-        None, "GPUs to encode on; one if there is one and this is empty, 0 for CPU.", minimum=0, advanced=True,
-    )
+    gpus: int | None = GPUS
 
 
 class IndexConfig(Config):
     """Indexing a collection for searching: the embeddings of its documents by a retriever, or its BM25 index."""
 
-    retriever: str = option(
-        REQUIRED, "A preset, a training's id or name, any model's name or folder, or bm25 (bm25:fr …).", holds="model",
-    )
+    retriever: str = SEARCHED_WITH
     collection: str = option(REQUIRED, "A corpus, or benchmark:NAME for the documents of a benchmark.")
 
 
@@ -551,14 +541,9 @@ class ResultImportConfig(Config):
 
     path: str = option(REQUIRED, "A TREC run: query Q0 document rank score tag; also .gz.", holds="path")
     retriever: str = option(REQUIRED, "What the retriever is called in results; no preset and no training job.")
-    benchmark: str = option(
-        REQUIRED, "The benchmark that it was evaluated on: its name in the workspace, or a folder.", holds="benchmark",
-    )
-    split: str = option("", "The qrels to judge by; test, or the only one, if empty.")
-    protocol: str = option(
-        "published", "Beside which evaluations it is to stand: published or paper.", reason="As evaluations here.",
-        choices=("published", "paper"),
-    )
+    benchmark: str = BENCHMARK
+    split: str = SPLIT
+    protocol: str = PROTOCOL
 
 
 # The environment variable that holds the token. It is never an argument: every account can read those.
@@ -568,9 +553,7 @@ TOKEN = "CDP_SERVE_TOKEN"
 class ServingConfig(Config):
     """Search and embeddings over HTTP."""
 
-    retriever: str = option(
-        REQUIRED, "A preset, a training's id or name, any model's name or folder, or bm25 (bm25:fr …).", holds="model",
-    )
+    retriever: str = SEARCHED_WITH
     corpus: str = option("", "A corpus, or benchmark:NAME, to search. Empty: embeddings only.")
     name: str = option("", "What callers write as model. Empty: the retriever's name; of a folder, its last part.")
     host: str = option(

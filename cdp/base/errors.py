@@ -9,12 +9,12 @@
     ├── ModelError         a model cannot be loaded or does not fit its role    (kind "configuration")
     ├── ProviderError      the LLM endpoint failed or is unreachable            (kind "network")
     │   └── RefusedError   it refuses the key, the model or the account         (kind "configuration")
-    ├── ClusterError       a cluster cannot run the job, or died, or its node   (kind "cluster")
+    ├── ClusterError       a cluster cannot run the job, or it or a node died   (kind "cluster")
     ├── WorkspaceError     the workspace on disk cannot be read or written      (kind "disk")
     └── RepeatedFailureError   many items of a run failed one after another     (kind of the last failure)
 
 The command line prints the message and exits with 2; a page shows it in place of its result; a worker records it as
-the failure of its job. Anything else that escapes is a bug and is treated as one (kind "bug").
+the failure of its job. Any other exception is a bug (kind "bug").
 """
 
 from __future__ import annotations
@@ -26,21 +26,18 @@ from typing import Any
 
 SHOWN_PROBLEMS = 20
 
-# The least similarity (difflib's ratio, from 0 to 1) at which one name is taken for another misspelt.
-NEAR = 0.6
-
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The known name that ``name`` most likely stands for, upper and lower case alike; empty if none is near."""
+    """Return the known name that is most similar to ``name``, case-insensitively; empty if none is."""
     by_folded = {candidate.casefold(): candidate for candidate in known}
-    matches = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=NEAR)
+    matches = difflib.get_close_matches(name.casefold(), by_folded, n=1)
     return by_folded[matches[0]] if matches else ""
 
 
 def offer(name: str, known: Sequence[str], *, also: Sequence[str] = (), instead: str = "") -> str:
-    """What to say to someone who asked for a ``name`` that is not known: the nearest one, then the first 20.
+    """Return the hint for an unknown ``name``: the nearest known one, then the first 20 (or ``instead``).
 
-    ``also`` are further names by which the same things may be asked for; ``instead`` is said in place of the list.
+    ``also`` are alternative names of the known things.
     """
     near = nearest(name, [*known, *also])
     more = f" and {len(known) - SHOWN_PROBLEMS} more" if len(known) > SHOWN_PROBLEMS else ""
@@ -49,7 +46,7 @@ def offer(name: str, known: Sequence[str], *, also: Sequence[str] = (), instead:
 
 
 class CdpError(Exception):
-    """Base of the tree. ``message`` says what is wrong and where, ``hint`` what to do next (may be empty)."""
+    """Base of the tree. ``message`` says what is wrong and where, ``hint`` (may be empty) what to do next."""
 
     kind = "bug"
 
@@ -62,7 +59,7 @@ class CdpError(Exception):
         return f"{self.message} {self.hint}".strip()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """On its way from another process it is made without its constructor, which takes other arguments."""
+        """Pickle without the constructor, whose arguments differ between subclasses."""
         return _rebuilt, (type(self), self.args, self.__dict__)
 
 
@@ -73,7 +70,7 @@ def _rebuilt(kind: type[CdpError], arguments: tuple[Any, ...], values: dict[str,
 
 
 class InputError(CdpError):
-    """Input that cannot be used, with the file and the line where they are known."""
+    """Input that cannot be used, with file and line if known."""
 
     kind = "data"
 
@@ -95,7 +92,7 @@ class ConfigError(CdpError):
 
     @classmethod
     def from_problems(cls, problems: Sequence[str], *, hint: str = "") -> ConfigError:
-        """One error for many problems: the first 20 are named, the rest counted."""
+        """Return one error for many problems: the first 20 are named, the rest counted."""
         shown = list(problems[:SHOWN_PROBLEMS])
         if len(problems) > SHOWN_PROBLEMS:
             shown.append(f"and {len(problems) - SHOWN_PROBLEMS} more")
@@ -103,10 +100,7 @@ class ConfigError(CdpError):
 
 
 class NotFoundError(CdpError):
-    """Something was asked for by a name that does not exist; see ``offer`` for what is said of ``known`` names.
-
-    ``also`` are the names that users gave to what ``known`` names by its id; a ``hint`` is given in place of the list.
-    """
+    """Unknown name or id; ``offer`` makes the hint from ``known`` ids and users' names (``also``)."""
 
     kind = "configuration"
 
@@ -129,7 +123,7 @@ class ProviderError(CdpError):
 
 
 class RefusedError(ProviderError):
-    """The LLM endpoint refuses what it was set up with: the key, the model, the account."""
+    """The LLM endpoint refuses the key, the model or the account."""
 
     kind = "configuration"
 
@@ -141,18 +135,18 @@ class WorkspaceError(CdpError):
 
     @classmethod
     def refused(cls, path: Path, what: str, error: OSError) -> WorkspaceError:
-        """The system would not let ``path`` be made, opened or written."""
+        """Return the error for a ``path`` that the system did not let be made, opened or written."""
         return cls(f"{path} could not be {what}: {error.strerror or error}.", hint="Is the disk full or read-only?")
 
 
 class ClusterError(CdpError):
-    """The cluster that a job runs on cannot do it, or it, its head or a node died."""
+    """The cluster cannot run the job, or it, its head or a node died."""
 
     kind = "cluster"
 
 
 class RepeatedFailureError(CdpError):
-    """So many items of a run failed one after another that it is the run that is wrong. ``kind`` is the last one's."""
+    """Many items of a run failed in a row: the run is wrong. ``kind`` is that of the last failure."""
 
     def __init__(self, message: str, *, kind: str = "bug", hint: str = "") -> None:
         super().__init__(message, hint=hint)

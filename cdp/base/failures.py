@@ -1,8 +1,7 @@
-"""What goes wrong, in words: with one item of a run, which then goes on, or with the run as a whole.
+"""Failures, of one item of a run, which then goes on, or of the run itself.
 
-``Failures`` is the one mechanism of every stage. An exception that concerns one document, pair, row or query is
-recorded with the item's id, the text that caused it and the traceback in ``failures.jsonl``, counted, and the run goes
-on::
+An exception raised for one document, pair, row or query is written to ``failures.jsonl`` with the item's id, text and
+traceback, counted, and the run continues::
 
     failures = job.failures("measuring")
     for document in documents:
@@ -10,9 +9,8 @@ on::
             values[document.id] = measure(document)
     failures.close()
 
-What concerns the whole run passes through as it is: no memory, a full disk, no network, a wrong setting, a missing
-model (``concerns_run``), and whatever is no ``Exception``. Twenty items in a row that fail end the run with
-RepeatedFailureError: then it is the run that is wrong and not its items.
+Fatal errors (``is_fatal``: no memory, a full disk, no network, a wrong setting, a missing model) are raised unchanged.
+So is RepeatedFailureError after 20 failed items in a row: then the run is wrong, not its items.
 """
 
 from __future__ import annotations
@@ -22,30 +20,27 @@ import json
 import os
 import socket
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 from cdp.base.errors import CdpError, RepeatedFailureError
+from cdp.base.text import counted
 from cdp.base.workspace import DISK_FAULTS, FULL, append_jsonl, read_jsonl, write_bytes
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 FILE = "failures.jsonl"
-# So many items in a row that fail end the run.
-IN_A_ROW = 20
+IN_A_ROW = 20  # failed items in a row that end the run
+LONGEST_TEXT, LONGEST_TRACEBACK, LONGEST_REASON = 2_000, 8_000, 500  # characters kept with a failure
 
-LONGEST_TEXT = 2_000
-LONGEST_TRACEBACK = 8_000
-# Characters kept of the text that caused a failure, of its traceback, and of its reason.
-LONGEST_REASON = 500
-
-# Kinds of failure that every further item would meet too.
-PASSED_ON = ("configuration", "network", "disk", "cuda_out_of_memory", "host_out_of_memory")
-
+# Every further item would fail the same way.
+FATAL_KINDS = ("configuration", "network", "disk", "cuda_out_of_memory", "host_out_of_memory")
+_FATAL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 # What to do next, by the kind of a failure.
 HINTS = {
     "cuda_out_of_memory": "Use a smaller batch_size, mini_batch (GradCache), a smaller max_length, or another GPU, "
@@ -54,25 +49,39 @@ HINTS = {
     "disk": "Free some space on the workspace's disk, then resume.",
     "network": "Check the connection and the address, then resume.",
 }
+# Names of the network errors of libraries that this module does not import.
+_NETWORK_ERRORS = frozenset(
+    ("ConnectError", "ConnectTimeout", "ReadTimeout", "APIConnectionError", "APITimeoutError", "MaxRetryError",
+     "LocalEntryNotFoundError", "OfflineModeIsEnabled")
+)  # fmt: skip
 
-_RUN_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
-
-def concerns_run(error: BaseException) -> bool:
-    """Whether an exception says something about the run (memory, disk, network, settings, model), not one item."""
+def is_fatal(error: BaseException) -> bool:
+    """Return True if the error ends the run (memory, disk, network, settings, model) rather than one item."""
     if not isinstance(error, Exception) or isinstance(error, RepeatedFailureError):
         return True
-    if isinstance(error, OSError) and error.errno in _RUN_ERRNOS:
+    if isinstance(error, OSError) and error.errno in _FATAL_ERRNOS:
         return True
-    return failure_of(error)["kind"] in PASSED_ON
+    return failure_of(error)["kind"] in FATAL_KINDS
+
+
+@dataclass
+class Attempt:
+    """One item in work; see ``Failures.item``. ``reason`` says why it failed, empty if it did not."""
+
+    reason: str = ""
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.reason)
 
 
 class Failures:
-    """The items of one run that failed, written to ``path`` as they come (kept in memory alone where it is None).
+    """The failed items of one run, appended to ``path`` (in memory only if None).
 
-    ``unit`` names an item in the singular. ``stage`` is what was being done; the lines that an earlier attempt left
-    under it are dropped on opening, unless ``keep`` (an attempt that goes on behind the items that failed before).
-    ``limit`` is how many in a row end the run. ``on_change`` is told by how many their number changes.
+    ``unit`` names an item in the singular, ``stage`` the work in progress: lines of that stage from an earlier attempt
+    are dropped on opening, unless ``keep`` (this attempt continues behind them). ``on_change`` gets each change of
+    their number.
     """
 
     def __init__(
@@ -90,12 +99,22 @@ class Failures:
         self.first: list[dict[str, Any]] = []
         self.last = ""
         self._on_change = on_change
-        if path is not None and not keep and (dropped := drop(path, stage)):
+        if path is not None and not keep and (dropped := _drop_stage(path, stage)):
             on_change(-dropped)
 
-    def item(self, item_id: object, text: str = "", **where: Any) -> Attempt:
-        """``with failures.item(…) as attempt:`` records what the block raises; ``attempt.failed`` then tells so."""
-        return Attempt(self, str(item_id), text, where)
+    @contextmanager
+    def item(self, item_id: object, text: str = "", **where: Any) -> Iterator[Attempt]:
+        """Record what the block raises, unless it is fatal; the attempt then says that it failed."""
+        attempt = Attempt()
+        try:
+            yield attempt
+        except Exception as error:
+            if is_fatal(error):
+                raise
+            attempt.reason = describe(error)
+            self.record(item_id, error, text, **where)
+        else:
+            self.done()
 
     def batch(
         self,
@@ -104,17 +123,17 @@ class Failures:
         name: Callable[[int], object],
         text: Callable[[Item], str],
     ) -> list[Result | None]:
-        """What ``call`` makes of the items, one result for each; None for those that fail.
+        """Return one result of ``call`` per item, None for items that fail.
 
-        They are given to it together; where that raises, one by one, so that each bad one is recorded by itself.
-        ``name`` maps an item's index among ``items`` to its id.
+        All items are passed at once; if that raises, one by one, so that only the bad ones fail. ``name`` maps an
+        item's index to its id.
         """
         if not items:
             return []
         try:
             together: list[Result | None] = list(call(items))
         except Exception as error:
-            if concerns_run(error):
+            if is_fatal(error):
                 raise
         else:
             self.done(len(items))
@@ -128,13 +147,13 @@ class Failures:
         return results
 
     def done(self, n: int = 1) -> None:
-        """So many items went well."""
+        """Count ``n`` successful items."""
         self.n_done += n
         self.in_a_row = 0 if n else self.in_a_row
 
     def record(self, item_id: object, error: Exception, text: str = "", **where: Any) -> None:
-        """Write one failure down; ``error`` itself where it concerns the run, RepeatedFailureError at the limit."""
-        if concerns_run(error):
+        """Record one failure. Raises a fatal error unchanged, and RepeatedFailureError at the limit."""
+        if is_fatal(error):
             raise error
         line = line_of(error, item_id, text, unit=self.unit, stage=self.stage, **where)
         self.n += 1
@@ -152,75 +171,46 @@ class Failures:
 
     @property
     def _hint(self) -> str:
-        return f"{FILE} lists them with their texts and tracebacks; what is done stays done." if self.path else ""
+        return f"{FILE} lists them with their texts and tracebacks; finished items are kept." if self.path else ""
 
     def write(self, line: dict[str, Any], *, counts: bool = True) -> None:
-        """Write a line down as it is: of an item that failed, or (``counts`` False) of one that is merely noted."""
+        """Append a line: of a failed item, or (``counts`` False) of one that is only noted."""
         if self.path is not None:
             append_jsonl(self.path, [line])
         if counts:
             self._on_change(1)
 
     def close(self) -> None:
-        """RepeatedFailureError where not one item went well although some were tried."""
+        """Raise RepeatedFailureError if items were tried and all failed."""
         if self.n and not self.n_done:
             raise RepeatedFailureError(
                 f"Every {self.unit} failed ({self.n:,}); the last was {self.last}", kind="data", hint=self._hint
             )
 
 
-class Attempt:
-    """One item being worked on; see ``Failures.item``. ``reason`` says why it ``failed``, empty if it did not."""
-
-    __slots__ = ("_failures", "_id", "_text", "_where", "reason")
-
-    def __init__(self, failures: Failures, item_id: str, text: str, where: dict[str, Any]) -> None:
-        self._failures, self._id, self._text, self._where = failures, item_id, text, where
-        self.reason = ""
-
-    @property
-    def failed(self) -> bool:
-        return bool(self.reason)
-
-    def __enter__(self) -> Attempt:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        if error is None:
-            self._failures.done()
-            return False
-        if not isinstance(error, Exception) or concerns_run(error):
-            return False
-        self.reason = describe(error)
-        self._failures.record(self._id, error, self._text, **self._where)
-        return True
-
-
 def line_of(
     error: Exception, item_id: object, text: str = "", *, unit: str = "document", stage: str = "", **where: Any
 ) -> dict[str, Any]:
-    """The line of ``failures.jsonl`` for one failure: the item, the reason, the text (an excerpt), the traceback.
+    """Return the line of ``failures.jsonl`` for one failure: id, reason, an excerpt of the text, traceback.
 
-    Of a CdpError the reason is its own words, and there is no traceback: it was raised on purpose.
+    A CdpError has no traceback: it was raised on purpose.
     """
-    line: dict[str, Any] = {"id": _written(str(item_id)), "unit": unit}
+    line: dict[str, Any] = {"id": _encodable(str(item_id)), "unit": unit}
     if unit == "document":
         line["document_id"] = line["id"]
-    line |= {**where, "reason": _written(describe(error), LONGEST_REASON), "error": type(error).__name__}
+    line |= {**where, "reason": _encodable(describe(error))[:LONGEST_REASON], "error": type(error).__name__}
     if stage:
         line["stage"] = stage
     if text:
-        line["text"] = _written(text, LONGEST_TEXT)
-        line["text_length"] = len(text)
+        line |= {"text": _encodable(text[:LONGEST_TEXT]), "text_length": len(text)}
     if not isinstance(error, CdpError):
-        line["traceback"] = _tail(_written("".join(traceback.format_exception(error))), LONGEST_TRACEBACK)
+        shown = _encodable("".join(traceback.format_exception(error)))
+        line["traceback"] = shown if len(shown) <= LONGEST_TRACEBACK else f"…{shown[-LONGEST_TRACEBACK:]}"
     return line
 
 
 def describe(error: BaseException) -> str:
-    """A failure in a sentence: a CdpError's own words, else the exception and the line of our code it came from."""
+    """Return a failure as a sentence: a CdpError's own, else the exception and the line of our code that raised it."""
     if isinstance(error, CdpError):
         return str(error)
     text = " ".join(str(error).split())
@@ -230,32 +220,24 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}{f': {text[:300]}' if text else ''}{where}."
 
 
-def _written(text: str, longest: int | None = None) -> str:
-    """At most the first ``longest`` characters, with what UTF-8 cannot hold (lone surrogates) escaped."""
-    return text[:longest].encode("utf-8", "backslashreplace").decode("utf-8")
+def _encodable(text: str) -> str:
+    """Escape what UTF-8 cannot hold (lone surrogates)."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _tail(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"…{text[-longest:]}"
-
-
-def drop(path: Path, stage: str) -> int:
-    """Take the lines of ``stage`` out of a ``failures.jsonl``, for it is done anew; returns how many they were."""
-    if not path.exists():
-        return 0
+def _drop_stage(path: Path, stage: str) -> int:
+    """Remove the lines of ``stage``; return their number."""
     lines = list(read_jsonl(path))
     left = [line for line in lines if not isinstance(line, dict) or line.get("stage", "") != stage]
     if len(left) < len(lines):
-        write_bytes(
-            path,
-            "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in left).encode("utf-8", "backslashreplace"),
-        )
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in left)
+        write_bytes(path, text.encode("utf-8", "backslashreplace"))
     return len(lines) - len(left)
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The failures in a ``failures.jsonl``: how many, by unit, and the first of them."""
+    """The failures in a ``failures.jsonl``: their number, in all and by unit, and the first of them."""
 
     n: int
     units: dict[str, int]
@@ -263,75 +245,58 @@ class Summary:
 
     @property
     def words(self) -> str:
-        """``2 documents failed``, ``1 document and 3 pairs failed``; empty where nothing did."""
-        parts = [f"{n:,} {unit}{'' if n == 1 else 's'}" for unit, n in self.units.items()]
-        return f"{' and '.join(parts)} failed" if parts else ""
+        """``2 documents failed``, ``1 document and 3 pairs failed``; empty if nothing did."""
+        return f"{' and '.join(counted(n, unit) for unit, n in self.units.items())} failed" if self.n else ""
 
 
 @dataclass(frozen=True)
 class ItemsFailed:
-    """The items of a job or an import that failed: how many, the first 20, and the files that list them all."""
+    """The failed items of a job or an import, and the files that list them all."""
 
     summary: Summary
     files: tuple[Path, ...]
 
     @property
     def warning(self) -> str:
-        """``2 documents failed; the first, d49: KeyError … All are listed in …``; empty where nothing failed."""
+        """``2 documents failed; the first, d49: KeyError … Listed in …``; empty if nothing failed."""
         if not self.summary.n:
             return ""
         first = self.summary.first[0]
-        sentence = (
-            f"{self.summary.words}; the first, {first.get('id') or first.get('document_id')}: {first.get('reason')}"
-        )
-        return f"{sentence} Listed in {' and '.join(map(str, self.files))}."
+        item = first.get("id") or first.get("document_id")
+        where = " and ".join(map(str, self.files))
+        return f"{self.summary.words}; the first, {item}: {first.get('reason')} Listed in {where}."
 
 
 def summary(lines: Iterable[Any], shown: int = IN_A_ROW) -> Summary:
-    """What the lines of a ``failures.jsonl`` come to. Those of items that lost nothing (``kept``) do not count."""
-    units: dict[str, int] = {}
-    first: list[dict[str, Any]] = []
-    n = 0
-    for line in lost(lines):
-        n += 1
-        unit = str(line.get("unit") or "document")
-        units[unit] = units.get(unit, 0) + 1
-        if len(first) < shown:
-            first.append(line)
-    return Summary(n, units, tuple(first))
+    """Summarise the lines of a ``failures.jsonl``; the first ``shown`` are kept."""
+    failed = list(lost(lines))
+    return Summary(
+        len(failed), dict(Counter(str(line.get("unit") or "document") for line in failed)), tuple(failed[:shown])
+    )
 
 
 def lost(lines: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    """The lines of items that gave nothing; a document with fewer queries than asked for is none of them."""
+    """Yield the lines of items without a result. A document with too few queries has one (``kept``)."""
     return (line for line in lines if isinstance(line, dict) and not line.get("kept"))
 
 
-# Names of the network errors of libraries that this module does not import.
-_NETWORK_ERRORS = frozenset(
-    ("ConnectError", "ConnectTimeout", "ReadTimeout", "APIConnectionError", "APITimeoutError", "MaxRetryError",
-     "LocalEntryNotFoundError", "OfflineModeIsEnabled")
-)  # fmt: skip
-
-
 def _disk_full(error: BaseException, text: str, where: str) -> str:
-    """Return in words what is full and which file could not be written; empty for any other error.
-
-    Libraries (safetensors, torch.save, DuckDB) raise errors of their own because of it.
-    """
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, OSError) and seen.errno in FULL:
-            fault = DISK_FAULTS[seen.errno]
-            return f"{fault[0].upper()}{fault[1:]}: {seen.filename or where} could not be written."
-        seen = seen.__cause__ or seen.__context__
+    """Return in words which file could not be written and why; empty for any other error."""
+    # Libraries (safetensors, torch.save, DuckDB) raise errors of their own because of a full disk.
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in FULL:
+            fault = DISK_FAULTS[cause.errno]
+            return f"{fault[0].upper()}{fault[1:]}: {cause.filename or where} could not be written."
+        cause = cause.__cause__ or cause.__context__
     full = "No space left on device" in text or "os error 28" in text or "code: 28" in text
     return f"The disk is full: {where} could not be written." if full else ""
 
 
 def failure_of(error: BaseException, where: str = "a file") -> dict[str, str]:
-    """Return kind, message and hint for an exception, as ``failure.json`` holds and a page shows them.
+    """Return kind, message and hint of an exception, as in ``failure.json``.
 
-    ``where`` stands for the file that a full disk did not take, where the error does not name it.
+    ``where`` is named for a full disk if the error does not name a file.
     """
     if isinstance(error, CdpError):
         return {"kind": error.kind, "message": error.message, "hint": error.hint}

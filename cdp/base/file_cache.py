@@ -1,4 +1,4 @@
-"""One cache for what was parsed or computed from a file, kept in memory while the file stays the same."""
+"""In-memory cache of values parsed or computed from files, valid while the file is unchanged."""
 
 from __future__ import annotations
 
@@ -48,5 +48,5 @@ class FileCache:
 
 # Manifests and other small records.
 RECORDS = FileCache()
-# What pages ask for at every click; some answers are large, so few are kept.
+# Values that pages read at every click; some are large.
 ANSWERS = FileCache(64)

@@ -1,8 +1,8 @@
 """Locks between processes: ``flock`` on small files.
 
-A lock belongs to an open file and vanishes with the process that holds it, however it ends: no stale lock, no pid to
-mistake for another. Python opens files so that programs started later do not inherit them; a lock is inherited only
-where its descriptor is passed on deliberately (``cdp.jobs.submit`` hands a job's lock to its supervisor).
+A lock belongs to an open file and is released with the process that holds it, however it ends: no stale lock, no
+reused pid. Child processes inherit it only if its descriptor is passed to them (``cdp.jobs.submit`` hands a job's lock
+to its supervisor).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from cdp.base.errors import WorkspaceError
 
 
 def try_lock(path: Path, *, shared: bool = False) -> int | None:
-    """A descriptor that holds the lock on ``path`` (made if absent), or None if another holds it.
+    """Return a descriptor that holds the lock on ``path`` (created if absent), None if another process holds it.
 
-    Close the descriptor to release the lock. WorkspaceError if the file cannot be opened.
+    Closing it releases the lock. WorkspaceError if the file cannot be opened.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -40,17 +40,14 @@ def try_lock(path: Path, *, shared: bool = False) -> int | None:
 
 
 def is_held(path: Path) -> bool:
-    """Whether some process holds the exclusive lock on ``path``.
-
-    The question is asked with a shared lock, so that any number may ask at once without being taken for the holder.
-    WorkspaceError where the question cannot be asked: too many open files, no right to read.
-    """
+    """Return True if some process holds the exclusive lock on ``path``. WorkspaceError if it cannot be opened."""
+    # Tested with a shared lock: processes that test at the same time are not taken for the holder.
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
-        # Without a descriptor nothing is known: to call it free would make a running job look lost.
+        # To call it free would make a running job look lost.
         raise WorkspaceError(f"{path} could not be opened: {error.strerror or error}.") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -63,10 +60,7 @@ def is_held(path: Path) -> bool:
 
 @contextmanager
 def locked(path: Path, what: str, *, wait_s: float = 30.0, shared: bool = False) -> Iterator[None]:
-    """Hold the lock on ``path`` for a moment; wait for it at most ``wait_s`` seconds.
-
-    ``what`` is named in the WorkspaceError that ends a wait in vain, together with the file and its holder.
-    """
+    """Hold the lock on ``path``. WorkspaceError, which names ``what`` and the holder, after ``wait_s`` seconds."""
     descriptor = wait_for_lock(path, what, wait_s=wait_s, shared=shared)
     try:
         yield
@@ -75,7 +69,7 @@ def locked(path: Path, what: str, *, wait_s: float = 30.0, shared: bool = False)
 
 
 def wait_for_lock(path: Path, what: str, *, wait_s: float, shared: bool = False) -> int:
-    """Like ``try_lock``, but ask again for ``wait_s`` seconds, then WorkspaceError."""
+    """Return a descriptor like ``try_lock``, retrying for ``wait_s`` seconds; then WorkspaceError."""
     deadline = time.monotonic() + wait_s
     pause = 0.002
     while (descriptor := try_lock(path, shared=shared)) is None:
@@ -87,14 +81,14 @@ def wait_for_lock(path: Path, what: str, *, wait_s: float, shared: bool = False)
         time.sleep(pause * (0.5 + random.random()))
         pause = min(0.05, pause * 1.5)
     if not shared:
-        with suppress(OSError):  # only a note for ``holder``; the disk may be full
+        with suppress(OSError):  # a note for ``holder``: the disk may be full
             os.truncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
     return descriptor
 
 
 def holder(path: Path) -> str:
-    """In words, which process holds the lock on ``path``: from the kernel's table, else as the holder noted."""
+    """Return in words which process holds the lock: from the kernel's table, else from the holder's note."""
     pids: list[int] = []
     try:
         inode = path.stat().st_ino

@@ -1,4 +1,4 @@
-"""The records that flow between the rooms. Plain frozen data, no behaviour beyond what defines them."""
+"""Documents and judgments, the records that all packages share, and the validation of records read from files."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cdp.base.errors import WorkspaceError
+from cdp.base.workspace import DAMAGED
 
 T = TypeVar("T")
 
-
-# What checks the values of a dataclass. To make one takes 3 ms, and a page reads the records of all that there is.
+# Building a validator takes 3 ms, and a page reads hundreds of records.
 _ADAPTERS: dict[type, Any] = {}
 
 
 def checked(kind: type[T], values: Mapping[str, Any], path: Path) -> T:
-    """A dataclass made of what was read from ``path``; WorkspaceError where a field is missing or of another type."""
+    """Return a dataclass of the values read from ``path``; WorkspaceError for a missing or wrong field."""
     from pydantic import TypeAdapter, ValidationError
 
     if kind not in _ADAPTERS:
@@ -29,10 +29,7 @@ def checked(kind: type[T], values: Mapping[str, Any], path: Path) -> T:
     except ValidationError as error:
         problem = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(map(str, problem["loc"]))
-        raise WorkspaceError(
-            f"{path} does not hold what it should ({where}: {problem['msg']}).",
-            hint="The file is damaged; make it anew.",
-        ) from error
+        raise WorkspaceError(f"{path} has a wrong field ({where}: {problem['msg']}).", hint=DAMAGED) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +42,12 @@ class Document:
 
     @property
     def content(self) -> str:
-        """What is encoded and shown to a generator: title, one space, text (the BEIR convention)."""
+        """Title, one space, text (the BEIR convention): the text that is encoded and sent to generators."""
         return f"{self.title} {self.text}".strip() if self.title else self.text
 
     @property
     def content_hash(self) -> str:
-        """16 hex digits of the SHA-256 of ``content``: equal for equal documents, whatever their ids."""
+        """16 hex digits of the SHA-256 of ``content``, independent of the id."""
         return hashlib.sha256(self.content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

@@ -1,4 +1,4 @@
-"""Where something is put together before it takes its place: a folder of one's own beside it, renamed when whole.
+"""Staging folders: new data is written into a private folder beside its target and renamed when complete.
 
 ::
 
@@ -6,8 +6,8 @@
         …write into folder / "set"…
         (folder / "set").rename(workspace.queries / "mine-1234")
 
-The folder's name is random, so that any number of processes may import at once. A lock beside it tells the living from
-the dead: whoever stages next removes what a killed process left behind.
+Names are random, so any number of processes may stage at once. Each folder has a lock beside it: folders of killed
+processes are removed by the next ``staging``.
 """
 
 from __future__ import annotations
@@ -35,14 +35,11 @@ OLD_S = 24 * 3600.0
 
 @contextmanager
 def staging(parent: Path) -> Iterator[Path]:
-    """An empty folder in ``parent`` (made if absent), gone at the end with whatever is still in it.
-
-    WorkspaceError where it cannot be made.
-    """
+    """Yield an empty folder in ``parent``, removed at the end. WorkspaceError if it cannot be made."""
     clean(parent)
     name = f"{PREFIX}{secrets.token_hex(8)}"
     folder, lock = parent / name, parent / f"{name}.lock"
-    # Locked before it exists: nobody ever meets the folder of a living process without its lock.
+    # Locked before it exists: other processes never see the folder without its lock.
     descriptor = try_lock(lock)
     try:
         try:
@@ -52,7 +49,7 @@ def staging(parent: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():  # else the next one needs the lock to see that it is nobody's
+        if not folder.exists():  # else the lock marks it for removal
             with suppress(OSError):
                 lock.unlink()
         if descriptor is not None:
@@ -60,7 +57,7 @@ def staging(parent: Path) -> Iterator[Path]:
 
 
 def clean(parent: Path) -> None:
-    """Remove what killed processes left in ``parent``; what cannot be removed stays."""
+    """Remove folders of killed processes from ``parent``, as far as possible."""
     with suppress(OSError):
         for path in list(parent.iterdir()):
             if path.name.startswith(PREFIX) and path.suffix != ".lock":
@@ -109,7 +106,7 @@ _lock = threading.Lock()
 
 
 def scratch() -> Path | None:
-    """The folder, for ``dir=`` of ``tempfile``; None (the system's own) without a workspace that can be written."""
+    """Return a folder for ``dir=`` of ``tempfile``, on the workspace's disk; None (the system's) if not writable."""
     root = Workspace.default().root
     key = (os.getpid(), root)
     with _lock:

@@ -1,6 +1,6 @@
-"""Texts and values that somebody gave: whether they can be stored, and how an error repeats them.
+"""Validation, formatting and escaping of texts and values that users enter.
 
-Apart from ``cdp.base.settings`` so that what only checks a name (a supervisor, the catalogue) does not load pydantic.
+Without pydantic, so that a supervisor or the catalogue does not load it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,17 @@ from typing import Any, Protocol, TypeVar
 
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 
-# Characters of a wrong value that an error repeats.
-LONGEST_SHOWN = 60
+LONGEST_SHOWN = 60  # characters of a wrong value in an error
+SHOWN_IDS = 5
+LONGEST_TITLE = 200  # characters of a name that a user gives
+LONGEST_NAME, LONGEST_PATH = 255, 4096  # bytes; no common file system takes more
+
+_MARKDOWN = re.compile(r"([\\`*\[\]!])")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def shown(value: Any) -> str:
-    """A wrong value as an error repeats it: its beginning, whatever it is, and never an exception of its own."""
+    """Return the beginning of a wrong value, for an error message. Raises nothing."""
     if not isinstance(value, str | int | float | bool | type(None)):
         return f"a {type(value).__name__}"
     try:
@@ -29,7 +34,7 @@ def shown(value: Any) -> str:
 
 
 def storable(text: str) -> bool:
-    """Whether a text can be written to files and databases: no NUL in it, and no half of a surrogate pair."""
+    """Return True if a text has no NUL and no lone surrogate: files and databases take it."""
     try:
         return b"\0" not in text.encode()
     except UnicodeEncodeError:
@@ -37,33 +42,24 @@ def storable(text: str) -> bool:
 
 
 def signed(value: float, digits: int = 2) -> str:
-    """A difference with its sign and a true minus: ``+3.28``, ``−0.61``."""
+    """Return a difference with its sign and a true minus: ``+3.28``, ``−0.61``."""
     return f"{value:+.{digits}f}".replace("-", "−")
 
 
 def counted(n: int, noun: str) -> str:
-    """``1 benchmark``, ``3,141 benchmarks``."""
+    """Return ``1 benchmark``, ``3,141 benchmarks``."""
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
-_READ = re.compile(r"([\\`*\[\]!])")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-
-
 def escaped(text: object) -> str:
-    """A text on one line that Markdown, and the HTML that may stand in it, show as it is: no markup, image or link.
-
-    Underscores, dashes and bars are left alone: they stand in names, and a report is read as plain text too.
-    """
+    """Return a text on one line, with Markdown and HTML escaped."""
+    # Not underscores, dashes and bars: they are part of names, and reports are read as plain text too.
     line = " ".join(str(text).split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _READ.sub(r"\\\1", line)
+    return _MARKDOWN.sub(r"\\\1", line)
 
 
 def spreadsheet(value: Any) -> Any:
-    """A cell of a CSV file: a text that a spreadsheet would take for a formula gets an apostrophe in front of it.
-
-    Numbers, and texts that are numbers, stay as they are.
-    """
+    """Return a CSV cell: a text that a spreadsheet would evaluate as a formula gets a leading apostrophe."""
     if not isinstance(value, str) or len(value) < 2 or not value.startswith(_FORMULA):
         return value
     try:
@@ -74,18 +70,12 @@ def spreadsheet(value: Any) -> Any:
 
 
 def spreadsheet_row(values: Iterable[Any]) -> list[Any]:
-    """The cells of one line, each as ``spreadsheet`` has it."""
+    """Apply ``spreadsheet`` to each cell of a line."""
     return [spreadsheet(value) for value in values]
 
 
-SHOWN_IDS = 5
-
-# Characters of a name that a user gives.
-LONGEST_TITLE = 200
-
-
 class Named(Protocol):
-    """What has an id that it alone has, and a name that a user gave it."""
+    """An object with a unique id and a user's name for it."""
 
     @property
     def id(self) -> str: ...
@@ -98,7 +88,7 @@ T = TypeVar("T", bound=Named)
 
 
 def checked_title(name: str) -> str:
-    """A name as a user typed it, if it can be stored and shown; InputError otherwise."""
+    """Return a user's name for something if it can be stored and shown; InputError otherwise."""
     if not storable(name) or len(name) > LONGEST_TITLE:
         raise InputError(
             f"{shown(name)} cannot be a name.",
@@ -108,10 +98,10 @@ def checked_title(name: str) -> str:
 
 
 def pick(what: str, text: str, things: Sequence[T], *, none_yet: str = "") -> T:
-    """The one of ``things`` with this id, else this name, else whose id or name begins so; case does not count.
+    """Return the thing with this id, else name, else unique id or name prefix; case-insensitive.
 
-    ConfigError where several fit equally well. NotFoundError where none does: it offers the nearest, or says
-    ``none_yet`` where there are no such things at all. ``what`` they are called is part of both messages.
+    ConfigError if several match. NotFoundError if none does: it offers the nearest, or ``none_yet`` if ``things`` is
+    empty. ``what`` is the word for a thing in both messages.
     """
     wanted = text.strip().casefold()
     steps: tuple[Callable[[T], bool], ...] = (
@@ -132,30 +122,25 @@ def pick(what: str, text: str, things: Sequence[T], *, none_yet: str = "") -> T:
     raise NotFoundError(what, text, known=[thing.id for thing in things], also=names, hint="" if things else none_yet)
 
 
-LONGEST_NAME = 255
-# Bytes of one name and of a whole path; no common file system takes more.
-LONGEST_PATH = 4096
-
-
 def typed_path(text: str | Path) -> Path:
-    """The path that ``text`` names, with ``~`` for the home folder. InputError for what no path can be."""
+    """Return ``text`` as a path, with ``~`` expanded. InputError if it cannot be one."""
     words = str(text)
     if "\0" in words:
         raise InputError("A path cannot hold the character NUL.", hint="Check the path.")
     try:
         path = Path(words).expanduser()
         size, longest = len(os.fsencode(path)), max(map(len, map(os.fsencode, path.parts)), default=0)
-    except RuntimeError as error:  # ~somebody, of whom the system does not know
+    except RuntimeError as error:  # ~user of an unknown user
         raise InputError(f"{shown(words)} cannot be a path: {error}", hint="Write the whole path.") from error
     except UnicodeEncodeError as error:
         raise InputError(f"{shown(words)} cannot be a path: it holds half of a surrogate pair.") from error
     if size > LONGEST_PATH or longest > LONGEST_NAME:
-        raise InputError(f"{shown(words)} is too long for a path.", hint="No file has such a name; check it.")
+        raise InputError(f"{shown(words)} is too long for a path.", hint="Check it.")
     return path
 
 
 def typed_folder(text: str) -> Path | None:
-    """The folder that a text names which may be the name of something else; None where there is no such folder."""
+    """Return the existing folder of this path, None if there is none."""
     if not text.strip():
         return None
     try:
@@ -166,7 +151,7 @@ def typed_folder(text: str) -> Path | None:
 
 
 def public(value: Any) -> Any:
-    """A JSON value for other people's eyes: of texts that are paths of this machine only the last name is left."""
+    """Return a JSON value for publication: absolute paths are reduced to their last part."""
     if isinstance(value, str):
         return Path(value).name if value.startswith(("/", "~")) else value
     if isinstance(value, Mapping):

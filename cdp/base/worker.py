@@ -1,19 +1,18 @@
-"""What a worker process says about itself while it runs, and how it hears that it should stop.
+"""A worker's side of its job: heartbeat, metrics, failures, results, and requests to stop.
 
 A worker is a module started as ``python -m <module> <job folder>`` (or by ``accelerate launch``). It reads
-``spec.json``, works, and tells the world only through files in the job's folder:
+``spec.json`` and reports through files in the job's folder:
 
 ``heartbeat.json``   atomic: phase, done, total, unit, message, rate, eta_s, time, clock, next_within_s, memory
 ``metrics.jsonl``    append-only: one line per logged step
-``failures.jsonl``   append-only: each item that failed while the work went on, see ``cdp.base.failures``
-``results/*.json``   atomic: what came out
-``outcome.json``     atomic, last of all: finished, or stopped before its end because it was asked to
-``failure.json``     atomic: kind, message, hint, where it failed
-``worker.lock``      held by rank 0 for its life: whoever resumes the job can tell that the worker is gone
+``failures.jsonl``   append-only: each failed item, see ``cdp.base.failures``
+``results/*.json``   atomic: the results
+``outcome.json``     atomic, last of all: finished, or stopped on request
+``failure.json``     atomic: kind, message, hint
+``worker.lock``      held by rank 0 for its life
 
-``run`` is the frame around a worker's ``main(job)``: it maps CdpError to exit code 1 and a failure file, anything
-else to a failure of kind "bug" (or memory, disk …) with the traceback in the log. Every record of an attempt carries
-its number, so that what an earlier attempt left behind is never taken for news.
+``run`` wraps a worker's ``main(job)``: a CdpError gives exit code 1 and a failure file, any other error a failure of
+kind "bug" (or memory, disk …) with the traceback in the log. Every record has the number of its attempt.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -34,20 +33,18 @@ from cdp.base.failures import FILE, Failures, failure_of, lost
 from cdp.base.locks import is_held, wait_for_lock
 from cdp.base.workspace import Workspace, append_jsonl, now, read_json, read_json_or_none, read_jsonl, write_json
 
-# Seconds between heartbeats while work goes on.
 HEARTBEAT_EVERY_S = 1.0
-
 # A heartbeat promises the next one within this time unless the worker announces a longer silence.
 SILENT_FOR_S = 30.0
-
-# What the first heartbeat promises: loading a model on a busy machine takes its time.
-START_FOR_S = 300.0
-
+START_FOR_S = 300.0  # the first one's promise: loading a model on a busy machine is slow
 ORPHAN_CHECK_EVERY_S = 1.0
+# Set by ``cdp.jobs.ray`` on a cluster: the version that started the job; that a training has processes on several
+# nodes, where a process that lost its peer reports no failure; how often the worker was restarted in its attempt.
+NODE_VARIABLE, GROUP_VARIABLE, START_VARIABLE = "CDP_NODE", "CDP_GROUP", "CDP_START"
 
 
 class Spread(Protocol):
-    """Several processes that make the files of a job. ``gpus`` is how many GPUs each of them has."""
+    """A worker pool that writes the files of a job. ``gpus`` is the number of GPUs of each process."""
 
     @property
     def gpus(self) -> float: ...
@@ -58,18 +55,18 @@ class Spread(Protocol):
         files: Iterable[tuple[Path, tuple[Any, ...]]],
         should_stop: Callable[[], bool],
     ) -> Iterator[Path]:
-        """Yield each file once it is there: those that exist at once, the others as ``task(path, *arguments)`` ends.
+        """Yield each file once it exists: existing ones first, the others as ``task(path, *arguments)`` ends.
 
-        ``task`` is a function of a module that writes the file by rename; an error of a task is raised here. Ends early
-        once ``should_stop`` says so: files that are there stay.
+        ``task`` is a module's function that writes the file by rename; its errors are raised here. Ends early once
+        ``should_stop`` returns True.
         """
         ...
 
 
 class Job:
-    """A worker's own view of its job. Only rank 0 writes; on the other ranks every report is ignored."""
+    """A worker's view of its job. Only rank 0 writes; reports of other ranks are ignored."""
 
-    # Set by ``cdp.jobs.ray`` on a cluster for a job that was submitted with ``spreads``; None: work in this process.
+    # Set by ``cdp.jobs.ray`` on a cluster for a job submitted with ``spreads``; None: work in this process.
     spread: ClassVar[Spread | None] = None
 
     def __init__(self, folder: Path) -> None:
@@ -101,10 +98,9 @@ class Job:
     def progress(
         self, phase: str, done: int, total: int, unit: str, message: str = "", *, next_within_s: float = SILENT_FOR_S
     ) -> None:
-        """Say how far the current phase is. Cheap: written at most once a second, at once when the phase changes.
+        """Report the progress of the current phase; written at most once a second, and when the phase changes.
 
-        Before anything that takes longer than half a minute without a word, announce it with ``next_within_s``:
-        a heartbeat later than promised makes the job "stalled" on screen.
+        Announce silences of more than half a minute with ``next_within_s``: a late heartbeat makes the job "stalled".
         """
         if not self.is_main:
             return
@@ -139,31 +135,29 @@ class Job:
         try:
             write_json(self.folder / "heartbeat.json", heartbeat)
         except WorkspaceError as error:
-            # A heartbeat is only news: a full disk may be free again before anything that matters is written.
+            # A full disk may have space again before results are written.
             print(f"warning: {error}", file=sys.stderr, flush=True)
 
     def failures(self, stage: str, *, unit: str = "document", path: Path | None = None, keep: bool = False) -> Failures:
-        """The items that fail while ``stage`` is done: listed in the job's ``failures.jsonl``, or in ``path``.
+        """Return the failures of a stage, listed in the job's ``failures.jsonl``, or in ``path``.
 
-        Their number stands in the heartbeat and in the outcome. Only rank 0 writes.
+        Their number is part of the heartbeat and the outcome.
         """
+
+        def count(n: int) -> None:
+            # Lines dropped from another file than the job's own were not counted here.
+            self.n_failures += n if path is None else max(0, n)
+
         where = (path or self.folder / FILE) if self.is_main else None
-        return Failures(where, stage, unit=unit, keep=keep, on_change=self._count if path is None else self._count_new)
+        return Failures(where, stage, unit=unit, keep=keep, on_change=count)
 
     def settle(self) -> None:
-        """A last heartbeat where items failed, so that their number stands there when the worker is gone."""
+        """Write a last heartbeat if items failed, with their number."""
         if self.is_main and self.n_failures:
             self._write_heartbeat(SILENT_FOR_S)
 
-    def _count(self, n: int) -> None:
-        self.n_failures += n
-
-    def _count_new(self, n: int) -> None:
-        """What is dropped from another file than the job's own was not counted here."""
-        self.n_failures += max(0, n)
-
     def metric(self, step: int, **values: float | int | str | None) -> None:
-        """Append one line to ``metrics.jsonl``: what the live charts show."""
+        """Append one line to ``metrics.jsonl``, for the live charts."""
         if self.is_main:
             again = {"start": int(start)} if (start := os.environ.get(START_VARIABLE)) else {}
             record = {"step": step, "time": now(), "attempt": self.attempt, **again, **values}
@@ -175,74 +169,60 @@ class Job:
             write_json(self.results / f"{name}.json", value)
 
     def stop_requested(self) -> bool:
-        """True once someone asked for a stop (SIGTERM, the request file, or the supervisor gone).
+        """Return True after a request to stop (SIGTERM, the request file, or a lost supervisor).
 
-        Ask between steps, and on True save a checkpoint and return from ``main``: the job then counts as stopped, not
-        as finished. On several ranks each may hear of it at another step, so agree on one before leaving the loop.
+        Call it between steps; on True save a checkpoint and return from ``main``: the job then counts as stopped. Ranks
+        may see the request at different steps, so agree on one before leaving the loop.
         """
         if self._stop.is_set() or (self.folder / "stop.request").exists():
             self._heard_stop = True
         return self._heard_stop
 
     def ask_to_stop(self) -> None:
-        """What a signal to this process means."""
+        """Handle a signal to this process."""
         self._stop.set()
 
-    def _hold_lock(self) -> int | None:
-        """Take ``worker.lock`` on rank 0; closing the descriptor, or the end of the process, gives it back."""
-        if not self.is_main:
-            return None
-        return wait_for_lock(self.folder / "worker.lock", "The job's folder", wait_s=5.0)
-
     def watch_supervisor(self) -> None:
-        """Without its supervisor nobody would see the worker end: it takes that as a request to stop.
-
-        One that does not manage to stop within the grace period ends itself, with all its processes, by force: there
-        is nobody left to do it, and a hung worker would keep its GPU for ever.
-        """
+        """Stop if the supervisor dies; after the grace period kill this worker with all its processes."""
+        # A hung worker without a supervisor would keep its GPU for ever.
         if not self._supervised:
             return
 
         def watch() -> None:
             while supervisor_alive(self.folder):
                 time.sleep(ORPHAN_CHECK_EVERY_S)
-            print("The supervisor is gone: stopping after the current step.", flush=True)
+            print("The supervisor was lost: stopping after the current step.", flush=True)
             self._stop.set()
             time.sleep(stop_grace_s())
-            print("The worker did not stop in time: it ends by force.", flush=True)
-            if on_a_node():  # where the group is that of Ray's own processes
+            print("The worker did not stop in time and kills itself.", flush=True)
+            if on_a_node():  # the group is that of Ray's own processes
                 os.kill(os.getpid(), signal.SIGKILL)
             os.killpg(os.getpgrp(), signal.SIGKILL)
 
         threading.Thread(target=watch, name="supervisor-watch", daemon=True).start()
 
-    def _record(self, name: str, content: dict[str, Any]) -> None:
+    def _record(self, name: str, content: Mapping[str, Any]) -> None:
         """Write ``outcome.json`` or ``failure.json``."""
         write_json(self.folder / name, {**content, "time": now(), "attempt": self.attempt})
 
 
 def stop_grace_s() -> float:
-    """Seconds between the request to stop and the kill."""
+    """Return the seconds between the request to stop and the kill."""
     return float(os.environ.get("CDP_STOP_GRACE_S", "30"))
 
 
-# Set by ``cdp.jobs.ray`` on a cluster: the version that started the job; that a training has processes on several
-# nodes, where one that lost another reports no failure; how often the worker was started before in its attempt.
-NODE_VARIABLE, GROUP_VARIABLE, START_VARIABLE = "CDP_NODE", "CDP_GROUP", "CDP_START"
-
-
 def on_a_node() -> bool:
-    """Return whether this worker runs on a cluster: others may use the workspace on other machines."""
+    """Return True if this worker runs on a cluster: other machines may use the workspace."""
     return NODE_VARIABLE in os.environ
 
 
 def supervisor_alive(job_folder: Path) -> bool:
-    """Return whether some process holds ``alive.lock``: the one test of liveness, safe against reused pids."""
+    """Return True if some process holds ``alive.lock``: the one test of liveness, safe against reused pids."""
     return is_held(job_folder / "alive.lock")
 
 
 def memory_in_use() -> dict[str, int]:
-    """host_memory and gpu_memory of this process in bytes; of GPUs where torch is loaded."""
+    """Return host_memory and, if torch is loaded, gpu_memory of this process in bytes."""
     import psutil
 
     values = {"host_memory": psutil.Process().memory_info().rss}
@@ -253,7 +233,7 @@ def memory_in_use() -> dict[str, int]:
 
 
 def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
-    """The frame of every worker: ``if __name__ == "__main__": worker.run(main)``. Ends the process."""
+    """Run a worker: ``if __name__ == "__main__": worker.run(main)``. Ends the process."""
     arguments = sys.argv[1:] if argv is None else argv
     if len(arguments) != 1:
         print("usage: python -m <worker module> <job folder>", file=sys.stderr)
@@ -264,9 +244,10 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
         signal.signal(signal.SIGTERM, lambda *_: job.ask_to_stop())
     lock: int | None = None
     try:
-        lock = job._hold_lock()
+        if job.is_main:
+            lock = wait_for_lock(job.folder / "worker.lock", "The job's folder", wait_s=5.0)
         if job._supervised and not supervisor_alive(job.folder):
-            print("The supervisor is gone: nothing is begun.", file=sys.stderr, flush=True)
+            print("The supervisor was lost: nothing is started.", file=sys.stderr, flush=True)
             raise SystemExit(1)
         job.watch_supervisor()
         job.progress("starting", 0, 0, "", next_within_s=START_FOR_S)
@@ -276,17 +257,17 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
             outcome = "stopped" if job._heard_stop else "finished"
             job._record("outcome.json", {"outcome": outcome, "failures": job.n_failures})
     except Exception as error:
-        alone = os.environ.get(GROUP_VARIABLE) and lost_another(error)
+        peer_lost = os.environ.get(GROUP_VARIABLE) and is_peer_failure(error)
         # Recorded before it is printed: on a full disk the log may take no line.
         job.settle()
-        if not alone:
+        if not peer_lost:
             report_failure(job, error)
         with suppress(OSError):
-            if alone:
-                print(f"Another process of the group is gone: {str(error)[:300]}", file=sys.stderr)
+            if peer_lost:
+                print(f"Another process of the group was lost: {str(error)[:300]}", file=sys.stderr)
             elif isinstance(error, CdpError):
                 print(error, file=sys.stderr)
-            # Where a library was cut off by a full disk explains nothing.
+            # A traceback into a library does not explain a full disk.
             elif (failure := failure_of(error, f"a file in {job.folder}"))["kind"] == "disk":
                 print(f"{failure['message']} {failure['hint']}", file=sys.stderr)
             else:
@@ -298,8 +279,8 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
             os.close(lock)
 
 
-def lost_another(error: BaseException) -> bool:
-    """Whether it was raised by what processes talk to each other with: then another one is gone."""
+def is_peer_failure(error: BaseException) -> bool:
+    """Return True if the error was raised by communication between ranks: then another rank was lost."""
     step = error.__traceback__
     while step is not None:
         if str(step.tb_frame.f_globals.get("__name__", "")).startswith("torch.distributed"):
@@ -309,11 +290,11 @@ def lost_another(error: BaseException) -> bool:
 
 
 def report_failure(job: Job, error: Exception) -> None:
-    """Write ``failure.json``. Any rank may, but the first word counts: the others only lost their partner."""
+    """Write ``failure.json``, from any rank. The first counts: the others only lost their peer."""
     earlier = read_json_or_none(job.folder / "failure.json")
     if isinstance(earlier, dict) and earlier.get("attempt") == job.attempt:
         return
     try:
-        job._record("failure.json", dict(failure_of(error, f"a file in {job.folder}")))
+        job._record("failure.json", failure_of(error, f"a file in {job.folder}"))
     except (OSError, WorkspaceError) as problem:
         print(f"failure.json could not be written: {problem}", file=sys.stderr, flush=True)

@@ -1,7 +1,7 @@
-"""Every path on disk, atomic writes and content hashes. Files are the truth; the catalogue is made from them.
+"""Every path on disk, atomic writes and content hashes.
 
 The workspace is ``$CDP_WORKSPACE``; else ``data/workspace`` of the clone, or the user's data folder for an installed
-package. Nothing here creates a folder before something is written into it.
+package. Folders are created when something is written into them.
 """
 
 from __future__ import annotations
@@ -24,18 +24,32 @@ from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 # The folder that the package `cdp` lies in: a clone, or an environment's `site-packages`.
 CODE = Path(__file__).resolve().parent.parent.parent
 
-# Whether this is an installed package: only a wheel has that folder, see `pyproject.toml`.
+# Only a wheel has that folder, see `pyproject.toml`.
 INSTALLED = (CODE / "cdp" / "shipped").is_dir()
-
-# Where `app.py`, `pages/` and `data/` lie.
+# The folder of `app.py`, `pages/` and `data/`.
 REPOSITORY = CODE / "cdp" / "shipped" if INSTALLED else CODE
-
 SHIPPED_DATA = REPOSITORY / "data"
+
+FORMAT, FORMAT_FILE = 1, "workspace.json"
+_NAME = re.compile(r"[\w][\w.\-]{0,119}", re.UNICODE)
+LONGEST_NAME = 240  # bytes: a file system takes 255, and some names get an ending
+
+DISK_FAULTS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the disk is read-only",
+    errno.EFBIG: "files may not grow any larger here",
+    errno.EMFILE: "too many files are open in this process",
+    errno.ENFILE: "too many files are open on this machine",
+    errno.EIO: "the disk reports an error",
+}
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+DAMAGED = "The file is damaged: create it again."
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """The folder that holds everything a user made. ``Workspace.default()`` is the one in use."""
+    """The folder with everything a user made. ``Workspace.default()`` is the one in use."""
 
     root: Path
 
@@ -46,7 +60,7 @@ class Workspace:
             return cls(SHIPPED_DATA / "workspace")
         try:
             return cls(Path(configured or user_data()).expanduser().resolve())
-        except RuntimeError as error:  # no home folder is known
+        except RuntimeError as error:  # no home folder
             hint = "Name a folder in the environment variable CDP_WORKSPACE."
             raise ConfigError(f"There is no folder for the workspace: {error}", hint=hint) from error
 
@@ -80,7 +94,7 @@ class Workspace:
 
     @property
     def uploads(self) -> Path:
-        """Uploaded files on their way in; each is removed once it is stored."""
+        """Uploaded files; each is removed once it is stored."""
         return self.root / "uploads"
 
     @property
@@ -107,15 +121,8 @@ class Workspace:
         return self.projects / checked_name(project_id)
 
 
-FORMAT = 1
-FORMAT_FILE = "workspace.json"
-
-
 def open_workspace(workspace: Workspace) -> Workspace:
-    """Return the workspace after a check of its format, and mark a new one. Raises WorkspaceError for another format.
-
-    No folder is created for an empty workspace, and a read-only one is used without a mark.
-    """
+    """Check the workspace's format, and mark a new one. Raises WorkspaceError for another format."""
     path = workspace.root / FORMAT_FILE
     if path.exists():
         value = read_json(path)
@@ -133,36 +140,28 @@ def open_workspace(workspace: Workspace) -> Workspace:
 
 
 def user_data() -> Path:
-    """Where an installed package keeps the workspace: in the user's data folder, by the XDG Base Directory
-    Specification, never among the package's own files, which an upgrade removes."""
+    """Return the user's data folder (XDG Base Directory Specification): an upgrade removes the package's own files."""
     configured = os.environ.get("XDG_DATA_HOME", "")
     # The specification has relative paths ignored.
     base = Path(configured) if configured.startswith("/") else Path("~/.local/share")
     return base / "cdp-studio"
 
 
-_NAME = re.compile(r"[\w][\w.\-]{0,119}", re.UNICODE)
-
-
 def private_files() -> None:
-    """From now on this process makes files that are its owner's alone; ``$CDP_UMASK`` (octal, 077) says otherwise."""
+    """Make all files that this process creates private to its owner, or as ``$CDP_UMASK`` (octal, 077) says."""
     text = os.environ.get("CDP_UMASK", "").strip() or "077"
     if not re.fullmatch(r"0?[0-7]{3}", text):
         raise ConfigError(f"CDP_UMASK must be three octal digits, as 077 or 027, not {text!r}.")
     os.umask(int(text, 8))
 
 
-# Bytes; a file system takes 255 and some names get an ending.
-LONGEST_NAME = 240
-
-
 def is_name(text: str) -> bool:
-    """Whether a text is safe as one path component."""
+    """Return True if a text is safe as one path component."""
     return bool(_NAME.fullmatch(text)) and len(text.encode()) <= LONGEST_NAME
 
 
 def checked_name(name: str) -> str:
-    """``name`` itself if it is safe as one path component; InputError otherwise."""
+    """Return ``name`` if it is safe as one path component; InputError otherwise."""
     if not is_name(name):
         raise InputError(
             f"{name[:80]!r} cannot be a name in the workspace.",
@@ -172,25 +171,25 @@ def checked_name(name: str) -> str:
 
 
 def slug(name: str, *, fallback: str = "unnamed", length: int = 48) -> str:
-    """A readable path component made from any text; letters of every script are kept."""
+    """Return a readable path component for any text; letters of every script are kept."""
     cleaned = re.sub(r"[^\w]+", "-", name.strip().lower(), flags=re.UNICODE).strip("-_")
     return cleaned[:length].strip("-_") or fallback
 
 
 def new_id(kind: str, name: str = "") -> str:
-    """A fresh id that sorts by time: ``train-20260102-030405-ab12-name``."""
+    """Return a new id that sorts by time: ``train-20260102-030405-ab12-name``."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     tail = f"-{slug(name, length=32)}" if name else ""
     return f"{kind}-{stamp}-{secrets.token_hex(2)}{tail}"
 
 
 def now() -> str:
-    """The time as it is stored everywhere: ISO 8601, UTC, seconds."""
+    """Return the time as it is stored: ISO 8601, UTC, seconds."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file so that a reader sees the old or the new content, never a part: temp, fsync, rename."""
+    """Write a file atomically (temp, fsync, rename): readers see the old or the new content."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -202,24 +201,12 @@ def write_bytes(path: Path, data: bytes) -> None:
     except OSError as error:
         raise WorkspaceError.refused(path, "written", error) from error
     finally:
-        with suppress(OSError):  # after the rename there is nothing left to remove
+        with suppress(OSError):  # it was renamed
             temporary.unlink()
 
 
-DISK_FAULTS = {
-    errno.ENOSPC: "the disk is full",
-    errno.EDQUOT: "the disk quota is used up",
-    errno.EROFS: "the disk is read-only",
-    errno.EFBIG: "files may not grow any larger here",
-    errno.EMFILE: "too many files are open in this process",
-    errno.ENFILE: "too many files are open on this machine",
-    errno.EIO: "the disk reports an error",
-}
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
 def disk_fault(error: BaseException | None) -> str:
-    """What is wrong with the disk, in words, if an error or its cause is about the disk itself; else empty."""
+    """Return the disk's fault in words if an error or its cause is one; else empty."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in DISK_FAULTS:
             return DISK_FAULTS[error.errno]
@@ -229,7 +216,7 @@ def disk_fault(error: BaseException | None) -> str:
 
 @contextmanager
 def disk_faults_told(what: str) -> Iterator[None]:
-    """Raise WorkspaceError in place of an OSError about the disk itself. ``what`` was not done: "The import"."""
+    """Raise WorkspaceError for errors of the disk. ``what`` names the work: "The import"."""
     try:
         yield
     except CdpError:
@@ -251,32 +238,28 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """The JSON value in ``path``; WorkspaceError if it is missing or broken."""
+    """Return the JSON value in ``path``; WorkspaceError if it is missing or damaged."""
     try:
         return json.loads(path.read_bytes())
     except FileNotFoundError as error:
         raise WorkspaceError(f"{path} does not exist.") from error
     except (OSError, ValueError, RecursionError) as error:
-        raise WorkspaceError(f"{path} cannot be read: {error}.", hint="The file is damaged; make it anew.") from error
+        raise WorkspaceError(f"{path} cannot be read: {error}.", hint=DAMAGED) from error
 
 
 @contextmanager
 def fitting(path: Path) -> Iterator[None]:
-    """Raise WorkspaceError in place of what a record raises that is JSON but does not hold what it should.
-
-    Around the lines that take a record apart, and nothing else: a fault of ours in there would pass for damage.
-    """
+    """Raise WorkspaceError if a record that the block reads has missing or wrong fields."""
+    # Only around the lines that read a record: a bug of ours in there would pass for damage.
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-        raise WorkspaceError(
-            f"{path} does not hold what it should ({type(error).__name__}: {error}).",
-            hint="The file is damaged; make it anew.",
-        ) from error
+        problem = f"{path} has missing or wrong fields ({type(error).__name__}: {error})."
+        raise WorkspaceError(problem, hint=DAMAGED) from error
 
 
 def read_json_or_none(path: Path) -> Any | None:
-    """Like ``read_json``, but None where there is no whole JSON value (yet)."""
+    """Return the JSON value in ``path``, None if there is none or it is damaged."""
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -284,7 +267,7 @@ def read_json_or_none(path: Path) -> Any | None:
 
 
 def append_jsonl(path: Path, records: Iterable[Any], *, sync: bool = False) -> None:
-    """Append records, one per line, in a single write. If an earlier writer left a torn line, it is closed first."""
+    """Append records, one per line, in a single write. A torn last line is closed first."""
     lines = "".join(json.dumps(record, ensure_ascii=False, default=str) + "\n" for record in records)
     if not lines:
         return
@@ -294,7 +277,7 @@ def append_jsonl(path: Path, records: Iterable[Any], *, sync: bool = False) -> N
             file.seek(-1, os.SEEK_END)
             if file.read(1) != b"\n":
                 lines = "\n" + lines
-        # A lone surrogate is no character of UTF-8: its escape is both valid JSON and read back as it was.
+        # UTF-8 has no lone surrogates; their escapes are valid JSON.
         file.write(lines.encode("utf-8", "backslashreplace"))
         if sync:
             file.flush()
@@ -302,10 +285,7 @@ def append_jsonl(path: Path, records: Iterable[Any], *, sync: bool = False) -> N
 
 
 def read_jsonl(path: Path) -> Iterator[Any]:
-    """The records of an append-only file that we write ourselves; lines torn by a crash are skipped.
-
-    Not for users' files: those go through ``cdp.corpus``, which reports every bad line.
-    """
+    """Yield the records of a file written by ``append_jsonl``; lines torn by a crash are skipped."""
     if not path.exists():
         return
     with open(path, "rb") as file:
@@ -319,16 +299,13 @@ def read_jsonl(path: Path) -> Iterator[Any]:
 
 
 def sha256_file(path: Path) -> str:
-    """Hex SHA-256 of a file's bytes."""
-    digest = hashlib.sha256()
+    """Return the hex SHA-256 of a file's bytes."""
     with open(path, "rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sha256_text(*parts: str) -> str:
-    """Hex SHA-256 of several texts; their boundaries count (each is preceded by its length)."""
+    """Return the hex SHA-256 of several texts, each preceded by its length."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -338,10 +315,10 @@ def sha256_text(*parts: str) -> str:
 
 
 def folder_size(path: Path) -> int:
-    """Bytes of all files below ``path``."""
+    """Return the bytes of all files below ``path``."""
     total = 0
     for folder, _, files in os.walk(path):
         for name in files:
-            with suppress(OSError):  # it is gone meanwhile
+            with suppress(OSError):  # deleted meanwhile
                 total += os.lstat(os.path.join(folder, name)).st_size
     return total

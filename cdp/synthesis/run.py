@@ -19,7 +19,7 @@ from typing import Any
 from cdp import query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, ProviderError, RepeatedFailureError
-from cdp.base.failures import Failures, concerns_run, describe, line_of
+from cdp.base.failures import Failures, describe, is_fatal, line_of
 from cdp.base.worker import START_FOR_S, Job
 from cdp.base.workspace import append_jsonl
 from cdp.corpus import load_manifest
@@ -182,7 +182,7 @@ class Run:
         except Cancelled:
             return None
         except Exception as error:
-            if not isinstance(error, RequestError) and concerns_run(error):
+            if not isinstance(error, RequestError) and is_fatal(error):
                 raise
             return Outcome(item, error=error)
         return Outcome(item, generation)

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cdp.base.failures import Failures, concerns_run
+from cdp.base.failures import Failures, is_fatal
 from cdp.retrievers.static import is_static
 from cdp.training.pairs import UNTOKENISED, PairSet
 
@@ -185,7 +185,7 @@ def stores_of(
     try:
         return pairs, usable, _stores(model, pairs, report)
     except Exception as error:
-        if concerns_run(error):
+        if is_fatal(error):
             raise
     asked_of = dict(zip(reversed(pairs.document_of.tolist()), reversed(pairs.query_ids), strict=True))
     names = [asked_of[i].rsplit("-", 1)[0] if i in asked_of else f"{i}" for i in range(len(pairs.documents))]

@@ -9,7 +9,7 @@ from typing import Any
 
 from cdp.base import worker
 from cdp.base.errors import CdpError
-from cdp.base.failures import concerns_run, describe
+from cdp.base.failures import describe, is_fatal
 from cdp.base.worker import Job
 from cdp.metrics import query_table, quick
 from cdp.synthesis.ranking import RankingRun
@@ -39,7 +39,7 @@ def measure(job: Job, result: dict[str, Any]) -> None:
         if not job.stop_requested():
             query_table.make(job.workspace, plan.query_set, reporting(job))
     except Exception as error:  # the set is there all the same
-        if concerns_run(error) and not isinstance(error, CdpError):
+        if is_fatal(error) and not isinstance(error, CdpError):
             raise
         print(f"The set could not be measured: {describe(error)}", flush=True)
 

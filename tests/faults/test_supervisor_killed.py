@@ -25,7 +25,7 @@ def test_supervisor_killed_while_the_worker_runs(workspace: Workspace) -> None:
             jobs.resume(workspace, job_id)
     lost = until_state(workspace, job_id, "lost", patience_s=TRUE_WITHIN_S)
     assert "Resume" in lost.message
-    assert "supervisor is gone" in jobs.read_log(workspace, job_id)
+    assert "supervisor was lost" in jobs.read_log(workspace, job_id)
     until(lambda: not lives(worker), "the worker to have ended")
     resumes_without_loss(workspace, job_id, 200)
 
