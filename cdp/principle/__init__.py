@@ -14,6 +14,7 @@ from cdp.principle.correlation import (
     threshold,
     why_no_threshold,
 )
+from cdp.principle.decide import Answer, Choice, decide
 from cdp.principle.differences import (
     ALL,
     COMPARISONS,
@@ -39,6 +40,8 @@ __all__ = [
     "RECOMMEND_ABOVE",
     "SCALING",
     "WEIGHTING",
+    "Answer",
+    "Choice",
     "Correlation",
     "Difference",
     "Line",
@@ -47,6 +50,7 @@ __all__ = [
     "Threshold",
     "correlation_table",
     "dataset_means",
+    "decide",
     "differences",
     "kinds_of_datasets",
     "level_of",
