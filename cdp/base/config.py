@@ -487,6 +487,14 @@ class EvaluationConfig(Config):
     retriever: str = SEARCHED_WITH
     benchmark: str = BENCHMARK
     split: str = SPLIT
+    hybrid: bool = option(
+        False, "Fuse its ranking with BM25's, by reciprocal rank fusion of the first top_k documents of both.",
+        reason="Another retriever than the one that was named; its result is a row of its own.",
+    )
+    rerank: str = option(
+        "", "A cross-encoder, by name or folder, that reorders the first 50 documents of each query; empty for none.",
+        holds="model",
+    )
     protocol: str = PROTOCOL
     batch_size: int = option(
         128, "Texts encoded at once.", reason="Nothing is kept for gradients, so more texts fit than in training.",

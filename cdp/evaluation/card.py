@@ -18,6 +18,7 @@ from cdp.base.statistics import paired_test
 from cdp.base.text import public
 from cdp.base.workspace import Workspace, read_json_or_none, write_bytes
 from cdp.benchmarks import manifests
+from cdp.evaluation import combined
 from cdp.evaluation.results import KIND, read_result
 from cdp.retrievers import leakage
 from cdp.retrievers.presets import PRESETS
@@ -189,7 +190,8 @@ def refresh(workspace: Workspace, training_job: str) -> None:
         if begin and end and scores:
             card.text = f"{head}{_BEGIN}\n{_table(scores)}\n{_END}{tail}"
             card.data.model_name = card.data.model_name or training_job
-            card.data.eval_results = [_hub_result(score) for score in scores if not score.fault] or None
+            alone = [score for score in scores if not score.fault and "," not in score.benchmark]
+            card.data.eval_results = [_hub_result(score) for score in alone] or None
             write_bytes(path, str(card).encode())
 
 
@@ -207,7 +209,8 @@ def scores_of(workspace: Workspace, training_job: str, result: Mapping[str, Any]
         if record is None:
             continue
         benchmark = record["benchmark"]
-        kind = (f"{benchmark['name']}/{benchmark['split']}", record["protocol"], benchmark["hash"])
+        how = combined.title("", *combined.settings_of(record.get("settings", {})))
+        kind = (f"{benchmark['name']}/{benchmark['split']}{how}", record["protocol"], benchmark["hash"])
         known = newest.setdefault(record["retriever"]["hash"], {})
         if kind not in known or record["created"] >= known[kind]["created"]:
             known[kind] = record

@@ -80,13 +80,15 @@ def load_scorer(
 
 
 def load_cross_encoder(
-    name: str, workspace: Workspace, *, batch_size: int = 64, device: str | None = None
+    name: str, workspace: Workspace, *, batch_size: int = 64, device: str | None = None, logits: bool = False
 ) -> Callable[[Sequence[Pair]], NDArray[np.float64]]:
     """A cross-encoder, by name or folder, that scores n (query, document) pairs: float64 of shape (n,) in [0, 1].
 
+    With ``logits`` the scores are not squeezed into [0, 1], where half precision makes ties of high ones.
+
     NotFoundError if there is none, ModelError if it cannot be loaded or does not score pairs.
     """
-    return _cross_encoder(name, workspace, THRESHOLD, batch_size, device).score
+    return _cross_encoder(name, workspace, THRESHOLD, batch_size, device, logits).score
 
 
 def load_encoder(
@@ -134,15 +136,15 @@ def _bi_encoder(
 
 
 def _cross_encoder(
-    name: str, workspace: Workspace, threshold: float, batch_size: int, device: str | None
+    name: str, workspace: Workspace, threshold: float, batch_size: int, device: str | None, logits: bool = False
 ) -> PairScorer:
     from cdp.retrievers import resolve
 
     resolved = resolve(name, workspace)
     if resolved.origin in ("preset", "job"):
         raise ModelError(
-            f"{name} embeds single texts; CE needs a model that scores pairs.",
-            hint=f"Use {CROSS_ENCODER}, or {BI_ENCODER}.",
+            f"{name} embeds single texts; a cross-encoder is needed, which scores pairs.",
+            hint=f"Use {CROSS_ENCODER}, or for the measure CE {BI_ENCODER}.",
         )
     import torch
     from sentence_transformers import CrossEncoder
@@ -157,8 +159,8 @@ def _cross_encoder(
         )
     if model.num_labels != 1:
         raise ModelError(
-            f"The model {name} gives {model.num_labels} scores per pair; CE needs one that says how alike two are.",
-            hint=f"Use {CROSS_ENCODER}, or {BI_ENCODER}.",
+            f"The model {name} gives {model.num_labels} scores per pair, and one is needed.",
+            hint=f"Use {CROSS_ENCODER}, or for the measure CE {BI_ENCODER}.",
         )
     model.max_seq_length = min(model.max_seq_length or LONGEST_PAIR, LONGEST_PAIR)
 
@@ -167,7 +169,7 @@ def _cross_encoder(
             [(_encodable(a), _encodable(b)) for a, b in pairs],
             batch_size=batch_size,
             show_progress_bar=False,
-            activation_fn=torch.nn.Sigmoid(),
+            activation_fn=torch.nn.Identity() if logits else torch.nn.Sigmoid(),
         )
         return checked_scores(scores, len(pairs))
 

@@ -9,7 +9,7 @@ from cdp.base.config import EvaluationConfig, ResultImportConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace, is_name
 from cdp.benchmarks import BenchmarkInfo, choose_split, describe, list_benchmarks, manifests, resolve_benchmark
-from cdp.evaluation import bm25
+from cdp.evaluation import bm25, combined
 from cdp.retrievers import PRESETS, resolve
 from cdp.services import access, clusters
 
@@ -21,9 +21,24 @@ def checked(
 ) -> EvaluationConfig:
     """The configuration of an evaluation whose retriever, benchmark and split exist, their names made whole."""
     name, split, _ = judged_on(workspace, benchmark, split)
-    return EvaluationConfig.from_dict(
+    config = EvaluationConfig.from_dict(
         {**settings, "retriever": _named(workspace, retriever)[0], "benchmark": name, "split": split}
     )
+    if config.hybrid and bm25.language_in(config.retriever) is not None:
+        raise ConfigError("BM25 cannot be fused with itself.", hint="Name a dense retriever to make a hybrid of.")
+    if config.rerank:
+        check_cross_encoder(workspace, config.rerank)
+    return config
+
+
+def check_cross_encoder(workspace: Workspace, name: str) -> None:
+    """NotFoundError, or ConfigError for a model of single texts."""
+    access.model(workspace, name)
+    if resolve(name, workspace).origin in ("preset", "job"):
+        raise ConfigError(
+            f"{name} embeds single texts; what is needed is a model that scores pairs.",
+            hint="Name a cross-encoder, such as cross-encoder/ms-marco-MiniLM-L6-v2.",
+        )
 
 
 def judged_on(workspace: Workspace, benchmark: str, split: str = "") -> tuple[str, str, BenchmarkInfo]:
@@ -55,7 +70,7 @@ def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
     words = words if words is None else words or info.language or "en"
     for row in catalog.evaluations(workspace):
         same = (
-            row["retriever_id"] == config.retriever
+            row["retriever_id"] == combined.retriever_id(config.retriever, config.hybrid, config.rerank)
             and row["benchmark_hash"] == info.content_hash
             and row["split"] == config.split
             and row["protocol"] == config.protocol
@@ -138,12 +153,13 @@ def start_import(workspace: Workspace, config: ResultImportConfig) -> str:
 def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after: Sequence[str] = ()) -> str:
     info = describe(resolve_benchmark(config.benchmark, workspace), workspace)
     lexical = bm25.language_in(config.retriever) is not None
-    # BM25 has no use for a GPU.
-    device = clusters.request(workspace, 0 if lexical and config.gpus is None else config.gpus)
+    # BM25 has no use for a GPU; a cross-encoder has.
+    device = clusters.request(workspace, 0 if lexical and not config.rerank and config.gpus is None else config.gpus)
     return jobs.submit(
         workspace,
         kind="evaluation",
-        name=f"{label} on {info.name}" + ("" if config.split == "test" else f" {config.split}"),
+        name=f"{combined.title(label, config.hybrid, config.rerank)} on {info.name}"
+        + ("" if config.split == "test" else f" {config.split}"),
         module=WORKER,
         config=config.to_dict(),
         launcher="accelerate" if device.count > 1 else "python",

@@ -334,7 +334,9 @@ class Members:
         if isinstance(thing, JobView):
             return self.has_job(thing)
         if kind == "evaluation":
-            return self.has_evaluation(str(_of(thing, "retriever_id")), str(_of(thing, "benchmark")))
+            # A hybrid or reranked result belongs where its retriever does.
+            of = thing.get("settings", {}).get("retriever") or thing["retriever_id"]
+            return self.has_evaluation(str(of), str(thing["benchmark"]))
         return self.has(kind, str(_of(thing, "name" if kind == "benchmark" else "id")))
 
     def _holds(self, ids: frozenset[str]) -> bool:

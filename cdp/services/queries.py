@@ -28,7 +28,7 @@ from cdp.query_sets import ImportOptions, QuerySet, measured
 from cdp.query_sets.measured import QueryScores
 from cdp.query_sets.nonsense import format_mix, query_format
 from cdp.retrievers import resolve
-from cdp.services import access, clusters, completeness, corpora, metrics, projects, synthesis
+from cdp.services import access, clusters, completeness, corpora, evaluation, metrics, projects, synthesis
 from cdp.services.access import Action, require
 from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import METHODS, method_of
@@ -405,7 +405,7 @@ def start_mining(workspace: Workspace, config: MiningConfig) -> str:
     config = config.replace(query_set=named.id)
     resolve(access.model(workspace, config.retriever), workspace)
     if config.cross_encoder:
-        _check_cross_encoder(workspace, config.cross_encoder)
+        evaluation.check_cross_encoder(workspace, config.cross_encoder)
     return jobs.submit(
         workspace,
         kind=MINING_KIND,
@@ -423,7 +423,7 @@ def checked(workspace: Workspace, config: FilterConfig) -> FilterConfig:
     if config.round_trip_rank is not None:
         _check_model(workspace, config.by)
     if config.cross_encoder:
-        _check_cross_encoder(workspace, config.cross_encoder)
+        evaluation.check_cross_encoder(workspace, config.cross_encoder)
     return config
 
 
@@ -434,16 +434,6 @@ def _whole(workspace: Workspace, name: str, why: str) -> QuerySet:
     if not lacking.complete:
         raise ConfigError(f"{lacking.sentence} {why}", hint=lacking.next_step)
     return query_set
-
-
-def _check_cross_encoder(workspace: Workspace, name: str) -> None:
-    """NotFoundError, or ConfigError for a model of single texts."""
-    access.model(workspace, name)
-    if resolve(name, workspace).origin in ("preset", "job"):
-        raise ConfigError(
-            f"{name} embeds single texts; what is needed is a model that scores pairs.",
-            hint="Name a cross-encoder, such as cross-encoder/ms-marco-MiniLM-L6-v2.",
-        )
 
 
 def _check_model(workspace: Workspace, by: str) -> None:

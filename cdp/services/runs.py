@@ -23,7 +23,7 @@ from cdp.base.text import storable
 from cdp.base.workspace import Workspace, write_json
 from cdp.catalog import STUDY
 from cdp.corpus import load_manifest
-from cdp.evaluation import bm25
+from cdp.evaluation import bm25, combined
 from cdp.query_sets import list_query_sets
 from cdp.retrievers import leakage
 from cdp.services import access, naming
@@ -107,7 +107,8 @@ def described(
     sources: dict[str, tuple[str, str]] = {}
     evaluations = []
     for row in rows:
-        result = results.get(row["retriever_id"])
+        hybrid, rerank = combined.settings_of(row["settings"])
+        result = results.get(row["settings"].get("retriever") if hybrid or rerank else row["retriever_id"])
         counts = dict(row["counts"])
         trained = None
         lexical = row["retriever_name"] == bm25.NAME  # as studies call it
@@ -117,12 +118,16 @@ def described(
             if result.get("stopped") and "steps_planned" in result:
                 counts |= {"steps_taken": result["steps"], "steps_planned": result["steps_planned"]}
             trained = _of_training(workspace, result, sources)
+            if trained is not None and (hybrid or rerank):  # another recipe, so another family
+                more = {"hybrid": hybrid, "rerank": rerank}
+                trained = replace(trained, settings={**trained.settings, **more})
         elif row["retriever_kind"] == STUDY:
             start = str(row["settings"]["condition"]["retriever"])
             trained = _of_condition(workspace, row["settings"], sources)
         if trained is not None and not trained.settings.get("name"):
             about = (trained.method, trained.corpus)
             made_name = name(start, about, trained.settings, trained.pairs, trained.documents, trained.per_doc)
+            made_name = combined.title(made_name, hybrid, rerank)
         evaluations.append(
             {**row, "made_name": made_name, "start": start, "trained": trained, "marks": leakage.marks(counts),
              "counts": counts, "annotation": said.get(row["retriever_id"], Annotation())}

@@ -7,6 +7,7 @@ of every query) and ``results/run.parquet`` (what was retrieved: query_id, docum
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import timedelta
 
 from cdp.base.config import EvaluationConfig
@@ -15,9 +16,10 @@ from cdp.base.worker import Job, run
 from cdp.base.workspace import sha256_text
 from cdp.benchmarks.benchmark import Benchmark, load_benchmark
 from cdp.benchmarks.library import resolve_benchmark
-from cdp.evaluation import bm25, card
+from cdp.evaluation import bm25, card, combined
 from cdp.evaluation.evaluate import Evaluation, embed_benchmark, evaluate_embeddings
 from cdp.evaluation.results import write_result
+from cdp.metrics.scorers import load_cross_encoder
 from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
 from cdp.retrievers.encode import Elsewhere, EmbeddingStore, Share, Stopped, cast, precision_for
 
@@ -48,15 +50,15 @@ def main(job: Job) -> None:
             if retriever is None
             else dense(job, config, benchmark, retriever)
         )
+        if evaluated is None:  # another process goes on with the embeddings
+            return
+        result, who = combine(job, config, benchmark, *evaluated)
     except Stopped:
         print("Stopped on request; the embeddings computed so far are kept.", flush=True)
         return
-    if evaluated is None:  # another process goes on with the embeddings
-        return
-    result, who = evaluated
     result.counts.update(leakage.counts(job.workspace, config.retriever, benchmark))
     write_result(job, config, who, benchmark, result, time.perf_counter() - began)
-    if job.is_main and who["kind"] == "job":
+    if job.is_main and retriever is not None and retriever.origin == "job":
         card.refresh(job.workspace, config.retriever)
     print(", ".join(f"{name} {value:.4f}" for name, value in result.measures.items()), flush=True)
     job.progress("done", benchmark.n_queries, benchmark.n_queries, "queries")
@@ -104,19 +106,48 @@ def lexical(
     job: Job, config: EvaluationConfig, benchmark: Benchmark, language: str
 ) -> tuple[Evaluation, dict[str, str]]:
     """Evaluate BM25, as ``dense`` does a model."""
-
-    def watch(phase: str, done: int, total: int) -> None:
-        if job.stop_requested():
-            raise Stopped
-        job.progress(phase, done, total, "texts", next_within_s=BATCH_S)
-
-    result = bm25.evaluate_bm25(benchmark, language=language, top_k=config.top_k, watch=watch)
+    result = bm25.evaluate_bm25(benchmark, language=language, top_k=config.top_k, watch=_watch(job))
     words = str(result.settings["language"])
     identity = sha256_text(bm25.NAME, str(bm25.K1), str(bm25.B), words)[:16]
     name = f"{bm25.TITLE} ({language})" if language not in ("", "en") else bm25.TITLE
     if words != "en":
         print(f"Words are found as those of {words}, the benchmark's language unless another was named.", flush=True)
     return result, {"id": config.retriever, "name": name, "kind": "preset", "hash": identity}
+
+
+def combine(
+    job: Job, config: EvaluationConfig, benchmark: Benchmark, result: Evaluation, who: dict[str, str]
+) -> tuple[Evaluation, dict[str, str]]:
+    """The result after what is asked for beyond the retriever's own ranking: fused with BM25, then reranked."""
+    if not (config.hybrid or config.rerank):
+        return result, who
+    watch = _watch(job)
+    if config.hybrid:
+        result = combined.hybrid(benchmark, result, bm25.evaluate_bm25(benchmark, top_k=config.top_k, watch=watch))
+    if config.rerank:
+        job.progress("loading the cross-encoder", 0, 0, "", next_within_s=LOADING_S)
+        device = "cpu" if config.gpus == 0 else None
+        score = load_cross_encoder(
+            config.rerank, job.workspace, batch_size=config.batch_size, device=device, logits=True
+        )
+        result = combined.rerank(benchmark, result, score, progress=lambda done, total: watch("reranking", done, total))
+    return result, {
+        "id": combined.retriever_id(config.retriever, config.hybrid, config.rerank),
+        "name": combined.title(who["name"], config.hybrid, config.rerank),
+        "kind": combined.RERANKED if config.rerank else combined.HYBRID,
+        "hash": who["hash"],
+    }
+
+
+def _watch(job: Job) -> Callable[[str, int, int], None]:
+    """Progress of what looks at many texts, ended by a request to stop."""
+
+    def watch(phase: str, done: int, total: int) -> None:
+        if job.stop_requested():
+            raise Stopped
+        job.progress(phase, done, total, "texts", next_within_s=BATCH_S)
+
+    return watch
 
 
 def _processes(gpus: int | None) -> tuple[str, Share]:

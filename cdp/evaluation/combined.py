@@ -1,0 +1,128 @@
+"""The strong baselines beside a retriever's own score: hybrid (fused with BM25) and reranked (by a cross-encoder).
+
+Both are made from a finished ranking, so a hybrid costs one more BM25 search and a reranking no further search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cdp.benchmarks.benchmark import Benchmark
+from cdp.evaluation.evaluate import Evaluation, Ranking, in_trec_order, judge
+
+# Cormack, Clarke, Buettcher: Reciprocal Rank Fusion outperforms Condorcet and individual Rank Learning Methods, SIGIR
+# 2009, section 2: fixed at 60 during a pilot, and not tuned since.
+FUSION_K = 60
+
+# Documents of each query that a cross-encoder reads.
+RERANK_DEPTH = 50
+
+HYBRID, RERANKED = "hybrid", "reranked"
+
+# Scores (query, document) pairs: float64 of shape (n_pairs,), higher is better.
+PairScores = Callable[[Sequence[tuple[str, str]]], np.ndarray]
+
+# Pairs scored between two looks at progress and stop.
+PAIRS_AT_ONCE = 1000
+
+
+def retriever_id(retriever: str, hybrid: bool, rerank: str) -> str:
+    """The id under which results are kept: ``minilm``, ``hybrid:minilm``, ``reranked:hybrid:minilm:CROSS-ENCODER``."""
+    named = f"{HYBRID}:{retriever}" if hybrid else retriever
+    return f"{RERANKED}:{named}:{rerank}" if rerank else named
+
+
+def title(name: str, hybrid: bool, rerank: str) -> str:
+    """A retriever's name with what is done to its ranking: ``minilm, hybrid, reranked``."""
+    return ", ".join([name, *([HYBRID] if hybrid else []), *([RERANKED] if rerank else [])])
+
+
+def settings_of(settings: Mapping[str, Any]) -> tuple[bool, str]:
+    """(hybrid, rerank) of an evaluation's settings; results of before these were have neither."""
+    return bool(settings.get("hybrid")), str(settings.get("rerank") or "")
+
+
+def fuse(rankings: Sequence[np.ndarray], document_ids: Sequence[str], top_k: int, k: int = FUSION_K) -> Ranking:
+    """Reciprocal rank fusion: each document scores Σ 1 / (k + rank), ranks from 1, over the rankings that hold it.
+
+    Each ranking is (n_queries, depth) int64 of document numbers, the best first, -1 where there is none; a document
+    below the depth adds nothing. Equal scores go by descending document id, as trec_eval orders a run.
+    """
+    n_queries = len(rankings[0])
+    documents = np.full((n_queries, top_k), -1, np.int64)
+    scores = np.full((n_queries, top_k), -np.inf, np.float32)
+    for row in range(n_queries):
+        sums: dict[int, float] = {}
+        for ranking in rankings:
+            for rank, number in enumerate(ranking[row].tolist(), start=1):
+                if number >= 0:
+                    sums[number] = sums.get(number, 0.0) + 1 / (k + rank)
+        # In single precision, as a run is kept and trec_eval reads it: what is equal there is a tie here.
+        single = dict(zip(sums, np.fromiter(sums.values(), np.float32, len(sums)).tolist(), strict=True))
+        best = sorted(single, key=lambda number: (single[number], document_ids[number]), reverse=True)[:top_k]
+        documents[row, : len(best)], scores[row, : len(best)] = best, [single[number] for number in best]
+    return Ranking(documents, scores)
+
+
+def hybrid(benchmark: Benchmark, dense: Evaluation, lexical: Evaluation) -> Evaluation:
+    """Fuse a retriever's evaluation with BM25's on the same benchmark, each as deep as it was searched."""
+    rankings = dense.ranking.documents, lexical.ranking.documents
+    depth = rankings[0].shape[1]
+    settings = {"fusion_k": FUSION_K, "fusion_depth": depth, "bm25_language": lexical.settings["language"]}
+    seconds = {f"BM25 {phase}": value for phase, value in lexical.seconds.items()}
+    return _judged(benchmark, dense, fuse(rankings, benchmark.document_ids, depth), settings, seconds)
+
+
+def rerank(
+    benchmark: Benchmark,
+    first: Evaluation,
+    pair_scores: PairScores,
+    *,
+    depth: int = RERANK_DEPTH,
+    progress: Callable[[int, int], None] | None = None,
+) -> Evaluation:
+    """Reorder the first ``depth`` documents of each query by a cross-encoder; those below follow as they were.
+
+    ``progress`` is called with the pairs scored and their number, and may raise to end the work.
+    """
+    documents, scores = first.ranking.documents.copy(), first.ranking.scores.copy()
+    rows, columns = np.nonzero(documents[:, :depth] >= 0)
+    # By length: a cross-encoder pads each batch to its longest pair.
+    order = np.argsort([-len(benchmark.documents[documents[at]]) for at in zip(rows, columns, strict=True)])
+    values = np.empty(len(rows), np.float64)
+    for start in range(0, len(order), PAIRS_AT_ONCE):
+        if progress is not None:
+            progress(start, len(order))
+        batch = order[start : start + PAIRS_AT_ONCE]
+        texts = [(benchmark.queries[rows[i]], benchmark.documents[documents[rows[i], columns[i]]]) for i in batch]
+        values[batch] = pair_scores(texts)
+    reordered = np.full((len(documents), min(depth, documents.shape[1])), -np.inf, np.float32)
+    reordered[rows, columns] = values
+    for row, of_row in enumerate(reordered):
+        best = np.argsort(-of_row, kind="stable")
+        documents[row, : len(best)], scores[row, : len(best)] = documents[row, best], of_row[best]
+        rest = np.flatnonzero(documents[row, len(best) :] >= 0)
+        # Below the lowest of those that were read, in the order they had: a run is read by its scores.
+        scores[row, len(best) + rest] = of_row[best[-1]] - 1 - rest
+    ranking = in_trec_order(benchmark, documents, scores)
+    return _judged(benchmark, first, ranking, {"rerank_depth": depth}, {})
+
+
+def _judged(
+    benchmark: Benchmark, first: Evaluation, ranking: Ranking, settings: Mapping[str, Any], seconds: Mapping[str, float]
+) -> Evaluation:
+    """The evaluation with another ranking, its measures and its settings."""
+    means, per_query, absent = judge(benchmark, ranking)
+    return replace(
+        first,
+        measures=means,
+        per_query=per_query,
+        ranking=ranking,
+        counts={**first.counts, "judged_without_results": absent},
+        seconds={**first.seconds, **seconds},
+        settings={**first.settings, **settings},
+    )
