@@ -53,6 +53,12 @@ class ReadOptions(Config):
         "lines, headings splits Markdown at its headings (plain text stays whole).",
         reason="A file is the unit that its author chose.", choices=("file", "paragraphs", "headings"),
     )  # fmt: skip
+    passages: int = option(
+        200,
+        "Words of a passage, into which PDF, Word, slides, web pages and EPUB are cut at headings, paragraphs and "
+        "sentences; 0 keeps each file whole.", reason="About what retrievers read whole, and one subject.",
+        unit="words", minimum=0, maximum=10_000,
+    )  # fmt: skip
     delimiter: str = option(
         "auto", "What stands between the cells of a CSV file; auto finds it from the first rows. TSV always has tabs.",
         reason="The first rows show it, also where a European Excel wrote semicolons.",

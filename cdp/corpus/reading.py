@@ -33,12 +33,14 @@ from cdp.corpus.checks import (
 )
 from cdp.corpus.collector import CheckedRow, Collector
 from cdp.corpus.documents import Distribution, DocumentFile, FoundQueries
+from cdp.corpus.extraction import reading_process
 from cdp.corpus.languages import language_shares
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import (
     BadRow,
     Columns,
     ContainerContents,
+    Note,
     Row,
     RowsByFields,
     container_of,
@@ -155,6 +157,7 @@ class _Import:
     def run(self) -> ReadResult:
         with ExitStack() as stack:
             stack.callback(self.collector.close)
+            stack.enter_context(reading_process())
             container = container_of(self.path, self.options)
             if container is None:
                 contents = ContainerContents([Source.of_file(self.path, self.path.name, self.budget)])
@@ -214,11 +217,13 @@ class _Import:
         rows = reader.rows(source, self.options)
         numbered = enumerate(rows, start=1)
         number = 0
-        head: list[tuple[int, Row | BadRow | Columns]] = []
+        head: list[tuple[int, Row]] = []
         for number, row in numbered:
             self._look_at_the_time(number)
             if isinstance(row, BadRow):
                 self.rejections.add(Rejected(source.name, *row))
+            elif isinstance(row, Note):
+                self.notes.append(row.text)
             elif isinstance(row, Row):
                 head.append((number, row))
             if len(head) == ROWS_FOR_FIELDS:
@@ -242,6 +247,9 @@ class _Import:
         for number, row in itertools.chain(head, numbered):
             if isinstance(row, Columns):
                 self._take(row, file)
+                continue
+            if isinstance(row, Note):
+                self.notes.append(row.text)
                 continue
             self.n_rows += 1
             self._look_at_the_time(self.n_rows)

@@ -29,9 +29,9 @@ BLOCK = 1 << 20
 
 _SIGNATURES = (
     (b"\x1f\x8b", "a gzip file", "Its name should end in .gz (for example .jsonl.gz)."),
-    (b"PK\x03\x04", "a zip archive (or an Office document)", "Its name should end in .zip; save documents as text."),
+    (b"PK\x03\x04", "a zip archive or an Office document", "Its name should end in .zip, .docx, .pptx or .epub."),
     (b"PAR1", "a Parquet file", "Its name should end in .parquet, or set the format to parquet."),
-    (b"%PDF", "a PDF", "Turn it into plain text first."),
+    (b"%PDF", "a PDF", "Its name should end in .pdf."),
     (b"\x89PNG", "an image", "Only text can be read."),
 )
 

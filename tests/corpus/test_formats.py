@@ -201,6 +201,6 @@ def test_format_and_path_must_fit(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no corpus\.jsonl"):
         read_documents(tmp_path, ReadOptions(format="beir"))
     with pytest.raises(ConfigError, match="must be one of"):
-        read_documents(path, ReadOptions(format="docx"))
+        read_documents(path, ReadOptions(format="odt"))
     with pytest.raises(ConfigError, match="not a text encoding"):
         read_documents(path, ReadOptions(encoding="utf-99"))

@@ -53,6 +53,12 @@ class BadRow(NamedTuple):
     excerpt: str = ""
 
 
+class Note(NamedTuple):
+    """What the person should know of a file that was read."""
+
+    text: str
+
+
 @dataclass
 class ContainerContents:
     """What a container holds: the files to read, those that cannot be, and what the user should know."""
@@ -67,7 +73,7 @@ class RowFormat(Registered):
     """A format whose files hold documents. ``own_fields``: rows come as ``_id, title, text``, nothing to choose."""
 
     suffixes: tuple[str, ...]
-    rows: Callable[[Source, ReadOptions], Iterator[Row | BadRow] | RowsByFields]
+    rows: Callable[[Source, ReadOptions], Iterator[Row | BadRow] | Iterator[Row | BadRow | Note] | RowsByFields]
     own_fields: bool = False
 
 
@@ -121,6 +127,6 @@ def row_format_of(source: Source, options: ReadOptions) -> RowFormat:
 
 
 __all__ = [
-    "READERS", "BadRow", "Columns", "Container", "ContainerContents", "Row", "RowFormat", "RowsByFields",
+    "READERS", "BadRow", "Columns", "Container", "ContainerContents", "Note", "Row", "RowFormat", "RowsByFields",
     "container_of", "row_format_of", "row_suffixes",
 ]  # fmt: skip

@@ -1,0 +1,126 @@
+"""Read PDF, Word, slides, web pages and EPUB in a process of its own, with limits of time and memory.
+
+These formats are parsed by large libraries, some in C. A file that crashes, hangs or bloats one costs that file alone.
+The process answers requests on standard input, a JSON line each, with JSON lines: ``{"blocks": [[text, level, page],
+…]}``, and at the end ``{"notes": […]}`` or ``{"refused": [kind, reason]}``. It ends with its standard input.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from cdp.corpus.checks import RefusedValueError
+from cdp.corpus.passages import Block
+
+# Seconds for a file, and more for each megabyte: 2,000 pages take about 30.
+BASE_S, PER_MB_S = 60.0, 10.0
+
+
+class _Process:
+    """The reading process of one import, started at the first file and again after one that killed it."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+
+    def blocks(self, format: str, path: Path, password: str) -> tuple[list[Block], list[str]]:
+        """(blocks, notes) of a file. RefusedValueError where it cannot be read."""
+        process = self._running()
+        seconds = BASE_S + PER_MB_S * path.stat().st_size / 10**6
+        late = threading.Event()
+
+        def expire() -> None:
+            late.set()
+            process.kill()
+
+        timer = threading.Timer(seconds, expire)
+        timer.start()
+        try:
+            return self._ask(process, {"format": format, "path": str(path), "password": password})
+        except (EOFError, OSError, ValueError):
+            self.close()
+            reason = f"reading it took longer than {seconds:.0f} s" if late.is_set() else "reading it ended the process"
+            raise RefusedValueError("unreadable file", f"{reason}; the file is damaged or too large") from None
+        finally:
+            timer.cancel()
+
+    def _running(self) -> subprocess.Popen[str]:
+        if self._process is None or self._process.poll() is not None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", "from cdp.corpus.readers.files import serve; serve()"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                encoding="utf-8",
+                errors="surrogatepass",
+                env=_environment(),
+            )
+        return self._process
+
+    @staticmethod
+    def _ask(process: subprocess.Popen[str], request: dict[str, str]) -> tuple[list[Block], list[str]]:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(request) + "\n")
+        process.stdin.flush()
+        blocks: list[Block] = []
+        for line in process.stdout:
+            answer: dict[str, Any] = json.loads(line)
+            if "refused" in answer:
+                raise RefusedValueError(*answer["refused"])
+            if "notes" in answer:
+                return blocks, answer["notes"]
+            blocks += [Block(*block) for block in answer["blocks"]]
+        raise EOFError
+
+    def close(self) -> None:
+        if self._process is not None:
+            with suppress(OSError):
+                self._process.kill()
+            self._process.wait()
+            for stream in (self._process.stdin, self._process.stdout):
+                if stream is not None:
+                    with suppress(OSError):
+                        stream.close()
+            self._process = None
+
+
+_current: ContextVar[_Process] = ContextVar("reading process")
+
+
+def _environment() -> dict[str, str]:
+    """What the reading process inherits: no key and no token, for what it parses may be hostile."""
+    kept = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "CDP_PLUGINS", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
+    inherited = {name: os.environ[name] for name in kept if name in os.environ}
+    # Python would import first from the current folder, which may be a stranger's.
+    path = [str(Path(__file__).parents[2]), *filter(None, sys.path)]
+    return {**inherited, "PYTHONPATH": os.pathsep.join(path), "PYTHONSAFEPATH": "1"}
+
+
+@contextmanager
+def reading_process() -> Iterator[None]:
+    """Keep one reading process for all files that are read inside."""
+    process = _Process()
+    token = _current.set(process)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+        process.close()
+
+
+def blocks_of(format: str, path: Path, password: str = "") -> tuple[list[Block], list[str]]:
+    """(blocks, notes) of a file, read in the process of its own. RefusedValueError where it cannot be read."""
+    process = _current.get(None)
+    if process is not None:
+        return process.blocks(format, path, password)
+    with reading_process():
+        return _current.get().blocks(format, path, password)

@@ -1,0 +1,346 @@
+"""PDF, Word, slides, web pages and EPUB: each file becomes passages, read in a process of its own.
+
+A format is one function from a path to blocks (``cdp.corpus.passages.Block``) in reading order; it adds to ``notes``
+what the person should know of the file, and raises RefusedValueError for one that cannot be read. The libraries are
+imported inside, so that only the reading process (``cdp.corpus.extraction``) loads them.
+
+An id names the place: ``report.pdf#p12-3`` is the third passage of the file, and begins on page 12.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+import statistics
+import sys
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cdp.corpus.checks import RefusedValueError
+from cdp.corpus.extraction import blocks_of
+from cdp.corpus.options import ReadOptions
+from cdp.corpus.passages import Block, cut, running_lines, without_running
+from cdp.corpus.readers import READERS, BadRow, Note, Row, RowFormat
+from cdp.corpus.sources import Source
+
+Blocks = Callable[[Path, str, list[str]], Iterator[Block]]
+
+# A line in a font so much larger than the page's text is a heading.
+HEADING_SIZE = 1.15
+# Characters of a line in a larger font that can still be a heading.
+LONGEST_HEADING_LINE = 150
+
+
+MEMORY_BYTES = 4 << 30
+# Characters of one file: more than any book; a small file that unpacks to more is a decompression bomb.
+MOST_CHARACTERS = 100_000_000
+BLOCKS_PER_LINE = 256
+
+
+@dataclass(frozen=True)
+class FileFormat(RowFormat):
+    """A format whose files are single documents. ``blocks(path, password, notes)`` runs in the reading process;
+    ``zipped``: every file is a zip archive."""
+
+    blocks: Blocks = lambda path, password, notes: iter(())
+    zipped: bool = False
+
+
+def file_format(
+    name: str, title: str, help: str, suffixes: tuple[str, ...], blocks: Blocks, order: int, zipped: bool = False
+) -> FileFormat:
+    """Declare a format whose files are cut into passages."""
+
+    def rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow | Note]:
+        return passage_rows(name, source, options)
+
+    return FileFormat(name, title, help, suffixes, rows, own_fields=True, order=order, blocks=blocks, zipped=zipped)
+
+
+def passage_rows(format: str, source: Source, options: ReadOptions) -> Iterator[Row | BadRow | Note]:
+    """A row for each passage of a file. Its title is the file's only top heading, else its name, and the section."""
+    try:
+        with source.on_disk() as path:
+            blocks, notes = blocks_of(format, path)
+    except RefusedValueError as refused:
+        yield BadRow(None, refused.kind, refused.reason)
+        return
+    for note in notes:
+        yield Note(f"{source.name}: {note}.")
+    tops = [block.text for block in blocks if block.level == 1]
+    # Several headings of the first level are chapters, and none of them is the title.
+    top = tops[0] if len(tops) == 1 else source.stem
+    for n, passage in enumerate(cut(blocks, options.passages), start=1):
+        place = f"p{passage.page}-{n}" if passage.page else f"{n}"
+        sections = [name for name in passage.section if name != top]
+        yield Row(
+            passage.page or None,
+            {"_id": f"{source.name}#{place}", "title": " › ".join([top, *sections]), "text": passage.text},
+        )
+
+
+def serve() -> None:
+    """Answer requests until standard input ends."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    # Libraries print warnings to standard output; answers have it for themselves.
+    out, sys.stdout = sys.stdout, sys.stderr
+    for line in sys.stdin:
+        request = json.loads(line)
+        for answer in _answers(**request):
+            out.write(json.dumps(answer) + "\n")
+        out.flush()
+
+
+def _answers(format: str, path: str, password: str) -> Iterator[dict[str, Any]]:
+    reader = READERS[format]
+    assert isinstance(reader, FileFormat)
+    notes: list[str] = []
+    waiting: list[Block] = []
+    size = 0
+    try:
+        if reader.zipped and not zipfile.is_zipfile(path):
+            raise RefusedValueError("unreadable file", f"it is damaged, or not {reader.title}")
+        for block in reader.blocks(Path(path), password, notes):
+            size += len(block.text)
+            if size > MOST_CHARACTERS:
+                raise RefusedValueError("too long", f"it holds more than {MOST_CHARACTERS:,} characters")
+            waiting.append(block)
+            if len(waiting) == BLOCKS_PER_LINE:
+                yield {"blocks": waiting}
+                waiting = []
+    except RefusedValueError as refused:
+        yield {"refused": [refused.kind, refused.reason]}
+        return
+    except Exception as error:  # a library's fault with this file; the next file may be sound
+        detail = " ".join(str(error).replace(path, Path(path).name).split())[:200]
+        yield {"refused": ["unreadable file", f"it is damaged ({type(error).__name__}: {detail})"]}
+        return
+    yield {"blocks": waiting}
+    yield {"notes": notes}
+
+
+def pdf_blocks(path: Path, password: str, notes: list[str]) -> Iterator[Block]:
+    """Paragraphs and headings of a PDF by pdfium, without running headers and footers.
+
+    Pages without text are counted in ``notes``; a file of such pages only is refused: it needs OCR.
+    """
+    import pypdfium2
+    from pypdfium2 import raw
+
+    try:
+        document = pypdfium2.PdfDocument(path, password=password or None)
+    except pypdfium2.PdfiumError as error:
+        if "password" in str(error).lower():
+            raise RefusedValueError("encrypted", "it is protected by a password") from None
+        raise RefusedValueError("unreadable file", "it is damaged, or no PDF") from None
+    pages: list[list[tuple[str, float]]] = []
+    with document:
+        for page in document:
+            text_page = page.get_textpage()
+            at, lines = 0, []
+            for line in text_page.get_text_range().split("\r\n"):
+                if line.strip():
+                    lines.append((line.strip(), raw.FPDFText_GetFontSize(text_page.raw, at)))
+                at += len(line) + 2
+            pages.append(lines)
+            text_page.close()
+            page.close()
+    empty = [number for number, lines in enumerate(pages, start=1) if not lines]
+    if len(empty) == len(pages):
+        raise RefusedValueError("scanned", "its pages are images without text: run OCR first (for example OCRmyPDF)")
+    if empty:
+        shown = ", ".join(map(str, empty[:5])) + (" …" if len(empty) > 5 else "")
+        notes.append(f"{len(empty):,} of {len(pages):,} pages have no text (scanned?): {shown}")
+    texts = [[text for text, _ in lines] for lines in pages]
+    running = running_lines(texts)
+    if running:
+        notes.append(f"running lines removed from the pages: {', '.join(sorted(running)[:3])}")
+    body = statistics.median(size for lines in pages for text, size in lines for _ in range(1 + len(text) // 40))
+    sizes = sorted({round(size) for lines in pages for _, size in lines if size > HEADING_SIZE * body}, reverse=True)
+    joined = _Hyphens(texts)
+    for number, lines in enumerate(pages, start=1):
+        kept = without_running([text for text, _ in lines], running)
+        yield from _page_blocks(kept, dict(lines), body, sizes, number, joined)
+
+
+def _page_blocks(
+    lines: Sequence[str], size_of: dict[str, float], body: float, sizes: Sequence[int], page: int, joined: _Hyphens
+) -> Iterator[Block]:
+    """Lines joined to paragraphs and headings. A paragraph ends with a short line that ends a sentence."""
+    widths = sorted(len(line) for line in lines if size_of[line] <= HEADING_SIZE * body)
+    full = widths[9 * len(widths) // 10] if widths else 0
+    paragraph: list[str] = []
+    heading: list[str] = []
+    level = 0
+
+    def flush() -> Iterator[Block]:
+        nonlocal paragraph, heading, level
+        if heading:
+            yield Block(joined(heading), level, page)
+        if paragraph:
+            yield Block(joined(paragraph), 0, page)
+        paragraph, heading, level = [], [], 0
+
+    for line in lines:
+        size = size_of[line]
+        if size > HEADING_SIZE * body and len(line) <= LONGEST_HEADING_LINE:
+            own = min(6, 1 + sizes.index(round(size)))
+            if paragraph or (heading and own != level):
+                yield from flush()
+            heading.append(line)
+            level = own
+            continue
+        if heading:
+            yield from flush()
+        paragraph.append(line)
+        if len(line) < 0.75 * full and line[-1] in ".!?:;。！？":
+            yield from flush()
+    yield from flush()
+
+
+class _Hyphens:
+    """Joins lines. pdfium marks every hyphen at a line's end by U+FFFE, that of a compound and that of a divided word:
+    the words of the document decide which it is."""
+
+    def __init__(self, pages: Sequence[Sequence[str]]) -> None:
+        self._words = {word for lines in pages for line in lines for word in re.findall(r"[\w-]+", line.lower())}
+
+    def __call__(self, lines: Sequence[str]) -> str:
+        text = " ".join(lines).replace("\ufffe ", "\ufffe")
+        return re.sub(r"(\w+)\ufffe(\w+)", self._joined, text).replace("\ufffe", "")
+
+    def _joined(self, match: re.Match[str]) -> str:
+        first, second = match[1], match[2]
+        whole = (first + second).lower()
+        compound = f"{first}-{second}".lower() in self._words or {first.lower(), second.lower()} <= self._words
+        return f"{first}-{second}" if compound and whole not in self._words else first + second
+
+
+def docx_blocks(path: Path, password: str, notes: list[str]) -> Iterator[Block]:
+    """Paragraphs, headings and tables of a Word file in their order; headers, footers and comments are left out."""
+    import docx
+    from docx.table import Table
+
+    document = docx.Document(str(path))
+    for item in document.iter_inner_content():
+        if isinstance(item, Table):
+            if text := _table_text([[cell.text for cell in row.cells] for row in item.rows]):
+                yield Block(text)
+            continue
+        text = " ".join(item.text.split())
+        # The name of a built-in style is English in every language of Word.
+        style = (item.style.name or "").lower() if item.style is not None else ""
+        if text:
+            heading = re.fullmatch(r"heading ([1-9])", style)
+            yield Block(text, 1 if style == "title" else min(6, int(heading[1])) if heading else 0)
+
+
+def pptx_blocks(path: Path, password: str, notes: list[str]) -> Iterator[Block]:
+    """Titles, text, tables and speaker notes of each slide; ``page`` is the slide's number."""
+    import pptx
+
+    def texts(shapes: Any) -> Iterator[str]:
+        for shape in shapes:
+            if shape.shape_type == 6:  # a group
+                yield from texts(shape.shapes)
+            elif shape.has_text_frame and not (shape.is_placeholder and shape.placeholder_format.type in FOOTERS):
+                yield "\n".join(p.text for p in shape.text_frame.paragraphs)
+            elif getattr(shape, "has_table", False) and shape.has_table:
+                yield _table_text([[cell.text for cell in row.cells] for row in shape.table.rows])
+
+    for number, slide in enumerate(pptx.Presentation(str(path)).slides, start=1):
+        title = slide.shapes.title
+        if title is not None and title.text.strip():
+            yield Block(" ".join(title.text.split()), 2, number)
+        others = [shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id]
+        for text in texts(others):
+            if text.strip():
+                yield Block(text.strip(), 0, number)
+        speaker = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
+        if speaker is not None and speaker.text.strip():
+            yield Block(speaker.text.strip(), 0, number)
+
+
+# Placeholders of date, footer and slide number (PP_PLACEHOLDER).
+FOOTERS = (13, 15, 16)
+
+
+def html_blocks(path: Path, password: str, notes: list[str]) -> Iterator[Block]:
+    """Headings, paragraphs, lists and tables of a web page's main content by trafilatura, without navigation."""
+    import trafilatura
+
+    found: Any = trafilatura.bare_extraction(path.read_bytes(), include_comments=False, favor_recall=True)
+    blocks = list(_page_elements(found.body)) if found is not None and found.body is not None else []
+    if not blocks:
+        raise RefusedValueError("empty text", "no text was found in the page")
+    title = " ".join((found.title or "").split())
+    if title and not any(block.level == 1 for block in blocks):
+        yield Block(title, 1)
+    yield from blocks
+
+
+def _page_elements(body: Any) -> Iterator[Block]:
+    for element in body:
+        if element.tag == "table":
+            rows = [["".join(cell.itertext()) for cell in row.iter("cell")] for row in element.iter("row")]
+            text = _table_text(rows)
+        elif element.tag == "list":
+            text = "\n".join(" ".join("".join(item.itertext()).split()) for item in element.iter("item"))
+        else:
+            text = " ".join("".join(element.itertext()).split())
+        level = int(element.get("rend", "h2")[1:]) if element.tag == "head" else 0
+        if text.strip():
+            yield Block(text.strip(), level)
+
+
+def epub_blocks(path: Path, password: str, notes: list[str]) -> Iterator[Block]:
+    """The chapters of an EPUB in the order of its spine."""
+    from lxml import etree, html
+
+    # Entities of a book's own XML are not resolved: they could name local files.
+    parser = etree.XMLParser(resolve_entities=False, no_network=True)
+
+    def xml(book: zipfile.ZipFile, name: str) -> Any:
+        return etree.fromstring(book.read(name), parser)
+
+    with zipfile.ZipFile(path) as book:
+        package = xml(book, "META-INF/container.xml").find(".//{*}rootfile").get("full-path")
+        opf = xml(book, package)
+        items = {item.get("id"): item.get("href") for item in opf.iterfind(".//{*}manifest/{*}item")}
+        title = opf.findtext(".//{http://purl.org/dc/elements/1.1/}title")
+        if title and title.strip():
+            yield Block(" ".join(title.split()), 1)
+        for entry in opf.iterfind(".//{*}spine/{*}itemref"):
+            name = posixpath.normpath(posixpath.join(posixpath.dirname(package), items[entry.get("idref")]))
+            chapter = html.fromstring(book.read(name), parser=html.HTMLParser(no_network=True))
+            for element in chapter.iter("h1", "h2", "h3", "h4", "h5", "h6", "p", "li", "td", "th", "pre", "blockquote"):
+                if element.find(".//p") is not None:  # its paragraphs come by themselves
+                    continue
+                if text := " ".join(element.text_content().split()):
+                    yield Block(text, min(6, int(element.tag[1]) + 1) if element.tag[0] == "h" else 0)
+
+
+def _table_text(rows: Sequence[Sequence[str]]) -> str:
+    """A line for each row, cells separated by bars; cells merged in Word repeat and are named once."""
+    lines = []
+    for row in rows:
+        cells = [" ".join(cell.split()) for cell in row]
+        cells = [cell for i, cell in enumerate(cells) if cell and (not i or cell != cells[i - 1])]
+        if cells:
+            lines.append(" | ".join(cells))
+    return "\n".join(lines)
+
+
+PDF = file_format("pdf", "PDF", "PDF, cut into passages", (".pdf",), pdf_blocks, 62)
+DOCX = file_format("docx", "Word", "Word (.docx), cut into passages", (".docx",), docx_blocks, 63, zipped=True)
+PPTX = file_format("pptx", "Slides", "PowerPoint (.pptx), cut into passages", (".pptx",), pptx_blocks, 64, zipped=True)
+HTML = file_format("html", "Web page", "web pages, cut into passages", (".html", ".htm", ".xhtml"), html_blocks, 65)
+EPUB = file_format("epub", "EPUB", "EPUB, cut into passages", (".epub",), epub_blocks, 66, zipped=True)
