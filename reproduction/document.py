@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cdp.base.statistics import Coefficient
-from cdp.base.text import escaped, signed
+from cdp.base.text import escaped, interval, signed
 from cdp.base.workspace import write_bytes
 from cdp.studies import StudyReport, read_plan, to_markdown
 from cdp.studies.gains import PARAPHRASE, SCALING, TITLES, WEIGHTING
@@ -20,7 +20,6 @@ from cdp.studies.text import (
     difference_rows,
     minutes,
     pooled_rows,
-    span,
     table,
 )
 from reproduction import claims, preface
@@ -204,7 +203,7 @@ def _pooled(models: Sequence[tuple[str, Sequence[Pooled]]]) -> list[list[str]]:
 
 
 def _figure(term: Coefficient | None) -> str:
-    return f"{signed(term.value)} ({span(term.low, term.high)})" if term else "–"
+    return f"{signed(term.value)} ({interval((term.low, term.high), sign=True)})" if term else "–"
 
 
 def _spread(reports: Mapping[str, StudyReport]) -> list[str]:

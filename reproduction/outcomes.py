@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cdp.base.statistics import Coefficient
-from cdp.base.text import signed
+from cdp.base.text import interval, p_value, signed
 from cdp.studies.gains import Gain
 from cdp.studies.pooling import MEAN, Pooled
-from cdp.studies.text import p_text, span
 from reproduction.evidence import Evidence
 
 SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "not decided"
@@ -59,10 +58,10 @@ def term(evidence: Evidence, pool: str, title: str, name: str = MEAN) -> Term:
     return Term(coefficient_words(model, coefficient), coefficient)
 
 
-def interval(found: Term) -> str:
+def told(found: Term) -> str:
     """``+0.62 (+0.10 to +1.14)``; a dash where there is none."""
     c = found.coefficient
-    return "–" if c is None else f"{signed(c.value)} ({span(c.low, c.high)})"
+    return "–" if c is None else f"{signed(c.value)} ({interval((c.low, c.high), sign=True)})"
 
 
 def coefficient_words(model: Pooled, c: Coefficient) -> str:
@@ -70,14 +69,14 @@ def coefficient_words(model: Pooled, c: Coefficient) -> str:
     sets = "1 judged set" if model.n_datasets == 1 else f"{model.n_datasets} judged sets"
     families = "1 family" if model.n_families == 1 else f"{model.n_families} families"
     return (
-        f"{model.title}: {signed(c.value)} points{per} (95% {span(c.low, c.high)}, p {p_text(c.p)}, "
+        f"{model.title}: {signed(c.value)} points{per} (95% {interval((c.low, c.high), sign=True)}, p {p_value(c.p)}, "
         f"df {c.degrees:.1f}; {sets} of {families})"
     )
 
 
 def gain_words(gain: Gain) -> str:
     """A single difference with its interval."""
-    return f"{gain.benchmark} {signed(gain.points)} (95% {span(gain.low, gain.high)})"
+    return f"{gain.benchmark} {signed(gain.points)} (95% {interval((gain.low, gain.high), sign=True)})"
 
 
 def spread_over_seeds(differences: Sequence[Gain]) -> str:

@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from statistics import fmean
 
-from cdp.base.text import signed
+from cdp.base.text import interval, signed
 from cdp.principle.recommend import trained_languages
 from cdp.studies.gains import PARAPHRASE, SCALING, TITLES, WEIGHTING, Gain
 from cdp.studies.plan import PARAPHRASED, method_of
-from cdp.studies.text import span
 from reproduction import evidence as ev
 from reproduction.evidence import Evidence, in_domain
 from reproduction.outcomes import (
@@ -22,8 +21,8 @@ from reproduction.outcomes import (
     UNTESTABLE,
     Finding,
     gain_words,
-    interval,
     term,
+    told,
 )
 
 Rule = Callable[[Evidence], Finding]
@@ -69,8 +68,8 @@ def mean(pool: str, title: str, differences: Differences) -> Rule:
         if found.above or found.below:
             side = "above" if found.above else "below"
             verdict = SUPPORTED if found.above else CONTRADICTED
-            return Finding(verdict, f"The whole interval of the pooled mean is {side} 0: {interval(found)}.", *shown)
-        return Finding(UNDECIDED, f"The interval of the pooled mean holds 0: {interval(found)}.", *shown)
+            return Finding(verdict, f"The whole interval of the pooled mean is {side} 0: {told(found)}.", *shown)
+        return Finding(UNDECIDED, f"The interval of the pooled mean holds 0: {told(found)}.", *shown)
 
     return rule
 
@@ -88,7 +87,7 @@ def slopes(models: Sequence[tuple[str, str]], differences: Differences) -> Rule:
         shown = (tuple(t.words for t in (*plain, *held)), tuple(differences(evidence)))
         if any(t.coefficient is None for t in plain):
             return Finding(UNTESTABLE, "The model of the slope could not be fitted in both comparisons.", *shown)
-        slopes_are = " and ".join(interval(t) for t in plain)
+        slopes_are = " and ".join(told(t) for t in plain)
         if all(t.below for t in plain):
             return Finding(CONTRADICTED, f"Both slopes are below 0 with their whole interval: {slopes_are}.", *shown)
         if not all(t.above for t in plain):
@@ -131,7 +130,7 @@ def simple_tasks_lose(evidence: Evidence) -> Finding:
 
 def _condition_words(gains: Sequence[Gain]) -> str:
     by_seed = [fmean(points) for points in zip(*(g.by_seed for g in gains), strict=False)]
-    seeds = f" (single seeds {span(min(by_seed), max(by_seed))})" if len(by_seed) > 1 else ""
+    seeds = f" (single seeds {interval((min(by_seed), max(by_seed)), sign=True)})" if len(by_seed) > 1 else ""
     mean_points = signed(fmean(g.points for g in gains))
     sets = ", ".join(gain_words(g) for g in gains)
     return f"{gains[0].retriever}, Q/Doc {gains[0].per_doc}: mean {mean_points} points{seeds}: {sets}"
@@ -147,7 +146,7 @@ def no_difference_at_one(evidence: Evidence) -> Finding:
     ratio = (one.coefficient.high - one.coefficient.low) / (five.coefficient.high - five.coefficient.low)
     holds = one.coefficient.low < 0 < one.coefficient.high
     why = (
-        f"The interval at Q/Doc 1, {interval(one)}, {'holds' if holds else 'does not hold'} 0 and is {ratio:.2f} times "
+        f"The interval at Q/Doc 1, {told(one)}, {'holds' if holds else 'does not hold'} 0 and is {ratio:.2f} times "
         f"as wide as that at Q/Doc 5 (at most {WIDER:g} is asked for)."
     )
     return Finding(SUPPORTED if holds and ratio <= WIDER else NOT_SUPPORTED, why, numbers, differences)
@@ -178,7 +177,7 @@ def cap_matters(evidence: Evidence) -> Finding:
         return Finding(UNTESTABLE, "One of the three was not measured.", numbers, differences)
     apart = all(before[1] < after[0] for before, after in pairwise(intervals))
     overlap = "No two of the intervals overlap" if apart else "At least two of the intervals overlap"
-    why = f"{overlap}: {', '.join(f'{name} {interval(t)}' for name, t in zip(CAPS, found, strict=True))}."
+    why = f"{overlap}: {', '.join(f'{name} {told(t)}' for name, t in zip(CAPS, found, strict=True))}."
     return Finding(SUPPORTED if apart else NOT_SUPPORTED, why, numbers, differences)
 
 
@@ -191,7 +190,7 @@ def question_words_explain(evidence: Evidence) -> Finding:
         return Finding(UNTESTABLE, "French was not measured with and without question words.", tuple(numbers))
     numbers.append(
         f"French, what counting question words gives back beyond half of the loss: {signed(half.mean)} points "
-        f"(95% {span(half.low, half.high)})"
+        f"(95% {interval((half.low, half.high), sign=True)})"
     )
     numbers += _published_signs(report.of(WEIGHTING), {b.name: b.language for b in report.benchmarks})
     loses, gives_back = loss.high < 0 and loss.significant, half.low > 0

@@ -42,13 +42,57 @@ def storable(text: str) -> bool:
 
 
 def signed(value: float, digits: int = 2) -> str:
-    """Return a difference with its sign and a true minus: ``+3.28``, ``−0.61``."""
-    return f"{value:+.{digits}f}".replace("-", "−")
+    """Format a difference with its sign and a true minus: ``+3.28``, ``−0.61``, but ``0.00``."""
+    return f"{0:.{digits}f}" if abs(value) < 0.5 * 10**-digits else f"{value:+.{digits}f}".replace("-", "−")
 
 
-def counted(n: int, noun: str) -> str:
-    """Return ``1 benchmark``, ``3,141 benchmarks``."""
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+def interval(ends: Sequence[float | None] | None, digits: int = 2, *, sign: bool = False) -> str:
+    """Format ``7.42 to 8.28``, with ``sign`` as differences: ``+1.20 to +6.40``; a dash without one."""
+    low, high = ends or (None, None)
+    if low is None or high is None:
+        return "–"
+    if sign:
+        return f"{signed(low, digits)} to {signed(high, digits)}"
+    return f"{low:.{digits}f} to {high:.{digits}f}".replace("-", "−")
+
+
+def p_value(p: float | None) -> str:
+    """Format ``0.032``, ``< 0.001``; a dash for None."""
+    return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def counted(n: int, noun: str, plural: str = "") -> str:
+    """Format ``1 benchmark``, ``3,141 benchmarks``."""
+    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+
+
+def duration(seconds: float | None) -> str:
+    """Format ``8 s``, ``3 min``, ``1 h 20 min``; a dash for None."""
+    if seconds is None:
+        return "–"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        minutes, rest = divmod(whole, 60)
+        return f"{minutes} min {rest} s" if minutes < 10 and rest else f"{minutes} min"
+    hours, rest = divmod(whole // 60, 60)
+    return f"{hours} h {rest} min" if rest else f"{hours} h"
+
+
+def time_left(seconds: float | None) -> str:
+    """Format ``about 2 min left``; empty for None."""
+    return "" if seconds is None else f"about {duration(max(1.0, seconds))} left"
+
+
+def size(n_bytes: float) -> str:
+    """Format ``812 B``, ``12.4 MB``, ``1.3 GB``: decimal units, as disks are sold."""
+    value, units = float(n_bytes), ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+    for unit in units:
+        if value < 1000 or unit == units[-1]:
+            break
+        value /= 1000
+    return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
 
 
 def escaped(text: object) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from cdp.base.config import DownloadConfig
+from cdp.base.text import size
 from cdp.cli import display
 from cdp.cli.answers import Run, note
 from cdp.cli.declare import Reads, command
 from cdp.cli.projects import joined
-from cdp.services import job_words
 
 Stored = Annotated[str, "a benchmark of the workspace"]
 GROUPS = "ms-marco, trec-dl, beir, bright, multi-hop, miracl, miracl-train, nanobeir"
@@ -70,11 +70,11 @@ def show(
 
 
 def _entry_lines(entry: Any) -> list[str]:
-    size = "not stated" if entry.text_bytes is None else f"about {job_words.size(entry.text_bytes)} of text"
+    text = "not stated" if entry.text_bytes is None else f"about {size(entry.text_bytes)} of text"
     cw = "not stated" if entry.cw is None else f"{entry.cw:.2f}"
     return [
         f"{entry.name}: {entry.title}",
-        f"size: {_number(entry.documents)} documents, {_number(entry.queries)} queries ({entry.figures}), {size}",
+        f"size: {_number(entry.documents)} documents, {_number(entry.queries)} queries ({entry.figures}), {text}",
         f"CW: {cw} · language: {entry.language} · split: {entry.split}",
         f"licence: {entry.licence} ({entry.licence_source})",
         *([f"from: {', '.join(entry.repos)}"] if entry.repos else []),
@@ -89,7 +89,7 @@ def _stored_lines(benchmark: Any) -> list[str]:
     said = "" if benchmark.entry is None else benchmark.entry.note
     return [
         f"In the workspace as {info.name}: {info.n_documents:,} documents, judged queries: {judged}, "
-        f"{job_words.size(info.bytes)}",
+        f"{size(info.bytes)}",
         f"language: {info.language or 'not detected, so its words are counted as English'}{guessed}",
         *([f"licence: {info.licence}"] if benchmark.entry is None and info.licence else []),
         *(f"read at {repo} {commit}" for repo, commit in manifest.commits.items()),
@@ -110,7 +110,7 @@ def download(run: Run, config: DownloadConfig) -> int:
         missing = [member for member in known.members if not member.here]
         total = sum(member.entry.text_bytes or 0 for member in missing)
         assert known.group is not None
-        note(f"{known.group.title}: {len(missing)} to bring in, about {job_words.size(total)} of text")
+        note(f"{known.group.title}: {len(missing)} to bring in, about {size(total)} of text")
         note(_table([_row(member) for member in missing]))
     return run.started(benchmarks.start_download(run.workspace, config))
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cdp.base.settings import Config, option
+from cdp.base.text import counted, duration
 from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
 from cdp.principle import correlation_table, differences, tables, threshold
-from cdp.services import job_words
 from cdp.studies.trial import TrialConfig
 
 
@@ -68,7 +68,7 @@ def cw_profile(run: Run, target: TargetQueries) -> int:
     profiled = _profiled(run, target)
     p, language, effect = profiled.profile, language_of(profiled.language), complexity.question_words(profiled)
     lines = [
-        f"{profiled.name}: {display.many(p.n, 'query', 'queries')}, "
+        f"{profiled.name}: {counted(p.n, 'query', 'queries')}, "
         f"mean CW {p.mean:.2f} (95% {p.interval[0]:.2f} to {p.interval[1]:.2f}), "
         f"median {p.median:g}, from {p.minimum} to {p.maximum}",
         f"below 7: {p.below:.0%} · 7 to 10: {p.between:.0%} · above 10: {p.above:.0%}",
@@ -128,7 +128,7 @@ def _recommendation(name: str, r: Any, study: str) -> str:
         f"{r.suggestion.text} {r.suggestion.sure} To settle it: {r.experiment.text}",
         r.weighting.text,
         "",
-        f"{name}: {display.many(r.n_queries, 'query', 'queries')}, mean CW {r.mean_cw:.2f} "
+        f"{name}: {counted(r.n_queries, 'query', 'queries')}, mean CW {r.mean_cw:.2f} "
         f"(95% interval {r.interval[0]:.2f} to {r.interval[1]:.2f})",
         f"study: {study}",
     ]
@@ -378,7 +378,7 @@ def _trial_text(planned: Any) -> str:
         f"{spread}: diverse queries and paraphrases, Q/Doc {size.per_doc}, seeds {size.seeds}, on {documents}, beside "
         "BM25 and the untrained retriever.",
         f"Judged by {judged.name}: {judged.n_queries:,} queries on {judged.n_documents:,} documents.",
-        f"Time: about {job_words.duration(planned.seconds)} "
+        f"Time: about {duration(planned.seconds)} "
         f"({'from earlier runs here' if planned.measured else 'a guess: nothing was run here yet'}). "
         f"Price: {price}{f' for {planned.requests:,} requests' if planned.requests else ''}.",
     ]

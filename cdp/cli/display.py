@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from cdp.base.text import interval, size
 from cdp.services import job_words
 
 LONGEST_CELL = 60
@@ -62,11 +63,6 @@ def facts(record: Any, *, digits: int = 4) -> str:
     return "\n".join(f"{name.ljust(width)}  {value_cell(value, digits)}" for name, value in values.items())
 
 
-def many(n: int, singular: str, plural: str = "") -> str:
-    """Return ``1 document``, ``2 documents``."""
-    return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
-
-
 def first_of(n: int, lines: Sequence[str]) -> list[str]:
     """Return the first of ``n`` lines, indented, with the number of the rest."""
     rest = n - len(lines)
@@ -88,7 +84,7 @@ def measures(values: Sequence[Mapping[str, Any]]) -> str:
         {
             "measure": value.get("title") or value["name"],
             "value": value["value"],
-            "95% interval": "{:.3f} to {:.3f}".format(*value["interval"]) if value.get("interval") else "–",
+            "95% interval": interval(value.get("interval"), 3),
             "documents": value.get("n_documents"),
             "measured with": ", ".join(
                 str(value[k]) for k in ("scope", "tokenizer", "smoothing", "model") if value.get(k)
@@ -111,7 +107,7 @@ def job(view: Any) -> str:
     message, hint, tail = job_words.failure(view)
     lines += [message, hint, *(f"  | {line}" for line in tail[-10:])]
     if view.size is not None:
-        lines.append(f"{job_words.size(view.size)} in {view.folder}")
+        lines.append(f"{size(view.size)} in {view.folder}")
     return "\n".join(line for line in lines if line)
 
 

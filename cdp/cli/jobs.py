@@ -7,11 +7,11 @@ import sys
 from typing import Annotated
 
 from cdp.base.errors import ConfigError
+from cdp.base.text import size
 from cdp.cli import display
 from cdp.cli.answers import Run
 from cdp.cli.declare import Id, command
 from cdp.jobs.place import EXAMPLE, HERE
-from cdp.services import job_words
 from cdp.services.clusters import Report
 
 
@@ -87,7 +87,7 @@ def delete(run: Run, id: Id, *, yes: Annotated[bool, "do not ask"] = False) -> i
 
     job = jobs.show(run.workspace, id, with_size=False)
     parts = jobs.sizes(run.workspace, job.id)
-    held = ", ".join(f"{name} {job_words.size(n)}" for name, n in parts.items())
+    held = ", ".join(f"{name} {size(n)}" for name, n in parts.items())
     if not yes:
         if not sys.stdin.isatty():
             raise ConfigError(f"{job.id} would be deleted with all it made ({held}).", hint="Say --yes to delete it.")

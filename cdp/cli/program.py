@@ -9,12 +9,11 @@ from typing import Annotated, Any, Literal
 
 from cdp.base.config import IndexConfig, ServingConfig
 from cdp.base.errors import ConfigError
-from cdp.base.text import typed_folder
+from cdp.base.text import duration, size, typed_folder
 from cdp.cli import display
 from cdp.cli.answers import Run, note
 from cdp.cli.declare import Text, command, completion_script
 from cdp.cli.overview import DONE, FAILED
-from cdp.services import job_words
 from cdp.services.prune import BY_DEFAULT, PRUNABLE
 
 
@@ -41,7 +40,7 @@ def search(
     unindexed = [answer for answer in answered.answers if answer.index_s is not None]
     if unindexed and index:
         for answer in unindexed:
-            note(f"indexing with {answer.title}: about {job_words.duration(answer.index_s)}")
+            note(f"indexing with {answer.title}: about {duration(answer.index_s)}")
             config = IndexConfig(retriever=answer.retriever, collection=answered.collection.id)
             run.followed([service.start_index(run.workspace, config)])
         answered = ask()
@@ -87,7 +86,7 @@ def _hits(answer: Any) -> str:
 def _problem(answer: Any) -> str:
     hint = answer.problem.hint
     if answer.index_s is not None:
-        hint = f"That takes about {job_words.duration(answer.index_s)}: add --index, or choose another retriever."
+        hint = f"That takes about {duration(answer.index_s)}: add --index, or choose another retriever."
     return f"{answer.problem.message} {hint}".rstrip()
 
 
@@ -168,7 +167,7 @@ def workspace_prune(
     kinds = what or list(BY_DEFAULT)
     rows = pruning.prune(run.workspace, kinds) if yes else pruning.prunable(run.workspace, kinds)
     verb = "deleted" if yes else "can be deleted"
-    lines = [f"{row.what}: {row.n:,} {verb}, {job_words.size(row.size)} ({row.about})" for row in rows]
+    lines = [f"{row.what}: {row.n:,} {verb}, {size(row.size)} ({row.about})" for row in rows]
     if not yes and any(row.n for row in rows):
         lines.append("Nothing was changed. Delete with: workspace prune --yes")
     return run.say({"done": yes, "rows": rows}, "\n".join(lines))

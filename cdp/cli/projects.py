@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from cdp.base.errors import SHOWN_PROBLEMS
+from cdp.base.text import counted
 from cdp.cli import display
 from cdp.cli.answers import Run, warn
 from cdp.cli.declare import Id, Name, Reads, command
@@ -31,13 +32,13 @@ def add(
     done = adding.add(run.workspace, path, queries, name=name, project=project, options=options, reading=reading)
     lines = [
         f"project {done.project.id}: {done.project.name}",
-        f"corpus {done.corpus.id}: {display.many(done.corpus.n_documents, 'document')}"
+        f"corpus {done.corpus.id}: {counted(done.corpus.n_documents, 'document')}"
         + (" (it was here)" if done.existed else ""),
     ]
     if done.benchmark is not None:
         judged = ", ".join(f"{split} {n:,}" for split, n in done.benchmark.judged.items())
         lines.append(f"benchmark {done.benchmark.name}: queries by split: {judged}")
-    lines += [f"query set {q.id}: {display.many(q.n_queries, 'query', 'queries')}" for q in done.query_sets]
+    lines += [f"query set {q.id}: {counted(q.n_queries, 'query', 'queries')}" for q in done.query_sets]
     lines += [f"left out: {reason}: {n:,}" for reason, n in done.left_out.items()]
     lines += [*done.stated, *(f"missing: {text}" for text in done.missing)]
     return run.say({**display.plain(done), "id": done.project.id}, "\n".join(lines))
@@ -139,8 +140,7 @@ def _corpus_lines(manifest: Any, *, existed: bool = False) -> list[str]:
     words = manifest.words
     languages = ", ".join(f"{code} {share:.0%}" for code, share in manifest.languages.items())
     lines = [
-        f"{manifest.id}: {display.many(manifest.n_documents, 'document')}"
-        + (" (it was there already)" if existed else ""),
+        f"{manifest.id}: {counted(manifest.n_documents, 'document')}" + (" (it was there already)" if existed else ""),
         f"words per document: median {words.median:.0f}, from {words.min} to {words.max}",
         f"languages: {languages}",
         *(f"note: {text}" for text in manifest.notes),

@@ -16,6 +16,7 @@ from cdp.base.config import (
 )
 from cdp.base.errors import ConfigError
 from cdp.base.registry import Names
+from cdp.base.text import counted
 from cdp.cli import display
 from cdp.cli.answers import Run, refuse_unless, warn, warn_incomplete
 from cdp.cli.declare import Id, Name, Reads, Set, check_generator, command
@@ -86,8 +87,8 @@ def estimate(
     latency: Annotated[float | None, "seconds per request, from a preview"] = None,
 ) -> int:
     """Tokens, price and time of writing queries for a corpus, before it starts; generator openai if omitted."""
+    from cdp.base.text import duration
     from cdp.services import synthesis
-    from cdp.services.job_words import duration
 
     expected = synthesis.estimate(run.workspace, config, tokens_per_query=tokens_per_query, latency_s=latency)
     lines = [f"{expected.n_documents:,} documents, {expected.requests:,} requests"]
@@ -190,7 +191,7 @@ def import_(
 
 
 def _size(q: Any) -> str:
-    return f"{display.many(q.n_queries, 'query', 'queries')} for {display.many(q.n_documents, 'document')}"
+    return f"{counted(q.n_queries, 'query', 'queries')} for {counted(q.n_documents, 'document')}"
 
 
 def _origin(q: Any) -> str:
@@ -380,7 +381,7 @@ def review(
     else:
         n = reviewing.decide_all(run.workspace, query_set.id, choice, verdict)
     value = {"id": query_set.id, "decision": verdict, "queries": n}
-    return run.say(value, f"{verdict}: {display.many(n, 'query', 'queries')}")
+    return run.say(value, f"{verdict}: {counted(n, 'query', 'queries')}")
 
 
 def _usable(run: Run, query_set: Any) -> int:
@@ -415,7 +416,7 @@ def metrics(
         warn(f"{reference.name} stands for human queries, and is not known to be: written by {reference.written_by}.")
     if measured.n_failed:
         first = measured.failed[0]
-        warn(f"{display.many(measured.n_failed, 'document')} failed; the first, {first['id']}: {first['reason']}")
+        warn(f"{counted(measured.n_failed, 'document')} failed; the first, {first['id']}: {first['reason']}")
     if quick:
         return run.say(display.plain(measured), display.measures(measured.measures))
     if not run.json:

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
+from cdp.base.text import duration, size
 from cdp.cli import display
 from cdp.cli.answers import Run, note, warn, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, command
-from cdp.services import job_words
 
 
 def _benchmark_split(text: str) -> tuple[str, str]:
@@ -58,7 +58,7 @@ def _plan_text(plan: Any) -> str:
     facts = {
         "pairs": f"{plan.pairs:,} over {plan.documents:,} documents",
         "steps": f"{plan.steps:,} of {plan.settings.batch_size} pairs",
-        "time": "unknown" if plan.seconds is None else f"{job_words.duration(plan.seconds)} without evaluations",
+        "time": "unknown" if plan.seconds is None else f"{duration(plan.seconds)} without evaluations",
         **{f"licence, {what}": text for what, text in plan.licences.items()},
     }
     width = max(map(len, facts))
@@ -126,7 +126,7 @@ def models_list(run: Run) -> int:
             "name": model.title,
             "base": model.base,
             "query set": model.query_set,
-            "size": job_words.size(model.bytes),
+            "size": size(model.bytes),
             "evaluations": len(model.scores),
             "not to give away": ", ".join(dict.fromkeys(fault.kind for fault in model.faults)),
         }
@@ -144,8 +144,8 @@ def models_show(run: Run, retriever: Trained) -> int:
     lines = [
         f"{model.title} ({model.id})",
         f"from {model.base}, on {model.query_set}; licence: {model.licence or 'not stated'}",
-        f"{model.folder}: {job_words.size(model.bytes)}",
-        *(f"  {path:<40} {job_words.size(n)}" for path, n in model.files),
+        f"{model.folder}: {size(model.bytes)}",
+        *(f"  {path:<40} {size(n)}" for path, n in model.files),
         *(
             f"{score.benchmark}: NDCG@10 {score.after:.2f}" + (f" ({', '.join(score.badges)})" if score.badges else "")
             for score in model.scores
@@ -178,13 +178,13 @@ def models_push(
     for fault in done.faults:
         warn(fault.replace("**", ""))
     whose = "private" if done.private else "open to everyone"
-    size = job_words.size(done.bytes)
+    total = size(done.bytes)
     if not dry_run:
-        return run.say(value, f"{done.url} ({whose}), commit {done.commit[:12]}, {size}")
+        return run.say(value, f"{done.url} ({whose}), commit {done.commit[:12]}, {total}")
     if not run.json:
         note(f"{done.repository} would be {whose}; nothing was sent.")
-    rows = [{"file": path, "size": job_words.size(n)} for path, n in done.files]
-    return run.say(value, f"{display.table(rows, ['file', 'size'])}\n{size} in all\n\n{done.card}".rstrip())
+    rows = [{"file": path, "size": size(n)} for path, n in done.files]
+    return run.say(value, f"{display.table(rows, ['file', 'size'])}\n{total} in all\n\n{done.card}".rstrip())
 
 
 @command("models export")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cdp.base.text import counted, duration, time_left
 from cdp.jobs import JobView
 
 # What each kind of job does.
@@ -55,35 +56,6 @@ def where(view: JobView) -> str:
     return f"on {view.cluster}" if view.cluster else ""
 
 
-def duration(seconds: float | None) -> str:
-    """``8 s``, ``3 min``, ``1 h 20 min``; a dash where it is unknown."""
-    if seconds is None:
-        return "–"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        minutes, rest = divmod(whole, 60)
-        return f"{minutes} min {rest} s" if minutes < 10 and rest else f"{minutes} min"
-    hours, rest = divmod(whole // 60, 60)
-    return f"{hours} h {rest} min" if rest else f"{hours} h"
-
-
-def time_left(seconds: float | None) -> str:
-    """``about 2 min left``; empty where it is unknown."""
-    return "" if seconds is None else f"about {duration(max(1.0, seconds))} left"
-
-
-def size(n_bytes: float) -> str:
-    """``812 B``, ``12.4 MB``, ``1.3 GB``: decimal units, as disks are sold."""
-    value, units = float(n_bytes), ("B", "kB", "MB", "GB", "TB", "PB", "EB")
-    for unit in units:
-        if value < 1000 or unit == units[-1]:
-            break
-        value /= 1000
-    return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
-
-
 def doing(view: JobView) -> str:
     """How far a job is, in a few words: ``training · 320 of 1,200 steps · 27% · about 2 min left``."""
     state = str(view.state)
@@ -122,7 +94,7 @@ def sentence(view: JobView) -> str:
 def _failed(view: JobView) -> str:
     if not view.n_failures:
         return ""
-    return f"; {view.n_failures:,} {'item' if view.n_failures == 1 else 'items'} failed on the way and are listed"
+    return f"; {counted(view.n_failures, 'item')} failed on the way and are listed"
 
 
 def failure(view: JobView) -> tuple[str, str, list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cdp.base.text import counted, escaped, signed
+from cdp.base.text import counted, escaped, interval, p_value, signed
 from cdp.llm.prices import dollars
 from cdp.principle import level_of, threshold
 from cdp.studies.estimate import StudyPlan
@@ -271,10 +271,6 @@ def settings_table(report: StudyReport) -> str:
     return table(["Setting", "Value"], rows)
 
 
-def interval(values: tuple[float, float] | None) -> str:
-    return "–" if values is None else f"{values[0]:.2f} to {values[1]:.2f}"
-
-
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table that also reads well as plain text; cells are kept on one line."""
     cells = [[_cell(c) for c in line] for line in (head, *rows)]
@@ -301,15 +297,6 @@ def beside(report: StudyReport) -> dict[str, tuple[list[str], list[list[str]], s
     return {title: content for title, content in found.items() if content[1]}
 
 
-def p_text(p: float) -> str:
-    """``0.012``; ``< 0.001`` where it is smaller."""
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def span(low: float, high: float) -> str:
-    return f"{signed(low)} to {signed(high)}"
-
-
 def difference_rows(gains: Sequence[Gain]) -> tuple[list[str], list[list[str]]]:
     """(head, rows): each difference with its interval, p, and spread over seeds."""
     head = ["Condition", "Q/Doc", "Benchmark", "CW", "Points", "95%", "p (Holm)", "SD over seeds", "Seeds", "Queries"]
@@ -320,8 +307,8 @@ def difference_rows(gains: Sequence[Gain]) -> tuple[list[str], list[list[str]]]:
             escaped(g.benchmark),
             f"{g.cw:.2f}",
             f"{signed(g.points)}{mark(g)}",
-            span(g.low, g.high),
-            p_text(g.p_holm),
+            interval((g.low, g.high), sign=True),
+            p_value(g.p_holm),
             "–" if g.seed_sd is None else f"{g.seed_sd:.2f}",
             str(g.n_seeds),
             f"{g.n_queries:,}",
@@ -352,8 +339,8 @@ def pooled_rows(models: Sequence[Pooled]) -> tuple[list[str], list[list[str]]]:
                     escaped(model.title),
                     per or term.name,
                     signed(term.value),
-                    span(term.low, term.high),
-                    p_text(term.p),
+                    interval((term.low, term.high), sign=True),
+                    p_value(term.p),
                     f"{term.degrees:.1f}",
                     *counts,
                     between,

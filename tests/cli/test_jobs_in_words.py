@@ -8,6 +8,7 @@ import io
 import pytest
 
 from cdp import cli
+from cdp.base.text import size
 from cdp.base.workspace import Workspace, append_jsonl
 from cdp.cli import display
 from cdp.jobs import JobView, State
@@ -74,4 +75,4 @@ def test_deleting_asks_first(
 
 
 def test_a_size_keeps_three_digits_up_to_exabytes() -> None:
-    assert [job_words.size(n) for n in (812, 12.4e6, 3.4e12, 2.0434e19)] == ["812 B", "12.4 MB", "3.4 TB", "20.4 EB"]
+    assert [size(n) for n in (812, 12.4e6, 3.4e12, 2.0434e19)] == ["812 B", "12.4 MB", "3.4 TB", "20.4 EB"]

@@ -154,7 +154,7 @@ def answer(comparison: Comparison) -> None:
         judgement = f"{best.marks}, so this does not show how good it is"
     st.markdown(
         f"#### {md(cut(best.retriever, 80))} {verb}{size} on {md(best.place)}\n"
-        f"95% interval {interval((best.low, best.high), signed=True)}, "
+        f"95% interval {interval((best.low, best.high), sign=True)}, "
         f"p {p_value(1.0 if best.p_holm is None else best.p_holm)}"
         f"{' (Holm)' if comparison.n_tests > 1 else ''}: {judgement}. "
         f"{tally(rows)}"

@@ -121,7 +121,7 @@ def differences(comparison: Comparison, palette: Mapping[str, str]) -> None:
             "Benchmark": [r.place for r in rows],
             "Difference": [points(r.difference or 0.0) + mark(r) for r in rows],
             **({"Marks": [r.marks or "–" for r in rows]} if any(r.marks for r in rows) else {}),
-            "95% interval": [interval((r.low, r.high), signed=True) for r in rows],
+            "95% interval": [interval((r.low, r.high), sign=True) for r in rows],
             "p (t)": [p_value(r.p_t) for r in rows],
             "p (random.)": [p_value(r.p_random) for r in rows],
             "p (Holm)": [p_value(r.p_holm) for r in rows],

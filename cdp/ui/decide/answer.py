@@ -10,7 +10,7 @@ from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.charts.decide import gains_over_one
 from cdp.retrievers import PRESETS
-from cdp.services import commands, job_words, jobs, queries, studies
+from cdp.services import commands, jobs, queries, studies
 from cdp.services import trial as service
 from cdp.services.decide import MEASURED, NEAREST, NONE, PRIOR, Answered, Option, decide
 from cdp.services.jobs import JobView
@@ -95,7 +95,7 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
     config = TrialConfig.from_dict(values)
     planned = service.plan(workspace, config)
     tables.figures(
-        ("Time", f"about {job_words.duration(planned.seconds)}"),
+        ("Time", f"about {duration(planned.seconds)}"),
         ("Price", "free" if not planned.requests else "not known" if planned.cost is None else dollars(planned.cost)),
         ("LLM requests", f"{planned.requests:,}") if planned.requests else None,
         ("Documents", f"{planned.size.documents:,} of {planned.documents_there:,}"),

@@ -379,7 +379,7 @@ def expected(recommendation: Recommendation) -> None:
                 "Comparison": [principle.COMPARISONS.get(e.comparison, e.comparison) for e in recommendation.expected],
                 "Q/Doc": [e.per_doc for e in recommendation.expected],
                 "Points": [points(e.points) for e in recommendation.expected],
-                "95% prediction interval": [interval((e.low, e.high), signed=True) for e in recommendation.expected],
+                "95% prediction interval": [interval((e.low, e.high), sign=True) for e in recommendation.expected],
                 "Probability of a gain": [f"{e.probability:.0%}" for e in recommendation.expected],
                 "Datasets": [e.n_datasets for e in recommendation.expected],
             },
@@ -410,7 +410,7 @@ def splits(recommendation: Recommendation) -> None:
         }
         if inside:
             columns["Regression line"] = [points(s.points) for s in recommendation.splits]
-            columns["95% prediction interval"] = [interval((s.low, s.high), signed=True) for s in recommendation.splits]
+            columns["95% prediction interval"] = [interval((s.low, s.high), sign=True) for s in recommendation.splits]
         tables.show(columns, alt="Difference when the same number of queries is written for fewer documents")
         n = {"TREC-DL": 2, "BEIR": 14, "BRIGHT": 12, "Multi-hop": 4}[first.group]
         st.caption(

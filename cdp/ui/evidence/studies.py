@@ -300,7 +300,7 @@ def comparisons(report: StudyReport) -> None:
             "Benchmark": [g.benchmark for g in gains],
             "CW": [g.cw for g in gains],
             "Points": [points(g.points) + _mark(g) for g in gains],
-            "95% interval": [interval((g.low, g.high), signed=True) for g in gains],
+            "95% interval": [interval((g.low, g.high), sign=True) for g in gains],
             "p, corrected": [p_value(g.p_holm) for g in gains],
             "Spread over seeds": [None if g.seed_sd is None else g.seed_sd for g in gains],
             "Seeds": [g.n_seeds for g in gains],

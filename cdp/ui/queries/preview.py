@@ -11,8 +11,9 @@ import streamlit as st
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import NotFoundError
 from cdp.base.records import Document
+from cdp.base.text import duration
 from cdp.base.workspace import Workspace
-from cdp.services import commands, corpora, job_words, queries
+from cdp.services import commands, corpora, queries
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import Preview, QuerySet
 from cdp.services.synthesis import dollars
@@ -240,8 +241,7 @@ def cost(workspace: Workspace, previews: Mapping[str, tuple[SynthesisConfig, Pre
             "Whole corpus": [dollars(estimate.cost) for estimate in estimates.values()],
             "Cost as a batch": [dollars(estimate.batch_cost) for estimate in estimates.values()],
             "Time": [
-                "–" if estimate.seconds is None else job_words.duration(estimate.seconds)
-                for estimate in estimates.values()
+                "–" if estimate.seconds is None else duration(estimate.seconds) for estimate in estimates.values()
             ],
         },
         alt="Cost of the preview and of the whole corpus, by method",

@@ -188,7 +188,7 @@ def differences(
             "Query set": [name for _, name, _ in lines],
             "Measure": [measure for measure, _, _ in lines],
             "Difference": [points(d.mean, 3) for _, _, d in lines],
-            "95% interval": [interval(d.interval, 3, signed=True) for _, _, d in lines],
+            "95% interval": [interval(d.interval, 3, sign=True) for _, _, d in lines],
             "Higher on": [f"{d.higher:.0%} of documents" for _, _, d in lines],
             "Documents": [d.n_documents for _, _, d in lines],
             "Verdict": [_verdict(d) for _, _, d in lines],

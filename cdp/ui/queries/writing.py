@@ -12,8 +12,9 @@ import streamlit as st
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError
+from cdp.base.text import duration
 from cdp.base.workspace import Workspace
-from cdp.services import access, commands, job_words, queries, synthesis
+from cdp.services import access, commands, queries, synthesis
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import Preview, QuerySet
 from cdp.services.synthesis import Estimate, Writer, dollars
@@ -225,7 +226,7 @@ def cost_before(workspace: Workspace, config: SynthesisConfig) -> None:
         ("Output tokens", f"≈ {number(estimate.output_tokens)}", basis),
         ("Cost", dollars(estimate.cost)),
         ("Cost as a batch", dollars(estimate.batch_cost)) if batch else None,
-        None if estimate.seconds is None else ("Time", job_words.duration(estimate.seconds)),
+        None if estimate.seconds is None else ("Time", duration(estimate.seconds)),
     )
     if estimate.cost is None:
         st.caption(f"{md(config.model_name)} is not in the price table: add it below to see what this costs.")

@@ -15,9 +15,15 @@ from typing import Any
 
 import streamlit as st
 
-from cdp.services.job_words import duration as duration
-from cdp.services.job_words import size as size
-from cdp.services.job_words import time_left as time_left
+from cdp.base.text import counted as count
+from cdp.base.text import duration as duration
+from cdp.base.text import interval as interval
+from cdp.base.text import p_value as p_value
+from cdp.base.text import signed as points
+from cdp.base.text import size as size
+from cdp.base.text import time_left as time_left
+
+__all__ = ["count", "points"]
 
 # WORD JOINER: no width, no break. It keeps apart what Streamlit replaces after Markdown has been read.
 JOINER = "\u2060"
@@ -43,31 +49,6 @@ def cut(text: str, limit: int) -> str:
 def number(value: float) -> str:
     """``12,345``."""
     return f"{value:,.0f}"
-
-
-def count(n: int, singular: str, plural: str = "") -> str:
-    """``1 document``, ``12,345 documents``."""
-    return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
-
-
-def points(value: float, digits: int = 2) -> str:
-    """A difference, always with its sign: ``+1.20``, ``−0.35``."""
-    return f"{0:.{digits}f}" if abs(value) < 0.5 * 10**-digits else f"{value:+.{digits}f}".replace("-", "−")
-
-
-def interval(ends: Sequence[float | None] | None, digits: int = 2, *, signed: bool = False) -> str:
-    """``7.42 to 8.28``, of differences ``+1.20 to +6.40``; a dash without one."""
-    low, high = ends or (None, None)
-    if low is None or high is None:
-        return "–"
-    if signed:
-        return f"{points(low, digits)} to {points(high, digits)}"
-    return f"{low:.{digits}f} to {high:.{digits}f}".replace("-", "−")
-
-
-def p_value(p: float | None) -> str:
-    """``0.032``, ``< 0.001``; a dash where there is none."""
-    return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def moment(stamp: str | None, *, at: datetime | None = None) -> str:
