@@ -387,7 +387,7 @@ def review(
 def _usable(run: Run, query_set: Any) -> int:
     from cdp.services import review as reviewing
 
-    result = reviewing.usability(run.workspace, query_set, reviewing.whole_table(run.workspace, query_set))
+    result = reviewing.usability(run.workspace, query_set, reviewing.table(run.workspace, query_set))
     by = f"round-trip rank by {', '.join(result.by)}" if result.by else "round-trip rank not measured"
     lines = [f"{result.usable:,} of {result.n:,} queries are usable ({result.share:.1%}; {by})"]
     lines += [f"  {reason}: {n:,}" for reason, n in result.reasons.items()]

@@ -2,8 +2,7 @@
 
 They take a second per 12,000 queries. So whatever writes a set measures it at its end, and what is kept is read by
 every page: ``queries/<id>/measures/<key>.json`` and, with a value per document, ``<key>.npz``. The key is over the
-content of the set (and of the human queries), the language and the stopwords. ``cdp.workers.measures`` measures a large
-set as a job.
+content of the set (and of the human queries), the language and the stopwords.
 """
 
 from __future__ import annotations

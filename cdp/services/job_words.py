@@ -11,8 +11,7 @@ from cdp.jobs import JobView
 # What each kind of job does.
 KINDS = {
     "synthesis": "Writing queries",
-    "measures": "Measuring queries",
-    "metrics": "Measuring queries by models",
+    "metrics": "Measuring queries",
     "round-trip": "Measuring round-trip ranks",
     "filter": "Filtering queries",
     "mining": "Mining hard negatives",

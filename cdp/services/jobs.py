@@ -53,13 +53,11 @@ POINTS = 1500
 # Entries of a job's folder whose size is shown, each with its label.
 PARTS = {"model": "model", "checkpoints": "checkpoints", "results": "results", "worker.log": "log"}
 
-# Every kind of job, with the only module that may run it and its settings. The measures without a model have ids of
-# query sets as their only settings.
+# Every kind of job, with the only module that may run it and its settings.
 KINDS: dict[str, tuple[str, type[Config] | None]] = {
     "synthesis": ("cdp.workers.synthesis", SynthesisConfig),
     "prompts": ("cdp.workers.prompt_tuning", PromptTuningConfig),
     "metrics": ("cdp.workers.metrics", MetricsConfig),
-    "measures": ("cdp.workers.measures", None),
     "round-trip": ("cdp.workers.round_trip", RoundTripConfig),
     "filter": ("cdp.workers.filtering", FilterConfig),
     "mining": ("cdp.workers.mining", MiningConfig),

@@ -1,4 +1,4 @@
-"""Q-D metrics of a query set: the quick ones, kept from when the set was written, and the model-based ones by a job."""
+"""Q-D metrics of a query set: the quick ones, kept beside the set, and the model-based ones by a job."""
 
 from __future__ import annotations
 
@@ -14,24 +14,20 @@ from cdp.base.config import MetricsConfig
 from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.complexity import STANDARD, CwProfile
-from cdp.jobs import JobView
 from cdp.metrics import MEASURES, PairedDifference, paired_difference
 from cdp.metrics import quick as quick_room
-from cdp.metrics.quick import QuickPlan
 from cdp.principle import tables
-from cdp.query_sets import QuerySet
 from cdp.services import access, completeness
-
-WORKER = "cdp.workers.metrics"
-QUICK_WORKER, QUICK_KIND = "cdp.workers.measures", "measures"
-
-# Sets of at most so many queries are measured while a page is drawn: it takes less than half a second.
-AT_ONCE = 5000
 
 
 @dataclass(frozen=True)
 class QuickMetrics:
-    """What needs no model. ``measures`` are value records at the full Q/Doc; ``by_per_doc[measure][M]`` nests M."""
+    """Measures that need no model: ``measures`` are value records at the full Q/Doc; ``by_per_doc[measure][M]``.
+
+    ``failed`` are the first of the ``n_failed`` documents that could not be measured, each with its ``id`` and
+    ``reason``. ``note`` says what an incomplete set lacks. ``kept`` is the file with the values of each document, in
+    the folder of the set's measures.
+    """
 
     query_set: str
     language: str
@@ -41,72 +37,23 @@ class QuickMetrics:
     n_empty: int = 0
     n_failed: int = 0
     failed: list[dict[str, Any]] = field(default_factory=list)
-    """The first of the documents that could not be measured, each with its ``id`` and ``reason``."""
     note: str = ""
-    """What the set lacks where it is not whole."""
     kept: str = ""
-    """Where the values of each document are kept: a file's name in the query set's folder."""
 
 
 def quick(
     workspace: Workspace, query_set: str, *, human: str = "", language: str = "", stopwords: str = STANDARD
 ) -> QuickMetrics:
-    """Self-BLEU, CW and, given human queries for the same documents, Len-Sim. Raises InputError for an empty set.
+    """Return Self-BLEU, CW and, given human queries for the same documents, Len-Sim. InputError for an empty set.
 
-    ``language`` is the corpus's if empty; ``stopwords`` is the name of a list. What was
-    measured before is read; else it is measured now, a second per 12,000 queries.
+    ``language`` is the corpus's if empty; ``stopwords`` is the name of a list. Measured once, in a second per 12,000
+    queries, and read from then on.
     """
-    resolved_set, plan = _planned(workspace, query_set, human, language, stopwords)
-    values = plan.load() or quick_room.measure(plan)
-    assert values is not None  # nothing told it to stop
-    return _from_record(workspace, resolved_set, plan, values)
-
-
-def quick_at_once(workspace: Workspace, query_set: str, *, human: str = "") -> QuickMetrics | None:
-    """The same, where it takes no time: from what is kept, or of a set small enough to measure now. None elsewhere."""
-    resolved_set, plan = _planned(workspace, query_set, human)
-    values = plan.load()
-    if values is None and resolved_set.n_queries <= AT_ONCE:
-        values = quick_room.measure(plan)
-    return None if values is None else _from_record(workspace, resolved_set, plan, values)
-
-
-def _planned(
-    workspace: Workspace, query_set: str, human: str, language: str = "", stopwords: str = STANDARD
-) -> tuple[QuerySet, QuickPlan]:
     resolved_set = query_sets.resolve_query_set(workspace, query_set)
     reference = query_sets.resolve_query_set(workspace, human).id if human else ""
-    return resolved_set, quick_room.plan(
-        workspace, resolved_set.id, human=reference, language=language, stopwords=stopwords
-    )
-
-
-@access.runs
-def start_quick(workspace: Workspace, query_set: str, *, human: str = "") -> str:
-    """Measure a large set in the background; the job's id, that of the job at work on it where there is one."""
-    _, plan = _planned(workspace, query_set, human)
-    running = measuring(workspace, query_set, human=human)
-    if running is not None and running.active:
-        return running.id
-    return jobs.submit(
-        workspace,
-        kind=QUICK_KIND,
-        name=f"Measures of {query_sets.resolve_query_set(workspace, query_set).name}",
-        module=QUICK_WORKER,
-        config={"query_set": plan.query_set.id, "human": plan.human},
-        inputs={"query_set": plan.query_set.id, "human": plan.human, "kept": plan.path.name},
-        device=jobs.DeviceRequest.light(),
-    )
-
-
-def measuring(workspace: Workspace, query_set: str, *, human: str = "") -> JobView | None:
-    """The newest job that was started to measure the set as it is now; None if there was none."""
-    _, plan = _planned(workspace, query_set, human)
-    views = jobs.list_jobs(workspace, [QUICK_KIND])
-    return next((v for v in views if v.inputs.get("kept") == plan.path.name), None)
-
-
-def _from_record(workspace: Workspace, query_set: QuerySet, plan: QuickPlan, values: dict[str, Any]) -> QuickMetrics:
+    plan = quick_room.plan(workspace, resolved_set.id, human=reference, language=language, stopwords=stopwords)
+    values = plan.load() or quick_room.measure(plan)
+    assert values is not None  # nothing told it to stop
     titled = [{**value, "title": MEASURES[value["name"]].title} for value in values["values"]]
     most = max((value["per_doc"] for value in titled), default=0)
     curves: dict[str, dict[int, float]] = {}
@@ -115,7 +62,7 @@ def _from_record(workspace: Workspace, query_set: QuerySet, plan: QuickPlan, val
             curves.setdefault(value["name"], {})[value["per_doc"]] = value["value"]
     cw = {**values["cw"], "histogram": tuple(values["cw"]["histogram"]), "interval": tuple(values["cw"]["interval"])}
     return QuickMetrics(
-        query_set=query_set.id,
+        query_set=resolved_set.id,
         language=plan.language,
         measures=[value for value in titled if value["per_doc"] == most],
         by_per_doc=curves,
@@ -123,7 +70,7 @@ def _from_record(workspace: Workspace, query_set: QuerySet, plan: QuickPlan, val
         n_empty=values["n_empty"],
         n_failed=values.get("n_failed", 0),
         failed=values.get("failed", []),
-        note="" if query_set.complete else completeness.check(workspace, query_set).sentence,
+        note="" if resolved_set.complete else completeness.check(workspace, resolved_set).sentence,
         kept=plan.columns.name,
     )
 
@@ -178,7 +125,7 @@ def ce_by_per_doc(result: dict[str, Any]) -> dict[int, float]:
 
 @access.runs
 def start(workspace: Workspace, config: MetricsConfig) -> str:
-    """Start the model-based measures; the job's id."""
+    """Start the model-based measures; return the job's id."""
     query_set = query_sets.resolve_query_set(workspace, config.query_set)
     human = query_sets.resolve_query_set(workspace, config.human).id if config.human else ""
     checked = MetricsConfig.from_dict({**config.to_dict(), "query_set": query_set.id, "human": human})
@@ -186,7 +133,7 @@ def start(workspace: Workspace, config: MetricsConfig) -> str:
         workspace,
         kind="metrics",
         name=f"Q-D metrics of {query_set.name}",
-        module=WORKER,
+        module="cdp.workers.metrics",
         config=checked.to_dict(),
         inputs={
             "query_set": query_set.id,

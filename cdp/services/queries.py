@@ -1,9 +1,9 @@
-"""Queries for documents: a preview of one document, a run over the corpus, import of what exists."""
+"""Query sets: previews, writing, import, round trips, filters and hard negatives, and the sets themselves."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import islice
@@ -20,7 +20,6 @@ from cdp.complexity import count_content_words
 from cdp.corpus import load_manifest, resolve_corpus
 from cdp.corpus.origin import KIND_OF, described
 from cdp.evaluation import bm25
-from cdp.jobs import DeviceRequest, JobView
 from cdp.llm.answers import Usage
 from cdp.llm.prices import Price, load_price, price_file
 from cdp.metrics import self_bleu
@@ -33,8 +32,6 @@ from cdp.services.access import Action, require
 from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import METHODS, method_of
 from cdp.synthesis.preview import Shown, needs_process, previews, previews_in_process
-
-WORKER = "cdp.workers.synthesis"
 
 
 @dataclass(frozen=True)
@@ -170,7 +167,7 @@ def generate(
         workspace,
         kind="synthesis",
         name=checked.name or f"{manifest.name} {method.name} {checked.per_doc}",
-        module=WORKER,
+        module="cdp.workers.synthesis",
         config=checked.to_dict(),
         inputs={
             "corpus": manifest.id,
@@ -188,10 +185,9 @@ def generate(
 def import_file(
     workspace: Workspace, path: str | Path, corpus: str, *, name: str = "", options: ImportOptions | None = None
 ) -> query_sets.ImportedQueries:
-    """Import queries that exist: JSONL, JSON, CSV, TSV, or a BEIR folder whose qrels lead to the corpus's documents.
+    """Import and measure queries: JSONL, JSON, CSV, TSV, or a BEIR folder whose qrels name the corpus's documents.
 
-    ``options`` say which fields hold what, the encoding, and which split of a BEIR folder is meant. The set is
-    measured too: a large one in the background.
+    ``options`` say which fields hold what, the encoding, and which split of a BEIR folder is meant.
     """
     manifest = resolve_corpus(workspace, corpus)
     with disk_faults_told("The import"):
@@ -203,26 +199,24 @@ def import_file(
 
 @access.writes
 def measure(workspace: Workspace, query_set: str) -> None:
-    """Measure a set that was imported, a large one in the background. What cannot be measured is imported all the same,
-    and the page says why."""
+    """Measure a set that was imported. A set that cannot be measured is imported all the same; its page says why."""
     with contextlib.suppress(CdpError):
-        if metrics.quick_at_once(workspace, query_set) is None:
-            metrics.start_quick(workspace, query_set)
+        metrics.quick(workspace, query_set)
 
 
 @access.writes
 def describe(
     workspace: Workspace, query_set: str, origin: str, *, model: str = "", prompt: str = "", licence: str = ""
 ) -> QuerySet:
-    """Say who wrote an imported set: human, llm (with its model and prompt) or unknown, and under which licence.
+    """Record who wrote an imported set (human, llm with its model and prompt, or unknown) and its licence.
 
-    ConfigError for a set that was written here: what wrote it is known.
+    Raises ConfigError for a set that was written here: its writer is known.
     """
     resolved_set = query_sets.resolve_query_set(workspace, query_set)
     if not resolved_set.imported:
         raise ConfigError(
             f"{resolved_set.name} was not imported: it was written by {resolved_set.written_by}.",
-            hint="Only of imported queries is it not known here who wrote them.",
+            hint="Only imported queries can have their origin changed.",
         )
     return query_sets.update(
         workspace, resolved_set.id, **described(origin, model, prompt, licence, resolved_set.parameters)
@@ -272,28 +266,26 @@ def best(workspace: Workspace, query_set: str, keep: int, *, name: str = "") -> 
 
 
 def origin_of(query_set: QuerySet) -> str:
-    """What ``describe`` would be told to leave an imported set as it is: human, llm or unknown."""
+    """Return the origin of a set as ``describe`` takes it: human, llm or unknown."""
     return {kind: origin for origin, kind in KIND_OF.items()}[query_set.kind]
 
 
 def references(sets: Sequence[QuerySet]) -> dict[str, str]:
-    """What may serve as the human queries of a comparison, by id, with a name that says what is not known: sets by
-    people first, then those of unknown origin."""
+    """Return {id: name} of the sets that may serve as human queries: sets by people, then those of unknown origin."""
     human = {q.id: q.name for q in sets if q.kind == "human"}
     return human | {q.id: f"{q.name} (origin unknown)" for q in sets if q.kind == "unknown" and q.method != "reasoning"}
 
 
 def list_query_sets(workspace: Workspace, *, corpus: str = "") -> list[QuerySet]:
-    """All query sets, newest first; only those of one corpus if it is named, by its id, name or unique beginning."""
-    counted_sets = [completeness.with_counts(workspace, q) for q in query_sets.list_query_sets(workspace)]
-    if not corpus or any(q.corpus_id == corpus for q in counted_sets):
-        return [q for q in counted_sets if corpus in ("", q.corpus_id)]
-    only = resolve_corpus(workspace, corpus).id
-    return [q for q in counted_sets if q.corpus_id == only]
+    """Return all query sets, newest first; only those of one corpus if its id, name or unique prefix is given."""
+    listed = [completeness.with_counts(workspace, q) for q in query_sets.list_query_sets(workspace)]
+    # An id in use needs no corpus: the sets of a deleted one are still listed.
+    only = corpus if not corpus or any(q.corpus_id == corpus for q in listed) else resolve_corpus(workspace, corpus).id
+    return [q for q in listed if only in ("", q.corpus_id)]
 
 
 def show(workspace: Workspace, query_set: str) -> QuerySet:
-    """The query set of that id, name or unique beginning; of one that is not whole, with what is there now."""
+    """Return the query set of that id, name or unique prefix; an incomplete one with its current counts."""
     return completeness.with_counts(workspace, query_sets.resolve_query_set(workspace, query_set))
 
 
@@ -329,75 +321,46 @@ def delete(workspace: Workspace, query_set: str) -> None:
     query_sets.delete(workspace, resolved_set.id)
 
 
-RANK_WORKER, RANK_KIND = "cdp.workers.round_trip", "round-trip"
-MINING_WORKER, MINING_KIND = "cdp.workers.mining", "mining"
-FILTER_WORKER, FILTER_KIND = "cdp.workers.filtering", "filter"
+RANK_KIND, FILTER_KIND = "round-trip", "filter"
 
 
 @access.runs
 def start_round_trip(workspace: Workspace, query_set: str, by: str = BM25, *, gpus: int | None = None) -> str:
-    """Measure at which rank each query finds its document; the job's id, that of one at work on it where there is one.
+    """Measure at which rank each query finds its document; return the job's id, or that of an active one.
 
-    ``by`` is bm25, bm25:<language> or a retriever. NotFoundError for a set or model that there is not.
+    ``by`` is bm25, bm25:<language> or a retriever. Raises NotFoundError for an unknown set or model.
     """
     named = query_sets.resolve_query_set(workspace, query_set)
-    values = {"query_set": named.id, "by": by, "gpus": gpus}
-    config = access.checked(workspace, RoundTripConfig.from_dict(values))
-    _check_model(workspace, config.by)
-    running = measuring(workspace, named.id, config.by)
-    if running is not None and running.active:
-        return running.id
-    return jobs.submit(
-        workspace,
-        kind=RANK_KIND,
-        name=f"Round trip of {named.name} by {config.by}",
-        module=RANK_WORKER,
-        config=config.to_dict(),
-        inputs={"query_set": named.id, "query_set_hash": query_sets.state(workspace, named)},
-        device=_device(workspace, config.by, config.gpus),
-    )
-
-
-def measuring(workspace: Workspace, query_set: str, by: str) -> JobView | None:
-    """The newest job that was started to measure the ranks of this set by this; None if there was none."""
-    views = jobs.list_jobs(workspace, [RANK_KIND])
-    wanted = (query_set, by)
-    return next((v for v in views if (v.config.get("query_set"), v.config.get("by")) == wanted), None)
-
-
-def round_trips(workspace: Workspace, query_set: QuerySet) -> dict[str, QueryScores]:
-    """The round-trip ranks of the set as it is now, by what looked for the documents, BM25 first, then the newest."""
-    scores = measured.list_scores(workspace, query_set, measured.ROUND_TRIP)
-    by = {item.by: item for item in scores}
-    return {name: by[name] for name in sorted(by, key=lambda name: name != BM25)}
-
-
-def made_from(workspace: Workspace, query_set: QuerySet) -> list[QuerySet]:
-    """The sets that were made from this one, the newest first."""
-    return [q for q in query_sets.list_query_sets(workspace) if q.parameters.get("made_from") == query_set.id]
+    config = access.checked(workspace, RoundTripConfig.from_dict({"query_set": named.id, "by": by, "gpus": gpus}))
+    _check_retriever(workspace, config.by)
+    for view in jobs.list_jobs(workspace, [RANK_KIND]):
+        if view.active and (view.config.get("query_set"), view.config.get("by")) == (named.id, config.by):
+            return view.id
+    name, inputs = f"Round trip of {named.name} by {config.by}", {"query_set_hash": query_sets.state(workspace, named)}
+    return _submit(workspace, RANK_KIND, "round_trip", name, config, config.by, inputs)
 
 
 @access.runs
 def start_filter(workspace: Workspace, config: FilterConfig) -> str:
-    """Make a set without the queries that fail the filter's tests; the job's id. ConfigError for an incomplete set."""
+    """Start a job that makes a set without the queries that fail the filter's tests; return its id.
+
+    Raises ConfigError for an incomplete set, NotFoundError or ConfigError for an unfit model.
+    """
     named = _whole(workspace, config.query_set, "A filter takes whole sets.")
-    config = checked(workspace, config.replace(query_set=named.id))
-    return jobs.submit(
-        workspace,
-        kind=FILTER_KIND,
-        name=f"Filter {named.name}: {config.text}",
-        module=FILTER_WORKER,
-        config=config.to_dict(),
-        inputs={"query_set": config.query_set},
-        device=_device(workspace, "" if config.cross_encoder else config.by, config.gpus),
-    )
+    config = config.replace(query_set=named.id)
+    if config.round_trip_rank is not None:
+        _check_retriever(workspace, config.by)
+    if config.cross_encoder:
+        evaluation.check_cross_encoder(workspace, config.cross_encoder)
+    by = "" if config.cross_encoder else config.by
+    return _submit(workspace, FILTER_KIND, "filtering", f"Filter {named.name}: {config.text}", config, by)
 
 
 @access.runs
 def start_mining(workspace: Workspace, config: MiningConfig) -> str:
-    """Make a copy of a set that names hard negatives for its queries; the job's id.
+    """Start a job that makes a copy of a set with hard negatives for its queries; return its id.
 
-    ConfigError for a set that is not whole, or a model that does not fit its role.
+    Raises ConfigError for an incomplete set, or a model that does not fit its role.
     """
     named = _whole(workspace, config.query_set, "Hard negatives are mined for whole sets.")
     if find_spec("datasets") is None:
@@ -406,29 +369,44 @@ def start_mining(workspace: Workspace, config: MiningConfig) -> str:
     resolve(access.model(workspace, config.retriever), workspace)
     if config.cross_encoder:
         evaluation.check_cross_encoder(workspace, config.cross_encoder)
+    return _submit(workspace, "mining", "mining", f"Hard negatives for {named.name}", config, config.retriever)
+
+
+def _submit(
+    workspace: Workspace,
+    kind: str,
+    module: str,
+    name: str,
+    config: RoundTripConfig | FilterConfig | MiningConfig,
+    by: str,
+    inputs: Mapping[str, Any] | None = None,
+) -> str:
+    """Submit a job on a query set. BM25 (as ``by``) keeps no device busy for long; a model takes a GPU if present."""
+    lexical = bm25.language_in(by) is not None
     return jobs.submit(
         workspace,
-        kind=MINING_KIND,
-        name=f"Hard negatives for {named.name}",
-        module=MINING_WORKER,
+        kind=kind,
+        name=name,
+        module=f"cdp.workers.{module}",
         config=config.to_dict(),
-        inputs={"query_set": named.id},
-        device=_device(workspace, config.retriever, config.gpus),
+        inputs={"query_set": config.query_set, **(inputs or {})},
+        device=jobs.DeviceRequest.light() if lexical else clusters.request(workspace, config.gpus, at_most=1),
     )
 
 
-def checked(workspace: Workspace, config: FilterConfig) -> FilterConfig:
-    """The filter, whose models are there and may be used. NotFoundError or ConfigError where they are not."""
-    config = access.checked(workspace, config)
-    if config.round_trip_rank is not None:
-        _check_model(workspace, config.by)
-    if config.cross_encoder:
-        evaluation.check_cross_encoder(workspace, config.cross_encoder)
-    return config
+def round_trips(workspace: Workspace, query_set: QuerySet) -> dict[str, QueryScores]:
+    """Return the round-trip ranks of the set's present content by retriever, BM25 first, then the newest."""
+    by = {item.by: item for item in measured.list_scores(workspace, query_set, measured.ROUND_TRIP)}
+    return {name: by[name] for name in sorted(by, key=lambda name: name != BM25)}
+
+
+def made_from(workspace: Workspace, query_set: QuerySet) -> list[QuerySet]:
+    """Return the sets that were derived from this one, newest first."""
+    return [q for q in query_sets.list_query_sets(workspace) if q.parameters.get("made_from") == query_set.id]
 
 
 def _whole(workspace: Workspace, name: str, why: str) -> QuerySet:
-    """The query set of this id or name; ConfigError with ``why`` unless it is whole."""
+    """Return the query set of this id or name; ConfigError with ``why`` for an incomplete one."""
     query_set = query_sets.resolve_query_set(workspace, name)
     lacking = completeness.check(workspace, query_set)
     if not lacking.complete:
@@ -436,16 +414,9 @@ def _whole(workspace: Workspace, name: str, why: str) -> QuerySet:
     return query_set
 
 
-def _check_model(workspace: Workspace, by: str) -> None:
-    """NotFoundError or ConfigError for what cannot look for documents."""
+def _check_retriever(workspace: Workspace, by: str) -> None:
     language = bm25.language_in(by)
     if language is None:
         resolve(access.model(workspace, by), workspace)
     else:
         bm25.check_language(language)
-
-
-def _device(workspace: Workspace, by: str, gpus: int | None) -> DeviceRequest:
-    """BM25 keeps no device busy for long; a model takes a GPU where there is one."""
-    lexical = bm25.language_in(by) is not None
-    return DeviceRequest.light() if lexical else clusters.request(workspace, gpus, at_most=1)

@@ -23,7 +23,7 @@ from cdp.query_sets import QuerySet
 from cdp.query_sets import deriving as room
 from cdp.query_sets.deriving import DECISIONS, Decisions
 from cdp.query_sets.nonsense import FORMATS, REASONS
-from cdp.services import access, corpora, metrics, queries
+from cdp.services import access, corpora, queries
 
 UNDECIDED = "undecided"
 
@@ -83,19 +83,11 @@ class ReviewedDocument:
     queries: tuple[ReviewedQuery, ...] = field(default_factory=tuple)
 
 
-def table(workspace: Workspace, query_set: QuerySet, *, at_once: int = metrics.AT_ONCE) -> QueryTable | None:
-    """What is known of each query; None for a set of more than ``at_once`` queries that is not read yet."""
+def table(workspace: Workspace, query_set: QuerySet) -> QueryTable:
+    """Return the table of single queries, read now if need be. InputError for a set without queries."""
     path = query_table.file_of(workspace, query_set)
-    if path.exists():
-        kept = ANSWERS.get(path, "query table", lambda: query_table.load(workspace, query_set))
-        if kept is not None:
-            return kept
-    return query_table.make(workspace, query_set) if query_set.n_queries <= at_once else None
-
-
-def whole_table(workspace: Workspace, query_set: QuerySet) -> QueryTable:
-    """The same, read now if need be, however large the set is. InputError for a set without queries."""
-    made = table(workspace, query_set, at_once=query_set.n_queries)
+    kept = ANSWERS.get(path, "query table", lambda: query_table.load(workspace, query_set)) if path.exists() else None
+    made = kept if kept is not None else query_table.make(workspace, query_set)
     if made is None or not len(made):
         raise InputError(f"The query set {query_set.name} has no queries yet.", hint="Generate or import some first.")
     return made
@@ -190,7 +182,7 @@ def decide(
 ) -> int:
     """Write down a decision about these queries (ids); how many they are. NotFoundError for an id that is none."""
     named = query_sets.resolve_query_set(workspace, query_set)
-    known = set(whole_table(workspace, named).ids)
+    known = set(table(workspace, named).ids)
     for name in queries:
         if name not in known:
             raise NotFoundError("query", name)
@@ -203,7 +195,7 @@ def decide(
 def decide_all(workspace: Workspace, query_set: str, choice: QueryChoice, decision: str) -> int:
     """The same for every query that a choice means; how many they are."""
     named = query_sets.resolve_query_set(workspace, query_set)
-    whole = whole_table(workspace, named)
+    whole = table(workspace, named)
     ids = [whole.ids[row] for row in np.flatnonzero(chosen(workspace, named, whole, choice))]
     with disk_faults_told("The decision"):
         room.decide(workspace, named, ids, decision, why=choice.text)

@@ -386,7 +386,7 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
         written = jobs.written_set(view)
         button("queries", "Measure the queries", "scatter_plot", sets=[written], tab="quality")
         frame.link("launch", "Train on these queries", query_set=written)
-    elif view.kind in ("measures", "metrics"):
+    elif view.kind == "metrics":
         button("queries", "See the measures", "scatter_plot", sets=[query_set], tab="quality")
     elif view.kind == "round-trip":
         button("queries", "See the ranks", "rate_review", query_set=query_set, tab="review")

@@ -14,7 +14,6 @@ from cdp.base.worker import Job
 from cdp.metrics import query_table, quick
 from cdp.synthesis.ranking import RankingRun
 from cdp.synthesis.run import Run
-from cdp.workers.measures import reporting
 
 
 def main(job: Job) -> None:
@@ -33,11 +32,16 @@ def measure(job: Job, result: dict[str, Any]) -> None:
     has to wait for them."""
     if not result["complete"] or not result["n_queries"]:
         return
+
+    def report(done: int, total: int) -> bool:
+        job.progress("measuring", done, total, "documents")
+        return not job.stop_requested()
+
     try:
         plan = quick.plan(job.workspace, result["query_set"])
-        quick.measure(plan, reporting(job), job.failures("measuring"))
+        quick.measure(plan, report, job.failures("measuring"))
         if not job.stop_requested():
-            query_table.make(job.workspace, plan.query_set, reporting(job))
+            query_table.make(job.workspace, plan.query_set, report)
     except Exception as error:  # the set is there all the same
         if is_fatal(error) and not isinstance(error, CdpError):
             raise

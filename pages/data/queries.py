@@ -52,13 +52,12 @@ def read(workspace: Workspace) -> None:
     stored_sets.listing(workspace, sets)
     stored_sets.incomplete_notes(workspace, [query_set.id])
     stored_sets.facts(workspace, query_set)
-    table = review.table(workspace, query_set) if query_set.n_queries else None
-    if table is not None and len(table):
+    if query_set.n_queries:
+        with st.spinner("Reading queries"):
+            table = review.table(workspace, query_set)
         review_page.summary(workspace, query_set, table)
         review_page.workbench(workspace, query_set, table)
         review_page.filters(workspace, query_set)
-    elif query_set.n_queries:
-        quality.wait(workspace, [query_set], "")
     else:
         st.caption("No queries have been written yet.")
     writing.export(workspace, query_set)

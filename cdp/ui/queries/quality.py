@@ -15,9 +15,7 @@ from cdp.charts.decide import cw_histogram
 from cdp.charts.quality_diversity import MeasuredSet, ReferencePoint, by_queries_per_document, trade_off
 from cdp.charts.style import by_method
 from cdp.metrics import MEASURES
-from cdp.services import access as access_service
 from cdp.services import commands, completeness, jobs, metrics, queries, review
-from cdp.services.jobs import JobView
 from cdp.services.metrics import PairedDifference, QuickMetrics, references
 from cdp.services.queries import QuerySet
 from cdp.services.review import Usability
@@ -26,39 +24,6 @@ from cdp.ui.queries import sets as stored_sets
 from cdp.ui.queries.review import found_by, share
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import count, interval, md, points
-
-
-def wait(workspace: Workspace, missing: Sequence[QuerySet], human: str) -> None:
-    """Start what measures these sets, or follow what was started; draw nothing for none."""
-    views = [view for query_set in missing if (view := _begun(workspace, query_set, human)) is not None]
-    if views:
-        st.markdown(f"**Measuring {count(len(views), 'query set')}.** This continues if you leave the page.")
-        job_views.running_note(workspace, views)
-
-
-def _begun(workspace: Workspace, query_set: QuerySet, human: str) -> JobView | None:
-    """The job at work on a set; None, and the reason on the page, where there is none."""
-    name = md(query_set.name)
-    if completeness.check(workspace, query_set).active:
-        st.caption(f"{name} is still being written. It will be measured when it is finished.")
-        return None
-    view = metrics.measuring(workspace, query_set.id, human=human)
-    if view is not None and view.active:
-        return view
-    if view is None and not access_service.read_only():
-        metrics.start_quick(workspace, query_set.id, human=human)
-        st.rerun()  # the menu was drawn before this job began; with it there, the page is drawn again at its end
-    with st.container(border=True):
-        if view is not None and view.failure is not None:
-            job_views.failure(view)
-        command = commands.line("metrics", query_set.id, human=human, quick=True)
-        st.markdown(f"**{name}** is not measured yet. On the command line: `{command}`")
-        if forms.button("Measure query set", icon=":material/play_arrow:", key=f"measure_{query_set.id}"):
-            with frame.guarded():
-                metrics.start_quick(workspace, query_set.id, human=human)
-                st.rerun()
-    return None
-
 
 Value = dict[str, Any]
 
@@ -104,16 +69,14 @@ def choose_human(query_sets: Sequence[QuerySet]) -> str:
 
 
 def quick(workspace: Workspace, picked: Sequence[QuerySet], human: str) -> dict[str, QuickMetrics]:
-    """The measures that need no model, by query set; sets that are still being measured are shown and left out."""
-    metrics_by_set, missing = {}, []
+    """The measures that need no model, by query set; sets that are still being written are named and left out."""
+    metrics_by_set = {}
     for query_set in picked:
-        with frame.guarded():
-            measured = metrics.quick_at_once(workspace, query_set.id, human=human)
-            if measured is None:
-                missing.append(query_set)
-            else:
-                metrics_by_set[query_set.id] = measured
-    wait(workspace, missing, human)
+        if completeness.check(workspace, query_set).active:
+            st.caption(f"{md(query_set.name)} is still being written. It will be measured when it is finished.")
+            continue
+        with frame.guarded(), st.spinner("Measuring"):
+            metrics_by_set[query_set.id] = metrics.quick(workspace, query_set.id, human=human)
     return metrics_by_set
 
 
@@ -460,19 +423,12 @@ def _caption(y: str, *, stand_in: bool) -> str:
 
 
 def usability(workspace: Workspace, picked: Sequence[QuerySet]) -> None:
-    """One row per set. Those whose queries were not read yet, which are large, are measured below and shown then."""
+    """One row per set that has queries."""
     rows: list[tuple[QuerySet, Usability]] = []
     for query_set in picked:
-        with frame.guarded():
-            table = review.table(workspace, query_set)
-            if table is None:
-                st.caption(
-                    f":material/info: The single queries of {md(query_set.name)} are not read yet. **Review queries** "
-                    "reads them."
-                )
-                frame.link("queries", "Review queries", query_set=query_set.id, tab="review")
-            elif len(table):
-                rows.append((query_set, review.usability(workspace, query_set, table)))
+        if query_set.n_queries and not completeness.check(workspace, query_set).active:
+            with frame.guarded(), st.spinner("Reading queries"):
+                rows.append((query_set, review.usability(workspace, query_set, review.table(workspace, query_set))))
     if not rows:
         return
     worst_set, worst = min(rows, key=lambda row: row[1].share)
