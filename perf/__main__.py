@@ -118,7 +118,7 @@ def run_part(name: str, limit: float | None, command: Sequence[str] = (sys.execu
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End whatever the part left running: its group has its number."""
+    """End processes that the part left running: they are in its process group."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:

@@ -331,7 +331,7 @@ def training_rows(folder: Path, shape: str, case: str, sizes: Sizes, device: str
         ours.append(in_a_process("ours", folder, case, sizes, device))
         if case in WITH_PEER:
             peer.append(in_a_process("peer", folder, case, sizes, device))
-    print(f"{title}: losses {ours[0]['losses']} against {peer[0]['losses'] if peer else 'nobody'}")
+    print(f"{title}: losses {ours[0]['losses']} against {peer[0]['losses'] if peer else 'no peer'}")
     rows = []
     if peer:
         seconds = ([sizes.pairs / side["rate"] for side in sides] for sides in (ours, peer))

@@ -2,7 +2,7 @@
 
 The exponent of a power law, fitted to the CPU seconds of three sizes (the smallest, the largest and the one between
 them): 1 is as much more work as there is more data, 2 its square. None may be above 1.1, but for the pairs of queries
-within a document, whose number is a square by itself. What a stage pays once, whatever the size, makes its exponent
+within a document, whose number is a square by itself. A fixed cost of a stage makes its exponent
 smaller; the sizes are such that it is a small part. Median and spread are over repeats of all three sizes.
 
     python -m perf growth

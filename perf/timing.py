@@ -1,4 +1,4 @@
-"""Two ways of doing the same thing, timed in turns within one run, so that whatever else the machine does hits both.
+"""Two ways of doing the same thing, timed in turns within one run, so that other load hits both.
 
 A row says what was compared, how fast each side was, and the ``ratio`` of the two, above 1 where ours is ahead, with
 the ``spread`` of that ratio over the repeats. One that was taken once has none.

@@ -5,7 +5,7 @@ everything between "texts and model are in memory" and "the model is trained": o
 does the trainer's in each step. The trainer uses its own MultipleNegativesRankingLoss.
 
 Where the time goes, for static-minilm on two cores: the trainer tokenises every batch, lets autograd allocate and fill
-a gradient as large as the whole table (47 MB) in every step, and has the kernel map that memory anew each time. We
+a gradient as large as the whole table (47 MB) in every step, and has the kernel map that memory again each time. We
 tokenise once, write only the rows of the tokens in the batch, and keep freed memory; most of what is left is AdamW's
 pass over the table. For minilm the arithmetic of the layers dominates: we save padding, by embedding a batch in groups
 of similar length, and the mapping of memory.
@@ -99,7 +99,7 @@ def ours(name: str, seed: int) -> dict[str, float]:
 
 
 class _Quiet:
-    """Hooks of a run that nobody watches."""
+    """Hooks of an unattended run."""
 
     def log(self, step: int, **values: float | int | None) -> None:
         """Nothing is logged."""

@@ -192,8 +192,8 @@ def _store(workspace: Workspace, source: Source, drawn: Drawn) -> BenchmarkInfo:
 def _note(source: Source, drawn: Drawn) -> str:
     if drawn.recipe["by"] == CONJUNCTION:
         return (
-            f"Conjunctions made by program of 2 queries each of {source.info.name} ({source.split}): nobody asked them "
-            "in this form."
+            f"Conjunctions made by program of 2 queries each of {source.info.name} ({source.split}): no person asked "
+            "them in this form."
         )
     by, values = drawn.recipe["by"], drawn.recipe["range"]
     return f"The queries of {source.info.name} ({source.split}) with {by} {values}, all documents."

@@ -1,7 +1,7 @@
 """What came of the studies: read from the workspace, or from the files kept beside the document.
 
 The files hold the reports and the pooled models whole, but no score of a single query: the document can be made again
-where the workspace is gone. Numbers are written in full, so both ways give the same bytes.
+where the workspace was deleted. Numbers are written in full, so both ways give the same bytes.
 """
 
 from __future__ import annotations

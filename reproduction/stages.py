@@ -1,4 +1,4 @@
-"""The studies of the reproduction, in the order in which they run, and running them: each is started, or gone on with.
+"""The studies of the reproduction, in the order in which they run, and running them: each is started or resumed.
 
 The estimates are for two cores. Measured: a training of static-minilm with its evaluation on the twelve English
 benchmarks takes 4 CPU seconds; the first of a process takes 13 more, for it tokenises their 45,000 texts for all that
