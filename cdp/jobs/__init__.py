@@ -1,4 +1,4 @@
-"""Background jobs: submit, follow, stop, resume. One supervisor process per job; files tell what it does.
+"""Background jobs: submit, follow, stop, resume. One supervisor process per job; its state is in files.
 
 ::
 
@@ -13,6 +13,7 @@ Workers are started by module name; this room imports none of them.
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
@@ -31,7 +32,7 @@ from cdp.jobs.devices import DeviceRequest, Gpu, cpu_slots, gpu_trouble, list_gp
 from cdp.jobs.logs import follow_log, log_tail, read_log
 from cdp.jobs.place import choosing
 from cdp.jobs.queue import Queue
-from cdp.jobs.records import SUBMITTED, JobSpec, load_spec, read_record, read_spec, remove_leftovers
+from cdp.jobs.records import SUBMITTED, JobSpec, load_spec, phase_of, read_spec, remove_leftovers
 from cdp.jobs.state import JobFiles, JobState, State, derive
 
 __all__ = [
@@ -62,15 +63,18 @@ __all__ = [
     "wait",
 ]
 
+# When the cluster of a submitted job was last asked, by job.
+_asked: dict[str, float] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """A job as shown. Times are ISO 8601 in UTC ("" where not yet), durations seconds, sizes bytes.
+    """A job as shown. Times are ISO 8601 in UTC ("" if not yet), durations seconds, sizes bytes.
 
-    ``phase``, ``done``, ``total``, ``unit``, ``rate`` (units per second) and ``eta_s`` are the worker's own words
-    about its present phase; ``position`` counts from 1 and is None unless the job waits; ``failure`` has kind,
-    message, hint and log_tail; ``size`` is None in lists. ``n_failures`` are items (documents, pairs, queries) that
-    failed while the job went on. ``cluster`` is the Ray cluster that the present attempt runs on, "" for this machine.
+    ``phase``, ``done``, ``total``, ``unit``, ``rate`` (units per second) and ``eta_s`` come from the worker's
+    heartbeat; ``position`` counts from 1, None unless the job waits; ``failure`` has kind, message, hint and log_tail;
+    ``size`` is None in lists; ``n_failures`` counts failed items (documents, pairs, queries); ``cluster`` is the Ray
+    cluster of the current attempt, "" for this machine.
     """
 
     id: str
@@ -110,43 +114,34 @@ class JobView:
 
     @property
     def fraction(self) -> float:
-        """How much of the present phase is done, from 0 to 1; 1 for a finished job."""
+        """The finished share of the current phase, from 0 to 1; 1 for a finished job."""
         if self.state is State.FINISHED:
             return 1.0
         return min(1.0, max(0.0, self.done / self.total)) if self.total > 0 else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """For ``--json``: everything, with plain values."""
+        """Return all fields as plain values, for ``--json``."""
         values = asdict(self)
         values.update(state=str(self.state), folder=str(self.folder), devices=list(self.devices))
         return values
 
 
 def view(workspace: Workspace, job_id: str, *, with_size: bool = True) -> JobView:
-    """Return one job. Raises NotFoundError if there is none of that id, WorkspaceError if its specification is damaged.
-
-    Where its cluster has not begun it for some seconds, the cluster is asked whether it still can.
-    """
+    """Return one job. Raises NotFoundError for an unknown id, WorkspaceError if its specification is damaged."""
     spec = load_spec(workspace, job_id)
-    _ask_cluster(workspace, job_id)
+    moment = time.monotonic()
+    # A cluster that has not started the job for ten seconds is asked whether it still can.
+    if phase_of(workspace.job(job_id)) == SUBMITTED and moment - _asked.setdefault(job_id, moment) > 10.0:
+        _asked[job_id] = moment
+        with suppress(ConfigError, ClusterError):
+            control.settle(workspace, job_id)
     return _view(workspace, spec, Queue(workspace).positions, with_size=with_size)
 
 
-_asked: dict[str, float] = {}
-
-
-def _ask_cluster(workspace: Workspace, job_id: str) -> None:
-    status = read_record(workspace.job(job_id) / "status.json") or {}
-    if status.get("phase") == SUBMITTED and time.monotonic() - _asked.setdefault(job_id, time.monotonic()) > 10.0:
-        _asked[job_id] = time.monotonic()
-        with suppress(ConfigError, ClusterError):
-            control.settle(workspace, job_id)
-
-
 def list_jobs(workspace: Workspace, kinds: Collection[str] | None = None) -> list[JobView]:
-    """All jobs, or those of some kinds, the newest first. One whose specification is damaged is shown as failed."""
+    """Return all jobs, or those of some kinds, newest first. A damaged specification is shown as a failed job."""
     queue = Queue(workspace)
-    positions = cache(queue.positions)  # read once, and only where a job waits
+    positions = cache(queue.positions)  # read once, and only if a job waits
     views = []
     unserved = []
     remove_leftovers(workspace)
@@ -164,7 +159,7 @@ def list_jobs(workspace: Workspace, kinds: Collection[str] | None = None) -> lis
                 views.append(job)
             else:
                 unserved.append(spec)
-    # Nobody recorded an end and the locks are free: only the process table knows if these are over.
+    # No end is recorded and the locks are free: the process table decides, read once for all.
     living = processes.by_job() if unserved else {}
     views += [_view(workspace, spec, positions, with_size=False, living=living) for spec in unserved]
     return _newest_first(views)
@@ -182,7 +177,7 @@ def _folders(workspace: Workspace) -> list[Path]:
 
 
 def list_active(workspace: Workspace) -> list[JobView]:
-    """The jobs that are queued or at work, the newest first. Each has a ticket, so those that ended are not read."""
+    """Return the active jobs, newest first. Reads only jobs with a ticket."""
     queue = Queue(workspace)
     queue.clear_dead()
     positions = queue.positions()
@@ -191,7 +186,7 @@ def list_active(workspace: Workspace) -> list[JobView]:
         try:
             views.append(_view(workspace, read_spec(workspace.jobs / job_id), lambda: positions, with_size=False))
         except WorkspaceError:
-            continue  # it is being submitted, or was deleted just now
+            continue  # being submitted, or deleted
     return _newest_first(job for job in views if job.active)
 
 
@@ -203,10 +198,10 @@ def _view(
     with_size: bool,
     living: Mapping[str, list[int]] | None = None,
 ) -> JobView:
-    """``living`` are the processes of jobs by folder, read after its locks were seen free; None: read where needed."""
+    """Return the view. ``living``: processes of jobs by folder, read after the locks were seen free."""
     folder = workspace.jobs / spec.id
-    # The lock is asked first: a job that ends in between has then written its end before its files are read, and
-    # cannot appear as cut off. One that is resumed in between would: so ask again before saying that.
+    # The lock is tested first: a job that ends in between has then written its end before its files are read, and
+    # cannot appear as lost. One that is resumed in between would, so the lock is tested once more.
     held = is_held(folder / "alive.lock")
     files = JobFiles.read(folder)
     clock = time.time()
@@ -217,8 +212,11 @@ def _view(
     status = files.status or {}
     if not state.state.active and status.get("phase") != "ended":
         table = processes.by_job() if living is None else living
-        if table.get(os.path.realpath(folder)):
+        if left := table.get(os.path.realpath(folder)):
             state = derive(replace(files, worker_alive=True), False, clock)
+            if files.stop_requested and not is_held(folder / "worker.lock"):
+                # Supervisor and rank 0 were killed after the request to stop: no process is left that would answer it.
+                processes.send(left, signal.SIGKILL)
     beat = files.current(files.heartbeat) or {}
     cluster = str(status.get("cluster") or "") if status else spec.cluster
     running = state.state in (State.RUNNING, State.STALLED, State.STOPPING)
@@ -260,22 +258,22 @@ def _view(
 
 
 def _position(spec: JobSpec, cluster: str, positions: Callable[[], dict[str, int]]) -> int | None:
-    return None if cluster else positions().get(spec.id, 1)  # a cluster has a queue of its own
+    return None if cluster else positions().get(spec.id, 1)  # clusters have queues of their own
 
 
 def _with_tail(failure: dict[str, Any] | None, folder: Path) -> dict[str, Any] | None:
-    """A failure with the end of the log, which a worker that outlived its supervisor could not add itself."""
+    """Return a failure without keys and with the end of the log, which only the supervisor adds."""
     if failure is None:
         return None
     tail = failure["log_tail"] if "log_tail" in failure else log_tail(folder / "worker.log")
-    if isinstance(tail, str):  # one text, as a record of other hands may hold it
+    if isinstance(tail, str):  # in a record edited by hand
         tail = tail.splitlines()
     told = {name: redact(str(failure[name])) for name in ("message", "hint") if failure.get(name)}
     return {**failure, **told, "log_tail": [redact(str(line)) for line in tail]}
 
 
 def _waits_for(workspace: Workspace, spec: JobSpec, state: State) -> str:
-    """What a queued job says while a job that it builds on has not ended."""
+    """Return the message of a queued job whose dependencies have not ended."""
     if state is not State.QUEUED or not spec.after:
         return ""
     queue = Queue(workspace)
@@ -284,7 +282,7 @@ def _waits_for(workspace: Workspace, spec: JobSpec, state: State) -> str:
 
 
 def _damaged(folder: Path, error: WorkspaceError) -> JobView:
-    """What can be said of a job whose specification cannot be read."""
+    """Return the view of a job with a damaged specification."""
     spec = JobSpec(id=folder.name, kind=folder.name.split("-")[0], name=folder.name, module="", config={}, created="",
                    sequence=0)  # fmt: skip
     shown = _view(Workspace(folder.parent.parent), spec, dict, with_size=False)
@@ -293,7 +291,7 @@ def _damaged(folder: Path, error: WorkspaceError) -> JobView:
 
 
 def _seconds(status: dict[str, Any], beat: dict[str, Any], state: State, clock: float) -> float | None:
-    """How long the attempt ran or has been running; for one that was cut off, until its last sign of life."""
+    """Return how long the attempt ran; for a lost one, until its last heartbeat."""
     if status.get("phase") == "ended":
         return status.get("seconds")
     began = status.get("started_clock")
@@ -305,10 +303,7 @@ def _seconds(status: dict[str, Any], beat: dict[str, Any], state: State, clock: 
 
 
 def resolve_job(workspace: Workspace, text: str, kinds: Collection[str] | None = None) -> str:
-    """The id of the job meant by an id, the beginning of one, or a name.
-
-    Where several jobs have the name, the newest is meant. NotFoundError if nothing or several ids fit.
-    """
+    """Return the job with this id, name (the newest) or unique id prefix. NotFoundError if none or several match."""
     if is_name(text) and (workspace.jobs / text / "spec.json").is_file():
         return load_spec(workspace, text).id
     jobs = list_jobs(workspace, kinds)
@@ -332,10 +327,7 @@ def wait(
     every_s: float = 0.5,
     timeout_s: float | None = None,
 ) -> JobView:
-    """Follow a job until it has ended and return its last view. Interrupting the wait leaves the job running.
-
-    ``on_update`` hears each view. After ``timeout_s`` the view of a job that is still active is returned.
-    """
+    """Wait until a job has ended, or for ``timeout_s``; return its last view. ``on_update`` gets each view."""
     began = time.monotonic()
     while True:
         job = view(workspace, job_id, with_size=False)

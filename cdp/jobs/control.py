@@ -1,4 +1,4 @@
-"""What people do with jobs: submit, stop, resume, delete. Each returns at once."""
+"""Submit, stop, resume and delete jobs. Each returns at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cdp.base.errors import ClusterError, ConfigError, NotFoundError, WorkspaceE
 from cdp.base.failures import failure_of
 from cdp.base.locks import is_held, try_lock, wait_for_lock
 from cdp.base.redaction import is_secret
-from cdp.base.workspace import Workspace, new_id, now, read_json_or_none, write_json
+from cdp.base.workspace import Workspace, new_id, now, write_json
 from cdp.jobs import place, processes
 from cdp.jobs.devices import DeviceRequest, cpu_slots, list_gpus
 from cdp.jobs.launchers import python_path
@@ -31,6 +31,7 @@ from cdp.jobs.records import (
     Status,
     discard,
     load_spec,
+    phase_of,
     read_record,
     remove_leftovers,
 )
@@ -55,16 +56,16 @@ def submit(
     after: Sequence[str] = (),
     spreads: bool = False,
 ) -> str:
-    """Write the job down, start its supervisor, here or on the cluster of the place, and return its id.
+    """Write the job's specification, start its supervisor, here or on the chosen cluster, and return its id.
 
-    ``env_secrets`` reach the worker as environment variables and are written nowhere; only their names are, so that a
-    resume knows what to ask for; an empty value keeps a variable of this process from the worker. ``after`` names jobs
-    that it builds on: it keeps its place in the queue but starts only when they have finished (or were stopped, with
-    what they had), and fails if one of them fails. ``grace_s`` is how long a stop may take before it becomes a kill
-    (default ``$CDP_STOP_GRACE_S`` or 30). ``spreads`` says that the worker uses ``Job.spread`` where it has one.
+    ``env_secrets`` reach the worker as environment variables; only their names are written, so that a resume can ask
+    for them. An empty value hides a variable of this process from the worker. ``after`` names the job's dependencies:
+    it keeps its place in the queue, starts when they have finished (or were stopped), and fails if one fails.
+    ``grace_s`` is the time from a stop to a kill (default ``$CDP_STOP_GRACE_S`` or 30). ``spreads``: the worker uses
+    ``Job.spread`` if it has one.
 
-    ConfigError if the machine cannot give the device, NotFoundError for an unknown job in ``after``, WorkspaceError if
-    the job's folder cannot be written or no process can be started.
+    Raises ConfigError for devices that the machine does not have, NotFoundError for an unknown dependency,
+    WorkspaceError if the folder cannot be written or no process started.
     """
     cluster = place.current(workspace)
     device = device or DeviceRequest.cpu()
@@ -99,7 +100,11 @@ def submit(
         )
         Status.queued(folder, cluster)
         write_json(folder / "spec.json", spec.to_dict())
-        folder = _appear(folder, workspace.job(job_id))
+        # Visible only now: a submitter killed before leaves no job.
+        try:
+            folder = folder.rename(workspace.job(job_id))
+        except OSError as error:
+            raise WorkspaceError.refused(workspace.job(job_id), "made", error) from error
         queue.add(sequence, job_id, device, after, cluster=bool(cluster))
         _start_supervisor(workspace, folder, spec, lock, env_secrets or {}, cluster=cluster, attempt=1)
     except BaseException:
@@ -113,10 +118,9 @@ def submit(
 
 
 def resume(workspace: Workspace, job_id: str, *, env_secrets: Mapping[str, str] | None = None) -> int:
-    """Start a new attempt of a job that has ended: its worker goes on from the last checkpoint. The attempt's number.
+    """Start a new attempt of a job that has ended, from its last checkpoint; return the attempt's number.
 
-    ConfigError if the job is still active, or if it needs a secret that neither ``env_secrets`` nor the environment
-    has.
+    ConfigError if the job is still active, or needs a secret that neither ``env_secrets`` nor the environment has.
     """
     spec = load_spec(workspace, job_id)
     folder = workspace.job(job_id)
@@ -148,56 +152,45 @@ def resume(workspace: Workspace, job_id: str, *, env_secrets: Mapping[str, str] 
 
 
 def stop(workspace: Workspace, job_id: str, *, at_once: bool = False) -> bool:
-    """Ask a job to save what it has and end; with ``at_once`` kill it without waiting.
-
-    True if the job was active and will end, False if it had ended already. Asking twice does no harm.
-    """
+    """Ask a job to save and end; with ``at_once`` kill it. Return False if it had ended already."""
     load_spec(workspace, job_id)
     folder = workspace.job(job_id)
-    if _has_ended(folder):
+    phase = phase_of(folder)
+    if phase == "ended":
         return False
-    if not processes.has_lock(folder) and not _is_submitted(folder):
+    if phase != SUBMITTED and not processes.has_lock(folder):
         return _end_orphans(folder)
     write_json(folder / "stop.request", {"time": now(), "now": at_once})
-    if _is_submitted(folder):
-        _withdraw(folder, job_id)
+    # A supervisor that the cluster starts meanwhile finds the request.
+    if phase == SUBMITTED and (
+        status := _end_submitted(folder, "stopped", message="It was stopped before it started.")
+    ):
+        with suppress(ClusterError):
+            RayLauncher(status.cluster).stop(job_id, status.attempt)
     return True
-
-
-def _is_submitted(folder: Path) -> bool:
-    return (read_record(folder / "status.json") or {}).get("phase") == SUBMITTED
-
-
-def _withdraw(folder: Path, job_id: str) -> None:
-    """Record the end of a stopped job that the cluster has not begun; one that begins meanwhile finds the request."""
-    lock = try_lock(folder / "alive.lock")
-    if lock is None:
-        return
-    try:
-        status = Status.load(folder)
-        if status.phase == SUBMITTED:
-            status.ended("stopped", message="It was stopped before it started.")
-            with suppress(ClusterError):
-                RayLauncher(status.cluster).stop(job_id, status.attempt)
-    finally:
-        os.close(lock)
 
 
 def settle(workspace: Workspace, job_id: str) -> None:
     """Record the failure of a job that its cluster can no longer start. A silent cluster changes nothing."""
-    folder = workspace.job(job_id)
-    status = Status.load(folder)
-    if status.phase != SUBMITTED or not (why := RayLauncher(status.cluster).end_of(job_id, status.attempt)):
-        return
+    status = Status.load(workspace.job(job_id))
+    if status.phase == SUBMITTED and (why := RayLauncher(status.cluster).end_of(job_id, status.attempt)):
+        hint = "Check with cluster show whether the cluster can run jobs, then resume the job."
+        failure = {"kind": "cluster", "message": why, "hint": hint}
+        if _end_submitted(workspace.job(job_id), "failed", failure=failure):
+            Queue(workspace).remove(job_id)
+
+
+def _end_submitted(folder: Path, outcome: str, **values: Any) -> Status | None:
+    """Record the end of a job that its cluster has yet to start; None if it has started or ended meanwhile."""
     lock = try_lock(folder / "alive.lock")
     if lock is None:
-        return
+        return None
     try:
         status = Status.load(folder)
-        if status.phase == SUBMITTED:
-            hint = "Can the cluster run jobs? cluster show tells. Then resume the job."
-            status.ended("failed", failure={"kind": "cluster", "message": why, "hint": hint})
-            Queue(workspace).remove(job_id)
+        if status.phase != SUBMITTED:
+            return None
+        status.ended(outcome, **values)
+        return status
     finally:
         os.close(lock)
 
@@ -218,7 +211,7 @@ def delete(workspace: Workspace, job_id: str) -> None:
 
 
 def _check(device: DeviceRequest, cluster: str) -> None:
-    """Raise ConfigError or ClusterError if such a job cannot run there, as far as that is known now."""
+    """Raise ConfigError or ClusterError if such a job cannot run there."""
     if cluster:
         RayLauncher(cluster).check()
     else:
@@ -227,7 +220,7 @@ def _check(device: DeviceRequest, cluster: str) -> None:
 
 
 def cluster_of(workspace: Workspace, job_id: str) -> str:
-    """Return where a resume of the job would run: where that is chosen now, else where the attempt before ran."""
+    """Return where a resume of the job would run: the cluster chosen now, else that of its last attempt."""
     chosen = place.chosen()
     if chosen is not None:
         return chosen
@@ -237,7 +230,7 @@ def cluster_of(workspace: Workspace, job_id: str) -> str:
 
 
 def _current_folder() -> str:
-    """Where relative paths start; "" if that folder has been deleted under us."""
+    """Return the base of relative paths; "" if that folder was deleted."""
     try:
         return os.getcwd()
     except OSError:
@@ -253,11 +246,8 @@ def _grace() -> float:
 
 
 def _new_folder(workspace: Workspace, kind: str, name: str) -> tuple[str, Path, int]:
-    """A hidden folder that nobody else has, with its held lock: ids made in the same second may collide.
-
-    Whoever tidies up may take it away in the instant before it is locked: then another is made.
-    """
-    for _ in range(100):
+    """Return a new job's id, hidden folder and held lock."""
+    for _ in range(100):  # ids of the same second may collide
         job_id = new_id(kind, name)
         folder = workspace.jobs / f"{NEW}{workspace.job(job_id).name}"
         if workspace.job(job_id).exists():
@@ -265,8 +255,10 @@ def _new_folder(workspace: Workspace, kind: str, name: str) -> tuple[str, Path, 
         try:
             folder.mkdir(parents=True)
             lock = wait_for_lock(folder / "alive.lock", "The job's folder", wait_s=5.0)
-            if _is_there(lock, folder / "alive.lock"):
-                return job_id, folder, lock
+            # ``remove_leftovers`` may delete the folder just before it is locked.
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(lock), os.stat(folder / "alive.lock")):
+                    return job_id, folder, lock
             os.close(lock)
         except FileExistsError:
             continue
@@ -275,45 +267,19 @@ def _new_folder(workspace: Workspace, kind: str, name: str) -> tuple[str, Path, 
     raise WorkspaceError(f"There is no free name for a job in {workspace.jobs}.")
 
 
-def _is_there(descriptor: int, path: Path) -> bool:
-    """Whether the open file is still the one of that path."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(path))
-    except FileNotFoundError:
-        return False
-
-
-def _appear(folder: Path, as_job: Path) -> Path:
-    """Show a job's folder under its own name, now that it is whole: a submitter killed before left nothing visible."""
-    try:
-        folder.rename(as_job)
-    except OSError as error:
-        raise WorkspaceError.refused(as_job, "made", error) from error
-    return as_job
-
-
-def _has_ended(folder: Path) -> bool:
-    status = read_json_or_none(folder / "status.json")
-    return isinstance(status, dict) and status.get("phase") == "ended"
-
-
 def _lock_of_ended(folder: Path, job_id: str, what: str) -> int:
-    """Return the held ``alive.lock`` of a job that is not active.
-
-    A supervisor that has recorded the end needs a moment to leave, and whoever asks whether the lock is held has it
-    for an instant: both are waited for.
-    """
-    deadline = time.monotonic() + (LEAVE_WITHIN_S if _has_ended(folder) else 0.0)
-    path = folder / "alive.lock"
+    """Take ``alive.lock`` of a job that is not active and return its descriptor. Raises ConfigError if it is."""
+    # A supervisor that has recorded the end is about to exit, and testing the lock holds it for an instant.
+    deadline = time.monotonic() + (LEAVE_WITHIN_S if phase_of(folder) == "ended" else 0.0)
     while True:
-        if _is_submitted(folder):
-            raise ConfigError(f"Job {job_id} is still active and cannot be {what}.", hint="Stop it first.")
-        lock = None if is_held(folder / "worker.lock") else try_lock(path)
-        if lock is not None and not _has_ended(folder):
-            _end_orphans(folder)
-        if lock is not None:
-            return lock
-        if time.monotonic() > deadline and (is_held(path) or is_held(folder / "worker.lock")):
+        phase = phase_of(folder)
+        if phase != SUBMITTED and not is_held(folder / "worker.lock"):
+            lock = try_lock(folder / "alive.lock")
+            if lock is not None:
+                if phase != "ended":
+                    _end_orphans(folder)
+                return lock
+        if phase == SUBMITTED or (time.monotonic() > deadline and processes.has_lock(folder)):
             raise ConfigError(
                 f"Job {job_id} is still active and cannot be {what}.",
                 hint="Stop it first and wait until it has ended.",
@@ -322,10 +288,8 @@ def _lock_of_ended(folder: Path, job_id: str, what: str) -> int:
 
 
 def _end_orphans(folder: Path) -> bool:
-    """Kill what is left of a job that has neither supervisor nor worker: nobody else will. Whether there was any.
-
-    Nothing is lost: the worker's first rank, which alone saves, had not begun or has ended.
-    """
+    """Kill the processes of a job that has neither supervisor nor rank 0. Return False if there were none."""
+    # Nothing is lost: rank 0, which alone saves, had not started or has ended.
     orphans = processes.processes_of(folder)
     deadline = time.monotonic() + LEAVE_WITHIN_S
     while (left := processes.processes_of(folder)) and time.monotonic() < deadline:
@@ -344,11 +308,8 @@ def _start_supervisor(
     cluster: str,
     attempt: int,
 ) -> None:
-    """Start the supervisor in a session of its own and hand it the held lock: at no moment is the job without.
-
-    On a cluster it waits for the lock, which is released after this; until it begins, the job's phase says so.
-    """
-    if cluster:
+    """Start the supervisor in a session of its own and pass it the held lock."""
+    if cluster:  # there it waits for the lock, which is released after this; until then the job's phase is SUBMITTED
         RayLauncher(cluster).submit(folder, spec, attempt)
         return
     environment = {
@@ -357,7 +318,7 @@ def _start_supervisor(
         processes.VARIABLE: str(folder),
         "PYTHONPATH": python_path(os.environ),
         "CDP_WORKSPACE": str(workspace.root),
-        # Else Python imports first from the current folder, which may be a stranger's workspace.
+        # Else Python imports from the current folder first, which may hold other people's files.
         "PYTHONSAFEPATH": "1",
     }
     try:
@@ -377,14 +338,12 @@ def _start_supervisor(
             f"No process could be started for the job: {error.strerror or error}.",
             hint="Is the machine out of memory or of processes?",
         ) from error
-    # It may outlive this process; where it does not, someone has to collect it, or it would stay as a zombie.
-    threading.Thread(
-        target=_collect, args=(workspace, folder, supervisor), name="collect-supervisor", daemon=True
-    ).start()
+    # It may outlive this process; if not, it has to be reaped.
+    threading.Thread(target=_reap, args=(workspace, folder, supervisor), name="reap-supervisor", daemon=True).start()
 
 
-def _collect(workspace: Workspace, folder: Path, supervisor: subprocess.Popen[bytes]) -> None:
-    """Wait for a supervisor. One that was killed could not give back its place in the queue: done once all is over."""
+def _reap(workspace: Workspace, folder: Path, supervisor: subprocess.Popen[bytes]) -> None:
+    """Reap a supervisor, and remove its ticket if it was killed."""
     supervisor.wait()
     queue = Queue(workspace)
     while folder.name in queue.job_ids() and not is_held(folder / "alive.lock"):

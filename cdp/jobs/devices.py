@@ -1,6 +1,6 @@
-"""What a job may run on: a CPU slot, so many GPUs, or no device to speak of.
+"""The devices of jobs: CPU slots, GPUs, and places for light jobs.
 
-UUIDs rather than indices: an index changes meaning with ``CUDA_VISIBLE_DEVICES`` and after a reboot.
+GPUs are identified by UUID: indices change with ``CUDA_VISIBLE_DEVICES`` and after a reboot.
 """
 
 from __future__ import annotations
@@ -15,13 +15,19 @@ from functools import cache
 from typing import Any, Self
 
 from cdp.base.errors import ConfigError
+from cdp.base.text import counted
 
 CPU_SLOTS_VARIABLE = "CDP_CPU_SLOTS"
 
-# The queue's lanes. A granted CPU slot or light place has the lane's name; GPUs are told apart by their UUIDs.
+# The queue's lanes. A granted CPU slot or light place has the lane's name, a GPU its UUID.
 CPU, LIGHT, GPU = "cpu", "light", "gpu"
-# How many jobs that keep no processor busy run at once, beside those that do.
-LIGHT_SLOTS = 4
+LIGHT_SLOTS = 4  # light jobs that run at once, beside the others
+
+_ASK_TORCH = """
+import json, torch
+seen = [torch.cuda.get_device_properties(i) for i in range(torch.cuda.device_count())]
+print(json.dumps([[str(p.uuid), p.name, p.total_memory // 2**20] for p in seen]))
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +46,10 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class DeviceRequest:
-    """What a job asks for. Make one with ``cpu``, ``gpus`` or ``light``.
+    """The devices that a job asks for: ``cpu``, ``gpus`` or ``light``.
 
-    ``count`` is the number of GPUs (0 means a CPU slot), ``processes`` how many worker processes share a CPU slot (on
-    GPUs there is one per GPU). ``idle`` marks a job that mostly waits for a server's answers, or takes little: it does
-    not wait for a processor either.
+    ``count`` is the number of GPUs (0: a CPU slot), ``processes`` the number of worker processes (on GPUs one per GPU).
+    ``idle`` marks a light job, which mostly waits for a server's answers: it does not queue for a processor.
     """
 
     count: int = 0
@@ -65,21 +70,18 @@ class DeviceRequest:
 
     @property
     def lane(self) -> str:
-        """The queue it waits in: ``gpu``, ``light`` or ``cpu``."""
+        """The queue's lane: ``gpu``, ``light`` or ``cpu``."""
         return GPU if self.count else LIGHT if self.idle else CPU
 
     def check(self, gpus: list[Gpu]) -> None:
-        """ConfigError if this machine can never give what is asked."""
+        """Raise ConfigError if this machine does not have these devices."""
         if self.count < 0 or self.processes < 1:
             raise ConfigError("A job needs at least one process.")
         if self.count > len(gpus):
             raise ConfigError(
-                f"The job asks for {self.count} GPU{'s' * (self.count != 1)}, and this machine offers {len(gpus)}.",
+                f"The job asks for {counted(self.count, 'GPU')}, and this machine offers {len(gpus)}.",
                 hint="Ask for fewer, or for 0 to run on the CPU.",
             )
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"count": self.count, "processes": self.processes, "idle": self.idle}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
@@ -91,29 +93,21 @@ class DeviceRequest:
 
 
 def list_gpus() -> list[Gpu]:
-    """Return the GPUs of this machine that may be used; none where there is none.
-
-    They come from ``nvidia-smi``, narrowed by ``CUDA_VISIBLE_DEVICES`` (indices or UUIDs). Where that leaves none on a
-    machine that has an NVIDIA device, torch is asked.
-    """
+    """Return the usable GPUs of this machine: those of ``nvidia-smi`` in ``CUDA_VISIBLE_DEVICES``, else torch's."""
     return _from_smi() or (_from_torch() if _has_nvidia() else [])
 
 
 def gpu_trouble() -> str:
-    """Return a sentence if torch cannot use every GPU that ``nvidia-smi`` lists; empty otherwise."""
+    """Return a sentence if torch cannot use every GPU of ``nvidia-smi``; empty otherwise."""
     if not _has_nvidia():
         return ""
     listed, usable = len(_from_smi()), len(_from_torch())
     if usable >= listed:
         return ""
     return (
-        f"nvidia-smi lists {_gpus(listed)}, but torch can use {usable or 'none'}: is it a CPU build, or too new for "
-        "the driver?"
+        f"nvidia-smi lists {counted(listed, 'GPU')}, but torch can use {usable or 'none'}: is it a CPU build, or too "
+        "new for the driver?"
     )
-
-
-def _gpus(count: int) -> str:
-    return f"{count} GPU{'s' * (count != 1)}"
 
 
 def _from_smi() -> list[Gpu]:
@@ -122,7 +116,7 @@ def _from_smi() -> list[Gpu]:
     for line in _output(query, 20.0).splitlines():
         fields = [field.strip() for field in line.split(",")]
         if len(fields) == 4 and fields[3].isdigit():
-            # The memory is "[N/A]" or "[Not Supported]" where it is shared with the processor.
+            # Memory shared with the processor is "[N/A]" or "[Not Supported]".
             gpus.append(Gpu(fields[0], fields[1], int(fields[2]) if fields[2].isdigit() else 0, int(fields[3])))
     wanted = _visible()
     if wanted is None:
@@ -130,22 +124,15 @@ def _from_smi() -> list[Gpu]:
     return [gpu for gpu in gpus if any(w == str(gpu.index) or gpu.uuid.startswith(w) for w in wanted)]
 
 
-_ASK_TORCH = """
-import json, torch
-seen = [torch.cuda.get_device_properties(i) for i in range(torch.cuda.device_count())]
-print(json.dumps([[str(p.uuid), p.name, p.total_memory // 2**20] for p in seen]))
-"""
-
-
 @cache
 def _from_torch() -> list[Gpu]:
-    """Return the GPUs that torch can use. Asked once, in a process of its own: loading torch here takes memory."""
+    """Return the GPUs that torch can use, from a process of its own: torch takes memory."""
     try:
         found = json.loads(_output([sys.executable, "-c", _ASK_TORCH], 120.0).strip().splitlines()[-1])
     except (ValueError, IndexError):
         return []
     wanted = _visible() or []
-    # torch numbers the devices in the order in which they are named, and MIG instances have no other name.
+    # torch numbers devices in the order of CUDA_VISIBLE_DEVICES, the only place with the names of MIG instances.
     names = [name if name.startswith(("GPU-", "MIG-")) else "" for name in wanted]
     names += [""] * (len(found) - len(names))
     return [
@@ -161,13 +148,13 @@ def _visible() -> list[str] | None:
 
 
 def _has_nvidia() -> bool:
-    """Return whether there is an NVIDIA device or its tool, and the environment does not hide every GPU."""
+    """Return True if there is an NVIDIA device or its tool, unless the environment hides every GPU."""
     hidden = _visible() in ([], ["-1"])
     return not hidden and (shutil.which("nvidia-smi") is not None or os.path.exists("/dev/nvidiactl"))
 
 
 def _output(command: list[str], timeout_s: float) -> str:
-    """Return what a program prints; empty if it cannot be run or fails."""
+    """Return a program's output; empty if it fails."""
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s, check=True
@@ -178,7 +165,7 @@ def _output(command: list[str], timeout_s: float) -> str:
 
 
 def cpu_slots() -> int:
-    """How many CPU jobs may run at once: ``$CDP_CPU_SLOTS``, 1 if unset. ConfigError if it is not a number."""
+    """Return the number of CPU jobs that run at once: ``$CDP_CPU_SLOTS``, 1 if unset. Raises ConfigError."""
     text = os.environ.get(CPU_SLOTS_VARIABLE, "").strip() or "1"
     if not text.isdigit() or int(text) < 1:
         raise ConfigError(f"{CPU_SLOTS_VARIABLE} must be a whole number from 1, not {text!r}.")

@@ -1,4 +1,4 @@
-"""How a worker process is started: its command line and its environment, for plain Python and for accelerate."""
+"""The command line and the environment of worker processes, for plain Python and for accelerate."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from cdp.base.workspace import CODE, write_bytes
 from cdp.jobs.devices import CPU
 from cdp.jobs.records import JobSpec
 
-# How often a thread that waits for others looks before it sleeps (GOMP_SPINCOUNT). With OpenMP's own 300,000, two
-# trainings at once on two cores ran at a ninth of the speed of one; with this at 38 %, and one alone as fast.
+# GOMP_SPINCOUNT: polls of a waiting thread before it sleeps. With OpenMP's own 300,000, two trainings at once on two
+# cores ran at a ninth of the speed of one; with this at 38 %, and one alone as fast.
 SPINS = "10000"
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How an attempt ended: the worker's exit code (negative: a signal), whether a stop had to be forced, and whether
-    the kernel killed processes for lack of memory meanwhile."""
+    """The end of an attempt: exit code (negative: a signal), whether a stop was forced, and whether the kernel killed
+    processes for lack of memory meanwhile."""
 
     code: int
     forced: bool = False
@@ -31,8 +31,8 @@ class End:
 
 
 def starting_folder(spec: JobSpec, folder: Path) -> str | None:
-    """Where the worker starts; None: where the supervisor does. Python imports from there first, so it is never a
-    folder within the workspace, into which an archive may have brought any file."""
+    """Return the worker's current folder; None: the supervisor's. Never within the workspace."""
+    # Python imports from the current folder first, and a workspace may hold other people's files.
     workspace = folder.resolve().parent.parent
     if not spec.cwd or not os.path.isdir(spec.cwd) or workspace in Path(spec.cwd).resolve().parents:
         return None
@@ -40,7 +40,7 @@ def starting_folder(spec: JobSpec, folder: Path) -> str | None:
 
 
 def command(spec: JobSpec, folder: Path, devices: tuple[str, ...]) -> list[str]:
-    """The command line that runs the job's module on the granted devices."""
+    """Return the command line that runs the job's module on the granted devices."""
     if spec.launcher not in ("python", "accelerate"):
         raise ConfigError(f"There is no launcher called {spec.launcher!r}.", hint="There is: python, accelerate.")
     if not is_launched(spec, devices):
@@ -60,12 +60,9 @@ def command(spec: JobSpec, folder: Path, devices: tuple[str, ...]) -> list[str]:
 
 
 def is_launched(spec: JobSpec, devices: tuple[str, ...]) -> bool:
-    """Whether a launcher stands between the supervisor and the worker.
-
-    Not before a single process on the CPU: accelerate's launcher would load torch, which takes seconds, in order to
-    start one Python with ``ACCELERATE_USE_CPU`` set, and ``environment`` sets that. The worker asks accelerate for its
-    rank and its device either way.
-    """
+    """Return True if the supervisor starts the worker through a launcher."""
+    # A single process on the CPU needs none: accelerate's would load torch, which takes seconds, to start one Python
+    # with ACCELERATE_USE_CPU set, which ``environment`` sets too.
     return spec.launcher == "accelerate" and not (CPU in devices and _processes(spec, devices) == 1)
 
 
@@ -74,7 +71,7 @@ def _processes(spec: JobSpec, devices: tuple[str, ...]) -> int:
 
 
 def _own_config(folder: Path, processes: int) -> Path:
-    """An accelerate configuration of the job's own, so that the one in the user's home cannot change a run."""
+    """Write an accelerate configuration for the job: the one in the user's home must not change a run."""
     path = folder / "accelerate.yaml"
     kind = "MULTI_GPU" if processes > 1 else "NO"
     lines = [
@@ -86,7 +83,7 @@ def _own_config(folder: Path, processes: int) -> Path:
 
 
 def environment(spec: JobSpec, devices: tuple[str, ...], attempt: int, inherited: Mapping[str, str]) -> dict[str, str]:
-    """The worker's environment: what the supervisor inherited (secrets included), its devices and its attempt."""
+    """Return the worker's environment: the supervisor's (with secrets), its devices and its attempt."""
     values = dict(inherited)
     on_cpu = CPU in devices
     values.update(
@@ -106,10 +103,8 @@ def environment(spec: JobSpec, devices: tuple[str, ...], attempt: int, inherited
 
 
 def python_path(inherited: Mapping[str, str]) -> str:
-    """``PYTHONPATH`` with the folder of this package in front, so that ``-m`` finds our modules from any folder.
-
-    An environment's own folder of packages is not put there: it would come before the standard library.
-    """
+    """Return ``PYTHONPATH`` with the folder of this package in front, so that ``-m`` finds it from any folder."""
+    # Not for an installed package: site-packages would come before the standard library.
     environments = {Path(path).resolve() for path in (*sysconfig.get_paths().values(), site.getusersitepackages())}
     own = [] if CODE in environments else [str(CODE)]
     parts = [*own, *inherited.get("PYTHONPATH", "").split(os.pathsep)]

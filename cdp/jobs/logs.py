@@ -1,7 +1,8 @@
-"""The log of a job as people may read it: its end, what is new in it, and what matches; keys are cut out."""
+"""The logs of a job: reading them without keys, and classifying a failure by the last lines."""
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 from pathlib import Path
@@ -18,7 +19,7 @@ TAIL_BYTES = 64 * 1024
 
 
 def log_tail(path: Path, lines: int = TAIL_LINES) -> list[str]:
-    """The last lines of a log, progress bars reduced to their last state. Reads at most its last 64 KiB."""
+    """Return the last lines of a log (of its last 64 KiB), progress bars reduced to their last state."""
     try:
         with open(path, "rb") as file:
             size = file.seek(0, 2)
@@ -31,17 +32,14 @@ def log_tail(path: Path, lines: int = TAIL_LINES) -> list[str]:
 
 
 def read_log(workspace: Workspace, job_id: str, *, tail_bytes: int = TAIL_BYTES) -> str:
-    """The end of the worker's log, at most ``tail_bytes`` of it, starting at a line's start."""
+    """Return the end of the worker's log, at most ``tail_bytes``, from a line's start."""
     return follow_log(workspace, job_id, tail_bytes=tail_bytes)[0]
 
 
 def follow_log(
     workspace: Workspace, job_id: str, *, offset: int | None = None, tail_bytes: int = TAIL_BYTES
 ) -> tuple[str, int]:
-    """What was written since ``offset`` (None: only the end) and the offset to ask with next time.
-
-    At most ``tail_bytes`` are returned at once; where more was written, the newest.
-    """
+    """Return the text since ``offset`` (None: only the end), its newest ``tail_bytes``, and the next offset."""
     load_spec(workspace, job_id)
     try:
         with open(workspace.job(job_id) / "worker.log", "rb") as file:
@@ -56,6 +54,14 @@ def follow_log(
     if start > (offset or 0):
         data = data[data.find(b"\n") + 1 :]
     return redact(data.decode("utf-8", "replace")), size
+
+
+def redirect_output(path: Path) -> None:
+    """Append the output of this process, and of libraries in it, to a file."""
+    log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.close(log)
 
 
 _KILLED = (
@@ -87,10 +93,10 @@ def classify(
     tail: list[str],
     killed_for_memory: bool = False,
 ) -> dict[str, Any]:
-    """kind, message, hint and log_tail of a failure.
+    """Return kind, message, hint and log_tail of a failure.
 
-    ``reported`` is the attempt's ``failure.json``, ``killed_for_memory`` whether the kernel counted a kill for lack of
-    memory while the worker ran: it does not say of which process, so memory is only the likely cause.
+    ``reported`` is the attempt's ``failure.json``. ``killed_for_memory``: the kernel killed some process for lack of
+    memory while the worker ran, so memory is the likely cause.
     """
     if reported is not None and reported.get("kind"):
         kind, message, hint = str(reported["kind"]), str(reported.get("message", "")), str(reported.get("hint", ""))
@@ -138,7 +144,7 @@ def _by_log(exit_code: int | None, tail: list[str], killed_for_memory: bool) -> 
 
 
 def last_words(tail: list[str]) -> str:
-    """The line of a log that most likely names the error: the last that is neither traceback nor launcher."""
+    """Return the last line that is neither of a traceback nor of a launcher: most likely the error."""
     for line in reversed(tail):
         if line.startswith(" ") or _LOG_LINE.match(line) or _LAUNCHER_NOISE.search(line):
             continue

@@ -1,7 +1,7 @@
-"""Where jobs run: on this machine, or on the Ray cluster with this address of its Jobs API.
+"""Where jobs run: on this machine, or on a Ray cluster (the address of its Jobs API).
 
-``cluster use`` writes the workspace's choice into ``cluster.json``; a command or a page chooses another for the jobs
-that it submits with ``choosing``. Services check first whether it may (``cdp.services.clusters``).
+``cluster use`` writes the workspace's choice to ``cluster.json``; ``choosing`` overrides it for one command or click.
+``cdp.services.clusters`` checks permissions first.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from cdp.base.workspace import Workspace, write_json
 from cdp.jobs.records import read_record
 
 FILE = "cluster.json"
-# What people type for this machine, and an example of a cluster's address.
-HERE = "here"
+HERE = "here"  # this machine, as people type it
 EXAMPLE = "http://head-node:8265"
+
+_chosen: ContextVar[str | None] = ContextVar("cluster of jobs", default=None)
 
 
 def checked_address(text: str) -> str:
-    """Return the address of a cluster's Jobs API in one spelling, "" for this machine. Raises ConfigError."""
+    """Return the normalised address of a cluster's Jobs API, "" for this machine. Raises ConfigError."""
     text = text.strip().rstrip("/")
     if text in ("", HERE):
         return ""
@@ -40,12 +41,9 @@ def checked_address(text: str) -> str:
     return f"{parts.scheme}://{host}:{port or (443 if parts.scheme == 'https' else 80)}"
 
 
-_chosen: ContextVar[str | None] = ContextVar("cluster of jobs", default=None)
-
-
 @contextmanager
 def choosing(address: str | None) -> Iterator[None]:
-    """Run jobs submitted or resumed within on this cluster ("": this machine); None: where the workspace says."""
+    """Run jobs submitted or resumed in the block on this cluster ("": this machine; None: the workspace's choice)."""
     token = _chosen.set(address)
     try:
         yield
@@ -71,5 +69,5 @@ def of_workspace(workspace: Workspace) -> str:
 
 
 def set_for_workspace(workspace: Workspace, address: str) -> None:
-    """Make it the workspace's choice for all jobs submitted from now on."""
+    """Set the workspace's choice for jobs submitted from now on."""
     write_json(workspace.root / FILE, {"address": address})

@@ -1,13 +1,12 @@
-"""The processes of a job: whether any is alive, and how its supervisor finds, signals and reaps them.
+"""The processes of a job: liveness, signals, reaping.
 
-Liveness is two locks: the supervisor's and that of the worker's first rank. They say nothing in three moments: before
-a worker has taken its own (it imports torch for seconds), while its interpreter takes itself down, and where a worker
-was killed and what it had started was not. So once both are free and no end is recorded, the process table decides:
-every process of a job carries the job's folder in its environment, wherever it moved.
+A job is alive while its supervisor or its worker's rank 0 holds a lock. Three cases escape the locks: a worker that is
+importing torch before it takes its lock, an interpreter that is shutting down, and children of a killed worker. So if
+both locks are free and no end is recorded, the process table decides: every process of a job has the job's folder in
+its environment.
 
-``accelerate launch`` and torchrun put processes between supervisor and worker, some in sessions of their own, so a
-process group does not reach them all. The supervisor therefore adopts orphans (``PR_SET_CHILD_SUBREAPER``) and finds
-its descendants in the process table.
+``accelerate launch`` and torchrun start processes in sessions of their own, which no signal to a process group reaches.
+The supervisor therefore adopts orphans (``PR_SET_CHILD_SUBREAPER``) and finds its descendants in the process table.
 """
 
 from __future__ import annotations
@@ -21,28 +20,22 @@ from pathlib import Path
 from cdp.base.errors import WorkspaceError
 from cdp.base.locks import is_held
 from cdp.base.workspace import disk_fault
-from cdp.jobs.records import SUBMITTED, read_record
+from cdp.jobs.records import SUBMITTED, phase_of
 
-# Set by the submitter for the supervisor, and inherited by every process of the job: the job's folder.
+# The job's folder: set by the submitter for the supervisor, inherited by every process of the job.
 VARIABLE = "CDP_JOB"
 
 _PR_SET_CHILD_SUBREAPER = 36
 
 
 def has_lock(folder: Path) -> bool:
-    """Return whether the supervisor or the worker's first rank lives: one look at two locks."""
+    """Return True if the supervisor or the worker's rank 0 is alive."""
     return is_held(folder / "alive.lock") or is_held(folder / "worker.lock")
 
 
 def is_alive(folder: Path) -> bool:
-    """Return whether any process of the job lives, or a cluster has yet to start it.
-
-    The process table is read only where no lock is held.
-    """
-    if has_lock(folder):
-        return True
-    status = read_record(folder / "status.json") or {}
-    return status.get("phase") == SUBMITTED or bool(processes_of(folder))
+    """Return True if any process of the job is alive, or a cluster has yet to start it."""
+    return has_lock(folder) or phase_of(folder) == SUBMITTED or bool(processes_of(folder))
 
 
 def processes_of(folder: Path) -> list[int]:
@@ -51,7 +44,7 @@ def processes_of(folder: Path) -> list[int]:
 
 
 def by_job() -> dict[str, list[int]]:
-    """The pids of all processes of jobs, by the job's folder; some 10 ms. This process itself is left out."""
+    """Return the pids of all processes of jobs but this one, by the job's folder. Takes some 10 ms."""
     import psutil
 
     by_folder: dict[str, list[int]] = {}
@@ -59,7 +52,7 @@ def by_job() -> dict[str, list[int]]:
         try:
             folder = process.environ().get(VARIABLE, "")
         except psutil.Error:
-            continue  # another user's, or gone meanwhile; of one that has ended (a zombie) nothing is left to read
+            continue  # another user's, or ended meanwhile
         except OSError as error:
             if fault := disk_fault(error):
                 raise WorkspaceError(f"The table of processes could not be read: {fault}.") from error
@@ -70,7 +63,7 @@ def by_job() -> dict[str, list[int]]:
 
 
 def adopt_orphans() -> None:
-    """Make this process the parent of every orphan among its descendants (Linux; elsewhere nothing happens)."""
+    """Make this process the parent of every orphan among its descendants (Linux only)."""
     if sys.platform == "linux":
         import ctypes
 
@@ -78,7 +71,7 @@ def adopt_orphans() -> None:
 
 
 def reap() -> dict[int, int]:
-    """Collect every child that has ended: pid to exit status, negative for a signal, as subprocess does."""
+    """Reap all children that have ended: pid to exit status, negative for a signal."""
     ended: dict[int, int] = {}
     with suppress(ChildProcessError):
         while True:
@@ -89,47 +82,27 @@ def reap() -> dict[int, int]:
     return ended
 
 
-def descendants() -> list[int]:
-    """The pids of all living descendants of this process."""
+def children_of(pid: int, *, recursive: bool = False) -> list[int]:
+    """Return the pids of the living children, or all descendants, of a process."""
     import psutil
 
     with suppress(psutil.Error):
-        children = psutil.Process().children(recursive=True)
-        return [process.pid for process in children if process.is_running()]
-    return []
-
-
-def children_of(pid: int) -> list[int]:
-    """The pids of the living children of one process."""
-    import psutil
-
-    with suppress(psutil.Error):
-        return [process.pid for process in psutil.Process(pid).children()]
+        return [p.pid for p in psutil.Process(pid).children(recursive=recursive) if p.is_running()]
     return []
 
 
 def send(pids: list[int], number: signal.Signals) -> None:
-    """Send a signal to processes, some of which may be gone already."""
+    """Send a signal to processes; those that have ended are skipped."""
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
 
 
-def memory_kills(root: Path = Path("/")) -> int:
-    """How many processes the kernel has killed for lack of memory so far; 0 where nothing tells.
-
-    Counted in the control group of this process (version 2), else on the whole machine; ``root`` is where the kernel's
-    files are read.
-    """
-    group = ""
-    with suppress(OSError, IndexError):
-        group = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()[-1].split("::/", 1)[1]
-    groups = root / "sys/fs/cgroup"
-    # Inside a container the group's own folder may be mounted at the top.
-    for path in (groups / group / "memory.events", groups / "memory.events", root / "proc/vmstat"):
-        with suppress(OSError, ValueError):
-            for line in path.read_text(encoding="ascii").splitlines():
-                name, _, number = line.partition(" ")
-                if name == "oom_kill":
-                    return int(number)
+def memory_kills(counters: Path = Path("/proc/vmstat")) -> int:
+    """Return how many processes the kernel has killed for lack of memory, in any container; 0 if it does not count."""
+    with suppress(OSError, ValueError):
+        for line in counters.read_text(encoding="ascii").splitlines():
+            name, _, number = line.partition(" ")
+            if name == "oom_kill":
+                return int(number)
     return 0

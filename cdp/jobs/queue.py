@@ -1,8 +1,8 @@
-"""The queue for devices: first come, first served, per lane (CPU slots, GPUs, and jobs that need neither).
+"""The queue for devices: FIFO per lane (CPU slots, GPUs, light jobs).
 
 Each active job has a ticket, a file ``queue/<sequence>.<waiting|running>.<lane>.<job id>.json``. Tickets change only
-under ``queue/queue.lock``; a ticket counts as long as a process of its job lives, so a killed supervisor blocks
-nobody, and whoever meets the ticket of a dead job takes it away. ``grant`` decides, and is pure.
+under ``queue/queue.lock``. Tickets of dead jobs are removed by the next reader, so a killed supervisor blocks no other
+job. ``grant`` decides, and is pure.
 """
 
 from __future__ import annotations
@@ -10,26 +10,25 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from cdp.base.errors import WorkspaceError
 from cdp.base.locks import locked
-from cdp.base.workspace import Workspace, read_json_or_none, write_bytes, write_json
+from cdp.base.workspace import Workspace, write_bytes, write_json
 from cdp.jobs.devices import CPU, LIGHT, LIGHT_SLOTS, DeviceRequest
 from cdp.jobs.processes import is_alive
-from cdp.jobs.records import read_record
+from cdp.jobs.records import phase_of, read_record
 
-# The lane of jobs that a cluster was given: Ray queues them, their tickets only say that they are active.
+# The lane of jobs on a cluster: Ray queues them, their tickets only mark them as active.
 CLUSTER = "cluster"
 
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """A job's place in the queue. ``granted`` names its devices once it runs.
+    """A job's place in the queue. ``granted`` are its devices once it runs.
 
-    ``ready`` is False while a job that this one builds on has not ended: until then it keeps its place and blocks
-    nobody.
+    ``ready`` is False until its dependencies have ended: it keeps its place and blocks no other job.
     """
 
     sequence: int
@@ -40,11 +39,8 @@ class Ticket:
 
 
 def grant(tickets: Sequence[Ticket], sequence: int, *, slots: int, gpus: Sequence[str]) -> tuple[str, ...] | None:
-    """The devices that the ticket numbered ``sequence`` may take now, or None if it has to wait.
-
-    Nobody overtakes within a lane: a job that waits for n GPUs keeps every GPU that becomes free, so that smaller jobs
-    cannot starve it.
-    """
+    """Return the devices that the ticket ``sequence`` may take now, None if it has to wait."""
+    # Strictly FIFO within a lane: a job that waits for n GPUs keeps every free GPU, so smaller jobs cannot starve it.
     free = {
         lane: room - sum(1 for t in tickets if lane in t.granted) for lane, room in ((CPU, slots), (LIGHT, LIGHT_SLOTS))
     }
@@ -79,7 +75,7 @@ class Queue:
             yield
 
     def next_sequence(self) -> int:
-        """A number larger than any given before. Made from the clock, but a clock set back cannot repeat one."""
+        """Return a number larger than all before: the clock's, or the last plus 1 after the clock was set back."""
         with self._exclusive():
             counter = self.folder / "sequence"
             try:
@@ -93,23 +89,20 @@ class Queue:
     def add(
         self, sequence: int, job_id: str, request: DeviceRequest, after: Sequence[str] = (), *, cluster: bool = False
     ) -> None:
-        """Put a job at the end of its lane; ``sequence`` comes from ``next_sequence``.
-
-        Its turn does not come before the jobs in ``after`` have ended.
-        """
-        content = {"request": request.to_dict(), "after": list(after)}
+        """Put a job at the end of its lane, to run after the jobs in ``after``; see ``next_sequence``."""
+        content = {"request": asdict(request), "after": list(after)}
         with self._exclusive():
             write_json(self._path(sequence, "waiting", CLUSTER if cluster else request.lane, job_id), content)
 
     def remove(self, job_id: str) -> None:
-        """Give back what the job holds, or its place in the queue. Nothing happens if it has neither."""
+        """Remove the job's ticket, if any: its place or its devices."""
         with self._exclusive():
             for name in self._names():
                 if name.job_id == job_id:
                     name.path.unlink(missing_ok=True)
 
     def clear_dead(self) -> None:
-        """Take away the tickets of jobs that no process serves any more. A queue in use just now is left for later."""
+        """Remove the tickets of dead jobs, unless the queue is in use just now."""
         if all(self._alive(job_id) for job_id in self.job_ids()):
             return
         with suppress(WorkspaceError), self._exclusive(wait_s=0.05):
@@ -118,7 +111,7 @@ class Queue:
                     name.path.unlink(missing_ok=True)
 
     def try_take(self, job_id: str, *, slots: int, gpus: Sequence[str]) -> tuple[str, ...] | None:
-        """Take the devices for a waiting job if it is its turn, else None. Tickets of dead jobs are cleared away."""
+        """Take the devices for a waiting job if it is its turn, else None. Removes tickets of dead jobs."""
         with self._exclusive():
             tickets: list[Ticket] = []
             mine: TicketName | None = None
@@ -142,12 +135,12 @@ class Queue:
             given = grant(tickets, mine.sequence, slots=slots, gpus=gpus)
             if given is not None:
                 running = self._path(mine.sequence, "running", mine.lane, job_id)
-                write_json(running, {"request": wanted.to_dict(), "granted": list(given)})
+                write_json(running, {"request": asdict(wanted), "granted": list(given)})
                 mine.path.unlink()
             return given
 
     def positions(self) -> dict[str, int]:
-        """Of each waiting job its place in its lane, from 1. Reads file names only."""
+        """Return each waiting job's place in its lane, from 1. Reads file names only."""
         counts: dict[str, int] = {}
         positions: dict[str, int] = {}
         for name in self._names():
@@ -157,20 +150,18 @@ class Queue:
         return positions
 
     def job_ids(self) -> list[str]:
-        """The jobs that have a ticket: all that are active, and perhaps some that were cut off."""
+        """Return the jobs that have a ticket: all active ones, perhaps some that were lost."""
         return list(dict.fromkeys(name.job_id for name in self._names()))
 
     def changed(self) -> int:
-        """A number that changes whenever a ticket comes, goes or is granted: cheap to ask again and again."""
+        """Return a number that changes with every change of the tickets; cheap to poll."""
         with suppress(OSError):
             return self.folder.stat().st_mtime_ns
         return 0
 
     def pending(self, job_id: str) -> bool:
-        """Whether a job has yet to end. One that was cut off or deleted never will."""
-        status = read_json_or_none(self.workspace.jobs / job_id / "status.json")
-        ended = isinstance(status, dict) and status.get("phase") == "ended"
-        return not ended and self._alive(job_id)
+        """Return True if a job is active: not ended, lost or deleted."""
+        return phase_of(self.workspace.jobs / job_id) != "ended" and self._alive(job_id)
 
     def _alive(self, job_id: str) -> bool:
         return is_alive(self.workspace.jobs / job_id)
@@ -188,7 +179,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class TicketName:
-    """What a ticket's file name says."""
+    """The parts of a ticket's file name."""
 
     sequence: int
     state: str

@@ -37,10 +37,11 @@ from cdp.base.errors import ClusterError, ConfigError, WorkspaceError
 from cdp.base.locks import is_held, try_lock, wait_for_lock
 from cdp.base.worker import GROUP_VARIABLE, NODE_VARIABLE, START_VARIABLE, Job, report_failure
 from cdp.base.worker import run as run_worker
-from cdp.base.workspace import INSTALLED, Workspace, private_files, read_json_or_none, write_bytes, write_json
+from cdp.base.workspace import INSTALLED, Workspace, private_files, write_bytes, write_json
 from cdp.jobs.launchers import SPINS, End, python_path, starting_folder
+from cdp.jobs.logs import redirect_output
 from cdp.jobs.processes import VARIABLE as JOB_VARIABLE
-from cdp.jobs.records import JobSpec, outcome_of, read_record, read_spec
+from cdp.jobs.records import JobSpec, outcome_of, read_spec, written_by
 
 T = TypeVar("T")
 
@@ -275,7 +276,7 @@ class RayRun:
                 if self._forced or lost == STOPPED:
                     return End(-signal.SIGKILL, forced=True) if self._running else None
                 ended = outcome_of(self.folder, self.attempt)
-                if ended or failed(self.folder, self.attempt) or not lost:
+                if ended or written_by(self.attempt, self.folder / "failure.json") or not lost:
                     return End(0 if ended else 1)
                 if lost == NO_ROOM:
                     continue
@@ -397,7 +398,7 @@ class RayRun:
         """Wait for the end, or for that of the grace period once a stop is wanted, and tell when the worker begins."""
         deadline = None
         while not ended():
-            if not self._running and at_work(self.folder, self.attempt):
+            if not self._running and written_by(self.attempt, self.folder / "heartbeat.json"):
                 self._running = True
                 self.begun()
             if not self.stop_requested():
@@ -452,18 +453,6 @@ def _alive() -> dict[str, dict[str, float]]:
     return {node["NodeID"]: node["Resources"] for node in ray.nodes() if node["Alive"]}
 
 
-def at_work(folder: Path, attempt: int) -> bool:
-    """Return whether the worker of this attempt has given a sign of life."""
-    beat = read_record(folder / "heartbeat.json")
-    return beat is not None and beat.get("attempt") == attempt
-
-
-def failed(folder: Path, attempt: int) -> bool:
-    """Return whether some process of this attempt has reported a failure."""
-    failure = read_json_or_none(folder / "failure.json")
-    return isinstance(failure, dict) and failure.get("attempt") == attempt
-
-
 def _settings() -> dict[str, Any]:
     # Python and OpenMP read these when a process starts, before ``_work`` can set them.
     path = python_path({})
@@ -486,7 +475,7 @@ def _work(
     Job.spread = tasks
     folder = Path(folder_name)
     _until(lambda: (folder / "spec.json").is_file(), SHOWN_WITHIN_S)
-    if outcome_of(folder, attempt) or failed(folder, attempt):
+    if outcome_of(folder, attempt) or written_by(attempt, folder / "failure.json"):
         return
     job, spec = Job(folder), read_spec(folder)
     if problem := _problem(spec, values[NODE_VARIABLE]):
@@ -523,13 +512,10 @@ def _problem(spec: JobSpec, version: str) -> Exception | None:
 
 
 def _write_to(path: Path) -> None:
-    """Send what this process writes from now on, that of its libraries included, to the job's log."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    os.close(log)
+    redirect_output(path)
+    # Ray's own streams forward lines to the driver.
     sys.stdout = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8", errors="backslashreplace")
     sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, encoding="utf-8", errors="backslashreplace")
 

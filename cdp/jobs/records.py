@@ -1,8 +1,8 @@
-"""What lies in a job's folder: its specification, its status, and the small records beside them.
+"""The files in a job's folder: its specification, its status and smaller records.
 
-``spec.json`` is written once by the submitter, ``status.json`` only by the holder of ``alive.lock``. Records are read
-as far as they can be trusted: damage to one must not hide the other jobs. A job's folder is made under a hidden name
-and appears under its own once it is whole; one that is deleted is hidden first.
+``spec.json`` is written once by the submitter, ``status.json`` only by the holder of ``alive.lock``. Damaged fields are
+skipped: damage to one job must not hide the others. A job's folder is created under a hidden name and renamed when
+complete; a deleted one is hidden first.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from cdp.jobs.devices import DeviceRequest
 
 SCHEMA = 1
 LAUNCHERS = ("python", "accelerate")
-# The phase of a job that a cluster was given and whose supervisor has not begun there: nothing holds its lock yet.
+# The phase of a job whose supervisor the cluster has yet to start: nothing holds its lock.
 SUBMITTED = "submitted"
-# How the names of folders begin that are not jobs yet, or no longer.
+# Prefixes of folders of jobs in creation or deletion.
 NEW, DELETED = ".new-", ".deleted-"
 
 _NUMBER = (int, float)
-# The types of the fields that the dashboard reads; any of them may be null.
+# The types of the fields that the dashboard reads; most may be null.
 _FIELDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(
         ("attempt", "done", "total", "failures", "exit_code", "signal", "supervisor_pid", "worker_pid"), (int,)
@@ -47,7 +47,7 @@ _FIELDS: dict[str, tuple[type, ...]] = {
 
 
 def read_record(path: Path) -> dict[str, Any] | None:
-    """Return the record in a file without fields of a wrong type; None where there is no whole record (yet)."""
+    """Return the record in a file without fields of a wrong type; None if there is no complete record (yet)."""
     value = read_json_or_none(path)
     if not isinstance(value, dict):
         return None
@@ -64,7 +64,7 @@ def _holds(name: str, value: Any) -> bool:
     kinds = _FIELDS.get(name)
     if kinds is None:
         return True
-    if value is None:  # what is always counted with may be absent, but not null
+    if value is None:  # code computes with these: absent they have a default, null they have none
         return name not in ("attempt", "done", "total", "phase", "next_within_s", "started_clock", "clock")
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         return False
@@ -73,14 +73,13 @@ def _holds(name: str, value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec:
-    """Everything that defines a job, in the order of ``spec.json``.
+    """The definition of a job, in the order of ``spec.json``.
 
-    ``inputs`` are the ids and hashes of what it reads; ``secrets`` only the *names* of environment variables that it
-    needs (their values are never written); ``cwd`` is where relative paths in the configuration start; ``sequence``
-    orders jobs by submission whatever the clock says; ``grace_s`` is how long a stop waits before it becomes a kill;
-    ``after`` names jobs that have to end well before this one's turn can come; ``cluster`` is the Ray cluster that it
-    was submitted to, "" for this machine (a resume may choose another, which stands in ``status.json``); ``spreads``
-    says that on a cluster its worker gives its files to Ray tasks, each of which has what the job asks for.
+    ``inputs``: ids and hashes of its inputs. ``secrets``: only *names* of environment variables that it needs, never
+    values. ``cwd``: base of relative paths in the configuration. ``sequence``: order of submission. ``grace_s``:
+    seconds from a stop to a kill. ``after``: jobs that have to finish first. ``cluster``: the Ray cluster that it was
+    submitted to, "" for this machine (a resume may choose another, see ``status.json``). ``spreads``: on a cluster its
+    worker gives its files to Ray tasks, each with the job's devices.
     """
 
     id: str
@@ -101,7 +100,7 @@ class JobSpec:
     spreads: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        return {"schema": SCHEMA, **asdict(self), "device": self.device.to_dict()}
+        return {"schema": SCHEMA, **asdict(self)}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
@@ -130,13 +129,13 @@ def read_spec(folder: Path) -> JobSpec:
     values = read_json(folder / "spec.json")
     try:
         spec = JobSpec.from_dict(values)
-        if spec.id != folder.name:  # an id is used as a path: "../corpora" would lead elsewhere
+        if spec.id != folder.name:  # ids are used as paths: think of "../corpora"
             raise ValueError(f"its id is {spec.id[:100]!r}")
         return spec
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise WorkspaceError(
             f"{folder / 'spec.json'} is not a job's specification ({type(error).__name__}: {error}).",
-            hint="Delete the job and submit it anew.",
+            hint="Delete the job and submit it again.",
         ) from error
 
 
@@ -148,12 +147,21 @@ def load_spec(workspace: Workspace, job_id: str) -> JobSpec:
     return read_spec(folder)
 
 
+def written_by(attempt: int, path: Path) -> dict[str, Any] | None:
+    """Return the record in a file if this attempt wrote it, else None."""
+    record = read_json_or_none(path)
+    return record if isinstance(record, dict) and record.get("attempt") == attempt else None
+
+
 def outcome_of(folder: Path, attempt: int) -> str | None:
-    """Return how the worker of this attempt says it ended: finished, stopped, or None."""
-    record = read_json_or_none(folder / "outcome.json")
-    if isinstance(record, dict) and record.get("attempt") == attempt:
-        return str(record.get("outcome"))
-    return None
+    """Return the outcome that the worker of this attempt reported: finished, stopped, or None."""
+    record = written_by(attempt, folder / "outcome.json")
+    return str(record.get("outcome")) if record else None
+
+
+def phase_of(folder: Path) -> str:
+    """Return the phase in a job's status: submitted, queued, running, ended; "" if there is none."""
+    return str((read_record(folder / "status.json") or {}).get("phase") or "")
 
 
 class Status:
@@ -165,7 +173,7 @@ class Status:
 
     @classmethod
     def queued(cls, folder: Path, cluster: str) -> Status:
-        """Return the status of a new attempt: the first, or one more after what is recorded already."""
+        """Create the status of a new attempt: the first, or the one after those recorded."""
         earlier = read_record(folder / "status.json")
         history: list[dict[str, Any]] = []
         attempt = 1
@@ -186,7 +194,7 @@ class Status:
 
     @classmethod
     def load(cls, folder: Path) -> Status:
-        """Return the status as written; that of a first attempt if it is damaged."""
+        """Read the status; a damaged one is replaced by that of a first attempt."""
         values = read_record(folder / "status.json")
         if values is not None and "attempt" in values:
             return cls(folder, values)
@@ -205,7 +213,7 @@ class Status:
         return str(self.values.get("cluster") or "")
 
     def waiting(self, message: str) -> None:
-        """Record that the supervisor waits, and for what."""
+        """Record that the supervisor waits, and why."""
         self.values.update(phase="queued", message=message)
         self.write()
 
@@ -235,18 +243,18 @@ class Status:
 
 
 def discard(folder: Path) -> None:
-    """Hide a job's folder at once, then delete it. OSError where it cannot be hidden or not all of it be deleted."""
+    """Hide a job's folder at once, then delete it. Raises OSError."""
     doomed = folder if folder.name.startswith(DELETED) else folder.with_name(f"{DELETED}{folder.name.lstrip('.')}")
     if doomed.exists():
         shutil.rmtree(doomed)
     folder.rename(doomed)
     while doomed.exists():
-        with suppress(FileNotFoundError):  # somebody tidies up at the same time
+        with suppress(FileNotFoundError):  # ``remove_leftovers`` of another process
             shutil.rmtree(doomed)
 
 
 def remove_leftovers(workspace: Workspace) -> None:
-    """Delete hidden folders in ``jobs/`` that nobody is at work on. What cannot be deleted now stays for next time."""
+    """Delete hidden folders in ``jobs/`` whose process was killed, as far as possible."""
     with suppress(OSError):
         for folder in list(workspace.jobs.glob(".*")):
             if folder.name.startswith((NEW, DELETED)):
@@ -254,8 +262,8 @@ def remove_leftovers(workspace: Workspace) -> None:
 
 
 def _remove_if_unlocked(folder: Path) -> None:
-    """Delete a folder under its own lock: a submitter that comes to lock it meanwhile sees that it is gone."""
     lock: int | None = None
+    # Under its own lock: a submitter that locks it meanwhile sees that the file was deleted.
     with suppress(WorkspaceError):
         if (folder / "alive.lock").exists() and (lock := try_lock(folder / "alive.lock")) is None:
             return

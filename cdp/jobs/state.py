@@ -1,14 +1,13 @@
-"""The state of a job, derived from what is on disk. ``derive`` is pure; app and command line both call it.
+"""The state of a job, derived from its files. ``derive`` is pure; app and command line both call it.
 
     queued ──► running ◄──► stalled            lock held
        │          │  │
        └──► stopping ┘                          lock held, or a worker that outlived its supervisor
               │
-    stopped · finished · failed · lost          nothing runs any more
+    stopped · finished · failed · lost          no process left
 
-Because liveness is "the lock is held" and nothing else, no restart of app or machine needs any recovery code. On a
-cluster the lock is that of a file system which all nodes share; only a job that the cluster has yet to start is queued
-while nobody holds it.
+Liveness is "the lock is held" and nothing else, so no restart of app or machine needs recovery code. On a cluster the
+lock is on the shared file system; only a job that the cluster has yet to start is queued without a held lock.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ from typing import Any
 from cdp.base.locks import is_held
 from cdp.jobs.records import SUBMITTED, read_record
 
-# How long a worker may take from its launch to its first heartbeat (importing torch on a busy machine).
+# From a worker's launch to its first heartbeat (importing torch on a busy machine).
 START_WITHIN_S = 300.0
 
 
 class State(StrEnum):
-    """What a job is doing, as shown to people."""
+    """The state of a job, as shown to people."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -39,13 +38,13 @@ class State(StrEnum):
 
     @property
     def active(self) -> bool:
-        """True while a process of the job is alive: it may still change by itself."""
+        """True while a process of the job is alive."""
         return self in (State.QUEUED, State.RUNNING, State.STALLED, State.STOPPING)
 
 
 @dataclass(frozen=True, slots=True)
 class JobFiles:
-    """What the files in a job's folder say; None where a file is absent or damaged."""
+    """The contents of a job's files; None if a file is absent or damaged."""
 
     status: dict[str, Any] | None = None
     heartbeat: dict[str, Any] | None = None
@@ -56,10 +55,7 @@ class JobFiles:
 
     @classmethod
     def read(cls, folder: Path) -> JobFiles:
-        """Read what ``derive`` needs. Files of an ended job that no longer matter are not opened.
-
-        ``worker_alive`` is what the worker's lock says; see ``processes.processes_of`` for what it cannot say.
-        """
+        """Read the files that ``derive`` needs. ``worker_alive`` is the worker's lock; see ``cdp.jobs.processes``."""
         status = read_record(folder / "status.json")
         if status is not None and status.get("phase") == "ended":
             return cls(status=status, heartbeat=read_record(folder / "heartbeat.json"))
@@ -91,11 +87,7 @@ class JobState:
 
 
 def derive(files: JobFiles, lock_held: bool, now: float) -> JobState:
-    """The state of a job.
-
-    ``lock_held`` says whether its supervisor lives, ``now`` is ``time.time()``: the clock by which heartbeats and
-    launches are stamped ("clock"). The lock decides before any time does.
-    """
+    """Return the state of a job. ``lock_held``: its supervisor is alive. ``now``: ``time.time()``, as in heartbeats."""
     status = files.status or {}
     phase = status.get("phase", "queued")
     if phase == "ended":
@@ -105,15 +97,15 @@ def derive(files: JobFiles, lock_held: bool, now: float) -> JobState:
     if not lock_held and phase != SUBMITTED:
         return _without_supervisor(files)
     if files.stop_requested:
-        return JobState(State.STOPPING, "It saves what it has and ends." if phase == "running" else "")
+        return JobState(State.STOPPING, "It saves its progress and ends." if phase == "running" else "")
     if phase == "queued":
         return JobState(State.QUEUED, str(status.get("message") or ""))
     silence, promised = _silence(files, now)
     if silence > promised:
         return JobState(
             State.STALLED,
-            f"No sign of life for {silence:.0f} seconds, expected within {promised:.0f}. See the log; stop it if it "
-            "does not come back.",
+            f"No heartbeat for {silence:.0f} seconds, expected within {promised:.0f}. See the log; stop it if it does "
+            "not recover.",
         )
     return JobState(State.RUNNING)
 
@@ -129,23 +121,23 @@ def _ended(status: dict[str, Any]) -> JobState:
 
 
 def _without_supervisor(files: JobFiles) -> JobState:
-    """Nobody holds the lock, and no end was recorded: what the worker left behind tells the rest."""
+    """Return the state of a job whose lock is free although no end was recorded: the worker's files decide."""
     if files.worker_alive:
-        return JobState(State.STOPPING, "Its supervisor is gone; what is still at work saves what it has and ends.")
+        return JobState(State.STOPPING, "Its supervisor was lost; its remaining processes save their progress and end.")
     outcome, failure = files.current(files.outcome), files.current(files.failure)
     if outcome is not None and outcome.get("outcome") == "finished":
         return JobState(State.FINISHED)
     if failure is not None:
         return JobState(State.FAILED, failure=failure)
     if (files.status or {}).get("phase") == "running":
-        text = "It was cut off: its supervisor was killed or the machine went down."
+        text = "It was lost: its supervisor was killed or the machine went down."
     else:
-        text = "It was cut off before it started."
+        text = "It was lost before it started."
     return JobState(State.LOST, f"{text} Resume it to go on from its last checkpoint.")
 
 
 def _silence(files: JobFiles, now: float) -> tuple[float, float]:
-    """Seconds since the last sign of life of this attempt, and how long the worker had said it may take."""
+    """Return the seconds since this attempt's last heartbeat, and the seconds that the worker had promised."""
     heartbeat = files.current(files.heartbeat)
     status = files.status or {}
     if heartbeat is not None and isinstance(heartbeat.get("clock"), (int, float)):

@@ -1,11 +1,10 @@
 """One supervisor process per job: ``python -m cdp.jobs.supervisor <job folder> [<descriptor of the held lock>]``.
 
-It runs in a session of its own, so that neither a closed browser tab nor the end of the app reaches it. It holds
-``alive.lock`` for its life, waits for its turn in the queue, starts the worker, hears stop requests, reaps whatever
-the worker leaves, and records how it ended. Its own output goes to ``supervisor.log``.
+It runs in a session of its own, independent of browser tabs and the app. It holds ``alive.lock`` for its life, waits
+in the queue, starts the worker, passes on stop requests, reaps all processes of the worker, and records the outcome.
+Its own output goes to ``supervisor.log``.
 
-On a Ray cluster it is the driver of a Ray Job (``… <job folder> --attempt N``): the same life, with the worker run by
-``cdp.jobs.ray`` wherever the cluster has room.
+On a Ray cluster it is the driver of a Ray Job (``… <job folder> --attempt N``), and ``cdp.jobs.ray`` runs the worker.
 """
 
 from __future__ import annotations
@@ -26,19 +25,18 @@ from cdp.base.workspace import Workspace, private_files, read_json_or_none
 from cdp.jobs import processes
 from cdp.jobs.devices import CPU, LIGHT, LIGHT_SLOTS, cpu_slots, list_gpus
 from cdp.jobs.launchers import End, command, environment, is_launched, starting_folder
-from cdp.jobs.logs import classify, log_tail
+from cdp.jobs.logs import classify, log_tail, redirect_output
 from cdp.jobs.queue import Queue
-from cdp.jobs.records import SUBMITTED, JobSpec, Status, outcome_of, read_spec
+from cdp.jobs.records import SUBMITTED, JobSpec, Status, outcome_of, read_spec, written_by
 from cdp.jobs.state import JobFiles, State, derive
 
-# Seconds between looks at the queue while waiting in it, and at the worker while it runs.
-QUEUE_POLL_S, POLL_S = 0.25, 0.1
-# How long processes may linger after the worker has said that it is done (a hung communication library).
+QUEUE_POLL_S, POLL_S = 0.25, 0.1  # between looks at the queue, and at the worker
+# How long processes may live after the worker's outcome (a hung communication library).
 LEAVE_WITHIN_S = 60.0
 
 
 class Supervisor:
-    """The life of one attempt of one job."""
+    """One attempt of one job."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -49,7 +47,7 @@ class Supervisor:
         self.asked_to_end = False
 
     def run(self) -> None:
-        """Queue, run, record. Whatever goes wrong here is recorded as the failure of the job."""
+        """Queue, run, record. Errors of the supervisor become the job's failure."""
         processes.adopt_orphans()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._on_signal)
@@ -61,7 +59,7 @@ class Supervisor:
                 self._record_end(end)
         except BaseException as error:
             traceback.print_exc()
-            processes.send(processes.descendants(), signal.SIGKILL)
+            processes.send(processes.children_of(os.getpid(), recursive=True), signal.SIGKILL)
             failure = {**failure_of(error), "log_tail": log_tail(self.folder / "supervisor.log")}
             if not isinstance(error, CdpError):
                 failure["message"] = f"The supervisor failed: {failure['message']}"
@@ -70,7 +68,7 @@ class Supervisor:
             self.queue.remove(self.spec.id)
 
     def _on_signal(self, *_: Any) -> None:
-        """The machine shuts down, or someone ends the supervisor politely: the same as a request to stop."""
+        """Treat a signal (a shutdown of the machine) as a request to stop."""
         self.asked_to_end = True
 
     def stop_requested(self) -> bool:
@@ -92,7 +90,7 @@ class Supervisor:
             if self.stop_requested():
                 return None
             time.sleep(QUEUE_POLL_S)
-        self.status.waiting(f"It waits for room on the cluster {self.status.cluster}.")
+        self.status.waiting(f"Waiting for room on the cluster {self.status.cluster}.")
         return RayRun(
             self.folder,
             self.spec,
@@ -103,7 +101,7 @@ class Supervisor:
         ).run()
 
     def _wait_for_turn(self) -> tuple[str, ...] | None:
-        """Return the devices that the job may use, once it is its turn; None if it was stopped meanwhile."""
+        """Return the job's devices once it is its turn; None if it was stopped meanwhile."""
         device = self.spec.device
         slots = cpu_slots()
         present = list_gpus() if device.count else []
@@ -117,8 +115,7 @@ class Supervisor:
                 continue
             changed, moment = self.queue.changed(), time.monotonic()
             position = self.queue.positions().get(self.spec.id, 1) if changed != seen or moment - asked > 2.0 else 0
-            # Only those near the front need the queue's lock at each change; the rest look now and then, in case
-            # that one ahead of them was killed and left its ticket behind.
+            # Jobs near the front try at each change; the others now and then, in case one ahead of them was killed.
             if position and (position <= room + 8 or moment - asked > 2.0 + 0.1 * position):
                 asked = moment
                 devices = self.queue.try_take(self.spec.id, slots=slots, gpus=gpus)
@@ -134,7 +131,7 @@ class Supervisor:
             if self.queue.pending(job_id):
                 return False
             ended = derive(JobFiles.read(self.workspace.job(job_id)), False, time.time()).state
-            # A stopped job counts as finished: it saved what it had.
+            # A stopped job counts as finished: it saved its result.
             if ended not in (State.FINISHED, State.STOPPED):
                 how = "failed" if ended is State.FAILED else "was cut off or deleted"
                 raise ConfigError(
@@ -147,16 +144,18 @@ class Supervisor:
         return isinstance(request, dict) and bool(request.get("now"))
 
     def _record_end(self, end: End) -> None:
-        """Decide between finished, stopped and failed, and write it down."""
+        """Decide between finished, stopped and failed, and record it."""
         code = end.code
         facts = {"exit_code": code if code >= 0 else None, "signal": -code if code < 0 else None}
         outcome = outcome_of(self.folder, self.status.attempt)
-        reported = read_json_or_none(self.folder / "failure.json")
-        if not isinstance(reported, dict) or reported.get("attempt") != self.status.attempt:
-            reported = None
+        reported = written_by(self.status.attempt, self.folder / "failure.json")
+        # A failed rank ends the others, which report that they were asked to stop.
         if outcome == "finished" or (outcome == "stopped" and reported is None):
-            # A rank that failed takes the others with it, and those believe that they were asked to stop.
-            self.status.ended(outcome, message=self._stopped_message() if outcome == "stopped" else "", **facts)
+            asked = (self.folder / "stop.request").exists()
+            how = "It was stopped" if asked else "It was ended by a signal from outside"
+            self.status.ended(
+                outcome, message=f"{how}; its progress is saved." if outcome == "stopped" else "", **facts
+            )
         elif reported is None and self.stop_requested():
             message = f"It did not stop within {self.spec.grace_s:g} seconds and was killed. " if end.forced else ""
             self.status.ended("stopped", message=f"{message}Resume it to go on from its last checkpoint.", **facts)
@@ -172,14 +171,9 @@ class Supervisor:
             )
             self.status.ended("failed", failure=failure, **facts)
 
-    def _stopped_message(self) -> str:
-        if (self.folder / "stop.request").exists():
-            return "It was stopped; what it had is saved."
-        return "It was ended by a signal from outside; what it had is saved."
-
 
 class Attempt:
-    """The worker of one attempt on this machine, from its start until no process of it is left."""
+    """The worker of one attempt on this machine."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self.supervisor = supervisor
@@ -215,30 +209,28 @@ class Attempt:
             ended = processes.reap()
             if worker.pid in ended:
                 code = worker.returncode = ended[worker.pid]
-            left = processes.descendants() if code is not None or deadline is not None else [worker.pid]
+            ending = code is not None or deadline is not None
+            left = processes.children_of(os.getpid(), recursive=True) if ending else [worker.pid]
             if code is not None and not left:
                 return End(code, forced, processes.memory_kills() > self._kills_before)
             moment = time.monotonic()
             if not stopping and ask.stop_requested():
                 stopping, deadline = True, moment + self.spec.grace_s
-                # To the workers themselves: launchers would kill what is busy saving.
+                # To the workers themselves: launchers would kill workers that are saving.
                 targets = processes.children_of(worker.pid) if self._launched else [worker.pid]
                 processes.send(targets, signal.SIGTERM)
-            if deadline is None and (code is not None or self._outcome() is not None):
+            if deadline is None and (code is not None or outcome_of(self.folder, self.number) is not None):
                 deadline = moment + (LEAVE_WITHIN_S if code is None else min(self.spec.grace_s, 10.0))
                 if code is not None:
                     processes.send(left, signal.SIGTERM)
             if deadline is not None and (moment >= deadline or ask.stop_now()):
-                forced = forced or (stopping and self._outcome() is None)
+                forced = forced or (stopping and outcome_of(self.folder, self.number) is None)
                 processes.send(left, signal.SIGKILL)
             time.sleep(POLL_S)
 
-    def _outcome(self) -> str | None:
-        return outcome_of(self.folder, self.number)
-
 
 def main(arguments: list[str]) -> None:
-    """Take over the lock that the submitter holds (or take it), then supervise."""
+    """Take over the submitter's lock (or take it), then supervise."""
     on_cluster = arguments[1:2] == ["--attempt"]
     if not arguments or len(arguments) != (3 if on_cluster else min(len(arguments), 2)):
         print("usage: python -m cdp.jobs.supervisor <job folder> [<lock descriptor> | --attempt <N>]", file=sys.stderr)
@@ -257,19 +249,11 @@ def main(arguments: list[str]) -> None:
     supervisor = Supervisor(folder)
     if on_cluster:
         if supervisor.status.attempt != int(arguments[2]) or supervisor.status.phase != SUBMITTED:
-            print("The attempt is over: nothing is begun.")
+            print("The attempt is over: nothing is started.")
             return
-        _log_to(folder / "supervisor.log")
+        redirect_output(folder / "supervisor.log")
         supervisor.status.waiting("")
     supervisor.run()
-
-
-def _log_to(path: Path) -> None:
-    """Send the output of this process, which Ray started, to a file."""
-    log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    os.close(log)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def test_what_a_killed_worker_had_started_is_reported_and_can_be_ended(workspace
     assert lives(child)
     shown = jobs.view(workspace, job_id)
     assert (shown.state, shown.active) == ("stopping", True)
-    assert "still" in shown.message
+    assert "remaining processes" in shown.message
     if then == "stop":
         assert jobs.stop(workspace, job_id)
         assert state(workspace, job_id) == "lost"

@@ -50,12 +50,9 @@ def test_accelerate_runs_stops_and_reports(workspace: Workspace, one_gpu: jobs.D
 
 def test_two_processes_on_cpu(workspace: Workspace) -> None:
     device = jobs.DeviceRequest.cpu(processes=2)
-    job_id = start(workspace, "ranks", launcher="accelerate", device=device)
-    assert until_state(workspace, job_id, "finished", "failed", patience_s=PATIENCE_S).state == "finished"
-    ranks = [read_json(workspace.job(job_id) / f"rank-{rank}.json") for rank in (0, 1)]
-    assert [(r["main"], r["world"]) for r in ranks] == [(True, "2"), (False, "2")]
-
     failing = start(workspace, "ranks", launcher="accelerate", device=device, fail=True, wait=True)
     failed = until_state(workspace, failing, "failed", "finished", "stopped", patience_s=PATIENCE_S)
     assert failed.failure is not None
     assert failed.failure["message"] == "rank 1 met a bad line"
+    ranks = [read_json(workspace.job(failing) / f"rank-{rank}.json") for rank in (0, 1)]
+    assert [(r["main"], r["world"]) for r in ranks] == [(True, "2"), (False, "2")]

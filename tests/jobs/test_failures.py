@@ -9,13 +9,14 @@ import pytest
 
 from cdp import jobs
 from cdp.base.failures import failure_of
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.jobs.logs import classify, last_words, log_tail
 from cdp.jobs.processes import memory_kills
 from tests.jobs.support import start, status, until_state
+from tests.support import work
 
-KINDS = {
-    "data": "data",
+PROCESSES = {"data": "data", "exit code": "bug", "segfault": "bug", "kill": "killed"}
+EXCEPTIONS = {
     "configuration": "configuration",
     "network": "network",
     "library network": "network",
@@ -23,28 +24,36 @@ KINDS = {
     "host memory": "host_out_of_memory",
     "disk": "disk",
     "bug": "bug",
-    "exit code": "bug",
-    "segfault": "bug",
-    "kill": "killed",
 }
 
 
 @pytest.mark.slow
 def test_workers_that_fail(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CDP_CPU_SLOTS", "3")
-    ids = {how: start(workspace, "fail", how=how) for how in KINDS}
+    ids = {how: start(workspace, "fail", how=how) for how in PROCESSES}
     for how, job_id in ids.items():
         job = until_state(workspace, job_id, "failed", "finished", "stopped", "lost")
         assert job.state == "failed", how
         assert job.failure is not None
-        assert job.failure["kind"] == KINDS[how], (how, job.failure)
+        assert job.failure["kind"] == PROCESSES[how], (how, job.failure)
         assert job.failure["message"], how
-        assert job.failure["hint"] or how == "configuration"
+        assert job.failure["hint"], how
         assert f"about to fail: {how}" in "\n".join(job.failure["log_tail"])
     assert status(workspace, ids["exit code"])["exit_code"] == 3
     assert "over there" in (jobs.view(workspace, ids["exit code"]).failure or {})["message"]
     assert status(workspace, ids["segfault"])["signal"] == signal.SIGSEGV
     assert "line 7" in (jobs.view(workspace, ids["data"]).failure or {})["message"]
+
+
+@pytest.mark.parametrize("how", EXCEPTIONS)
+def test_exceptions_of_workers(tmp_path: Path, how: str) -> None:
+    folder = tmp_path / "workspace" / "jobs" / "test-1"
+    write_json(folder / "spec.json", {"id": "test-1", "config": {"how": how}})
+    assert work("tests.jobs.workers.fail", folder) == 1
+    failure = read_json(folder / "failure.json")
+    assert (failure["kind"], failure["attempt"]) == (EXCEPTIONS[how], 1)
+    assert failure["message"]
+    assert failure["hint"] or how == "configuration"
 
 
 @pytest.mark.slow
@@ -106,28 +115,10 @@ def test_a_polite_signal_from_outside_is_no_fault_of_the_program() -> None:
     assert "SIGTERM" in failure["message"]
 
 
-@pytest.mark.parametrize(
-    ("groups", "counter", "text"),
-    [
-        ("0::/user.slice/app.scope", "sys/fs/cgroup/user.slice/app.scope/memory.events", "oom 7\noom_kill 3\n"),
-        ("0::/", "sys/fs/cgroup/memory.events", "low 0\noom_kill 3\noom_group_kill 9\n"),
-        ("0::/", "proc/vmstat", "pgfault 12\noom_kill 3\n"),
-    ],
-)
-def test_the_kernels_count_of_kills_is_found(tmp_path: Path, groups: str, counter: str, text: str) -> None:
-    """In a group of one's own, in a container, or on the whole machine."""
-    for name, content in (("proc/self/cgroup", f"{groups}\n"), (counter, text)):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="ascii")
-    assert memory_kills(tmp_path) == 3
-    if counter != "proc/vmstat":
-        (tmp_path / "proc" / "vmstat").write_text("oom_kill 500\n", encoding="ascii")
-        assert memory_kills(tmp_path) == 3, "the nearest counter counts"
-
-
-def test_without_a_count_there_were_no_kills(tmp_path: Path) -> None:
-    assert memory_kills(tmp_path) == 0
+def test_the_kernels_count_of_kills(tmp_path: Path) -> None:
+    (tmp_path / "vmstat").write_text("pgfault 12\noom_kill 3\n", encoding="ascii")
+    assert memory_kills(tmp_path / "vmstat") == 3
+    assert memory_kills(tmp_path / "absent") == 0
 
 
 def test_the_launchers_noise_is_not_the_message() -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.jobs import devices
-from tests.cli.support import answer, run
+from tests.cli.support import answer
+from tests.support import work
 from tests.support_models import tiny_static
 from tests.training import test_from_the_command_line as fixtures
 
@@ -23,7 +24,7 @@ TORCH = """
 class Properties:
     uuid, name, total_memory = "1111-2222", "Fake MIG 1g.10gb", 10 * 2**30
 class cuda:
-    device_count = staticmethod(lambda: 1)
+    device_count = staticmethod(lambda: {n})
     get_device_properties = staticmethod(lambda index: Properties)
 """
 
@@ -51,23 +52,34 @@ def doctors_word() -> tuple[bool, str]:
     return check["ok"], check["text"]
 
 
-@pytest.mark.parametrize("memory", ["[N/A]", "[Not Supported]"])
+@pytest.fixture
+def torch_sees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Let child processes import a torch that sees so many GPUs: the real one takes seconds to load."""
+
+    def put(n: int) -> None:
+        (tmp_path / "torch.py").write_text(TORCH.replace("{n}", str(n)), encoding="utf-8")
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+    return put
+
+
 def test_a_gpu_of_unknown_memory_is_listed_and_the_doctor_says_that_torch_cannot_use_it(
-    smi: Smi, workspace: Workspace, memory: str
+    smi: Smi, torch_sees: Callable[[int], None], workspace: Workspace
 ) -> None:
-    smi(f"GPU-aaaa, Fake, {memory}, 0")
+    smi("GPU-aaaa, Fake, [N/A], 0\nGPU-bbbb, Fake, [Not Supported], 1")
+    torch_sees(0)
     ok, text = doctors_word()
     assert not ok
     assert "Fake, memory unknown (GPU-aaaa)" in text
-    assert "nvidia-smi lists 1 GPU, but torch can use none" in text
+    assert "Fake, memory unknown (GPU-bbbb)" in text
+    assert "nvidia-smi lists 2 GPUs, but torch can use none" in text
 
 
 def test_a_mig_instance_is_found_by_asking_torch(
-    smi: Smi, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    smi: Smi, torch_sees: Callable[[int], None], workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     smi("GPU-aaaa, Fake, 81920, 0")
-    (tmp_path / "torch.py").write_text(TORCH, encoding="utf-8")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    torch_sees(1)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-5fd4f087")
     ok, text = doctors_word()
     assert ok
@@ -75,9 +87,15 @@ def test_a_mig_instance_is_found_by_asking_torch(
 
 
 def test_a_training_does_not_run_on_the_cpu_in_place_of_a_gpu_that_torch_cannot_use(
-    smi: Smi, ask: fixtures.Ask, tmp_path: Path
+    smi: Smi, ask: fixtures.Ask, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    smi("GPU-aaaa, Fake, [N/A], 0")
-    settings = ("--retriever", str(tiny_static(tmp_path / "tiny")), "--set", "learning_rate=1e-3")
-    done = run("train", ask(12), *settings, "--wait", code=1)
-    assert "This training was given a GPU, and torch cannot use it." in done.stdout
+    folder = workspace.job("training-1")
+    config = {"query_set": ask(12), "retriever": str(tiny_static(tmp_path / "tiny")), "learning_rate": 1e-3}
+    write_json(folder / "spec.json", {"id": "training-1", "config": config})
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-aaaa")
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    from accelerate import PartialState
+
+    PartialState._reset_state()
+    assert work("cdp.workers.training", folder) == 1
+    assert "This training was given a GPU, and torch cannot use it." in read_json(folder / "failure.json")["message"]

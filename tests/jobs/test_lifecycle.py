@@ -123,18 +123,6 @@ def test_a_workspace_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         start(Workspace(tmp_path / "file"))
 
 
-@pytest.mark.slow
-def test_a_clone_has_everything_to_submit_again(workspace: Workspace) -> None:
-    job_id = start(workspace, steps=1, name="first")
-    spec = jobs.load_spec(workspace, job_id)
-    again = jobs.submit(
-        workspace, kind=spec.kind, name="second", module=spec.module, config={**spec.config, "steps": 2},
-        launcher=spec.launcher, device=spec.device, inputs=spec.inputs,
-    )  # fmt: skip
-    assert until_state(workspace, again, "finished").done == 2
-    until_state(workspace, job_id, "finished")
-
-
 def test_a_folder_without_a_specification_is_no_job(workspace: Workspace) -> None:
     workspace.job("half-made").mkdir(parents=True)
     write_json(workspace.job("half-made") / "status.json", {"phase": "queued"})

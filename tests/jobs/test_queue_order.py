@@ -62,7 +62,7 @@ def test_numbers_only_rise(workspace: Workspace) -> None:
 
 @pytest.mark.slow
 def test_jobs_run_in_the_order_of_submission(workspace: Workspace) -> None:
-    ids = [start(workspace, steps=2, name=f"n{i}") for i in range(4)]
+    ids = [start(workspace, steps=2, name=f"n{i}") for i in range(3)]
     views = [until_state(workspace, job_id, "finished") for job_id in ids]
     order = sorted(ids, key=lambda job_id: status(workspace, job_id)["started_clock"])
     assert order == ids
