@@ -32,7 +32,6 @@ PARTS = {
     "content_words": 45,
     "ndcg": 18,
     "self_bleu": 14,
-    "template_rate": 48,
     "search": 115,
     "encoding": 90,
     "reading": 130,

@@ -29,7 +29,6 @@ from cdp.llm.prices import load_price, price_file
 from cdp.query_sets.store import put_in_order, scan
 from cdp.synthesis.generate import Generation, generate_for, map_unordered, to_line
 from cdp.synthesis.generators import GENERATORS, make_generator
-from cdp.synthesis.generators.template import spread
 from cdp.synthesis.methods import method_of
 from cdp.synthesis.work import Item, Work, finish, open_query_set, query_set_id
 
@@ -152,18 +151,15 @@ class Run:
             return self._ask(item, cache)
 
         left = max(1, self.total - self._done)
-        with spread(self.source, left) as self.source:
-            threads = self.source.is_llm or self.source.concurrency > 1
-            workers = min(self.source.concurrency, left) if threads else 0
-            outcomes = map_unordered(ask, self._left(), workers, tick=self._tick, cancel=self._cancel)
-            with closing(outcomes):
-                for outcome in outcomes:
-                    if outcome is None:
-                        continue
-                    if self.recorder.record(outcome):
-                        self._written[outcome.item.position] = 1
-                    self._done += 1
-                    self._report()
+        workers = min(self.source.concurrency, left) if self.source.is_llm else 0
+        with closing(map_unordered(ask, self._left(), workers, tick=self._tick, cancel=self._cancel)) as outcomes:
+            for outcome in outcomes:
+                if outcome is None:
+                    continue
+                if self.recorder.record(outcome):
+                    self._written[outcome.item.position] = 1
+                self._done += 1
+                self._report()
 
     def _ask(self, item: Item, cache: AnswerCache) -> Outcome | None:
         """Ask about one document; None if it was given up. Errors that concern the whole run are raised."""

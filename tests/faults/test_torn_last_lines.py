@@ -48,7 +48,6 @@ def test_every_jsonl_of_a_job_torn_and_the_job_resumed(workspace: Workspace) -> 
     resumes_without_loss(workspace, job_id, 40)
 
 
-# So many that several processes write, see `cdp.synthesis.generators.template`.
 DOCUMENTS = 1700
 
 

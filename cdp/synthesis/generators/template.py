@@ -7,29 +7,16 @@ built from their clauses; in other languages, key phrases and shortened sentence
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
-import os
 import random
-import signal
-import threading
-from collections.abc import Iterable, Iterator
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterable
 
 from cdp.base.records import Document
 from cdp.llm.answers import Answer
 from cdp.synthesis.generators import Generator, GeneratorType
 from cdp.synthesis.methods import Method
 from cdp.synthesis.parsing import comparison_key
-from cdp.synthesis.templates import builders_english as english
-from cdp.synthesis.templates import builders_other as other
-from cdp.synthesis.templates.clauses import MOST_CHARACTERS
-from cdp.synthesis.templates.phrases import is_english, key_phrases, whole
-
-# For fewer, a single process is done before others have started.
-MIN_SPREAD = 1500
-# One process reads and stores what all of them write; it keeps up with about as many.
-MAX_PROCESSES = 32
+from cdp.synthesis.templates import english, other
+from cdp.synthesis.templates.phrases import is_english, key_phrases, read_sentences, whole
 
 
 class TemplateGenerator(Generator):
@@ -62,73 +49,6 @@ class TemplateGenerator(Generator):
         return distinct(build(document, rng), m)
 
 
-class TemplatePool(TemplateGenerator):
-    """The same queries, each document's in one of several processes; asked by as many threads."""
-
-    def __init__(self, source: TemplateGenerator, processes: int) -> None:
-        super().__init__(source._seed)
-        # More calls than processes, so that none waits for its next document: half as fast again.
-        self.concurrency = 4 * processes
-        context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
-        self._pool = ProcessPoolExecutor(processes, context, _begin, (self._seed,))
-
-    def queries(self, document: Document, method: str, m: int) -> list[str]:
-        try:
-            found = self._pool.submit(_queries, document, method, m).result()
-        except BrokenExecutor:  # one of the processes was killed: go on in this one
-            found = None
-        return super().queries(document, method, m) if found is None else found
-
-    def close(self) -> None:
-        """End the processes."""
-        self._pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def spread(source: Generator, n_documents: int, processes: int | None = None) -> Iterator[Generator]:
-    """Give ``source``, or for the template generator and many documents the same on ``processes`` (all processors)."""
-    n = processors() if processes is None else processes
-    if type(source) is not TemplateGenerator or n_documents < MIN_SPREAD or n < 2:
-        yield source
-        return
-    pool = TemplatePool(source, min(n, MAX_PROCESSES))
-    try:
-        yield pool
-    finally:
-        pool.close()
-
-
-def processors() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-_source = TemplateGenerator()
-
-
-def _begin(seed: int) -> None:
-    """Start a process of the pool: it ends with the one that started it, however that one ended."""
-    global _source
-    _source = TemplateGenerator(seed)
-    # The process that asks decides when to stop. SIGTERM stays: by it a pool with a killed process ends the others.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)
-
-
-def _queries(document: Document, method: str, m: int) -> list[str] | None:
-    try:
-        return _source.queries(document, method, m)
-    except Exception:  # raised again, and recorded, by the process that asks
-        return None
-
-
 GENERATOR = GeneratorType(
     "template",
     "Template (no LLM)",
@@ -140,17 +60,14 @@ GENERATOR = GeneratorType(
 
 
 def elaborated(query: str, document: Document) -> str:
-    """A stand-in for reasoning: the query with the key phrases of its document that it does not name itself."""
+    """Return the query with key phrases of its document that it does not name: a stand-in for reasoning."""
     named = query.casefold()
-    phrases = [phrase for phrase in key_phrases(document.content[:MOST_CHARACTERS]) if phrase.casefold() not in named][
-        :4
-    ]
-    return f"{query.rstrip()} ({', '.join(phrases)})" if phrases else query
+    phrases = [phrase for phrase, _ in key_phrases(read_sentences(document)) if phrase.casefold() not in named]
+    return f"{query.rstrip()} ({', '.join(phrases[:4])})" if phrases else query
 
 
 def distinct(queries: Iterable[str], m: int) -> list[str]:
-    """The first ``m`` queries, whole, and without those that differ from an earlier one only in case, spacing
-    or punctuation."""
+    """Return the first ``m`` queries that differ in more than case, spacing and punctuation."""
     by_key: dict[str, str] = {}
     for query in map(whole, queries):
         if key := comparison_key(query):
