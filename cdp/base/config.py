@@ -383,8 +383,18 @@ class TrainingConfig(Config):
     per_doc: int | None = option(
         None, "Only the first so many queries of each document.", unit="queries", minimum=1, maximum=1000,
     )
-    max_documents: int | None = FIRST_DOCUMENTS
+    max_documents: int | None = option(
+        None, "Only so many documents, drawn at random by the seed.", unit="documents", minimum=1,
+    )
+    pairs: int | None = option(
+        None, "Exactly so many pairs, of documents drawn at random by the seed.", unit="pairs", minimum=2,
+    )
     epochs: int | None = option(None, "Passes over the pairs.", unit="epochs", minimum=1, maximum=1000)
+    steps: int | None = option(
+        None, "Train for so many steps, whatever number of passes they make; takes the place of epochs.",
+        reason="Empty: the epochs decide. Trainings compared with each other need the same number of steps.",
+        unit="steps", minimum=1, advanced=True,
+    )
     batch_size: int | None = option(
         None, "Pairs per step; the other documents of the batch are the negatives.", unit="pairs", minimum=2,
         maximum=65536,
@@ -396,9 +406,10 @@ class TrainingConfig(Config):
         "", "Evaluate on this benchmark while training and keep the best model (optional).", holds="benchmark",
     )
     split: str = option("", "The split of that benchmark; its only or first one if empty.", advanced=True)
-    eval_steps: int = option(
-        500, "Steps between evaluations.", reason="The paper evaluates every 500 steps.", unit="steps", minimum=1,
-        advanced=True,
+    eval_steps: int | None = option(
+        None, "Steps between evaluations. Empty: a fifth of the training, at most 500.",
+        reason="The paper evaluates every 500 steps; a shorter training needs checkpoints to choose among as well.",
+        unit="steps", minimum=1, advanced=True,
     )
     patience: int | None = option(
         None, "Stop early after so many evaluations without a better NDCG@10. Empty: never.",

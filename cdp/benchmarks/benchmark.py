@@ -303,6 +303,8 @@ def subset_note(manifest: Manifest) -> tuple[str, ...]:
     subset = manifest.subset
     if subset is None:
         return ()
+    if subset.documents == subset.of_documents:
+        return (f"These are {subset.queries:,} queries of {subset.of}, with all of its documents.",)
     return (
         f"This is a subset of {subset.of} ({subset.queries:,} queries, {subset.documents:,} documents): "
         "scores on it are higher than on the whole benchmark.",

@@ -32,6 +32,10 @@ class Subset:
     queries: int
     documents: int
     seed: int
+    dev: int = 0
+    """Queries of the split ``dev``, where one was drawn beside ``test``."""
+    of_documents: int = 0
+    """Documents of the whole benchmark; 0 where an older subset does not say."""
 
 
 @dataclass(frozen=True)

@@ -37,35 +37,49 @@ def sample(
     split: str = "",
     seed: int = 0,
     called: str = "",
+    dev: int = 0,
+    dev_split: str = "",
 ) -> tuple[BenchmarkInfo, bool]:
     """Draw a subset of a benchmark of the workspace and store it: (what it is, whether it was there already).
 
     ``queries`` are drawn from those with a relevant document, ``documents`` are all documents that are relevant for
     them and others up to that number. Queries and documents are chosen by a hash of their ids and the ``seed``: the
     same benchmark always gives the same subset, and a larger one holds the smaller one's queries. A benchmark with
-    fewer is taken whole. ConfigError where the relevant documents alone are more than ``documents``, or the name is
-    taken.
+    fewer is taken whole. With ``dev`` the queries become the split test, and so many others, of ``dev_split`` or of the
+    same split, the split dev: no query is in both. ConfigError where the relevant documents alone are more than
+    ``documents``, or the name is taken.
     """
     source = library.resolve_benchmark(name, workspace)
     info = library.describe(source, workspace)
     split = library.choose_split(info, split)
     manifest = manifests.read(source)
-    if manifest.subset is not None:
+    if manifest.subset is not None and not dev:
         raise ConfigError(f"{info.name} is a subset itself.", hint=f"Draw from {manifest.subset.of}.")
     parts = read_parts(source)
-    qrels = split_of(parts, split, allow_unknown=True).qrels
+    sources = {split: split_of(parts, split, allow_unknown=True).qrels}
+    if dev and dev_split not in ("", split):
+        sources[dev_split] = split_of(parts, dev_split, allow_unknown=True).qrels
+    qrels = {query: grades for judged in sources.values() for query, grades in judged.items()}
     named = {document for grades in qrels.values() for document in grades}
     known = {document for document in parts.document_ids if document in named}
     relevant_for = {q: {d for d, g in grades.items() if g > 0 and d in known} for q, grades in qrels.items()}
-    answered = [query for query in qrels if relevant_for[query]]
-    if not answered:
+    answered = {name: [query for query in judged if relevant_for[query]] for name, judged in sources.items()}
+    if not answered[split]:
         raise InputError(f"No query of the split {split} has a relevant document.")
-    drawn = set(heapq.nsmallest(queries, answered, key=lambda query: _order(seed, "query", query)))
-    chosen = [query for query in answered if query in drawn]
+
+    def order(query: str) -> bytes:
+        return _order(seed, "query", query)
+
+    drawn = {("test" if dev else split): set(heapq.nsmallest(queries, answered[split], key=order))}
+    if dev:
+        others = [query for query in answered[dev_split or split] if query not in drawn["test"]]
+        drawn["dev"] = set(heapq.nsmallest(dev, others, key=order))
+    chosen = [query for query in qrels if any(query in name for name in drawn.values())]
     relevant = set().union(*(relevant_for[query] for query in chosen))
     total = min(documents, info.n_documents)
     called = checked_name(called or name_of(info.name, len(chosen), total, split, seed))
-    subset = Subset(info.name, info.content_hash, split, len(chosen), total, seed)
+    subset = Subset(info.name, info.content_hash, split, len(chosen) - len(drawn.get("dev", ())), total, seed,
+                    len(drawn.get("dev", ())), info.n_documents)  # fmt: skip
     target = workspace.benchmarks / called
     if target.exists():
         return _stored(target, subset, workspace), True
@@ -74,15 +88,18 @@ def sample(
             f"{len(relevant):,} documents are relevant for these queries, more than the {documents:,} asked for.",
             hint=f"Ask for at least {len(relevant):,} documents, or for fewer queries.",
         )
-    others = ((_order(seed, "document", name), name) for name in parts.document_ids if name not in relevant)
-    ids = relevant | {name for _, name in heapq.nsmallest(documents - len(relevant), others)}
+    rest = ((_order(seed, "document", name), name) for name in parts.document_ids if name not in relevant)
+    ids = relevant | {name for _, name in heapq.nsmallest(documents - len(relevant), rest)}
     lines = []
     for query in chosen:
         line = parts.queries[query]
         excluded = {"excluded_ids": list(line.excluded)} if line.excluded else {}
         lines.append({"_id": query, "text": line.text, **excluded})
     # Judgments of documents that were not drawn are left out.
-    judged = {query: {d: grade for d, grade in qrels[query].items() if d in ids} for query in chosen}
+    judged = {
+        name: {q: {d: grade for d, grade in qrels[q].items() if d in ids} for q in chosen if q in queries_of}
+        for name, queries_of in drawn.items()
+    }
     # Protocol and licence stay, the source is the whole one.
     described = replace(
         manifest,
@@ -95,7 +112,7 @@ def sample(
         with staging(workspace.benchmarks) as incoming:
             folder = incoming / "subset"
             texts = (document for document in iter_corpus(part(source, "corpus")) if document.id in ids)
-            write_beir(folder, texts, lines, {split: judged})
+            write_beir(folder, texts, lines, judged)
             manifests.write(folder, described)
             made = library.survey(folder, allow_unknown=False)
             if not library.install(folder, target):  # somebody drew the same subset at the same time
@@ -116,9 +133,9 @@ def _stored(target: Path, subset: Subset, workspace: Workspace) -> BenchmarkInfo
     return library.describe(target, workspace)
 
 
-def name_of(name: str, queries: int, documents: int, split: str, seed: int = 0) -> str:
-    """``scifact-sample-300q-2000d``: what a subset is called by whoever draws one. Another split than test is named."""
-    more = [*([split] if split != "test" else []), *([f"s{seed}"] if seed else [])]
+def name_of(name: str, queries: int, documents: int, split: str, seed: int = 0, dev: int = 0) -> str:
+    """``scifact-sample-300q-2000d``: the default name of a subset. Another split than test is named."""
+    more = [*([split] if split != "test" else []), *([f"s{seed}"] if seed else []), *([f"{dev}dev"] if dev else [])]
     return "-".join([name, "sample", f"{queries}q", f"{documents}d", *more])
 
 

@@ -345,7 +345,7 @@ def study_test(
     allow_leakage: AllowLeakage = False,
     yes: Annotated[bool, "start it"] = False,
 ) -> int:
-    """The three-minute test on your own data: shows what it takes, and starts it with --yes."""
+    """The test on your own data: shows what it takes, and starts it with --yes."""
     from cdp.services import corpora, trial
     from cdp.services import decide as advice
 
@@ -362,7 +362,7 @@ def study_test(
     done = run.started(begun.job_id)
     if run.wait and not run.json:
         judged = planned.judged
-        print(f"\n{_answered(advice.of_benchmark(run.workspace, config.corpus, judged.benchmark, judged.split))}")
+        print(f"\n{_answered(advice.of_benchmark(run.workspace, config.corpus, judged.benchmark, judged.splits.test))}")
     return done
 
 
@@ -370,18 +370,24 @@ def _trial_text(planned: Any) -> str:
     """Return what a test takes, in words."""
     from cdp.services.synthesis import dollars
 
-    size, judged = planned.size, planned.judged
+    judged, splits = planned.judged, planned.judged.splits
     spread = f"{len(planned.plan.conditions)} trainings of {planned.config.retriever}"
-    documents = f"{size.documents:,} of {planned.documents_there:,} documents"
+    documents = f"{planned.documents:,} of {planned.documents_there:,} documents"
     price = "free" if not planned.requests else "not known" if planned.cost is None else dollars(planned.cost)
     lines = [
-        f"{spread}: diverse queries and paraphrases, Q/Doc {size.per_doc}, seeds {size.seeds}, on {documents}, beside "
-        "BM25 and the untrained retriever.",
-        f"Judged by {judged.name}: {judged.n_queries:,} queries on {judged.n_documents:,} documents.",
+        f"{spread}: one and {planned.config.per_doc} diverse queries and paraphrases per document, three seeds, on "
+        f"{documents}, beside BM25 and the untrained retriever.",
+        f"Every training takes {planned.plan.steps[planned.config.retriever]:,} steps and keeps the checkpoint with "
+        f"the best NDCG@10 on {splits.n_dev:,} dev queries.",
+        f"Reported on {judged.benchmark}:{splits.test}: {splits.n_test:,} other queries on {splits.n_documents:,} "
+        "documents.",
         f"Time: about {duration(planned.seconds)} "
-        f"({'from earlier runs here' if planned.measured else 'a guess: nothing was run here yet'}). "
+        f"({'from earlier runs here' if planned.plan.measured else 'a guess: nothing was run here yet'}). "
         f"Price: {price}{f' for {planned.requests:,} requests' if planned.requests else ''}.",
     ]
+    if planned.problem:
+        fewer = f", or test on fewer documents: --documents {planned.fitting}" if planned.fitting else ""
+        lines.append(f"{planned.problem} Allow more with --minutes or --spend{fewer}.")
     return "\n".join([*lines, *(f"Note: {text}" for text in planned.notes)])
 
 

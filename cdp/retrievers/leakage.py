@@ -15,7 +15,6 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -154,11 +153,9 @@ def write_hashes(results: Path, texts: Iterable[str], documents: Iterable[str] =
         write_bytes(results / name, buffer.getvalue())
 
 
-def set_hashes(
-    workspace: Workspace, query_set: str, per_doc: int | None = None, max_documents: int | None = None
-) -> Hashes:
-    """The hashes of a query set's queries, of both kinds: the first ones of its first documents, each once."""
-    lines = islice(query_sets.read_queries(workspace, query_set, Failures()), max_documents)
+def set_hashes(workspace: Workspace, query_set: str, per_doc: int | None = None) -> Hashes:
+    """The hashes of a query set's queries, of both kinds: the first ones of its documents, each once."""
+    lines = query_sets.read_queries(workspace, query_set, Failures())
     return np.unique(keys(query for line in lines for query in line.queries[:per_doc]))
 
 
@@ -191,7 +188,7 @@ def seen(workspace: Workspace, retriever: str) -> Hashes:
         config = spec["config"]
         query_set = str(config.get("query_set", ""))
         if query_sets.exists(workspace, query_set):
-            seen_hashes.append(set_hashes(workspace, query_set, config.get("per_doc"), config.get("max_documents")))
+            seen_hashes.append(set_hashes(workspace, query_set, config.get("per_doc")))
     return seen_hashes[0] if len(seen_hashes) == 1 else np.unique(np.concatenate(seen_hashes))
 
 

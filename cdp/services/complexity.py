@@ -30,7 +30,7 @@ from cdp.corpus.sources import Budget, Source, existing, open_text
 from cdp.principle import Recommendation, kinds_of_datasets
 from cdp.principle.tables import TABLES, PublishedTable, short_name, table
 from cdp.services import access
-from cdp.studies.trial import judging_split
+from cdp.studies.trial import reported_split
 
 FOLDER = "pasted"
 # Characters that are kept: some hundred thousand queries.
@@ -329,7 +329,7 @@ def profile_benchmark(
     folder = benchmarks.resolve_benchmark(access.benchmark(workspace, benchmark), workspace)
     if not split:
         splits = benchmarks.describe(folder, workspace).splits
-        split = "" if len(splits) < 2 or "test" in splits else judging_split(splits)[0]
+        split = "" if len(splits) < 2 or "test" in splits else reported_split(splits)
     question = ("profile", split, language, stopwords)
 
     def measure() -> Profiled:

@@ -82,7 +82,6 @@ def find_leaks(
     benchmark_splits: Iterable[tuple[str, str]],
     *,
     per_doc: int | None = None,
-    max_documents: int | None = None,
 ) -> list[Leak]:
     """The leaks between query sets (by id or name, empty ones skipped) and (benchmark, split) places, each once."""
     sets = [query_sets.resolve_query_set(workspace, name) for name in dict.fromkeys(names) if name]
@@ -91,7 +90,7 @@ def find_leaks(
         where, chosen = _place(workspace, name, split)
         judged = _judged(where, chosen)
         for query_set in sets:
-            shared, near = room.n_known(judged.queries, _hashes(workspace, query_set.id, per_doc, max_documents))
+            shared, near = room.n_known(judged.queries, _hashes(workspace, query_set.id, per_doc))
             documents = _documents(workspace, query_set, judged, chosen) if query_set.generator == "import" else 0
             if shared or documents:
                 leaks.append(
@@ -106,7 +105,7 @@ def among(workspace: Workspace, names: Iterable[str], texts: Iterable[str], benc
     leaks = []
     for name in dict.fromkeys(names):
         query_set = query_sets.resolve_query_set(workspace, name)
-        shared, near = room.n_known(judged, _hashes(workspace, query_set.id, None, None))
+        shared, near = room.n_known(judged, _hashes(workspace, query_set.id))
         if shared:
             leaks.append(Leak(query_set.name, benchmark, split, shared, len(judged), query_set=query_set.id, near=near))
     return leaks
@@ -121,9 +120,7 @@ def of_training(
     wanted = [*benchmark_splits, *([(config.benchmark, config.split)] if config.benchmark else [])]
     if not wanted:
         return []
-    leaks = find_leaks(
-        workspace, [config.query_set], wanted, per_doc=config.per_doc, max_documents=config.max_documents
-    )
+    leaks = find_leaks(workspace, [config.query_set], wanted, per_doc=config.per_doc)
     before = room.seen(workspace, config.retriever)
     for name, split in dict.fromkeys(wanted) if len(before) else ():
         where, chosen = _place(workspace, name, split)
@@ -178,12 +175,12 @@ def _place(workspace: Workspace, name: str, split: str) -> tuple[Path, str]:
     return folder, benchmarks.choose_split(benchmarks.describe(folder, workspace), split)
 
 
-def _hashes(workspace: Workspace, query_set: str, per_doc: int | None, max_documents: int | None) -> room.Hashes:
+def _hashes(workspace: Workspace, query_set: str, per_doc: int | None = None) -> room.Hashes:
     def compute() -> room.Hashes:
-        return room.set_hashes(workspace, query_set, per_doc, max_documents)
+        return room.set_hashes(workspace, query_set, per_doc)
 
     path = query_sets.files(workspace, query_set).queries
-    return ANSWERS.get(path, ("query hashes", per_doc, max_documents), compute)
+    return ANSWERS.get(path, ("query hashes", per_doc), compute)
 
 
 def _judged(folder: Path, split: str) -> _JudgedSplit:

@@ -6,19 +6,20 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from cdp import catalog, jobs, query_sets
 from cdp.base.config import SynthesisConfig, TrainingConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace, read_json_or_none
-from cdp.benchmarks import choose_split, describe, load_benchmark, resolve_benchmark
+from cdp.benchmarks import BenchmarkInfo, choose_split, describe, load_benchmark, resolve_benchmark, subsets
 from cdp.complexity import count_content_words
 from cdp.corpus import resolve_corpus
 from cdp.jobs import JobView
 from cdp.query_sets import QuerySet
 from cdp.retrievers import ResolvedRetriever, resolve
-from cdp.services import access, clusters, completeness, leakage, queries, synthesis
+from cdp.services import access, clusters, completeness, leakage, projects, queries, synthesis
 from cdp.studies import StudyConfig, StudyReport, StudySource, read_plan, ready_made, records, to_markdown
 from cdp.studies import build as build_report
 from cdp.studies.estimate import PlannedGeneration, Speed, StudyPlan, estimate, measured_speeds
@@ -26,19 +27,23 @@ from cdp.studies.plan import (
     BY,
     ON,
     benchmark_names,
+    common_documents,
     condition_pairs,
     conditions,
     counted,
-    dev_name,
-    equal_steps,
+    cut_to_common,
+    dev_names,
+    dev_of,
     evaluated_on,
     method_of,
     needs_reasoning,
     problems_of_budget,
+    steps_of,
     training_config,
     with_kappa,
 )
 from cdp.studies.text import beside, minutes, plan_text, progress_text, threshold_rows
+from cdp.studies.trial import DEV_SPLITS, reported_split
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import get_method
 from cdp.training.plan import complete
@@ -93,7 +98,7 @@ def sources_of(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySou
                 )
                 missing[len(sources)] = _generation(workspace, config, source)
                 sources.append(source)
-    told = _told_apart(workspace, config, sources, sets)
+    told = _told_apart(workspace, config, cut_to_common(workspace, sources), sets)
     return told, [dataclasses.replace(planned, method=told[at].label) for at, planned in missing.items()]
 
 
@@ -214,11 +219,12 @@ def reused(
     sources: Sequence[StudySource],
     retrievers: Mapping[str, ResolvedRetriever],
     evaluation_keys: Sequence[str],
-    dev: str = "",
+    dev: Sequence[tuple[str, str]] = (),
     languages: Sequence[str] = (),
 ) -> set[str]:
     """The conditions (as text) that have scores under the ``evaluation_keys`` that they are to have, and the retrievers
-    that have untrained ones. ``languages`` are those of the benchmarks.
+    that have untrained ones. ``languages`` are those of the benchmarks, ``dev`` the dev benchmarks' evaluation keys and
+    languages.
 
     The weights of an untrained retriever are not loaded to tell: they are taken to be those of earlier studies.
     """
@@ -238,6 +244,7 @@ def reused(
         )
     }
     by_label = {source.label: source for source in sources}
+    common = common_documents(workspace, sources)
     pairs_of: dict[tuple[Any, ...], str] = {}
     for condition in conditions(config, sources):
         retriever, source = retrievers[condition.retriever], by_label[condition.source]
@@ -246,22 +253,15 @@ def reused(
         drawn = condition.max_documents is not None or condition.budget is not None
         key = (condition.source, condition.per_doc, condition.budget, condition.seed if drawn else None)
         settings = complete(training_config(config, condition, source.query_set, source.reasoning), retriever)
+        settings = settings.replace(steps=steps_of(config, sources, settings))
         try:
             if key not in pairs_of:
-                pairs_of[key] = condition_pairs(workspace, config, source, condition).content_hash
-            steps = equal_steps(workspace, config, source, condition, settings)
+                among = common.get(source.corpus)
+                pairs_of[key] = condition_pairs(workspace, config, source, condition, among=among).content_hash
         except CdpError:  # the study itself will say what is wrong with these pairs
             continue
-        keys = (
-            records.condition_key(
-                base,
-                pairs_of[key],
-                settings,
-                dev=dev,
-                steps=steps,
-            )
-            for base in bases[condition.retriever]
-        )
+        place = dev[dev_of(source, [language for _, language in dev])][0] if dev else ""
+        keys = (records.condition_key(base, pairs_of[key], settings, dev=place) for base in bases[condition.retriever])
         there = evaluated_on(config, source, languages or [""] * len(evaluation_keys))
         wanted = [place for place, judged in zip(evaluation_keys, there, strict=True) if judged]
         if any(_has(records_by_key.get(record_key), wanted) for record_key in keys):
@@ -286,18 +286,118 @@ class StudyStart:
     generations: list[str] = field(default_factory=list)
 
 
+# Of the judged queries of a benchmark with one split, the part that becomes dev; more choose no better.
+DEV_SHARE, MOST_DEV = 1 / 3, 150
+
+
+@dataclass(frozen=True)
+class Splits:
+    """The two splits of a benchmark that choose checkpoints (``dev``) and are reported (``test``), with their queries.
+    Where it has to be drawn first, ``of`` is the benchmark that it is drawn from, ``test_from`` and ``dev_from`` its
+    splits (empty: the same)."""
+
+    benchmark: str
+    n_test: int
+    n_dev: int
+    n_documents: int
+    test: str = "test"
+    dev: str = "dev"
+    of: str = ""
+    test_from: str = ""
+    dev_from: str = ""
+
+
+def splits_of(
+    workspace: Workspace, info: BenchmarkInfo, split: str = "", *, queries: int | None = None,
+    documents: int | None = None,
+) -> Splits:  # fmt: skip
+    """Test and dev of a benchmark: its own, else drawn from the one split, by a hash of the queries' ids. At most so
+    many test ``queries`` and ``documents``. InputError where there are too few queries to split."""
+    test = choose_split(info, split or reported_split(info.splits))
+    dev = next((name for name in DEV_SPLITS if name in info.splits and name != test), "")
+    judged = info.judged[test]
+    n_test, n_documents = min(judged, queries or judged), min(info.n_documents, documents or info.n_documents)
+    if dev and (n_test, n_documents) == (judged, info.n_documents):
+        return Splits(info.name, judged, info.judged[dev], info.n_documents, test, dev)
+    n_dev = min(MOST_DEV, info.judged[dev] if dev else int(judged * DEV_SHARE))
+    n_test = n_test if dev else min(n_test, judged - n_dev)
+    if not n_dev:
+        raise InputError(
+            f"{info.name} {test} has {judged} judged queries, too few to choose checkpoints by some and report others.",
+            hint="Name a benchmark with more judged queries, or another one as 'dev'.",
+        )
+    called = subsets.name_of(info.name, n_test, n_documents, test, dev=n_dev)
+    there = (workspace.benchmarks / called).is_dir()
+    source = info.name if Path(info.folder).parent == workspace.benchmarks else info.folder
+    return Splits(called, n_test, n_dev, n_documents, of="" if there else source, test_from=test, dev_from=dev)
+
+
+def with_dev(workspace: Workspace, config: StudyConfig) -> tuple[StudyConfig, list[Splits]]:
+    """A plan that names its dev splits; with the splits of its first benchmarks where they were found here."""
+    if config.dev:
+        return config, []
+    entries = config.items("benchmarks")
+    found = []
+    for name, split in benchmark_names(config)[: len(entries) if config.same_language else 1]:
+        info = describe(resolve_benchmark(access.benchmark(workspace, name), workspace), workspace)
+        found.append(splits_of(workspace, info, split))
+    test = [f"{splits.benchmark}:{splits.test}" for splits in found]
+    dev = [f"{splits.benchmark}:{splits.dev}" for splits in found]
+    return config.replace(benchmarks=", ".join([*test, *entries[len(found) :]]), dev=", ".join(dev)), found
+
+
+@access.writes
+def draw(workspace: Workspace, splits: Splits) -> None:
+    """Make the benchmark of these splits, where it is not there yet, in the projects of the one it is drawn from."""
+    if not splits.of:
+        return
+    subsets.sample(
+        splits.of, workspace, queries=splits.n_test, documents=splits.n_documents, split=splits.test_from,
+        called=splits.benchmark, dev=splits.n_dev, dev_split=splits.dev_from,
+    )  # fmt: skip
+    for project in projects.projects_of(workspace, "benchmark", splits.of):
+        projects.add_members(workspace, project.id, benchmarks=[splits.benchmark])
+
+
+def planned_facts(workspace: Workspace, config: StudyConfig, splits: Splits) -> dict[str, Any]:
+    """The facts of a benchmark that is still to be drawn, from the one that it is drawn from."""
+    whole = _benchmark(workspace, config, splits.of, splits.test_from)
+    place = f"{splits.benchmark}/test/{config.protocol}"
+    return {**whole, "name": splits.benchmark, "split": "test", "place": place, "n_queries": splits.n_test,
+            "n_documents": splits.n_documents}  # fmt: skip
+
+
 @access.reads
-def plan(workspace: Workspace, config: StudyConfig, *, known: Sequence[Mapping[str, Any]] | None = None) -> StudyPlan:
+def plan(
+    workspace: Workspace,
+    config: StudyConfig,
+    *,
+    known: Mapping[str, Any] | None = None,
+    dev_texts: int = 0,
+    assumed: Mapping[str, Speed] | None = None,
+) -> StudyPlan:
     """What a study would run, cost and take. Everything that can be wrong is found here; nothing is started.
 
-    ``known`` are the facts of its benchmarks where they are not in the workspace yet.
+    ``known`` are the facts of its first benchmark where it is not in the workspace yet, and ``dev_texts`` the texts of
+    its dev split.
     """
     sources, missing = sources_of(workspace, config)
-    benchmarks = known or [_benchmark(workspace, config, name, split) for name, split in benchmark_names(config)]
+    config, splits = with_dev(workspace, config)
+    drawn = {each.benchmark: each for each in splits if each.of}
+    benchmarks = [
+        known if known is not None and known["name"] == name
+        else planned_facts(workspace, config, drawn[name]) if name in drawn
+        else _benchmark(workspace, config, name, split)
+        for name, split in benchmark_names(config)
+    ]  # fmt: skip
     benchmark_splits = [(b["name"], b["split"]) for b in benchmarks]
     if len(set(benchmark_splits)) < len(benchmark_splits):
         raise ConfigError("A benchmark is named twice.", hint="Name each benchmark and split once.")
-    dev = _dev_place(workspace, config, benchmark_splits) if config.dev else ""
+    dev: list[tuple[str, str]] = []
+    if splits:
+        dev_texts = max(each.n_dev + each.n_documents for each in splits)
+    if not known and not drawn:
+        dev, dev_texts = _dev_places(workspace, config, benchmark_splits)
     for weighting in config.items("weightings"):
         if with_kappa(weighting)[0] not in weightings():
             raise NotFoundError("weighting", weighting, known=list(weightings()))
@@ -306,16 +406,16 @@ def plan(workspace: Workspace, config: StudyConfig, *, known: Sequence[Mapping[s
         problem = problems_of_budget(config, source)
         if problem:
             raise ConfigError(problem, hint="Lower the budget, leave out the highest Q/Doc, or use equal documents.")
-    whole = {
-        name: complete(TrainingConfig.from_dict({"query_set": "any", **_given(config)}), retriever)
-        for name, retriever in retrievers.items()
-    }
+    names = ("epochs", "batch_size", "learning_rate", "max_length")
+    given = {name: getattr(config, name) for name in names if getattr(config, name) is not None}
     study_plan = estimate(
         config,
         sources,
         benchmarks,
-        epochs={name: settings.epochs or 1 for name, settings in whole.items()},
-        batch_sizes={name: settings.batch_size or 1 for name, settings in whole.items()},
+        settings={
+            name: complete(TrainingConfig.from_dict({"query_set": "any", **given}), retriever)
+            for name, retriever in retrievers.items()
+        },
         speeds=speeds(workspace),
         generations=missing,
         reused=reused(
@@ -327,11 +427,17 @@ def plan(workspace: Workspace, config: StudyConfig, *, known: Sequence[Mapping[s
             dev,
             [b["language"] for b in benchmarks],
         ),
+        dev_texts=dev_texts,
+        assumed=assumed,
     )
-    lacking = completeness.list_incomplete(workspace, config.items("query_sets"))
-    notes = [item.note for item in lacking]
+    notes = [item.note for item in completeness.list_incomplete(workspace, config.items("query_sets"))]
     notes += [text for source in sources if (text := _of_first_documents(workspace, source))]
-    if not known:
+    notes += [
+        f"{each.of} has no dev split: {each.n_dev:,} of its judged queries choose the checkpoints, and "
+        f"{each.n_test:,} others are reported ({each.benchmark})."
+        for each in drawn.values()
+    ]
+    if not known and not drawn:
         written = [source for source in sources if _written(config, source)]
         notes += [left_out(leak) for leak in leaks_of(workspace, config, _sets(written))]
     return dataclasses.replace(study_plan, notes=(*notes, *study_plan.notes))
@@ -371,23 +477,24 @@ def left_out(leak: leakage.Leak) -> str:
     )
 
 
-def _dev_place(workspace: Workspace, config: StudyConfig, benchmark_splits: Sequence[tuple[str, str]]) -> str:
-    """The place of the dev benchmark; ConfigError for one that is also reported on: its scores would be selected."""
-    name, split = dev_name(config)
-    info = describe(resolve_benchmark(access.benchmark(workspace, name), workspace), workspace)
-    chosen = choose_split(info, split)
-    if (info.name, chosen) in benchmark_splits:
-        raise ConfigError(
-            f"{config.dev} cannot both choose the checkpoints and be reported on: its scores would be too high.",
-            hint="Name another split or benchmark as 'dev'.",
-        )
-    return records.evaluation_key(info.content_hash, chosen, "paper")
-
-
-def _given(config: StudyConfig) -> dict[str, Any]:
-    """The training settings that the plan fixes."""
-    names = ("epochs", "batch_size", "learning_rate", "max_length")
-    return {name: getattr(config, name) for name in names if getattr(config, name) is not None}
+def _dev_places(
+    workspace: Workspace, config: StudyConfig, benchmark_splits: Sequence[tuple[str, str]]
+) -> tuple[list[tuple[str, str]], int]:
+    """((evaluation key, language) of each dev split, the most texts of one); ConfigError for one that is also
+    reported: its scores would be selected."""
+    places, texts = [], 0
+    for name, split in dev_names(config):
+        info = describe(resolve_benchmark(access.benchmark(workspace, name), workspace), workspace)
+        chosen = choose_split(info, split)
+        if (info.name, chosen) in benchmark_splits:
+            raise ConfigError(
+                f"{info.name}:{chosen} cannot both choose the checkpoints and be reported on: its scores would be too "
+                "high.",
+                hint="Name another split or benchmark as 'dev'.",
+            )
+        places.append((records.evaluation_key(info.content_hash, chosen, "paper"), info.language or "en"))
+        texts = max(texts, info.judged[chosen] + info.n_documents)
+    return places, texts
 
 
 @access.runs
@@ -405,7 +512,10 @@ def run(
     benchmark judges, unless ``allow_leakage``; of what methods wrote, such queries are left out, unless it is.
     """
     plan(workspace, config)
+    config, splits = with_dev(workspace, config)
     completeness.require(workspace, config.items("query_sets"), allow_incomplete)
+    for each in splits:
+        draw(workspace, each)
     sources, _ = sources_of(workspace, config)
     leakage.require(leaks_of(workspace, config), allow_leakage)
     leaks = leaks_of(workspace, config, _sets(sources)) if allow_leakage else []
@@ -436,8 +546,7 @@ def run(
 def leaks_of(workspace: Workspace, config: StudyConfig, sets: Sequence[str] | None = None) -> list[leakage.Leak]:
     """The judged queries among those of ``sets``; without these, of the query sets that the plan names."""
     names = config.items("query_sets") if sets is None else sets
-    benchmark_splits = benchmark_names(config) + ([dev_name(config)] if config.dev else [])
-    return leakage.find_leaks(workspace, names, benchmark_splits)
+    return leakage.find_leaks(workspace, names, benchmark_names(config) + dev_names(config))
 
 
 def list_studies(workspace: Workspace) -> list[JobView]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +16,9 @@ from cdp.jobs import JobView
 from cdp.retrievers.resolve import training_result
 from cdp.services import access, completeness, evaluation, leakage, training
 from cdp.studies.sweeps import SweepReport, SweepRun, grid, rate, read_rates, to_markdown
+from cdp.training.plan import eval_steps_of
 
-__all__ = ["rate", "read_rates", "to_markdown"]
+__all__ = ["eval_steps_of", "rate", "read_rates", "to_markdown"]
 
 # Under this name the inputs of a training job say which sweep it belongs to.
 LINK = "sweep"
@@ -68,22 +68,16 @@ def start(
     split = config.split or _dev_split(workspace, config.benchmark)
     checked = evaluation.checked(workspace, config.retriever, config.benchmark, split)
     whole = config.replace(benchmark=checked.benchmark, split=checked.split)
-    plan = training.plan(workspace, whole)
+    training.plan(workspace, whole)
     completeness.require(workspace, training.trained_on(whole), allow_incomplete)
     leaks = leakage.of_training(workspace, whole, [])
     leakage.require(leaks, allow_leakage)
-    whole = whole.replace(eval_steps=steps_between(whole.eval_steps, plan.steps))
     name = config.name or f"{training.label(workspace, whole)}, learning rates"
     sweep = {"id": new_id("sweep", name), "name": name}
     for value in sorted(set(rates)):
         rate_config = whole.replace(learning_rate=value, name=f"{name}, {rate(value)}")
         training.submit(workspace, rate_config, {LINK: sweep, **leakage.links(leaks)})
     return resolve_sweep(workspace, sweep["id"])
-
-
-def steps_between(eval_steps: int, steps: int) -> int:
-    """Steps between the evaluations of a sweep's trainings: as set, or a third of a run that is shorter than that."""
-    return eval_steps if eval_steps <= steps else max(1, math.ceil(steps / 3))
 
 
 def _dev_split(workspace: Workspace, benchmark: str) -> str:

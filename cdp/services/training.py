@@ -139,10 +139,18 @@ def query_counts(workspace: Workspace, query_set: str) -> NDArray[np.int64]:
     return ANSWERS.get(query_sets.files(workspace, query_set).queries, "query counts", compute)
 
 
-def _pairs(counts: NDArray[np.int64], config: TrainingConfig) -> int:
-    """How many pairs the first queries of the first documents are; ``counts`` as ``query_counts`` gives them."""
-    sizes = counts[: config.max_documents]
-    return int((sizes if config.per_doc is None else np.minimum(sizes, config.per_doc)).sum())
+def _counted(workspace: Workspace, query_set: str, config: TrainingConfig) -> tuple[int, int]:
+    """(pairs, documents) of a set's first ``per_doc`` queries."""
+    counts = query_counts(workspace, query_set)
+    return int((counts if config.per_doc is None else np.minimum(counts, config.per_doc)).sum()), len(counts)
+
+
+def _drawn(config: TrainingConfig, pairs: int, documents: int) -> tuple[int, int]:
+    """(pairs, documents) of a training on a draw from so many: exact where all documents have as many queries."""
+    share = min(1.0, (config.max_documents or documents) / max(1, documents))
+    if config.pairs is not None:
+        share = min(share, config.pairs / max(1, pairs))
+    return round(pairs * share), max(1, round(documents * share))
 
 
 @access.reads
@@ -174,17 +182,17 @@ def plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
     retriever = resolve(config.retriever, workspace)
     with_ids, query_set = named(workspace, config)
     settings = complete(with_ids, retriever)
-    if query_set.complete and config.per_doc is None and config.max_documents is None:
+    if query_set.complete and config.per_doc is None:
         pairs, documents = query_set.n_queries, query_set.n_documents
     else:
-        counts = query_counts(workspace, query_set.id)
-        pairs = _pairs(counts, config)
-        documents = len(counts[: config.max_documents])
+        pairs, documents = _counted(workspace, query_set.id, config)
     unreasoned = 0
     if uses_reasoned(settings):
         lines = query_sets.read_queries(workspace, query_set.id)
         forms = Reasoned(workspace, settings.reasoning)
         pairs, documents, unreasoned = pairs_with(forms, lines, settings)
+    there = documents
+    pairs, documents = _drawn(config, pairs, documents)
     if not pairs:
         raise InputError(f"The query set {query_set.name} has no queries to train on.", hint="Generate or import some.")
     if documents < 2:
@@ -196,10 +204,8 @@ def plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
     notes = order_notes(order)
     if unreasoned:
         notes.append(unreasoned_note(unreasoned, settings))
-    if config.max_documents is not None and documents < config.max_documents:
-        notes.append(
-            f"The set has {documents:,} documents with queries, fewer than the {config.max_documents:,} asked."
-        )
+    if config.max_documents is not None and there < config.max_documents:
+        notes.append(f"The set has {there:,} documents with queries, fewer than the {config.max_documents:,} asked.")
     if settings.benchmark:
         evaluation.checked(workspace, retriever.name, settings.benchmark, settings.split)
     elif settings.epochs == PAPER_EPOCHS.value:
@@ -227,10 +233,8 @@ def trained_on(config: TrainingConfig) -> list[str]:
 def label(workspace: Workspace, config: TrainingConfig) -> str:
     """What a training is called that has no name of its own: by its own Q/Doc and pairs (see ``runs``)."""
     query_set = query_sets.resolve_query_set(workspace, config.query_set)
-    counts = query_counts(workspace, query_set.id)
-    pairs = _pairs(counts, config)
+    pairs, documents = _drawn(config, *_counted(workspace, query_set.id, config))
     whose = runs.source(workspace, query_set.id)
-    documents = len(counts[: config.max_documents])
     return runs.name(resolve(config.retriever, workspace).name, whose, config.to_dict(), pairs, documents)
 
 

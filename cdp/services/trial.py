@@ -8,46 +8,46 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from cdp import jobs, query_sets
-from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError, ConfigError, InputError
 from cdp.base.records import Document
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace, disk_faults_told, slug
 from cdp.benchmarks import (
     BenchmarkInfo,
-    choose_split,
     describe,
     library,
     list_benchmarks,
-    load_benchmark,
     manifests,
     resolve_benchmark,
-    subsets,
 )
 from cdp.complexity import LANGUAGES
 from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
 from cdp.corpus.documents import permutation
 from cdp.jobs import JobView
+from cdp.llm.prices import dollars
 from cdp.query_sets import QuerySet
-from cdp.retrievers import PRESETS, resolve
+from cdp.retrievers import PRESETS
 from cdp.services import access, commands, job_words, leakage, projects, queries, studies
+from cdp.services.studies import Splits
 from cdp.services.synthesis import siblings
 from cdp.studies.config import StudyConfig
-from cdp.studies.estimate import DEFAULT_SPEEDS, SLOW, TYPICAL_CHARACTERS, Speed, StudyPlan
-from cdp.studies.trial import Size, TrialConfig, judging_split, sized, study_of
-from cdp.synthesis.generators import GENERATORS
+from cdp.studies.estimate import DEFAULT_SPEEDS, SLOW, STARTING_S, TYPICAL_CHARACTERS, Speed, StudyPlan
+from cdp.studies.text import minutes
+from cdp.studies.trial import TrialConfig, study_of
 from cdp.synthesis.generators.template import TemplateGenerator
 from cdp.synthesis.methods import METHODS
-from cdp.training.plan import complete
 
 BENCHMARK, HUMAN, TEMPLATE = "benchmark", "human", "template"
 
 # Of larger benchmarks a sample judges: every training of a test encodes all of its texts.
 MOST_QUERIES, MOST_DOCUMENTS = 300, 2_000
+
+# Documents that are trained on where nothing is said.
+MOST_TRAINED = 1_000
 
 # At most this part of a corpus is held out for template queries.
 HELD_OUT = 0.25
@@ -64,45 +64,45 @@ DRAW = 0
 
 @dataclass(frozen=True)
 class JudgedBy:
-    """What decides a test. ``kind`` is BENCHMARK, HUMAN or TEMPLATE; ``benchmark`` its name, ``there`` whether it is in
-    the workspace already. ``of`` is the benchmark that it is a sample of, or the query set that its queries are from.
-    The last ``held_out`` documents of the corpus's draw with ``DRAW`` are not trained on. ``notes`` say what has to be
-    known, in sentences."""
+    """What decides a test. ``kind`` is BENCHMARK, HUMAN or TEMPLATE; ``of`` the query set that its queries are from.
+    ``there``: nothing is to be made. The last ``held_out`` documents of the corpus's draw with ``DRAW`` are not trained
+    on. ``notes`` say what has to be known, in sentences."""
 
     kind: str
-    benchmark: str
-    split: str
-    n_queries: int
-    n_documents: int
+    splits: Splits
     there: bool
     of: str = ""
     held_out: int = 0
     notes: tuple[str, ...] = ()
 
     @property
-    def name(self) -> str:
-        """As a plan names it."""
-        return f"{self.benchmark}:{self.split}"
+    def benchmark(self) -> str:
+        return self.splits.benchmark
+
+    @property
+    def texts(self) -> int:
+        """The test queries and the documents."""
+        return self.splits.n_test + self.splits.n_documents
 
 
 def judged_by(workspace: Workspace, manifest: CorpusManifest, benchmark: str = "", split: str = "") -> JudgedBy:
     """What decides a test on a corpus. InputError for a benchmark that cannot be used."""
     info = _named(workspace, benchmark) if benchmark else _of_project(workspace, manifest)
     if info is not None:
-        return _benchmark(info, split)
+        return _benchmark(workspace, info, split)
     human = _human(workspace, manifest)
     if human is not None:
         return _made(
             workspace,
             manifest,
             HUMAN,
-            min(human.n_documents, MOST_QUERIES),
+            min(human.n_documents, MOST_QUERIES + studies.MOST_DEV),
             of=human.id,
-            note=f"No judged queries are there: {min(human.n_documents, MOST_QUERIES):,} of people's queries in "
-            f"{human.name} are split off and decide. Do not train on them later.",
+            note=f"No judged queries are there: people's queries in {human.name} are split off and decide. Do not "
+            "train on them later.",
         )
     held_out = min(MOST_QUERIES, int(manifest.n_documents * HELD_OUT))
-    if held_out < 2:
+    if held_out < 3:
         raise ConfigError(
             f"{manifest.name} has {counted(manifest.n_documents, 'document')}, too few for a test without judgments.",
             hint="Bring a benchmark, or queries that people wrote for these documents.",
@@ -140,20 +140,18 @@ def _of_project(workspace: Workspace, manifest: CorpusManifest) -> BenchmarkInfo
     return next((info for info in ranked if info.name not in made), None)
 
 
-def _benchmark(info: BenchmarkInfo, asked: str) -> JudgedBy:
-    split, note = judging_split(info.splits, asked)
-    split = choose_split(info, split)
-    notes = [note] if note else []
-    queries, documents = info.judged[split], info.n_documents
-    if queries + documents <= MOST_QUERIES + MOST_DOCUMENTS or info.subset_of:
-        return JudgedBy(BENCHMARK, info.name, split, queries, documents, True, notes=tuple(notes))
-    n_queries, n_documents = min(queries, MOST_QUERIES), min(documents, MOST_DOCUMENTS)
-    notes.append(
-        f"A sample of {info.name} decides: {n_queries:,} of {queries:,} judged queries on {n_documents:,} of "
-        f"{documents:,} documents. Scores are higher than on the whole; differences are what counts."
-    )
-    name = subsets.name_of(info.name, n_queries, n_documents, split)
-    return JudgedBy(BENCHMARK, name, split, n_queries, n_documents, False, of=info.name, notes=tuple(notes))
+def _benchmark(workspace: Workspace, info: BenchmarkInfo, asked: str) -> JudgedBy:
+    splits = studies.splits_of(workspace, info, asked, queries=MOST_QUERIES, documents=MOST_DOCUMENTS)
+    notes = []
+    if splits.benchmark != info.name:
+        queries = f"{splits.n_test:,} of {info.judged[splits.test_from]:,} judged queries are reported and "
+        notes.append(f"{queries}{splits.n_dev:,} others choose the checkpoints ({splits.benchmark}).")
+    if splits.n_documents < info.n_documents:
+        notes.append(
+            f"They search {splits.n_documents:,} of {info.n_documents:,} documents of {info.name}. Scores are higher "
+            "than on all; differences are what counts."
+        )
+    return JudgedBy(BENCHMARK, splits, not splits.of, notes=tuple(notes))
 
 
 def _human(workspace: Workspace, manifest: CorpusManifest) -> QuerySet | None:
@@ -176,31 +174,34 @@ def _made(
     held_out: int = 0,
 ) -> JudgedBy:
     name = _name(manifest, kind)
-    there = (workspace.benchmarks / name).is_dir()
-    documents = min(manifest.n_documents, MOST_DOCUMENTS)
-    return JudgedBy(kind, name, "dev", queries, documents, there, of, held_out, (note,))
+    n_dev = max(1, min(studies.MOST_DEV, int(queries * studies.DEV_SHARE)))
+    splits = Splits(name, queries - n_dev, n_dev, min(manifest.n_documents, MOST_DOCUMENTS))
+    return JudgedBy(kind, splits, (workspace.benchmarks / name).is_dir(), of, held_out, (note,))
 
 
-def facts(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, protocol: str) -> dict[str, Any] | None:
+def facts(
+    workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, study: StudyConfig
+) -> dict[str, Any] | None:
     """What a plan needs to know of a benchmark that is not there yet; None for one that is."""
     if judged.there:
         return None
     if judged.kind == BENCHMARK:
-        whole = load_benchmark(resolve_benchmark(judged.of, workspace), judged.split)
-        texts, language = whole.queries[: judged.n_queries], whole.counted_language
-    else:
-        texts = [text for _, text in _queries(workspace, manifest, judged)]
-        language = manifest.counted_language
-    place = f"{judged.benchmark}/{judged.split}/{protocol}"
-    return studies.benchmark_facts(judged.benchmark, judged.split, place, texts, judged.n_documents, language)
+        return studies.planned_facts(workspace, study, judged.splits)
+    texts = [text for _, text in _queries(workspace, manifest, judged)[: judged.splits.n_test]]
+    place = f"{judged.benchmark}/test/{study.protocol}"
+    language = manifest.counted_language
+    return studies.benchmark_facts(judged.benchmark, "test", place, texts, judged.splits.n_documents, language)
 
 
 def leaks(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, sets: Sequence[str]) -> list[leakage.Leak]:
     """``leakage.find_leaks`` for what a test would be judged by, whether it is there or still to be made."""
+    splits = judged.splits
     if judged.there or judged.kind == BENCHMARK:
-        return leakage.find_leaks(workspace, sets, [(judged.of or judged.benchmark, judged.split)])
+        of = splits.of or splits.benchmark
+        places = {splits.test_from or splits.test, splits.dev_from or splits.test_from or splits.dev}
+        return leakage.find_leaks(workspace, sets, [(of, name) for name in sorted(places)])
     texts = [text for _, text in _queries(workspace, manifest, judged)]
-    return leakage.among(workspace, sets, texts, judged.benchmark, judged.split)
+    return leakage.among(workspace, sets, texts, judged.benchmark, "test")
 
 
 @access.writes
@@ -209,15 +210,20 @@ def make(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy) -> st
     if judged.there:
         return judged.benchmark
     if judged.kind == BENCHMARK:
-        sizes = {"queries": judged.n_queries, "documents": judged.n_documents}
-        subsets.sample(judged.of, workspace, **sizes, split=judged.split, called=judged.benchmark)
+        studies.draw(workspace, judged.splits)
     else:
-        pairs = list(_queries(workspace, manifest, judged))
-        if len(pairs) < 2:
+        pairs = _queries(workspace, manifest, judged)
+        if len(pairs) < 3:
             raise InputError(f"{manifest.name} gives {len(pairs)} queries to decide by, too few for a test.")
         texts = {f"q{number}": text for number, (_, text) in enumerate(pairs)}
-        qrels = {judged.split: {f"q{number}": {identifier: 1} for number, (identifier, _) in enumerate(pairs)}}
-        documents = _documents(workspace, manifest, {identifier for identifier, _ in pairs}, judged.n_documents)
+        grades = {f"q{number}": {identifier: 1} for number, (identifier, _) in enumerate(pairs)}
+        names = list(grades)
+        first = len(names) - judged.splits.n_dev
+        qrels = {
+            split: {name: grades[name] for name in part}
+            for split, part in (("test", names[:first]), ("dev", names[first:]))
+        }
+        documents = _documents(workspace, manifest, {identifier for identifier, _ in pairs}, judged.splits.n_documents)
         about = manifests.Manifest(
             title=f"{manifest.name}, {judged.kind} queries",
             language=manifest.counted_language,
@@ -241,53 +247,56 @@ def _documents(workspace: Workspace, manifest: CorpusManifest, wanted: Set[str],
         yield document
 
 
-def _queries(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy) -> Iterator[tuple[str, str]]:
-    """(document, query) of a benchmark that is to be made, one query of a document."""
+def _queries(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy) -> list[tuple[str, str]]:
+    """(document, query) of a benchmark that is to be made, one query of a document, in an order drawn by hash."""
     if judged.kind == HUMAN:
-        lines = [(line["document_id"], line["queries"]) for line in query_sets.iter_lines(workspace, judged.of)]
-        drawn = sorted((line for line in lines if line[1]), key=lambda line: _order(line[0]))[: judged.n_queries]
-        yield from ((identifier, str(written[-1])) for identifier, written in drawn)
-        return
-    generator = TemplateGenerator(SEED)
-    held_out = frozenset(permutation(manifest.n_documents, DRAW)[manifest.n_documents - judged.held_out :].tolist())
-    for position, document in enumerate(iter_documents(workspace, manifest.id)):
-        if position not in held_out:
-            continue
-        answer = generator.generate("", document, METHODS["diverse"], 1)
-        if answer.queries:
-            yield document.id, answer.queries[0]
-
-
-def _order(identifier: str) -> bytes:
-    return hashlib.sha256(identifier.encode("utf-8", "surrogatepass")).digest()
+        lines = ((line["document_id"], line["queries"]) for line in query_sets.iter_lines(workspace, judged.of))
+        written = [(identifier, str(queries[-1])) for identifier, queries in lines if queries]
+    else:
+        generator = TemplateGenerator(SEED)
+        order = permutation(manifest.n_documents, DRAW)[manifest.n_documents - judged.held_out :]
+        held_out, written = frozenset(order.tolist()), []
+        for position, document in enumerate(iter_documents(workspace, manifest.id)):
+            if position in held_out and (queries := generator.generate("", document, METHODS["diverse"], 1).queries):
+                written.append((document.id, queries[0]))
+    written.sort(key=lambda pair: hashlib.sha256(pair[0].encode("utf-8", "surrogatepass")).digest())
+    return written[: judged.splits.n_test + judged.splits.n_dev]
 
 
 @dataclass(frozen=True)
 class Trial:
     """A test before its start. ``seconds`` is all of it but an endpoint's answers, of which ``requests`` are needed;
-    ``cost`` in US dollars, None where the model's price is not known. ``notes`` say what has to be known first."""
+    ``cost`` in US dollars, None where the model's price is not known. ``notes`` say what has to be known first.
+
+    ``problem`` says that it takes longer or costs more than allowed, empty where it does not; ``fitting`` is then the
+    number of documents that is allowed, 0 where none is.
+    """
 
     config: TrialConfig
-    size: Size
     judged: JudgedBy
     plan: StudyPlan
     seconds: float
-    measured: bool
     requests: int
     cost: float | None
     notes: tuple[str, ...]
+    documents: int
     documents_there: int
+    problem: str = ""
+    fitting: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """For ``--json``."""
+        splits = self.judged.splits
         return {
             "seconds": self.seconds,
-            "measured": self.measured,
+            "measured": self.plan.measured,
             "requests": self.requests,
             "cost": self.cost,
-            "documents": self.size.documents,
-            "judged_by": self.judged.name,
+            "documents": self.documents,
+            "judged_by": f"{splits.benchmark}:{splits.test}",
             "judged_kind": self.judged.kind,
+            "problem": self.problem,
+            "fitting_documents": self.fitting,
             "notes": list(self.notes),
             "plan": self.plan.to_dict(),
         }
@@ -314,52 +323,71 @@ def plan(workspace: Workspace, config: TrialConfig) -> Trial:
     manifest = resolve_corpus(workspace, config.corpus)
     config = config.replace(corpus=manifest.id)
     judged = judged_by(workspace, manifest, config.benchmark, config.split)
-    speed, epochs, measured = _pace(workspace, config.retriever)
-    documents = manifest.n_documents - judged.held_out
-    if documents < 2:
+    available = manifest.n_documents - judged.held_out
+    if available < 2:
         raise ConfigError(f"{manifest.name} has {counted(manifest.n_documents, 'document')}, too few for a test.")
-    there = GENERATORS[config.generator].endpoint or config.generator == "recorded"
-    texts = judged.n_queries + judged.n_documents
-    if not measured:  # the default speeds are those of a paragraph
-        lengths = [len(document.content) for document in iter_documents(workspace, manifest.id, limit=SAMPLE)]
-        length = max(1.0, sum(lengths) / len(lengths) / TYPICAL_CHARACTERS)
-        speed = Speed(speed.pairs_per_second / length, speed.texts_per_second / length)
-    size = sized(config, documents=documents, texts=texts, speed=speed, epochs=epochs, there=there)
-    known = facts(workspace, manifest, judged, "published")
-    study = _study(config, manifest, judged, size)
-    study_plan = studies.plan(workspace, study, known=[known] if known else None)
-    cost, requests = _cost(study_plan)
-    notes = [*_foreign(manifest, config.retriever), *judged.notes]
-    if cost is not None and cost > config.spend:
-        fewer = max(2, int(size.documents * config.spend / cost * 0.95))
-        size = replace(size, documents=fewer)
-        study_plan = studies.plan(workspace, _study(config, manifest, judged, size), known=[known] if known else None)
-        cost, requests = _cost(study_plan)
-        notes.append(f"{fewer:,} documents are what {config.spend:g} US dollars allow.")
+    documents = min(available, config.documents or MOST_TRAINED)
+    trained, note = _trained_human(workspace, manifest, judged, documents)
+    study = _study(config, manifest, judged, documents, trained)
+    speed = _speed(workspace, manifest, config.retriever)
+    study_plan = studies.plan(
+        workspace, study, known=facts(workspace, manifest, judged, study),
+        dev_texts=judged.splits.n_dev + judged.splits.n_documents, assumed={config.retriever: speed},
+    )  # fmt: skip
+    seconds = study_plan.seconds or 0.0
+    costs = [generation.cost for generation in study_plan.generations]
+    cost = None if None in costs else sum(cost or 0.0 for cost in costs)
+    requests = sum(generation.requests for generation in study_plan.generations)
+    notes = [*_foreign(manifest, config.retriever), *judged.notes, *note]
     if cost is None:
         notes.append(
             f"The price of {study.model_name} is not known here, so no budget can be kept: see the price table."
         )
     if requests:
         notes.append("The time of the endpoint's answers comes on top.")
-    if not size.fits:
-        notes.append(
-            f"It does not fit into {config.minutes:g} minutes: every training is evaluated on {texts:,} texts."
-        )
     if config.generator == "template":
         notes.append("The template generator stands in for an LLM: what a model's queries would gain may differ.")
-    seconds = size.seconds if not study_plan.reused else min(size.seconds, study_plan.seconds or size.seconds)
+    over = max(seconds / (60 * config.minutes), (cost or 0.0) / config.spend)
+    # What does not depend on the documents keeps its time, so the number that fits is found by their share.
+    fixed = STARTING_S + 2 * judged.texts / speed.texts_per_second
+    room = 60 * config.minutes - fixed
+    fitting = 0 if over <= 1 else max(0, int(0.95 * documents * min(room / max(1.0, seconds - fixed), 1 / over)))
     return Trial(
         config=config,
-        size=size,
         judged=judged,
         plan=study_plan,
         seconds=seconds,
-        measured=measured,
         requests=requests,
         cost=cost,
         notes=(*notes, *_of_queries(workspace, manifest, judged, study_plan)),
-        documents_there=documents,
+        documents=documents,
+        documents_there=available,
+        problem=_problem(config, seconds, cost),
+        fitting=fitting if fitting >= 20 else 0,
+    )
+
+
+def _problem(config: TrialConfig, seconds: float, cost: float | None) -> str:
+    """That a test takes longer or costs more than allowed, in a sentence."""
+    if seconds > 60 * config.minutes:
+        return f"The test takes about {minutes(seconds)} here, more than the {config.minutes:g} minutes allowed."
+    if cost is not None and cost > config.spend:
+        return f"The queries cost about {dollars(cost)}, more than the {config.spend:g} US dollars allowed."
+    return ""
+
+
+def _trained_human(
+    workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, documents: int
+) -> tuple[str, tuple[str, ...]]:
+    """(the query set of people to train on beside what a model writes, notes): one that covers the test's documents."""
+    human = _human(workspace, manifest) if judged.kind != HUMAN else None
+    if human is None:
+        return "", ()
+    if human.n_documents >= manifest.n_documents - judged.held_out and documents <= human.n_documents:
+        return human.id, ()
+    return "", (
+        f"{human.name} has queries for {human.n_documents:,} of {manifest.n_documents:,} documents only, so people's "
+        "queries are not among the trainings.",
     )
 
 
@@ -394,35 +422,42 @@ def _foreign(manifest: CorpusManifest, retriever: str) -> Iterator[str]:
 
 
 def _study(
-    config: TrialConfig, manifest: CorpusManifest, judged: JudgedBy, size: Size, priced: bool = False
+    config: TrialConfig, manifest: CorpusManifest, judged: JudgedBy, documents: int, human: str, priced: bool = False
 ) -> StudyConfig:
-    return study_of(config, judged.name, size, name=f"Test on {manifest.name}", spend=priced)
+    splits = judged.splits
+    test, dev = f"{splits.benchmark}:{splits.test}", f"{splits.benchmark}:{splits.dev}"
+    return study_of(config, test, dev, documents, human=human, name=f"Test on {manifest.name}", spend=priced)
 
 
-def _cost(study_plan: StudyPlan) -> tuple[float | None, int]:
-    costs = [generation.cost for generation in study_plan.generations]
-    requests = sum(generation.requests for generation in study_plan.generations)
-    return None if None in costs else sum(cost or 0.0 for cost in costs), requests
-
-
-def _pace(workspace: Workspace, retriever: str) -> tuple[Speed, int, bool]:
-    """(speed, epochs, whether the speed was measured here)."""
-    resolved = resolve(access.model(workspace, retriever), workspace)
-    epochs = complete(TrainingConfig.from_dict({"query_set": "any"}), resolved).epochs or 1
-    own = studies.speeds(workspace).get(retriever)
-    return own or DEFAULT_SPEEDS.get(retriever, SLOW), epochs, own is not None
+def _speed(workspace: Workspace, manifest: CorpusManifest, retriever: str) -> Speed:
+    """A retriever's speed as measured here, else the default for documents of this length."""
+    known = studies.speeds(workspace).get(retriever)
+    if known is not None:
+        return known
+    lengths = [len(document.content) for document in iter_documents(workspace, manifest.id, limit=SAMPLE)]
+    length = max(1.0, sum(lengths) / max(1, len(lengths)) / TYPICAL_CHARACTERS)
+    speed = DEFAULT_SPEEDS.get(retriever, SLOW)
+    return Speed(speed.pairs_per_second / length, speed.texts_per_second / length)
 
 
 @access.runs
 def start(
     workspace: Workspace, config: TrialConfig, *, api_key: str = "", allow_leakage: bool = False
 ) -> studies.StudyStart:
-    """Start the test as one study, after the jobs that write the queries it lacks. What decides is made first."""
+    """Start the test as one study, after the jobs that write the queries it lacks. What decides is made first.
+
+    ConfigError where it takes longer or costs more than ``config`` allows: the person says whether to wait or to test
+    on fewer documents.
+    """
     trial = plan(workspace, config)
+    if trial.problem:
+        smaller = f", or test on fewer documents: --documents {trial.fitting}" if trial.fitting else ""
+        raise ConfigError(trial.problem, hint=f"Allow more with --minutes or --spend{smaller}.")
     manifest = resolve_corpus(workspace, config.corpus)
     make(workspace, manifest, trial.judged)
     priced = bool(trial.requests) and trial.cost is not None
-    study = _study(trial.config, manifest, trial.judged, trial.size, priced)
+    human = trial.plan.config.query_sets
+    study = _study(trial.config, manifest, trial.judged, trial.documents, human, priced)
     return studies.run(workspace, study, api_key=api_key, allow_leakage=allow_leakage)
 
 

@@ -30,7 +30,7 @@ from cdp.principle import (
 from cdp.studies.config import BOTH, StudyConfig
 from cdp.studies.estimate import CONFOUNDS
 from cdp.studies.gains import TITLES, TRAINING, Gain, Scores, gains, query_gains, read_scores
-from cdp.studies.plan import PARAPHRASED, UNTRAINED, Cell, StudySource, conditions, method_of
+from cdp.studies.plan import PARAPHRASED, UNTRAINED, Cell, StudySource, conditions, method_of, untrained
 from cdp.studies.pooling import COVARIATES, Observation, Pooled, QueryObservations, observe, over_datasets, over_queries
 from cdp.studies.report import BenchmarkFacts, StudyReport, StudyRow
 from cdp.studies.verdict import Kin, as_independent, left_out, power_text, sentence, verdict
@@ -325,11 +325,9 @@ def _names(benchmarks: Sequence[BenchmarkFacts]) -> list[str]:
 
 
 def _order(config: StudyConfig, sources: Sequence[StudySource]) -> list[Cell]:
-    cells: list[Cell] = [(bm25.NAME, UNTRAINED, 0, "none", "")] if config.bm25 else []
-    for retriever in config.items("retrievers"):
-        cells.append((retriever, UNTRAINED, 0, "none", ""))
-        cells += dict.fromkeys(c.cell for c in conditions(config, sources) if c.retriever == retriever)
-    return cells
+    trained = dict.fromkeys(c.cell for c in conditions(config, sources))
+    names = [bm25.NAME, *config.items("retrievers")]
+    return sorted([*untrained(config), *trained], key=lambda cell: names.index(cell.retriever))
 
 
 def _row(
@@ -341,10 +339,7 @@ def _row(
     means = {name: [float(v.mean()) for v in by_benchmark[name].values()] for name in names if name in by_benchmark}
     training = [record["training"] for record in records if record.get("training")]
     return StudyRow(
-        retriever=cell[0],
-        source=cell[1],
-        per_doc=cell[2],
-        weighting=cell[3],
+        **cell._asdict(),
         n_seeds=max(len(values) for values in means.values()),
         scores={name: float(np.mean(values)) for name, values in means.items()},
         spread={name: float(np.std(values, ddof=1)) for name, values in means.items() if has_spread(values)},
@@ -353,8 +348,8 @@ def _row(
         documents=training[0]["documents"] if training else 0,
         seconds=float(np.mean([t["seconds"] for t in training])) if training else 0.0,
         steps=int(training[0].get("steps", 0)) if training else 0,
-        steps_per_epoch=_steps_per_epoch(records),
-        held=cell[4],
+        steps_per_epoch=int(training[0].get("steps_per_epoch", 0)) if training else 0,
+        chosen_on_dev=bool(training) and all(t.get("best_step") is not None for t in training),
         intervals={name: _interval(list(v.values())) for name, v in by_benchmark.items() if _several_queries(v)},
     )
 
@@ -367,18 +362,6 @@ def _interval(scores: Sequence[Any]) -> tuple[float, float]:
     """95% of a mean score, by its variance over queries and over seeds."""
     tested = two_level_test(scores)
     return max(0.0, tested.low), min(100.0, tested.high)
-
-
-def _steps_per_epoch(records: Sequence[Mapping[str, Any]]) -> int:
-    """Of the first training; 0 where it was not written down."""
-    for record in records:
-        training = record.get("training") or {}
-        steps, epochs = training.get("steps"), (record.get("settings") or {}).get("epochs")
-        if training.get("steps_per_epoch"):
-            return int(training["steps_per_epoch"])
-        if steps and epochs:
-            return int(steps) // int(epochs)
-    return 0
 
 
 OUT, IN = "out of domain", "in-domain"
@@ -456,12 +439,12 @@ def _groups(studies: Sequence[PoolInput]) -> dict[tuple[str, str, str], list[tup
 def _observations(study: PoolInput, gains: Sequence[Gain]) -> list[Observation]:
     family_of = {b.name: b.family or b.name for b in study.benchmarks}
     known = {b.name: {**b.facts, "cw": b.cw} for b in study.benchmarks}
-    rows = {(r.retriever, r.source, r.per_doc, r.weighting, r.held): r for r in study.rows}
+    rows = {r.cell: r for r in study.rows}
 
     def covariates(g: Gain) -> dict[str, float]:
         values = dict(known[g.benchmark])
-        mine = rows.get((g.retriever, g.source, g.per_doc, g.weighting, g.held))
-        control = rows.get((g.retriever, g.source, 1, g.weighting, ""))
+        mine = rows.get(g.cell)
+        control = rows.get(g.cell._replace(per_doc=1, held=""))
         if g.comparison == SCALING and mine and control:
             for name in ("pairs", "documents"):
                 before, after = getattr(control, name), getattr(mine, name)
@@ -479,7 +462,7 @@ def _column(facts: Mapping[str, Mapping[str, Any]], ids: Sequence[str], name: st
 
 def _query_observations(study: PoolInput, gains: Sequence[Gain]) -> list[QueryObservations]:
     """The gains of single queries, for benchmarks whose queries' facts are known."""
-    chosen = {((g.retriever, g.source, g.per_doc, g.weighting, g.held), g.comparison) for g in gains}
+    chosen = {(g.cell, g.comparison) for g in gains}
     judged = {g.benchmark for g in gains}
     observations = []
     for b, described in zip(study.benchmarks, study.about, strict=True):

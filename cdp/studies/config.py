@@ -29,7 +29,7 @@ LARGEST_PLAN = 100_000
 EMPTY = ("", "~", "null")
 
 BOTH = "documents and pairs"
-DESIGNS = ("equal documents", "equal pairs", "equal steps", BOTH)
+DESIGNS = ("equal documents", "equal pairs", BOTH)
 
 
 class StudyConfig(Config):
@@ -56,10 +56,9 @@ class StudyConfig(Config):
     )  # fmt: skip
     design: str = option(
         "",
-        "What is held equal between Q/Doc. equal documents: the same documents, so pairs and steps grow with Q/Doc; "
-        "equal pairs: the budget, so fewer documents at more queries each; equal steps: the same documents, trained "
-        "for as many steps as the highest Q/Doc takes; documents and pairs: the first two, side by side. Empty: equal "
-        "pairs with a budget, else equal documents.", choices=("", *DESIGNS),
+        "What is held equal between Q/Doc, beside the steps. equal documents: the same documents, so pairs grow with "
+        "Q/Doc; equal pairs: the budget, so fewer documents at more queries each; documents and pairs: both, side by "
+        "side. Empty: equal pairs with a budget, else equal documents.", choices=("", *DESIGNS),
     )  # fmt: skip
     budget: int | None = option(
         None, "Exactly so many queries at every Q/Doc, of documents drawn at random by seed (equal pairs).",
@@ -93,6 +92,10 @@ class StudyConfig(Config):
     bm25: bool = option(
         False, "Evaluate BM25 on the same benchmarks, as a row beside the retrievers.",
         reason="Plans of before BM25 was a row stay as they were.",
+    )  # fmt: skip
+    hybrid: bool = option(
+        False, "Evaluate the fusion of BM25 and each untrained retriever, as a row beside them.",
+        reason="Off, as for BM25.",
     )  # fmt: skip
     name: str = option("", "A name for the study.")
     language: str = option(
@@ -132,17 +135,20 @@ class StudyConfig(Config):
     )  # fmt: skip
     dev: str = option(
         "",
-        "Evaluate on this benchmark (name or name:split) while training and keep the best checkpoint, as `train` does "
-        "with a dev benchmark. Empty: the weights of the last step.",
-        reason="Empty: every condition is trained for its whole length, so no benchmark chooses a checkpoint.",
-        holds="benchmark",
+        "The benchmark (name or name:split) that chooses each training's checkpoint; of several, one in the language "
+        "of the training's queries. Empty: the dev split of the first benchmark (with same_language, of each); where "
+        "it has none, a part of its queries is split off as dev and the others are reported.",
+        reason="The paper keeps the checkpoint with the best dev NDCG@10; dev and test queries differ.",
+        holds="benchmarks",
     )  # fmt: skip
-    eval_steps: int | None = option(
-        None, "Evaluate on the dev benchmark every so many steps; 500 if empty.", unit="steps", minimum=1,
-        advanced=True,
+    steps: int | None = option(
+        None, "Steps of every training. Empty: those that the largest one takes for its epochs, at least 90.",
+        reason="Fewer steps for fewer pairs would compare lengths of training, not queries; trainings with few pairs "
+        "see them more often.", unit="steps", minimum=1, advanced=True,
     )  # fmt: skip
     epochs: int | None = option(
-        None, "Passes over the pairs; as the preset says if empty.", unit="epochs", minimum=1, advanced=True,
+        None, "Passes of the largest training over its pairs; as the preset says if empty.", unit="epochs", minimum=1,
+        advanced=True,
     )  # fmt: skip
     batch_size: int | None = option(None, "Pairs per step.", unit="pairs", minimum=2, advanced=True)
     learning_rate: float | None = option(None, "Peak learning rate.", minimum=0.0, maximum=1.0, advanced=True)
@@ -206,7 +212,7 @@ class StudyConfig(Config):
             problems.append("equal pairs need a 'budget'")
         if self.design == BOTH and self.max_documents is None:
             problems.append(f"{BOTH} need 'max_documents': at one query each they are the pairs that are held equal")
-        if self.design in ("equal documents", "equal steps", BOTH) and self.budget is not None:
+        if self.design in ("equal documents", BOTH) and self.budget is not None:
             problems.append(f"a 'budget' makes equal pairs, not {self.design}: use 'max_documents' instead")
         if problems:
             raise ConfigError.from_problems(problems)

@@ -11,10 +11,12 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
+from cdp.base.config import TrainingConfig
 from cdp.base.text import counted
 from cdp.studies.config import StudyConfig
-from cdp.studies.plan import Condition, StudySource, conditions, evaluated_on
+from cdp.studies.plan import Condition, StudySource, conditions, evaluated_on, pairs_of, steps_of
 from cdp.studies.verdict import design_power, power_text
+from cdp.training.plan import EVALUATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,6 @@ class Speed:
 # All figures below: two cores of an AMD EPYC processor, no GPU (docs/BENCHMARKS.md).
 MODEL_LOAD_S = 0.7  # static-minilm, in a process that has loaded it before
 STARTING_S = 15.0  # until a job's first step: two processes start and import their libraries
-WRITTEN_PER_S = 150.0  # documents that the template generator writes for, both methods, one core
 TYPICAL_CHARACTERS = 600  # length of a document for which the speeds hold
 
 DEFAULT_SPEEDS: Mapping[str, Speed] = {"static-minilm": Speed(2500.0, 3000.0)}
@@ -51,14 +52,12 @@ DOUBTFUL = 0.5
 
 # What a design leaves mixed with Q/Doc.
 CONFOUNDS = {
-    "equal documents": "Equal documents: more queries per document are also more pairs and more steps, so a gain may "
-    "come from these. equal pairs and equal steps hold them fixed.",
-    "equal pairs": "Equal pairs (and steps): more queries per document come from fewer documents, so a loss may come "
-    "from these. equal documents and equal steps hold them fixed.",
-    "equal steps": "Equal steps, equal documents: at fewer queries per document each pair is seen more often, and "
-    "there are fewer different ones. equal pairs holds the number of different pairs fixed.",
-    "documents and pairs": "Equal documents and equal pairs, side by side: a gain at equal documents alone may come "
-    "from more pairs; one at equal pairs too comes from the queries.",
+    "equal documents": "Equal documents and steps: at fewer queries per document each pair is seen more often, and "
+    "there are fewer different ones. equal pairs holds their number fixed.",
+    "equal pairs": "Equal pairs and steps: more queries per document come from fewer documents, so a loss may come "
+    "from these. equal documents holds them fixed.",
+    "documents and pairs": "Equal documents and equal pairs, side by side, at equal steps: a gain at equal documents "
+    "alone may come from more pairs; one at equal pairs too comes from the queries.",
 }
 
 
@@ -78,8 +77,8 @@ class PlannedGeneration:
 @dataclass(frozen=True)
 class StudyPlan:
     """What a study would run. ``seconds`` is None where a retriever's speed is not known here.
-    ``notes`` say what is worth knowing before the start. ``pairs`` and ``steps`` are by condition, steps empty where no
-    batch size was given; ``reused`` counts the conditions that are there already and take no time."""
+    ``notes`` say what is worth knowing before the start. ``pairs`` are by condition, ``steps`` by retriever: all of its
+    trainings take as many; ``reused`` counts the conditions that are there already and take no time."""
 
     config: StudyConfig
     sources: tuple[StudySource, ...]
@@ -116,35 +115,38 @@ def estimate(
     sources: Sequence[StudySource],
     benchmarks: Sequence[Mapping[str, Any]],
     *,
-    epochs: Mapping[str, int],
+    settings: Mapping[str, TrainingConfig],
     speeds: Mapping[str, Speed],
     generations: Sequence[PlannedGeneration] = (),
-    batch_sizes: Mapping[str, int] | None = None,
     reused: Collection[str] = (),
+    dev_texts: int = 0,
+    assumed: Mapping[str, Speed] | None = None,
 ) -> StudyPlan:
     """The plan with its cost. ``benchmarks`` have ``name``, ``split``, ``n_queries``, ``n_documents`` and ``cw``;
-    ``epochs`` and ``batch_sizes`` are those of each retriever's training. ``reused`` names the conditions that this or
-    another study has run, and the retrievers whose untrained scores are there: these take no time."""
+    ``settings`` are each retriever's complete ones, ``dev_texts`` the queries and documents of the dev benchmark.
+    ``reused`` names the conditions that this or another study has run, and the retrievers whose untrained scores are
+    there: these take no time. ``speeds`` were measured here, ``assumed`` stand in for retrievers that were not."""
     planned = conditions(config, sources)
     by_label = {source.label: source for source in sources}
-    pairs = {str(c): c.budget or by_label[c.source].pairs(c.per_doc, c.max_documents) for c in planned}
-    steps = _steps(config, planned, pairs, epochs, batch_sizes or {})
+    pairs = {str(c): pairs_of(c, by_label[c.source]) for c in planned}
+    steps = (
+        {name: steps_of(config, sources, of_retriever) for name, of_retriever in settings.items()} if planned else {}
+    )
     texts = sum(map(_texts, benchmarks))
-    speed_of = {**DEFAULT_SPEEDS, **speeds}
+    speed_of = {**DEFAULT_SPEEDS, **(assumed or {}), **speeds}
     names = config.items("retrievers")
     seconds: float | None = None
     if all(name in speed_of for name in names):
-        seconds = 10.0 + sum(speed_of[name].encoding_seconds(texts) for name in names if name not in reused)
+        seconds = STARTING_S + sum(speed_of[name].encoding_seconds(texts) for name in names if name not in reused)
         for condition in planned:
             if str(condition) in reused:
                 continue
-            speed, pairs_seen = speed_of[condition.retriever], pairs[str(condition)] * epochs[condition.retriever]
-            if config.held_equal == "equal steps" and steps:
-                pairs_seen = steps[str(condition)] * (batch_sizes or {})[condition.retriever]
+            speed = speed_of[condition.retriever]
             judged = evaluated_on(config, by_label[condition.source], [str(b.get("language", "")) for b in benchmarks])
             encoded = sum(_texts(b) for b, there in zip(benchmarks, judged, strict=True) if there)
-            seconds += speed.training_seconds(pairs_seen)
-            seconds += speed.encoding_seconds(encoded)
+            batch = min(settings[condition.retriever].batch_size or 1, pairs[str(condition)])
+            seconds += speed.training_seconds(steps[condition.retriever] * batch)
+            seconds += speed.encoding_seconds(encoded + EVALUATIONS * dev_texts)
     return StudyPlan(
         config=config,
         sources=tuple(sources),
@@ -164,28 +166,6 @@ def estimate(
 
 def _texts(benchmark: Mapping[str, Any]) -> int:
     return int(benchmark["n_queries"]) + int(benchmark["n_documents"])
-
-
-def _steps(
-    config: StudyConfig,
-    planned: Sequence[Condition],
-    pairs: Mapping[str, int],
-    epochs: Mapping[str, int],
-    batch_sizes: Mapping[str, int],
-) -> dict[str, int]:
-    """How many steps each condition trains for."""
-    steps = {}
-    for c in planned:
-        size = min(batch_sizes.get(c.retriever, 0), pairs[str(c)])
-        if size < 1:
-            return {}
-        steps[str(c)] = pairs[str(c)] // size * epochs[c.retriever]
-    if config.held_equal == "equal steps":
-        most: dict[tuple[str, str], int] = {}
-        for c in planned:
-            most[c.retriever, c.source] = max(steps[str(c)], most.get((c.retriever, c.source), 0))
-        steps = {str(c): most[c.retriever, c.source] for c in planned}
-    return steps
 
 
 def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:

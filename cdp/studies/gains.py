@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cdp.base.statistics import bootstrap_interval, has_spread, holm, t_test, two_level_test
 from cdp.evaluation import bm25
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
-from cdp.studies.plan import UNTRAINED, Cell, paraphrase_of
+from cdp.studies.plan import HYBRID, UNTRAINED, Cell, paraphrase_of
 
 TRAINING = "trained_minus_untrained"
 LEXICAL = "bm25_minus_untrained"
@@ -60,6 +60,10 @@ class Gain:
     seeds_agree: bool
     held: str = ""
     by_seed: tuple[float, ...] = ()
+
+    @property
+    def cell(self) -> Cell:
+        return Cell(self.retriever, self.source, self.per_doc, self.weighting, self.held)
 
     @property
     def significant(self) -> bool:
@@ -111,18 +115,17 @@ def gains(scores: Mapping[Cell, Mapping[str, Scores]], cw: Mapping[str, float]) 
 
 def _controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
     """What a condition is compared with, as far as it is there."""
-    retriever, source, per_doc, weighting, held = cell
-    if retriever == bm25.NAME:
-        return [(LEXICAL, other) for other in cells if other[1] == UNTRAINED and other[0] != bm25.NAME]
-    if source == UNTRAINED:
+    if cell.retriever == bm25.NAME:
+        return [(LEXICAL, other) for other in cells if other.source == UNTRAINED and other.retriever != bm25.NAME]
+    if cell.source in (UNTRAINED, HYBRID):
         return []
-    wanted: list[tuple[str, Cell]] = [(TRAINING, (retriever, UNTRAINED, 0, "none", ""))]
-    if per_doc > 1:
-        wanted.append((SCALING, (retriever, source, 1, weighting, "")))
-    if control := paraphrase_of(source):
-        wanted.append((PARAPHRASE, (retriever, control, per_doc, weighting, held)))
-    if weighting != "none":
-        wanted.append((WEIGHTING, (retriever, source, per_doc, "none", held)))
+    wanted: list[tuple[str, Cell]] = [(TRAINING, Cell(cell.retriever))]
+    if cell.per_doc > 1:
+        wanted.append((SCALING, cell._replace(per_doc=1, held="")))
+    if control := paraphrase_of(cell.source):
+        wanted.append((PARAPHRASE, cell._replace(source=control)))
+    if cell.weighting != "none":
+        wanted.append((WEIGHTING, cell._replace(weighting="none")))
     present = set(cells)
     return [(comparison, control) for comparison, control in wanted if control in present]
 
@@ -203,11 +206,9 @@ def read_scores(
             continue
         about = record["condition"]
         if about is None:
-            cell, seed = (str(record["retriever"]), UNTRAINED, 0, "none", ""), 0
+            cell, seed = Cell(str(record["retriever"]), HYBRID if record.get("hybrid") else UNTRAINED), 0
         else:
-            names = ("retriever", "source", "per_doc", "weighting")
-            cell = (*(about[name] for name in names), about.get("held", ""))
-            seed = int(about["seed"])
+            cell, seed = Cell(**{name: about[name] for name in Cell._fields if name in about}), int(about["seed"])
         for key, name in name_of.items():
             evaluation = record["evaluations"].get(key)
             if evaluation is not None:

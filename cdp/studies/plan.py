@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from cdp import query_sets
 from cdp.base.config import TrainingConfig
@@ -15,12 +15,15 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import Benchmark, choose_split, describe, load_benchmark, resolve_benchmark
 from cdp.evaluation import bm25
 from cdp.studies.config import BOTH, StudyConfig
-from cdp.training.pairs import PairSet, drawn_rows, load_pairs
+from cdp.training.pairs import PairSet, draw_pairs
 from cdp.training.plan import order_of
 from cdp.training.reasoning import with_reasoned
 from cdp.training.weightings import WEIGHTINGS
 
 UNTRAINED = "untrained"
+
+# In the place of a source: the fusion of BM25 and the untrained retriever.
+HYBRID = "hybrid"
 
 # In the label of a source, between its method and its corpus, where a study has the same method on several.
 ON = " on "
@@ -34,9 +37,20 @@ DIVERSE, PARAPHRASED = "diverse", "paraphrase"
 EQUAL_PAIRS = "equal pairs"
 
 
-# Retriever, source, Q/Doc, weighting, what is held equal (empty but in half of the design `BOTH`); (retriever,
-# "untrained", 0, "none", "") for one that was not trained.
-Cell = tuple[str, str, int, str, str]
+# Steps of a training at least. On 745 documents static-minilm's one-query arm gained 4 points from step 15 to step 87;
+# where so many are too many, the dev split keeps an earlier checkpoint.
+LEAST_STEPS = 90
+
+
+class Cell(NamedTuple):
+    """What tells a way of training from the others of a study but for the seed; the defaults are those of a retriever
+    that is not trained. ``held`` as in ``Condition``."""
+
+    retriever: str
+    source: str = UNTRAINED
+    per_doc: int = 0
+    weighting: str = "none"
+    held: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +105,7 @@ class Condition:
 
     @property
     def cell(self) -> Cell:
-        """What tells it apart from the others but for the seed."""
-        return self.retriever, self.source, self.per_doc, self.weighting, self.held
+        return Cell(self.retriever, self.source, self.per_doc, self.weighting, self.held)
 
     def __str__(self) -> str:
         weights = "" if self.weighting == "none" else f", {self.weighting}-weighted"
@@ -111,7 +124,8 @@ def paraphrase_of(label: str) -> str:
 
 
 def conditions(config: StudyConfig, sources: Sequence[StudySource]) -> list[Condition]:
-    """Every training of the study. Those on the same pairs follow each other, so that their tokens are shared."""
+    """Every training of the study. Those on the same pairs follow each other, so that their tokens are shared. A source
+    without a document that has so many queries is left out at that Q/Doc."""
     if len({source.label for source in sources}) < len(sources):
         raise ConfigError("Two query sets of the study have the same name.", hint="Name them by their ids.")
     return [
@@ -119,6 +133,7 @@ def conditions(config: StudyConfig, sources: Sequence[StudySource]) -> list[Cond
         for retriever in config.items("retrievers")
         for source in sources
         for per_doc in config.numbers("per_doc", minimum=1)
+        if config.budget is not None or not source.counts or source.n_with(per_doc)
         for documents, budget, held in _sizes(config, source, per_doc)
         for weighting in config.items("weightings")
         for seed in config.numbers("seeds", minimum=0)
@@ -129,7 +144,7 @@ def _sizes(config: StudyConfig, source: StudySource, per_doc: int) -> list[tuple
     """(documents, budget, what is held) of the conditions at a Q/Doc. At one query each, equal documents are equal
     pairs."""
     sizes = [(documents_at(config, per_doc), config.budget, "")]
-    if config.held_equal == BOTH and per_doc > 1:
+    if config.held_equal == BOTH and per_doc > 1 and _meets(config, source, per_doc):
         pairs = pairs_held(config, source)
         sizes.append((max(2, -(-pairs // per_doc)), pairs, EQUAL_PAIRS))
     return sizes
@@ -155,10 +170,8 @@ def evaluated_on(config: StudyConfig, source: StudySource, languages: Sequence[s
 
 def problems_of_budget(config: StudyConfig, source: StudySource) -> str:
     """Why a set cannot meet the budget at every Q/Doc, in a sentence; empty where it can, or is not there yet."""
-    if not source.counts or (config.budget is None and config.held_equal != BOTH):
+    if not source.counts or config.budget is None:
         return ""
-    if config.budget is None:
-        return _problem_of_both(config, source)
     for per_doc in config.numbers("per_doc", minimum=1):
         needed = documents_at(config, per_doc) or 0
         available = source.n_with(per_doc)
@@ -172,18 +185,12 @@ def problems_of_budget(config: StudyConfig, source: StudySource) -> str:
     return ""
 
 
-def _problem_of_both(config: StudyConfig, source: StudySource) -> str:
+def _meets(config: StudyConfig, source: StudySource, per_doc: int) -> bool:
+    """Whether enough documents have so many queries for ``BOTH``'s equal half. The documents are drawn first: of these,
+    only the set's share has them."""
     pairs = pairs_held(config, source)
-    for per_doc in config.numbers("per_doc", minimum=1):
-        needed = -(-pairs // per_doc)
-        # The documents are drawn first: of these, only the set's share has so many queries.
-        available = source.n_with(per_doc) * min(pairs, source.n_documents) // max(1, source.n_documents)
-        if available < needed:
-            return (
-                f"{source.label}: {pairs:,} pairs at Q/Doc {per_doc} take {needed:,} documents with {per_doc} queries "
-                f"each, and of those drawn about {available:,} have them."
-            )
-    return ""
+    available = source.n_with(per_doc) * min(pairs, source.n_documents) // max(1, source.n_documents)
+    return not source.counts or available >= -(-pairs // per_doc)
 
 
 def with_kappa(entry: str) -> tuple[str, float | None]:
@@ -207,8 +214,26 @@ def needs_reasoning(weighting: str) -> bool:
     return name in WEIGHTINGS and WEIGHTINGS[name].needs == "reasoning"
 
 
+def pairs_of(condition: Condition, source: StudySource) -> int:
+    """How many pairs a condition trains on, by the counts of its source."""
+    return condition.budget or source.pairs(condition.per_doc, condition.max_documents)
+
+
+def steps_of(config: StudyConfig, sources: Sequence[StudySource], settings: TrainingConfig) -> int:
+    """The steps of every training of a retriever with these complete ``settings``.
+
+    Those that the training with the most pairs takes for its epochs, and never fewer than ``LEAST_STEPS``: with more
+    steps for more pairs, a study would measure the length of training.
+    """
+    if config.steps is not None:
+        return config.steps
+    by_label = {source.label: source for source in sources}
+    largest = max(pairs_of(c, by_label[c.source]) for c in conditions(config, sources))
+    return max(LEAST_STEPS, order_of(settings.replace(steps=None), max(2, largest)).steps)
+
+
 def training_config(config: StudyConfig, condition: Condition, query_set: str, reasoning: str = "") -> TrainingConfig:
-    """The training that a condition is."""
+    """The training that a condition is, but for its steps (``steps_of``)."""
     weighting, kappa = with_kappa(condition.weighting)
     values: dict[str, Any] = {
         "query_set": query_set,
@@ -217,14 +242,13 @@ def training_config(config: StudyConfig, condition: Condition, query_set: str, r
         "kappa": kappa,
         "reasoning": reasoning if needs_reasoning(condition.weighting) else None,
         "per_doc": condition.per_doc,
+        "max_documents": config.max_documents,
+        "pairs": condition.budget,
         "seed": condition.seed,
         "epochs": config.epochs,
         "batch_size": config.batch_size,
         "learning_rate": config.learning_rate,
         "max_length": config.max_length,
-        "benchmark": dev_name(config)[0],
-        "split": dev_name(config)[1],
-        "eval_steps": config.eval_steps if config.dev else None,
         "hard_negatives": 0,
         "gpus": config.gpus,
     }
@@ -236,9 +260,15 @@ def benchmark_names(config: StudyConfig) -> list[tuple[str, str]]:
     return [_with_split(entry) for entry in config.items("benchmarks")]
 
 
-def dev_name(config: StudyConfig) -> tuple[str, str]:
-    """(benchmark, split) to select checkpoints by; both empty where there is none."""
-    return _with_split(config.dev.strip())
+def dev_names(config: StudyConfig) -> list[tuple[str, str]]:
+    """(benchmark, split) of each benchmark that chooses checkpoints."""
+    return [_with_split(entry) for entry in config.items("dev")]
+
+
+def dev_of(source: StudySource, languages: Sequence[str]) -> int:
+    """The number of the dev benchmark, by their languages, for trainings on a source: one of its language, else the
+    first."""
+    return next((n for n, language in enumerate(languages) if language == source.language), 0)
 
 
 def _with_split(entry: str) -> tuple[str, str]:
@@ -247,8 +277,8 @@ def _with_split(entry: str) -> tuple[str, str]:
     return (name, split) if separator and "/" not in split and "\\" not in split else (entry, "")
 
 
-# A condition, or the name of what is evaluated untrained: a retriever or BM25.
-Step = Condition | str
+# A condition, or what is evaluated untrained: a retriever, BM25 or a hybrid, by its cell.
+Step = Condition | Cell
 
 # A batch or a search may take this long without a heartbeat.
 STEP_S = 300.0
@@ -256,10 +286,18 @@ STEP_S = 300.0
 
 def steps(config: StudyConfig, conditions: Sequence[Condition]) -> Iterator[Step]:
     """What every condition is compared with comes first."""
-    if config.bm25:
-        yield bm25.NAME
-    yield from config.items("retrievers")
+    yield from untrained(config)
     yield from conditions
+
+
+def untrained(config: StudyConfig) -> list[Cell]:
+    """What is evaluated without training, in the order of the report."""
+    names = config.items("retrievers")
+    return [
+        *([Cell(bm25.NAME)] if config.bm25 else []),
+        *map(Cell, names),
+        *(Cell(name, HYBRID) for name in names if config.hybrid),
+    ]
 
 
 def written(workspace: Workspace, source: StudySource) -> StudySource:
@@ -274,10 +312,38 @@ def written(workspace: Workspace, source: StudySource) -> StudySource:
     return counted(workspace, source)
 
 
-def counted(workspace: Workspace, source: StudySource) -> StudySource:
-    """The source with how many documents have at least 1, 2, 3 … queries."""
+def common_documents(workspace: Workspace, sources: Sequence[StudySource]) -> dict[str, frozenset[str]]:
+    """{corpus: the documents that have a query in every source on it}, of corpora with several sources."""
+    common: dict[str, frozenset[str]] = {}
+    for corpus in {source.corpus for source in sources}:
+        sets = dict.fromkeys(s.query_set for s in sources if s.corpus == corpus and s.query_set)
+        if len(sets) > 1:
+            lines = ({str(line["document_id"]) for line in query_sets.iter_lines(workspace, name) if line["queries"]}
+                     for name in sets)  # fmt: skip
+            common[corpus] = frozenset.intersection(*map(frozenset, lines))
+    return common
+
+
+def cut_to_common(workspace: Workspace, sources: Sequence[StudySource]) -> list[StudySource]:
+    """The sources with the counts of the documents that all on one corpus have queries for. ConfigError where two
+    corpora's sets share fewer than two documents."""
+    common = common_documents(workspace, sources)
+    cut = [counted(workspace, s, common.get(s.corpus)) if s.query_set else s for s in sources]
+    for source in cut:
+        if source.query_set and source.n_documents < 2 and source.corpus in common:
+            raise ConfigError(
+                f"The query sets on {source.corpus} have {source.n_documents} documents in common, too few to compare.",
+                hint="Compare sets with queries for the same documents.",
+            )
+    return cut
+
+
+def counted(workspace: Workspace, source: StudySource, among: Collection[str] | None = None) -> StudySource:
+    """The source with how many documents (of ``among``) have at least 1, 2, 3 … queries."""
     counts: list[int] = []
     for line in query_sets.iter_lines(workspace, source.query_set):
+        if among is not None and line["document_id"] not in among:
+            continue
         n = len(line["queries"])
         counts += [0] * (n - len(counts))
         for i in range(n):
@@ -299,45 +365,27 @@ def condition_pairs(
     source: StudySource,
     condition: Condition,
     failures: Failures | None = None,
+    among: Collection[str] | None = None,
 ) -> PairSet:
-    """The pairs that a condition trains on: those that ``train`` takes where all documents take part, else a draw.
+    """The pairs that a condition trains on, as ``train`` draws them, of the documents ``among`` (None: all).
 
-    Where the condition is weighted by RI they have their reasoned forms. Raises as ``load_pairs`` and
+    Where the condition is weighted by RI they have their reasoned forms. Raises as ``draw_pairs`` and
     ``with_reasoned`` do, and InputError where the set cannot meet the budget.
     """
-    pairs = _pairs(workspace, config, source, condition, failures)
-    if not needs_reasoning(condition.weighting):
-        return pairs
-    return with_reasoned(pairs, workspace, source.reasoning)
-
-
-def _pairs(
-    workspace: Workspace, config: StudyConfig, source: StudySource, condition: Condition, failures: Failures | None
-) -> PairSet:
-    if condition.budget is None and condition.max_documents is None:
-        return load_pairs(workspace, source.query_set, per_doc=condition.per_doc, failures=failures)
-    whole = load_pairs(workspace, source.query_set, failures=failures)
-    rows = drawn_rows(
-        whole.document_of,
+    pairs = draw_pairs(
+        workspace,
+        source.query_set,
         condition.seed,
         per_doc=condition.per_doc,
         documents=config.max_documents,
         budget=condition.budget,
         widest=max(config.numbers("per_doc", minimum=1)),
+        among=among,
+        failures=failures,
     )
-    drawn = whole.part(rows)
-    drawn.check()
-    return drawn
-
-
-def equal_steps(
-    workspace: Workspace, config: StudyConfig, source: StudySource, condition: Condition, settings: TrainingConfig
-) -> int | None:
-    """The steps of the highest Q/Doc, for which every condition of the design ``equal steps`` trains; else None."""
-    if config.held_equal != "equal steps":
-        return None
-    widest = replace(condition, per_doc=max(config.numbers("per_doc", minimum=1)))
-    return order_of(settings, len(condition_pairs(workspace, config, source, widest))).steps
+    if not needs_reasoning(condition.weighting):
+        return pairs
+    return with_reasoned(pairs, workspace, source.reasoning)
 
 
 def corpus_of(workspace: Workspace, source: StudySource) -> str:
@@ -353,17 +401,18 @@ class Inputs:
     sources: list[StudySource]
     conditions: list[Condition]
     benchmarks: list[Benchmark]
-    dev: Benchmark | None
+    dev: list[Benchmark]
 
     @classmethod
     def of(cls, job: Job) -> Self:
         """Read them. CdpError where something is missing."""
         config = StudyConfig.from_dict(job.config)
         sources = [written(job.workspace, StudySource(**_lists(source))) for source in job.spec["inputs"]["sources"]]
+        sources = cut_to_common(job.workspace, sources)
         planned = conditions(config, sources)
         job.progress("reading benchmarks", 0, 0, "")
         benchmarks = [read_benchmark(job.workspace, name, split) for name, split in benchmark_names(config)]
-        dev = read_benchmark(job.workspace, *dev_name(config)) if config.dev else None
+        dev = [read_benchmark(job.workspace, name, split) for name, split in dev_names(config)]
         return cls(config, sources, planned, benchmarks, dev)
 
 

@@ -31,9 +31,10 @@ def key_of(facts: dict[str, Any]) -> str:
     return sha256_text(json.dumps({"schema": SCHEMA, **facts}, sort_keys=True, ensure_ascii=False, default=str))[:24]
 
 
-# Settings that do not tell two results apart. The names of a query set and of a dev benchmark are among them: their
-# content is in a condition's key.
-NOT_DETERMINING = ("query_set", "name", "gpus", "save_steps", "benchmark", "split")
+# Settings that do not tell two results apart. The names of a query set and of a dev benchmark are among them, and how
+# its pairs are drawn: the content of both is in a condition's key, as the steps are in place of the epochs.
+NOT_DETERMINING = ("query_set", "name", "gpus", "save_steps", "benchmark", "split", "per_doc", "max_documents", "pairs",
+                   "epochs")  # fmt: skip
 
 
 def untrained_key(base_hash: str, max_length: int | None) -> str:
@@ -41,15 +42,8 @@ def untrained_key(base_hash: str, max_length: int | None) -> str:
     return key_of({"base": base_hash, "max_length": max_length})
 
 
-def condition_key(
-    base_hash: str,
-    pairs_hash: str,
-    settings: TrainingConfig,
-    *,
-    dev: str = "",
-    steps: int | None = None,
-) -> str:
-    """The key of a training. ``dev`` is the dev benchmark's evaluation key; ``steps`` where the design fixes it."""
+def condition_key(base_hash: str, pairs_hash: str, settings: TrainingConfig, *, dev: str = "") -> str:
+    """The key of a training. ``dev`` is the dev benchmark's evaluation key."""
     return key_of(
         {
             "base": base_hash,
@@ -57,7 +51,6 @@ def condition_key(
             "settings": {k: v for k, v in settings.to_dict().items() if k not in NOT_DETERMINING},
             "similarity": TRAINED_SIMILARITY,
             "dev": dev,
-            "steps": steps,
         }
     )
 

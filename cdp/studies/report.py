@@ -10,7 +10,7 @@ from cdp.evaluation import bm25
 from cdp.principle import Correlation, Difference, PositiveRate, Threshold, level_of
 from cdp.studies.config import StudyConfig
 from cdp.studies.gains import Gain
-from cdp.studies.plan import UNTRAINED, StudySource
+from cdp.studies.plan import HYBRID, UNTRAINED, Cell, StudySource
 from cdp.studies.pooling import Pooled
 from cdp.studies.verdict import UNCLEAR, Verdict
 
@@ -44,8 +44,8 @@ class StudyRow:
 
     ``spread`` is the standard deviation over the seeds, without an entry where there is only one or all are the same;
     ``intervals`` bound each score (95%) by its variance over queries and seeds. ``held`` is ``Condition.held``.
-    ``average`` is None unless every benchmark has a score. ``pairs``, ``documents``, ``steps`` and ``seconds`` are of
-    one training; 0 steps where an early version did not write them down.
+    ``chosen_on_dev``: every checkpoint is the best of a dev split. ``average`` is None unless every benchmark has a
+    score. ``pairs``, ``documents``, ``steps`` and ``seconds`` are of one training; 0 where it was not written down.
     """
 
     retriever: str
@@ -63,6 +63,11 @@ class StudyRow:
     steps_per_epoch: int = 0
     held: str = ""
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    chosen_on_dev: bool = False
+
+    @property
+    def cell(self) -> Cell:
+        return Cell(self.retriever, self.source, self.per_doc, self.weighting, self.held)
 
     @property
     def name(self) -> str:
@@ -70,6 +75,8 @@ class StudyRow:
             return bm25.TITLE
         if self.source == UNTRAINED:
             return f"{self.retriever}, untrained"
+        if self.source == HYBRID:
+            return f"{bm25.TITLE} and {self.retriever}"
         weights = "" if self.weighting == "none" else f", {self.weighting}"
         held = f", {self.held}" if self.held else ""
         return f"{self.retriever}, {self.source}, Q/Doc {self.per_doc}{weights}{held}"

@@ -34,12 +34,15 @@ from cdp.studies.plan import (
     Condition,
     Inputs,
     Step,
+    common_documents,
     condition_pairs,
-    equal_steps,
+    dev_of,
     evaluated_on,
     needs_reasoning,
     steps,
+    steps_of,
     training_config,
+    untrained,
 )
 from cdp.training.pairs import BatchOrder, PairSet
 from cdp.training.plan import complete, on_device, pair_weights
@@ -77,6 +80,7 @@ class Study:
     ) -> None:
         self.job, self.config, self.conditions = job, inputs.config, inputs.conditions
         self.sources = {source.label: source for source in inputs.sources}
+        self._common = common_documents(job.workspace, inputs.sources)
         self.benchmarks, self.dev = inputs.benchmarks, inputs.dev
         self.keys = [records.evaluation_key(b.hash, b.split, self.config.protocol) for b in self.benchmarks]
         self.store = EmbeddingStore(job.workspace)
@@ -87,7 +91,7 @@ class Study:
         self.reused = 0
         self._data: _Data | None = None
         self._base: dict[str, tuple[ResolvedRetriever, str]] = {}
-        judged = [leakage.keys(b.queries) for b in [*self.benchmarks, *([self.dev] if self.dev else [])]]
+        judged = [leakage.keys(b.queries) for b in [*self.benchmarks, *self.dev]]
         self._judged = np.unique(np.concatenate(judged))
         self._leak_allowed = bool(job.spec.get("inputs", {}).get(leakage.LEAKAGE))
 
@@ -97,10 +101,10 @@ class Study:
 
     @property
     def total(self) -> int:
-        return len(self.conditions) + len(self.config.items("retrievers")) + self.config.bm25
+        return len(self.conditions) + len(untrained(self.config))
 
     def execute(self) -> None:
-        """Evaluate every retriever untrained, then train and evaluate each condition. Returns early on a stop.
+        """Evaluate what is not trained, then train and evaluate each condition. Returns early on a stop.
 
         A condition that fails is written down with its reason and the others go on; a full disk or memory ends it all.
         """
@@ -110,13 +114,13 @@ class Study:
                 return
 
     def do(self, step: Step) -> None:
-        """BM25 or a retriever untrained, or one condition trained; its record is there then, or why it failed."""
-        if not isinstance(step, str):
+        """Evaluate one thing untrained, or train one condition; its record is there then, or why it failed."""
+        if isinstance(step, Condition):
             self._guarded(step, step.retriever, partial(self._trained, step))
-        elif step == bm25.NAME:
-            self._guarded(None, step, self._lexical)
+        elif step.retriever == bm25.NAME:
+            self._guarded(None, step.retriever, self._lexical)
         else:
-            self._guarded(None, step, partial(self._untrained, step))
+            self._guarded(None, step.retriever, partial(self._untrained, step.retriever))
 
     def _guarded(self, condition: Condition | None, retriever: str, work: Callable[[], None]) -> None:
         try:
@@ -183,20 +187,18 @@ class Study:
         settings = complete(
             training_config(self.config, condition, query_set, self.sources[condition.source].reasoning), retriever
         )
-        steps = equal_steps(self.job.workspace, self.config, self.sources[condition.source], condition, settings)
-        key = records.condition_key(
-            base_hash,
-            data.pairs.content_hash,
-            settings,
-            dev="" if self.dev is None else records.evaluation_key(self.dev.hash, self.dev.split, "paper"),
-            steps=steps,
-        )
+        dev = self._dev(condition)
+        settings = settings.replace(steps=steps_of(self.config, list(self.sources.values()), settings))
+        if dev is not None:
+            settings = settings.replace(benchmark=dev.name, split=dev.split)
+        place = "" if dev is None else records.evaluation_key(dev.hash, dev.split, "paper")
+        key = records.condition_key(base_hash, data.pairs.content_hash, settings, dev=place)
         record = records.find(self.job.workspace, self.job.folder, key)
         judged = self._judged_on(condition)
         if record is None or not all(place in record["evaluations"] for place, _ in judged):
             began = time.perf_counter()
             checkpoints = self.job.folder / "checkpoints" / key
-            model, training = self._train(condition, retriever, settings, data, checkpoints, steps)
+            model, training = self._train(condition, retriever, settings, data, checkpoints)
             scores = self._evaluate(model, str(condition), judged, record, "", self._seen(condition, data.pairs))
             record = {
                 "retriever": condition.retriever,
@@ -229,7 +231,8 @@ class Study:
         if self._data is None or self._data.key != wanted:
             failures = self.job.failures(f"reading pairs of {condition.source}")
             source = self.sources[condition.source]
-            pairs = condition_pairs(self.job.workspace, self.config, source, condition, failures)
+            among = self._common.get(source.corpus)
+            pairs = condition_pairs(self.job.workspace, self.config, source, condition, failures, among)
             if not self._leak_allowed:
                 # Sets that the plan names were checked at the start. Of what a method wrote, a query may be a
                 # benchmark's own by chance: it goes, so that the results need no mark.
@@ -254,7 +257,6 @@ class Study:
         config: TrainingConfig,
         data: _Data,
         checkpoints: Path,
-        steps: int | None,
     ) -> tuple[SentenceTransformer, dict[str, Any]]:
         from cdp.training.loop import base_model, make_retriever
         from cdp.training.tokens import stores_of
@@ -273,7 +275,7 @@ class Study:
         weights = np.nan_to_num(weights, nan=0.0)  # a query that cannot be weighted is listed, and pulls nothing
         trained = make_retriever(
             model, config, pairs, stores, weights, _Hooks(self, condition), checkpoints,
-            evaluate=self._judge(condition), steps=steps,
+            evaluate=self._judge(condition),
         )  # fmt: skip
         if trained.outcome.stopped:
             raise Stopped
@@ -281,9 +283,14 @@ class Study:
 
     def _judge(self, condition: Condition) -> Callable[[SentenceTransformer], float | None] | None:
         """NDCG@10 on the dev benchmark, by which the best weights are kept; None without one."""
-        if self.dev is None:
+        dev = self._dev(condition)
+        if dev is None:
             return None
-        return judge_on(self.dev, partial(self._encoding, f"{condition}: {self.dev.name}"), self.job.stop_requested)
+        return judge_on(dev, partial(self._encoding, f"{condition}: {dev.name}"), self.job.stop_requested)
+
+    def _dev(self, condition: Condition) -> Benchmark | None:
+        languages = [dev.counted_language for dev in self.dev]
+        return self.dev[dev_of(self.sources[condition.source], languages)] if self.dev else None
 
     def _evaluate(
         self,
@@ -374,5 +381,6 @@ def _facts(pairs: PairSet, order: BatchOrder, outcome: Outcome) -> dict[str, Any
         "pairs_seen": outcome.pairs_seen,
         "steps_taken": outcome.step,
         "best_step": outcome.best_step,
+        "evaluations": outcome.evaluations,
         "loss_last": sum(last) / len(last) if last else None,
     }

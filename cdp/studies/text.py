@@ -9,7 +9,6 @@ from cdp.llm.prices import dollars
 from cdp.principle import level_of, threshold
 from cdp.studies.estimate import StudyPlan
 from cdp.studies.gains import TITLES, Gain
-from cdp.studies.plan import Condition
 from cdp.studies.pooling import CONDITION, COVARIATES, QUERIES, Pooled
 from cdp.studies.report import StudyReport, StudyRow
 
@@ -22,16 +21,17 @@ def plan_text(plan: StudyPlan) -> str:
         f"({len(plan.sources)} × queries, Q/Doc {config.per_doc}, weighting {config.weightings}, "
         f"{config.retrievers}, {counted(len(config.items('seeds')), 'seed')}), each evaluated on "
         f"{counted(len(plan.benchmarks), 'benchmark')}",
+        f"Every training takes {', '.join(f'{n:,} steps ({name})' for name, n in plan.steps.items())} and keeps the "
+        f"checkpoint with the best NDCG@10 on {config.dev}.",
         "",
         table(
-            ["Queries", "Q/Doc", "Documents", "Pairs", "Steps"],
+            ["Queries", "Q/Doc", "Documents", "Pairs"],
             [
                 [
                     f"{c.source}, {c.held}" if c.held else c.source,
                     str(c.per_doc),
                     _documents(plan, c.source, c.max_documents),
                     f"{plan.pairs[str(c)]:,}",
-                    _steps(plan, c),
                 ]
                 for c in {(c.source, c.per_doc, c.held): c for c in plan.conditions}.values()
             ],
@@ -71,15 +71,6 @@ def plan_text(plan: StudyPlan) -> str:
         lines.append(f"{plan.reused} of these trainings are there already, from earlier studies: they take no time.")
     lines += [f"Note: {note}" for note in plan.notes]
     return "\n".join(lines)
-
-
-def _steps(plan: StudyPlan, condition: Condition) -> str:
-    """The steps of a training, a range where retrievers train for different numbers."""
-    alike = [c for c in plan.conditions if c.cell[1:3] + c.cell[4:] == condition.cell[1:3] + condition.cell[4:]]
-    steps = [plan.steps[str(c)] for c in alike if plan.steps]
-    if not steps:
-        return "–"
-    return f"{min(steps):,}" if min(steps) == max(steps) else f"{min(steps):,} to {max(steps):,}"
 
 
 def _documents(plan: StudyPlan, label: str, limit: int | None) -> str:

@@ -35,7 +35,7 @@ from cdp.training.optimiser import (
     repeatable,
 )
 from cdp.training.pairs import BatchOrder, PairSet
-from cdp.training.plan import order_of
+from cdp.training.plan import eval_steps_of, order_of
 from cdp.training.reasoning import static_ri
 from cdp.training.tokens import Stores
 
@@ -164,6 +164,7 @@ class Training:
         self.engine = self._make_engine(batches, self.loss)
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         self.optimiser = self.accelerator.prepare_optimizer(adamw(model, config.learning_rate, config.weight_decay))
+        self.eval_steps = eval_steps_of(config, order.steps)
         self.outcome = Outcome(steps=order.steps)
         self._ends = max(1, min(ENDS, order.steps // 2))
         self._skipped_in_a_row = 0
@@ -334,9 +335,7 @@ class Training:
     def _to_be_evaluated(self) -> bool:
         """Whether the model is to be judged after the present step."""
         step = self.outcome.step
-        return (
-            self.evaluate is not None and step > 0 and (step % self.config.eval_steps == 0 or step == self.order.steps)
-        )
+        return self.evaluate is not None and step > 0 and (step % self.eval_steps == 0 or step == self.order.steps)
 
     @property
     def _cut_off(self) -> bool:
@@ -464,16 +463,14 @@ def make_retriever(
     *,
     processes: int = 1,
     evaluate: Callable[[SentenceTransformer], float | None] | None = None,
-    steps: int | None = None,
 ) -> TrainedModel:
     """Train ``model`` in place on tokenised pairs; ``weights`` (n_pairs,) raw. It ends as it is to be scored and saved.
 
-    ``config`` must be complete (``settings.complete``); ``steps`` takes the place of its epochs. ConfigError where a
-    batch has no negatives.
+    ``config`` must be complete (``settings.complete``). ConfigError where a batch has no negatives.
     """
     if config.lora_rank is not None:
         add_lora(model, config.lora_rank)
-    order = replace(order_of(config, len(pairs), processes), total=steps)
+    order = order_of(config, len(pairs), processes)
     queries, documents, reasoned = stores
     training = Training(
         model,

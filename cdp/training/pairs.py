@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -143,10 +143,9 @@ def load_pairs(
     query_set_id: str,
     *,
     per_doc: int | None = None,
-    max_documents: int | None = None,
     failures: Failures | None = None,
 ) -> PairSet:
-    """The pairs of a query set: the first ``per_doc`` queries of each of its first ``max_documents`` documents.
+    """The pairs of a query set: the first ``per_doc`` queries of each of its documents.
 
     Empty queries, empty documents and queries for documents that the corpus does not have are left out and counted;
     so is a document whose line or text cannot be used, which goes to ``failures``. NotFoundError if there is no such
@@ -162,8 +161,6 @@ def load_pairs(
     wanted: dict[str, list[tuple[str, str]]] = {}
     dropped = {"empty queries": 0, "queries for unknown documents": 0, "queries for empty documents": 0}
     for line in query_sets.read_queries(workspace, query_set_id, failures):
-        if max_documents is not None and len(wanted) >= max_documents and line.document_id not in wanted:
-            continue
         first = [(query_id, text.strip()) for query_id, text in line.with_ids(per_doc)]
         filled = [(query_id, text) for query_id, text in first if text]
         dropped["empty queries"] += len(first) - len(filled)
@@ -207,6 +204,38 @@ def load_pairs(
         query_ids=query_ids,
     )
     pairs.check()
+    return pairs
+
+
+def draw_pairs(
+    workspace: Workspace,
+    query_set_id: str,
+    seed: int,
+    *,
+    per_doc: int | None = None,
+    documents: int | None = None,
+    budget: int | None = None,
+    widest: int | None = None,
+    among: Collection[str] | None = None,
+    failures: Failures | None = None,
+) -> PairSet:
+    """The first ``per_doc`` queries of all documents, or of those drawn at random, see ``load_pairs``, ``drawn_rows``.
+
+    The draw goes by the documents' content, so that query sets of one corpus give the same documents. ``among`` are
+    the ids of the documents that may take part (None: all).
+    """
+    drawing = documents is not None or budget is not None
+    pairs = load_pairs(workspace, query_set_id, per_doc=None if drawing else per_doc, failures=failures)
+    if among is not None:
+        rows = [row for row, name in enumerate(pairs.query_ids) if query_sets.document_of(name) in among]
+        pairs = pairs.part(np.array(rows, dtype=np.int64)) if len(rows) < len(pairs) else pairs
+    if drawing:
+        keys = [hashlib.sha256(f"{seed}\0{text}".encode("utf-8", "surrogatepass")).digest() for text in pairs.documents]
+        order = np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+        pairs = pairs.part(
+            drawn_rows(pairs.document_of, order, per_doc=per_doc, documents=documents, budget=budget, widest=widest)
+        )
+        pairs.check()
     return pairs
 
 
@@ -277,27 +306,30 @@ Indices = NDArray[np.int64]
 
 def drawn_rows(
     document_of: Indices,
-    seed: int,
+    order: Indices,
     *,
-    per_doc: int,
+    per_doc: int | None = None,
     documents: int | None = None,
     budget: int | None = None,
     widest: int | None = None,
 ) -> Indices:
-    """The rows, in their order, that are the first ``per_doc`` queries of documents drawn at random.
+    """The rows, ascending, that are the first ``per_doc`` queries (None: all) of the first documents of ``order``.
 
-    ``document_of`` (n_pairs,). ``documents``: so many of them (None: all). ``budget``: exactly so many rows; only
-    documents with ``per_doc`` queries take part, the last one with what is left of the budget. Where enough documents
-    have ``widest`` queries (the most of any condition), all conditions draw among these, so that they take the same
-    kind of document. InputError where the set cannot meet the budget.
+    ``document_of`` (n_pairs,), ``order`` (n_documents,). ``documents``: so many of them (None: all). ``budget``:
+    exactly so many rows; only documents with ``per_doc`` queries take part, the last one with what is left of the
+    budget. Where enough documents have ``widest`` queries (the most of any condition), all conditions draw among
+    these, so that they take the same kind of document. InputError where the set cannot meet the budget.
     """
     counts = np.bincount(document_of)
-    order = np.random.default_rng([seed, len(counts)]).permutation(len(counts))
-    if documents is not None:
-        order = order[:documents]
+    order = order[:documents]
     wanted = np.zeros(len(counts), dtype=np.int64)
-    if budget is None:
-        wanted[order] = per_doc
+    if budget is None or per_doc is None:
+        wanted[order] = counts[order] if per_doc is None else per_doc
+        if budget is not None:
+            if counts[order].sum() < budget:
+                raise InputError(f"There are {counts[order].sum():,} pairs, fewer than the {budget:,} asked for.")
+            before = np.cumsum(counts[order]) - counts[order]
+            wanted[order] = np.clip(budget - before, 0, counts[order])
     else:
         needed = -(-budget // per_doc)
         chosen = next(

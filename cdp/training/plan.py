@@ -15,10 +15,16 @@ from cdp.base.workspace import Workspace
 from cdp.corpus import load_manifest
 from cdp.query_sets import QuerySet
 from cdp.retrievers import Default, ResolvedRetriever, resolve
-from cdp.training.pairs import UNTOKENISED, BatchOrder, PairSet, load_pairs, with_negatives, with_teacher
+from cdp.training.pairs import UNTOKENISED, BatchOrder, PairSet, draw_pairs, with_negatives, with_teacher
 from cdp.training.reasoning import check_reasoned, unreasoned_note, uses_reasoned, with_reasoned
 from cdp.training.weightings import WEIGHTINGS, Weighting
 from cdp.training.weightings.column import read_weights
+
+# Evaluations of a training where nothing else is set: few enough to cost little, enough for the best to be near one.
+EVALUATIONS = 5
+
+# Steps between two evaluations at most: the paper's interval.
+MOST_BETWEEN = 500
 
 LORA_RATE = Default(1e-4, "With LoRA: its few parameters start without effect and need larger steps.")
 
@@ -80,7 +86,7 @@ def order_of(settings: TrainingConfig, pairs: int, processes: int = 1) -> BatchO
     leave a query without a negative, or a process without a query."""
     assert settings.batch_size is not None
     assert settings.epochs is not None
-    order = BatchOrder(pairs, settings.batch_size, settings.epochs, settings.seed, processes)
+    order = BatchOrder(pairs, settings.batch_size, settings.epochs, settings.seed, processes, settings.steps)
     if order.rows < 1 or order.global_rows < 2:
         shared = f" for {processes} processes" if processes > 1 else ": a pair alone has no negatives"
         raise ConfigError(
@@ -88,6 +94,11 @@ def order_of(settings: TrainingConfig, pairs: int, processes: int = 1) -> BatchO
             hint="Use a larger batch_size or fewer GPUs." if processes > 1 else "Use a larger batch_size.",
         )
     return order
+
+
+def eval_steps_of(settings: TrainingConfig, steps: int) -> int:
+    """Steps between two evaluations of a training of so many."""
+    return settings.eval_steps or max(1, min(MOST_BETWEEN, -(-steps // EVALUATIONS)))
 
 
 def rate(value: float) -> str:
@@ -155,14 +166,18 @@ def prepare(config: TrainingConfig, workspace: Workspace, failures: Failures | N
     failures = failures or Failures()
     retriever = resolve(config.retriever, workspace)
     settings = complete(config, retriever)
-    pairs = load_pairs(
+    pairs = draw_pairs(
         workspace,
         settings.query_set,
+        settings.seed,
         per_doc=settings.per_doc,
-        max_documents=settings.max_documents,
+        documents=settings.max_documents,
+        budget=settings.pairs,
         failures=failures,
     )
     pairs = with_negatives(pairs, workspace, settings.hard_negatives)
+    # One form for one recipe: None and 0 are the same training where the set has no hard negatives.
+    settings = settings.replace(hard_negatives=0 if pairs.negatives is None else pairs.negatives.shape[1])
     if settings.distil:
         pairs = with_teacher(pairs, workspace)
     if uses_reasoned(settings):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -141,7 +140,7 @@ def _taken(source: str, has_form: bool) -> tuple[bool, ...]:
 def pairs_with(reasoned: Reasoned, lines: Iterable[DocumentQueries], config: TrainingConfig) -> tuple[int, int, int]:
     """(pairs, documents, queries without a reasoned form) of a query set's lines, without reading a document."""
     pairs = documents = missing = 0
-    for line in islice(lines, config.max_documents):
+    for line in lines:
         queries = [(query_id, text.strip()) for query_id, text in line.with_ids(config.per_doc) if text.strip()]
         forms = [bool(reasoned.of(*query)) for query in queries]
         n_pairs = sum(len(_taken(config.query_source, form)) for form in forms)

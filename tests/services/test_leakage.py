@@ -86,8 +86,6 @@ def test_queries_are_told_by_their_words_whoever_wrote_them(workspace: Workspace
             workspace, [asked(workspace, corpus, f"own {kind}", texts, kind)], [("mills", "test")]
         )
         assert (leak.queries, leak.judged, leak.documents) == (1, 8, 0)
-    first = asked(workspace, corpus, "second document", {"d1": "Is it here?", "d2": "what does mill 12 grind"})
-    assert leakage.find_leaks(workspace, [first], [("mills", "test")], max_documents=1) == []
 
 
 def test_reworded_queries_of_the_split_leak_by_their_documents(workspace: Workspace, corpus: str) -> None:

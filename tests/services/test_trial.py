@@ -58,15 +58,18 @@ def test_a_dev_split_decides_and_recorded_queries_are_used(workspace: Workspace)
     demo.load(workspace)
     assert trial.last_generator(workspace, "demo") == {"generator": "recorded"}
     planned = trial.plan(workspace, TrialConfig(corpus="demo", generator="recorded"))
-    assert (planned.judged.name, planned.judged.notes) == ("demo:dev", ())
+    splits = planned.judged.splits
+    assert (splits.benchmark, splits.test, splits.dev, planned.judged.notes) == ("demo", "test", "dev", ())
     assert (planned.requests, planned.cost) == (0, 0.0)
     assert planned.plan.generations == ()
-    assert planned.size.documents == 96
+    assert planned.documents == 96
+    assert planned.plan.config.dev == "demo:dev"
+    assert planned.problem == ""
     assert "study test --corpus" in trial.command(planned.config)
 
 
 @pytest.mark.slow
-def test_the_price_stands_first_and_the_budget_leaves_documents_out(workspace: Workspace) -> None:
+def test_the_price_stands_first_and_a_test_over_the_budget_is_not_started(workspace: Workspace) -> None:
     demo.load(workspace)
     whole = trial.plan(workspace, TrialConfig(corpus="demo", generator="openai", model="gpt-4o-mini"))
     assert whole.cost is not None
@@ -74,10 +77,13 @@ def test_the_price_stands_first_and_the_budget_leaves_documents_out(workspace: W
     less = trial.plan(
         workspace, TrialConfig(corpus="demo", generator="openai", model="gpt-4o-mini", spend=round(whole.cost / 2, 4))
     )
-    assert less.cost is not None
-    assert less.cost <= less.config.spend
-    assert less.size.documents < 96
-    assert any("US dollars allow" in note for note in less.notes)
+    assert "US dollars allowed" in less.problem
+    assert 20 <= less.fitting <= 48
+    with pytest.raises(ConfigError, match="US dollars allowed") as refused:
+        trial.start(workspace, less.config)
+    assert f"--documents {less.fitting}" in str(refused.value.hint)
+    fewer = trial.plan(workspace, less.config.replace(documents=less.fitting))
+    assert (fewer.documents, fewer.problem) == (less.fitting, "")
     unknown = trial.plan(workspace, TrialConfig(corpus="demo", generator="openai", model="nobody-knows"))
     assert unknown.cost is None
     assert any("no budget can be kept" in note for note in unknown.notes)
@@ -101,12 +107,13 @@ def test_peoples_queries_are_split_off_where_nothing_is_judged(workspace: Worksp
     manifest = corpus(workspace, tmp_path)
     human(workspace, manifest)
     planned = trial.plan(workspace, TrialConfig(corpus=manifest.id))
-    assert (planned.judged.kind, planned.judged.n_queries, planned.judged.there) == ("human", 60, False)
+    assert (planned.judged.kind, planned.judged.splits.n_test, planned.judged.there) == ("human", 40, False)
     assert "Do not train on them later" in planned.judged.notes[0]
     assert not (workspace.benchmarks / planned.judged.benchmark).exists(), "a plan makes nothing"
     name = trial.make(workspace, manifest, planned.judged)
-    made = load_benchmark(resolve_benchmark(name, workspace), "dev")
-    assert (made.n_queries, made.n_documents) == (60, 60)
+    made, dev = (load_benchmark(resolve_benchmark(name, workspace), split) for split in ("test", "dev"))
+    assert (made.n_queries, dev.n_queries, made.n_documents) == (40, 20, 60)
+    assert not {*made.query_ids} & {*dev.query_ids}
     assert all(made.qrels[query] for query in made.query_ids)
     (project,) = projects.projects_of(workspace, "corpus", manifest.id)
     assert project.benchmarks == (name,)
@@ -118,10 +125,10 @@ def test_template_queries_decide_on_held_out_documents_and_it_says_what_that_is_
 ) -> None:
     manifest = corpus(workspace, tmp_path)
     planned = trial.plan(workspace, TrialConfig(corpus=manifest.id))
-    assert (planned.judged.kind, planned.judged.held_out, planned.size.documents) == ("template", 15, 45)
+    assert (planned.judged.kind, planned.judged.held_out, planned.documents) == ("template", 15, 45)
     assert "says little of what people will ask" in planned.judged.notes[0]
     name = trial.make(workspace, manifest, planned.judged)
-    made = load_benchmark(resolve_benchmark(name, workspace), "dev")
+    made = load_benchmark(resolve_benchmark(name, workspace), "test")
     relevant = {document for query in made.query_ids for document in made.qrels[query]}
     order = [f"d{position}" for position in permutation(60, trial.DRAW)]
     assert relevant <= set(order[45:]), "none of the documents that the draw begins with, which are trained on"
@@ -132,9 +139,7 @@ def test_template_queries_decide_on_held_out_documents_and_it_says_what_that_is_
         trial.plan(workspace, TrialConfig(corpus=few.id))
 
 
-def test_queries_that_the_dev_split_asks_are_left_out_and_it_is_said_first(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_queries_that_the_splits_ask_are_left_out_and_it_is_said_first(workspace: Workspace, tmp_path: Path) -> None:
     manifest = corpus(workspace, tmp_path)
     human(workspace, manifest)
     for method in ("diverse", "paraphrase"):
@@ -144,13 +149,10 @@ def test_queries_that_the_dev_split_asks_are_left_out_and_it_is_said_first(
             written[4][1][0] = f"in 1704 the {WORDS[4]} was found: who?"
         made = query_sets.import_queries(iter(written), workspace, manifest.id, method, method=method, language="en")
         query_sets.update(workspace, made.query_set.id, generator="template")
-    for _ in range(2):  # before the dev split is made, and when it is there
+    for _ in range(2):  # before the splits are made, and when they are there
         planned = trial.plan(workspace, TrialConfig(corpus=manifest.id))
         assert planned.plan.generations == ()
-        assert [note for note in planned.notes if "left out of the training" in note] == [
-            f"diverse: queries that {planned.judged.benchmark} dev judges too, 2 of its 60 (1 of them "
-            "reworded), are left out of the training."
-        ]
+        assert any("left out of the training" in note for note in planned.notes)
         trial.make(workspace, manifest, planned.judged)
 
 
@@ -168,7 +170,8 @@ def test_queries_of_a_test_are_for_documents_drawn_at_random(
     monkeypatch.setattr("cdp.jobs.submit", submit)
     manifest = corpus(workspace, tmp_path)
     human(workspace, manifest, 20)
-    begun = trial.start(workspace, TrialConfig(corpus=manifest.id, retriever=str(tiny_static(tmp_path / "tiny"))))
+    tiny = str(tiny_static(tmp_path / "tiny"))
+    begun = trial.start(workspace, TrialConfig(corpus=manifest.id, retriever=tiny, minutes=60))
     *writing, study = submitted
     assert study["after"] == begun.generations == ["synthesis-1", "synthesis-2"]
     assert [(job["config"]["draw"], job["config"]["limit"]) for job in writing] == [(0, 60), (0, 60)]
@@ -186,11 +189,16 @@ def test_of_a_large_benchmark_a_sample_decides(workspace: Workspace, tmp_path: P
     (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + lines)
     benchmarks.add_benchmark(folder, workspace, "large")
     planned = trial.plan(workspace, TrialConfig(corpus=manifest.id, benchmark="large"))
-    assert (planned.judged.n_queries, planned.judged.n_documents) == (300, trial.MOST_DOCUMENTS)
-    assert any("Only the test split" in note for note in planned.judged.notes)
-    assert any("A sample of large decides" in note for note in planned.judged.notes)
-    made = load_benchmark(resolve_benchmark(trial.make(workspace, manifest, planned.judged), workspace), "test")
-    assert (made.n_queries, made.n_documents) == (300, trial.MOST_DOCUMENTS)
+    splits = planned.judged.splits
+    assert (splits.n_test, splits.n_dev, splits.n_documents) == (267, 133, trial.MOST_DOCUMENTS)
+    assert any("267 of 400 judged queries are reported and 133 others" in note for note in planned.judged.notes)
+    assert any("2,000 of 2,500 documents of large" in note for note in planned.judged.notes)
+    folder = resolve_benchmark(trial.make(workspace, manifest, planned.judged), workspace)
+    made, dev = (load_benchmark(folder, split) for split in ("test", "dev"))
+    assert (made.n_queries, dev.n_queries, made.n_documents) == (267, 133, trial.MOST_DOCUMENTS)
+    assert not {*made.query_ids} & {*dev.query_ids}
+    again = trial.plan(workspace, TrialConfig(corpus=manifest.id, benchmark="large"))
+    assert again.judged.there, "the split is kept"
 
 
 @pytest.mark.slow
@@ -203,10 +211,12 @@ def test_the_command_shows_the_price_and_starts_nothing_without_a_yes(
     tiny = str(tiny_static(tmp_path / "tiny"))
     assert main(["study", "test", "--corpus", "papers", "--retriever", tiny, "--minutes", "0.2"]) == 0
     said = capsys.readouterr().out
-    assert "12 trainings" in said
-    assert "does not fit into 0.2 minutes" in said
+    assert "18 trainings" in said
+    assert "more than the 0.2 minutes allowed" in said
     assert "Price: free" in said
     assert "Start it with --yes" in said
+    assert main(["study", "test", "--corpus", "papers", "--retriever", tiny, "--minutes", "0.2", "--yes"]) == 2
+    assert "Allow more with --minutes" in capsys.readouterr().err
     assert jobs.list_jobs(workspace) == []
     assert main(["study", "test"]) == 2
 

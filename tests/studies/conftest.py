@@ -71,7 +71,7 @@ def study_job(workspace: Workspace, job_id: str, query_set: str, benchmarks: lis
             "benchmarks": ", ".join(benchmarks),
             "per_doc": "1, 3",
             "seeds": "0, 1",
-            "epochs": 2,
+            "steps": 10,
             "batch_size": 8,
             "learning_rate": 0.05,
             "gpus": 0,

@@ -7,10 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.studies import StudyConfig, StudySource, conditions, read_plan, ready_made
-from cdp.studies.estimate import Speed, estimate
-from cdp.studies.plan import EQUAL_PAIRS, benchmark_names, documents_at, problems_of_budget, training_config
+from cdp.studies.estimate import STARTING_S, Speed, estimate
+from cdp.studies.plan import (
+    EQUAL_PAIRS,
+    LEAST_STEPS,
+    benchmark_names,
+    documents_at,
+    problems_of_budget,
+    steps_of,
+    training_config,
+)
 
 HUMAN = StudySource("human", "human", "set", "", 100, (100, 60, 20))
 
@@ -73,7 +82,7 @@ def test_the_plan_on_real_data_is_the_one_that_was_asked_for() -> None:
     assert config.numbers("per_doc", minimum=1) == [1, 2, 3, 5]
     assert config.items("weightings") == ["none", "cw"]
     assert len(config.items("seeds")) == 3
-    assert len(conditions(config, [HUMAN])) == 24
+    assert len(conditions(config, [HUMAN])) == 18, "no document has five queries"
     assert [split for _, split in benchmark_names(config)] == ["test", "dev", "train", "test"]
 
 
@@ -122,43 +131,57 @@ BENCHMARKS = [
 ]
 
 
+def settings(name: str = "static-minilm", epochs: int = 3) -> dict[str, TrainingConfig]:
+    return {name: TrainingConfig(query_set="any", epochs=epochs, batch_size=20)}
+
+
 def test_time_is_told_from_measured_speeds_or_not_at_all() -> None:
     config = plan(retrievers="r", seeds="0")
-    unknown = estimate(config, [HUMAN], BENCHMARKS, epochs={"r": 3}, speeds={})
+    unknown = estimate(config, [HUMAN], BENCHMARKS, settings=settings("r"), speeds={})
     assert unknown.seconds is None
     assert any("cannot be told" in note for note in unknown.notes)
-    known = estimate(config, [HUMAN], BENCHMARKS, epochs={"r": 3}, speeds={"r": Speed(100.0, 1000.0)})
-    assert known.seconds is not None
-    twice = estimate(config, [HUMAN], BENCHMARKS, epochs={"r": 6}, speeds={"r": Speed(100.0, 1000.0)})
-    assert twice.seconds is not None
-    assert twice.seconds - known.seconds == pytest.approx(3 * (100 + 160) / 100)
+    measured = {"r": Speed(100.0, 1000.0)}
+    known = estimate(config, [HUMAN], BENCHMARKS, settings=settings("r"), speeds=measured)
+    twice = estimate(
+        plan(retrievers="r", seeds="0", steps=180), [HUMAN], BENCHMARKS, settings=settings("r"), speeds=measured
+    )
+    judged = estimate(config, [HUMAN], BENCHMARKS, settings=settings("r"), speeds=measured, dev_texts=1000)
+    assert None not in (known.seconds, twice.seconds, judged.seconds)
+    assert (twice.seconds or 0) - (known.seconds or 0) == pytest.approx(2 * 90 * 20 / 100)
+    assert (judged.seconds or 0) - (known.seconds or 0) == pytest.approx(2 * 5), "two trainings, five looks at dev"
 
 
 def test_what_the_plan_warns_of() -> None:
     notes = " ".join(
-        estimate(plan(per_doc="2, 3", seeds="0"), [HUMAN], BENCHMARKS, epochs={"static-minilm": 3}, speeds={}).notes
+        estimate(plan(per_doc="2, 3", seeds="0"), [HUMAN], BENCHMARKS, settings=settings(), speeds={}).notes
     )
     assert "20 of 100 documents have 3 queries" in notes
     assert "no correlation" in notes
     assert "One seed" in notes
     assert "Without Q/Doc 1" in notes
     same = [{**b, "cw": 8.0, "name": n} for n, b in zip("abc", [*BENCHMARKS, BENCHMARKS[0]], strict=True)]
-    found = estimate(plan(), [HUMAN], same, epochs={"static-minilm": 3}, speeds={})
+    found = estimate(plan(), [HUMAN], same, settings=settings(), speeds={})
     assert any("same CW" in note for note in found.notes)
 
 
 def test_designs_and_what_they_leave_mixed() -> None:
     assert plan().held_equal == "equal documents"
     assert plan(budget=100).held_equal == "equal pairs"
-    for wrong in ({"design": "equal pairs"}, {"design": "equal steps", "budget": 10}):
+    for wrong in ({"design": "equal pairs"}, {"design": "equal documents", "budget": 10}):
         with pytest.raises(ConfigError, match="budget"):
             plan(**wrong)
-    sizes = {"static-minilm": 20}
-    for design, steps in (("", {1: 15, 2: 24}), ("equal steps", {1: 24, 2: 24})):
-        config = plan(design=design)
-        found = estimate(config, [HUMAN], BENCHMARKS, epochs={"static-minilm": 3}, speeds={}, batch_sizes=sizes)
-        assert {c.per_doc: found.steps[str(c)] for c in found.conditions} == steps
-        assert any(note.startswith("Equal steps" if design else "Equal documents") for note in found.notes)
+    for design, values in {"Equal documents and steps": {}, "Equal pairs and steps": {"budget": 60}}.items():
+        notes = estimate(plan(**values), [HUMAN], BENCHMARKS, settings=settings(), speeds={}).notes
+        assert any(note.startswith(design) for note in notes)
+
+
+def test_every_training_takes_the_steps_of_the_largest_and_never_too_few() -> None:
+    """One query per document was trained for 3 steps and five for 27: the length of training was compared."""
+    found = settings(epochs=30)["static-minilm"]
+    assert steps_of(plan(per_doc="1, 2"), [HUMAN], found) == 160 // 20 * 30
+    assert steps_of(plan(per_doc="1"), [HUMAN], found) == 100 // 20 * 30
+    assert steps_of(plan(per_doc="1, 2"), [HUMAN], settings()["static-minilm"]) == LEAST_STEPS
+    assert steps_of(plan(per_doc="1, 2", steps=7), [HUMAN], found) == 7
 
 
 def test_a_budget_that_the_set_cannot_meet_is_told_before_the_start() -> None:
@@ -169,15 +192,16 @@ def test_a_budget_that_the_set_cannot_meet_is_told_before_the_start() -> None:
 
 def test_documents_and_pairs_are_held_equal_side_by_side() -> None:
     both = plan(design="documents and pairs", max_documents=40, per_doc="1, 3", seeds="0")
-    assert [(c.per_doc, c.max_documents, c.budget, c.held) for c in conditions(both, [HUMAN])] == [
+    source = StudySource("most", "most", "set", "", 100, (100, 60, 50))
+    assert [(c.per_doc, c.max_documents, c.budget, c.held) for c in conditions(both, [source])] == [
         (1, 40, None, ""),
         (3, 40, None, ""),
         (3, 14, 40, EQUAL_PAIRS),
     ]
     few = StudySource("few", "few", "set", "", 30, (30, 30, 30))
     assert conditions(both, [few])[-1].budget == 30, "no more pairs than there are documents"
-    assert problems_of_budget(both, few) == ""
-    assert "take 14 documents with 3 queries each" in problems_of_budget(both, HUMAN)
+    assert [c.held for c in conditions(both, [HUMAN])] == ["", ""], "too few documents have three queries"
+    assert [c.per_doc for c in conditions(both, [StudySource("one", "human", "set", "", 30, (30,))])] == [1]
     with pytest.raises(ConfigError, match="need 'max_documents'"):
         plan(design="documents and pairs")
 
@@ -185,7 +209,7 @@ def test_documents_and_pairs_are_held_equal_side_by_side() -> None:
 def test_the_plan_says_what_its_design_can_find_and_which_languages_differ() -> None:
     known = [{**b, "name": n, "cw": cw} for n, cw, b in zip("abcd", (5.0, 7.0, 9.0, 11.0), BENCHMARKS * 2, strict=True)]
     spoken = [{**b, "language": "zh" if b["name"] == "a" else "en", "empty": 0.9 * (b["name"] == "a")} for b in known]
-    notes = estimate(plan(), [HUMAN], spoken, epochs={"static-minilm": 3}, speeds={}).notes
+    notes = estimate(plan(), [HUMAN], spoken, settings=settings(), speeds={}).notes
     assert any("finds a slope of 1 point" in note and "in 38% of runs" in note for note in notes)
     assert any("several languages (en, zh)" in note for note in notes)
     assert any("a: 90% of the queries have no content word when counted as zh" in note for note in notes)
@@ -196,10 +220,10 @@ def test_trainings_that_are_there_take_no_time() -> None:
     config = plan(retrievers="r", seeds="0")
     reused = {"r", *map(str, conditions(config, [HUMAN]))}
     whole, there = (
-        estimate(config, [HUMAN], BENCHMARKS, epochs={"r": 3}, speeds={"r": Speed(1.0, 10.0)}, reused=names)
+        estimate(config, [HUMAN], BENCHMARKS, settings=settings("r"), speeds={"r": Speed(1.0, 10.0)}, reused=names)
         for names in (set[str](), reused)
     )
     assert (whole.reused, there.reused) == (0, len(there.conditions))
     assert whole.seconds is not None
     assert whole.seconds > 900
-    assert there.seconds == 10.0
+    assert there.seconds == STARTING_S

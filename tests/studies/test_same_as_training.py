@@ -22,7 +22,7 @@ from cdp.workers.training import main as train
 from tests.studies.conftest import study_job
 from tests.support_models import tiny_bert, tiny_decoder
 
-SETTINGS = {"epochs": 2, "batch_size": 8, "learning_rate": 3e-3, "gpus": 0}
+SETTINGS = {"steps": 10, "batch_size": 8, "learning_rate": 3e-3, "gpus": 0}
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, name: str, folder: Path) -> None:
@@ -77,16 +77,16 @@ def test_each_preset_scores_alike_in_a_study_and_by_train_and_evaluate(
 def test_a_dev_benchmark_keeps_the_best_step_as_a_training_does(
     workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str
 ) -> None:
-    setting = {**SETTINGS, "epochs": 6, "learning_rate": 0.3}
+    setting = {**SETTINGS, "steps": 30, "learning_rate": 0.3}
     folder = study_job(
         workspace, "study-1", query_set, benchmarks[2:], retrievers=tiny, per_doc="1", seeds="0", dev=benchmarks[0],
-        eval_steps=2, **setting,
+        **setting,
     )  # fmt: skip
     run_study(Job(folder))
     (record,) = [r for r in records.list_records(folder) if r["condition"] is not None]
     alone = job(
         workspace, "training", "training-1", query_set=query_set, retriever=tiny, per_doc=1, hard_negatives=0,
-        benchmark=benchmarks[0], eval_steps=2, **setting,
+        benchmark=benchmarks[0], **setting,
     )  # fmt: skip
     train(Job(alone))
     result = read_json(alone / "results" / "training.json")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.studies.sweeps import AROUND, RATES, SweepReport, SweepRun, grid, rate, read_rates, to_markdown
+from cdp.training.plan import eval_steps_of
 
 
 def run(learning_rate: float, *scores: float, state: str = "finished", problem: str = "") -> SweepRun:
@@ -76,10 +78,9 @@ def test_rates_are_read_sorted_and_printed_as_the_paper_prints_them() -> None:
             read_rates(wrong)
 
 
-def test_a_run_shorter_than_the_steps_between_evaluations_is_evaluated_three_times() -> None:
-    from cdp.services.sweeps import steps_between
-
-    assert [steps_between(500, steps) for steps in (5000, 500, 499, 18, 3, 2, 1)] == [500, 500, 167, 6, 1, 1, 1]
+def test_a_short_run_is_evaluated_five_times() -> None:
+    every = [eval_steps_of(TrainingConfig(query_set="any"), steps) for steps in (5000, 2500, 499, 18, 5, 1)]
+    assert every == [500, 500, 100, 4, 1, 1]
 
 
 def test_the_grid_is_the_papers_where_it_holds_the_retrievers_rate() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from cdp.base.config import TrainingConfig
 from cdp.base.errors import InputError, NotFoundError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace, read_json
-from cdp.training.pairs import BatchOrder, load_pairs
+from cdp.training.pairs import BatchOrder, draw_pairs, load_pairs
+from cdp.training.plan import prepare
 from tests.training.conftest import TOPICS, write_queries
 
 pytestmark = pytest.mark.slow
@@ -24,14 +26,26 @@ def test_equal_contents_are_one_document_whatever_their_ids(workspace: Workspace
 
 
 def test_per_doc_takes_the_first_queries_and_conditions_are_nested(workspace: Workspace, query_set: str) -> None:
-    one, two = (load_pairs(workspace, query_set, per_doc=m, max_documents=4) for m in (1, 2))
-    assert one.queries == [f"what is a {t}" for t in TOPICS[:4]]
+    one, two = (load_pairs(workspace, query_set, per_doc=m) for m in (1, 2))
+    assert one.queries[:4] == [f"what is a {t}" for t in TOPICS[:4]]
     assert two.queries[::2] == one.queries
-    assert (
-        one.content_hash
-        != two.content_hash
-        == load_pairs(workspace, query_set, per_doc=2, max_documents=4).content_hash
-    )
+    assert one.content_hash != two.content_hash == load_pairs(workspace, query_set, per_doc=2).content_hash
+
+
+def test_documents_and_pairs_are_drawn_by_seed_alike_for_every_set_of_a_corpus(
+    workspace: Workspace, query_set: str
+) -> None:
+    few, budget = (draw_pairs(workspace, query_set, 3, documents=4, budget=b) for b in (None, 7))
+    assert (few.n_documents, len(budget)) == (4, 7)
+    assert set(budget.documents) <= set(few.documents)
+    assert few.documents != load_pairs(workspace, query_set).documents[:4]
+    assert draw_pairs(workspace, query_set, 4, documents=4).content_hash != few.content_hash
+    one = draw_pairs(workspace, query_set, 3, per_doc=1, documents=4)
+    assert set(one.documents) == set(few.documents)
+    config = TrainingConfig.from_dict({"query_set": query_set, "seed": 3, "max_documents": 4, "pairs": 7})
+    drawn = prepare(config, workspace)
+    assert drawn.pairs.content_hash == budget.content_hash
+    assert drawn.settings.hard_negatives == 0, "one form for a recipe: None and 0 are the same without hard negatives"
 
 
 def test_what_cannot_be_used_is_counted(workspace: Workspace, query_set: str) -> None:

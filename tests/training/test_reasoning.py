@@ -127,11 +127,11 @@ def test_reasoned_queries_are_matched_by_their_source_or_by_position(workspace: 
             {"document_id": "d2", "queries": ["first thought", "second thought"]},
         ],
     )
-    pairs = with_reasoned(load_pairs(workspace, query_set, max_documents=3), workspace, thought)
+    pairs = with_reasoned(load_pairs(workspace, query_set), workspace, thought)
     assert pairs.reasoned is not None
     assert pairs.reasoned[3:6] == [f"what is a {TOPICS[1]}", "thought about facts", f"why {TOPICS[1]}"]
     assert pairs.reasoned[6:9] == ["first thought", "second thought", f"why {TOPICS[2]}"]
-    assert pairs.unreasoned == 9 - 3
+    assert pairs.unreasoned == len(pairs) - 3
 
 
 def test_what_is_wrong_with_reasoned_queries_is_said(workspace: Workspace, query_set: str) -> None:

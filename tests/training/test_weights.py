@@ -23,7 +23,7 @@ def test_cw_weights_are_capped_content_words() -> None:
 
 
 def test_every_weighting_gives_a_pair_set_its_weights(workspace: Workspace, query_set: str, tmp_path: Path) -> None:
-    pairs = load_pairs(workspace, query_set, per_doc=2, max_documents=2)
+    pairs = load_pairs(workspace, query_set, per_doc=2).part(np.arange(4))
     assert pairs.query_ids == ["d0-1", "d0-2", "d1-1", "d1-2"]
     file = tmp_path / "weights.csv"
     file.write_text("query_id,weight\nd1-2,4\nd0-1,1\nd0-2,0\nd1-1,2.5\nd9-1,7\n", encoding="utf-8")

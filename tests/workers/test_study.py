@@ -17,7 +17,7 @@ from cdp.base.workspace import Workspace, read_json, read_jsonl, write_json
 from cdp.services import leaderboard, studies
 from cdp.services.leakage import LEAKAGE, Leak
 from cdp.studies import StudyConfig, records
-from cdp.studies.estimate import measured_speeds
+from cdp.studies.estimate import STARTING_S, measured_speeds
 from cdp.studies.plan import condition_pairs, conditions, training_config
 from cdp.training.plan import prepare
 from cdp.workers.study import main
@@ -225,7 +225,7 @@ def test_equal_pairs_are_equal_where_documents_have_fewer_queries(
     run(folder)
     found = trained(folder)
     assert {training["pairs"] for training in found.values()} == {20}
-    assert {training["steps"] for training in found.values()} == {4}
+    assert {training["steps"] for training in found.values()} == {10}
     assert {key: training["documents"] for key, training in found.items() if key[1] == 0} == {
         (1, 0): 20,
         (2, 0): 10,
@@ -235,22 +235,24 @@ def test_equal_pairs_are_equal_where_documents_have_fewer_queries(
     assert len({r["pairs_hash"] for r in records.list_records(folder) if r["condition"] is not None}) == 5
 
 
-def test_equal_steps_train_the_same_documents_for_the_steps_of_the_highest_q_doc(
+def test_trainings_of_the_same_documents_take_the_steps_of_the_highest_q_doc(
     workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str
 ) -> None:
     folder = study_job(
-        workspace, "study-1", query_set, benchmarks[:1], retrievers=tiny, design="equal steps", seeds="0"
-    )
+        workspace, "study-1", query_set, benchmarks[:1], retrievers=tiny, dev=benchmarks[1], seeds="0", steps=None,
+        epochs=8,
+    )  # fmt: skip
     run(folder)
     found = trained(folder)
     assert {key[0]: (t["documents"], t["pairs"], t["steps"]) for key, t in found.items()} == {
-        1: (40, 40, 24),
-        3: (40, 100, 24),
+        1: (40, 40, 96),
+        3: (40, 100, 96),
     }
     report = studies.report(workspace, "study-1")
-    assert any(text.startswith("Equal steps") for text in report.limits)
+    assert any(text.startswith("Equal documents and steps") for text in report.limits)
+    assert all(row.chosen_on_dev for row in report.rows if row.pairs)
     again = studies.plan(workspace, report.config)
-    assert (again.reused, again.seconds) == (2, 10.0)
+    assert (again.reused, again.seconds) == (2, STARTING_S)
 
 
 def test_a_study_compares_ri_with_equal_weights_on_imported_reasoned_forms(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import streamlit as st
@@ -98,14 +99,16 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
         ("Time", f"about {duration(planned.seconds)}"),
         ("Price", "free" if not planned.requests else "not known" if planned.cost is None else dollars(planned.cost)),
         ("LLM requests", f"{planned.requests:,}") if planned.requests else None,
-        ("Documents", f"{planned.size.documents:,} of {planned.documents_there:,}"),
+        ("Documents", f"{planned.documents:,} of {planned.documents_there:,}"),
         ("Trainings", len(planned.plan.conditions), _shape(planned)),
-        ("Judged by", md(planned.judged.name, 40)),
+        ("Judged by", md(planned.judged.benchmark, 40)),
     )
     notes = list(planned.notes)
-    if not planned.measured:
+    if not planned.plan.measured:
         notes.insert(0, "The time is a guess until something was trained on this machine.")
     frame.remarks(notes)
+    if planned.problem:
+        config = _choice(planned)
     with st.container(horizontal=True):
         if forms.button("Start the test", type="primary", icon=":material/play_arrow:", key="trial_start"):
             with st.spinner("Starting"):
@@ -116,6 +119,20 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
             state.write(OPEN, None)
             st.rerun()
     forms.command(service.command(planned.config))
+
+
+def _choice(planned: Trial) -> TrialConfig:
+    """What to do about a test that takes longer or costs more than allowed: all of it, or fewer documents."""
+    st.warning(md(planned.problem), icon=":material/hourglass_top:")
+    whole = planned.config.replace(
+        minutes=max(planned.config.minutes, math.ceil(planned.seconds / 6) / 10),
+        spend=max(planned.config.spend, math.ceil(100 * (planned.cost or 0.0)) / 100),
+    )
+    ways = {"all": f"{planned.documents:,} documents, as it is"}
+    if planned.fitting:
+        ways = {"fewer": f"{planned.fitting:,} documents, within the limit", **ways}
+    chosen = st.radio("Test on", list(ways), format_func=lambda way: ways[way], key="trial_size", horizontal=True)
+    return whole if chosen == "all" else planned.config.replace(documents=planned.fitting)
 
 
 def _retriever() -> str:
@@ -136,8 +153,8 @@ def _retriever() -> str:
 def _shape(planned: Trial) -> str:
     """What the trainings are."""
     return (
-        f"Diverse queries and paraphrases, {planned.size.per_doc} per document, with the seeds {planned.size.seeds}: "
-        "once on the same documents, once on the same number of pairs."
+        f"One and {planned.config.per_doc} diverse queries and paraphrases per document, three seeds: on the same "
+        "documents, and on the same number of pairs."
     )
 
 

@@ -8,7 +8,7 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
 from cdp.services import clusters, commands, leakage, sweeps, training
-from cdp.services.sweeps import Sweep, rate, read_rates, to_markdown
+from cdp.services.sweeps import Sweep, eval_steps_of, rate, read_rates, to_markdown
 from cdp.studies.sweeps import SweepReport
 from cdp.ui import jobs as job_views
 from cdp.ui.launch import training as training_form
@@ -66,7 +66,7 @@ def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ..
     with st.container(border=True):
         st.markdown("#### What will happen")
         training_form.plan_figures(plan, trainings=len(rates))
-        every = sweeps.steps_between(plan.settings.eval_steps, plan.steps)
+        every = eval_steps_of(plan.settings, plan.steps)
         st.caption(f":material/info: Each training is evaluated every {count(every, 'step')} and at the end.")
         training_form.licences(plan)
         leaks = leakage.of_training(workspace, config, [])
