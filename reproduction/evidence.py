@@ -108,7 +108,7 @@ def _half(workspace: Workspace, report: StudyReport | None) -> SeedTest | None:
     if report is None or gain is None:
         return None
     shares = {QUESTION_WORDS: 1.0, "cw": -0.5, "none": -0.5}
-    weights = {(gain.retriever, gain.source, gain.per_doc, name, gain.held): share for name, share in shares.items()}
+    weights = {gain.cell._replace(weighting=name): share for name, share in shares.items()}
     return contrast(_read(workspace, report).scores, gain.benchmark, weights)
 
 

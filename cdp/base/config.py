@@ -386,15 +386,7 @@ class TrainingConfig(Config):
     max_documents: int | None = option(
         None, "Only so many documents, drawn at random by the seed.", unit="documents", minimum=1,
     )
-    pairs: int | None = option(
-        None, "Exactly so many pairs, of documents drawn at random by the seed.", unit="pairs", minimum=2,
-    )
     epochs: int | None = option(None, "Passes over the pairs.", unit="epochs", minimum=1, maximum=1000)
-    steps: int | None = option(
-        None, "Train for so many steps, whatever number of passes they make; takes the place of epochs.",
-        reason="Empty: the epochs decide. Trainings compared with each other need the same number of steps.",
-        unit="steps", minimum=1, advanced=True,
-    )
     batch_size: int | None = option(
         None, "Pairs per step; the other documents of the batch are the negatives.", unit="pairs", minimum=2,
         maximum=65536,
@@ -489,6 +481,14 @@ class TrainingConfig(Config):
         "How much a cross-encoder's soft labels count beside InfoNCE, for a query set that has them (queries mine "
         "--cross-encoder): the loss is (1 - distil) InfoNCE + distil KL(cross-encoder || retriever).",
         reason="Off: the paper trains on InfoNCE alone.", minimum=0.0, maximum=1.0, advanced=True,
+    )
+    pairs: int | None = option(
+        None, "Exactly so many pairs, of documents drawn at random by the seed.", unit="pairs", minimum=2,
+    )
+    steps: int | None = option(
+        None, "Train for so many steps, whatever number of passes they make; takes the place of epochs.",
+        reason="Empty: the epochs decide. Trainings compared with each other need the same number of steps.",
+        unit="steps", minimum=1, advanced=True,
     )
 
 

@@ -78,7 +78,7 @@ def test_what_a_seed_does_to_all_benchmarks_widens_the_mean_gain() -> None:
 
 def test_a_contrast_of_conditions_is_tested_over_the_seeds_that_all_have() -> None:
     rng = np.random.default_rng(5)
-    cells: list[Cell] = [("tiny", "human", 5, weighting, "") for weighting in ("none", "cw")]
+    cells: list[Cell] = [Cell("tiny", "human", 5, weighting) for weighting in ("none", "cw")]
     scores = {
         cell: {"b": {seed: rng.normal(40 + 4 * at + seed, 1.0, 80) for seed in range(4 - at)}}
         for at, cell in enumerate(cells)

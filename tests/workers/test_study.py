@@ -239,7 +239,7 @@ def test_trainings_of_the_same_documents_take_the_steps_of_the_highest_q_doc(
     workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str
 ) -> None:
     folder = study_job(
-        workspace, "study-1", query_set, benchmarks[:1], retrievers=tiny, dev=benchmarks[1], seeds="0", steps=None,
+        workspace, "study-1", query_set, benchmarks[:1], retrievers=tiny, dev=benchmarks[2], seeds="0", steps=None,
         epochs=8,
     )  # fmt: skip
     run(folder)
