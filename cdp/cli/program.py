@@ -116,9 +116,9 @@ def app(
     browser: Annotated[bool, "open it in a browser"] = False,
 ) -> int:
     """Open the dashboard: serve it on this machine until Ctrl-C."""
-    from cdp.services import overview
+    from cdp.services import dashboard
 
-    command_line, environment = overview.server(run.workspace, port=port or overview.PORT, browser=browser)
+    command_line, environment = dashboard.server(run.workspace, port=port or dashboard.PORT, browser=browser)
     note(f"The workspace is {run.workspace.root}")
     # This process becomes the dashboard's server, so that Ctrl-C and signals reach it.
     os.execve(command_line[0], command_line, environment)

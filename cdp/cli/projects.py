@@ -137,11 +137,11 @@ def corpus_add(
 
 def _corpus_lines(manifest: Any, *, existed: bool = False) -> list[str]:
     """Return what was read and what was rejected."""
-    words = manifest.words
+    spread, unit = manifest.lengths
     languages = ", ".join(f"{code} {share:.0%}" for code, share in manifest.languages.items())
     lines = [
         f"{manifest.id}: {counted(manifest.n_documents, 'document')}" + (" (it was there already)" if existed else ""),
-        f"words per document: median {words.median:.0f}, from {words.min} to {words.max}",
+        f"{unit} per document: median {spread.median:.0f}, from {spread.min} to {spread.max}",
         f"languages: {languages}",
         *(f"note: {text}" for text in manifest.notes),
     ]

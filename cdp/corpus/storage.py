@@ -27,6 +27,9 @@ from cdp.corpus.documents import SCHEMA, Distribution, DocumentFile
 from cdp.corpus.reading import ReadResult
 from cdp.corpus.sources import shown_name
 
+# Languages written without spaces between words.
+UNSPACED = frozenset(("zh", "ja", "th", "lo", "km", "my"))
+
 
 @dataclass(frozen=True)
 class CorpusManifest:
@@ -63,6 +66,11 @@ class CorpusManifest:
     def main_language(self) -> str:
         """The most frequent language of the sample, ``unknown`` left aside; ``unknown`` if there is no other."""
         return next((language for language in self.languages if language != "unknown"), "unknown")
+
+    @property
+    def lengths(self) -> tuple[Distribution, str]:
+        """Lengths of the documents, and their unit: characters in languages written without spaces, else words."""
+        return (self.characters, "characters") if self.main_language in UNSPACED else (self.words, "words")
 
     @property
     def counted_language(self) -> str:

@@ -273,24 +273,29 @@ def _remember(added: Added) -> None:
 PER_PAGE = 20
 
 LANGUAGES = {
-    "ar": "Arabic", "de": "German", "en": "English", "es": "Spanish", "fr": "French", "it": "Italian",
-    "ja": "Japanese", "ko": "Korean", "nl": "Dutch", "pt": "Portuguese", "ru": "Russian", "zh": "Chinese",
+    "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "cs": "Czech", "da": "Danish", "de": "German",
+    "el": "Greek", "en": "English", "es": "Spanish", "fa": "Persian", "fi": "Finnish", "fr": "French",
+    "he": "Hebrew", "hi": "Hindi", "hu": "Hungarian", "hy": "Armenian", "id": "Indonesian", "it": "Italian",
+    "ja": "Japanese", "ka": "Georgian", "ko": "Korean", "mr": "Marathi", "ne": "Nepali", "nl": "Dutch",
+    "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sr": "Serbian",
+    "sv": "Swedish", "sw": "Swahili", "ta": "Tamil", "te": "Telugu", "th": "Thai", "tr": "Turkish",
+    "uk": "Ukrainian", "ur": "Urdu", "vi": "Vietnamese", "yo": "Yoruba", "zh": "Chinese",
     "unknown": "not recognised",
 }  # fmt: skip
 
 
 def facts(manifest: CorpusManifest) -> None:
     """The figures that say at a glance whether it was read as it should be."""
-    words = manifest.words
+    spread, unit = manifest.lengths
     with st.grid(4, min_column_width=150):
         st.metric("Documents", number(manifest.n_documents), border=True, height="stretch")
         st.metric(
             "Median length",
-            f"{number(words.median)} words",
+            f"{number(spread.median)} {unit}",
             border=True,
             height="stretch",
-            help=f"Shortest {number(words.min)}, mean {number(words.mean)}, 95% at most {number(words.p95)}, "
-            f"longest {number(words.max)} words.",
+            help=f"Shortest {number(spread.min)}, mean {number(spread.mean)}, 95% at most {number(spread.p95)}, "
+            f"longest {number(spread.max)} {unit}.",
         )
         st.metric("Language", language(manifest), border=True, height="stretch", help="Detected from a sample.")
         st.metric(
@@ -322,14 +327,14 @@ def language(manifest: CorpusManifest) -> str:
 
 def lengths(manifest: CorpusManifest) -> None:
     """The distribution of document lengths."""
-    words = manifest.words
-    beyond = f" {count(words.above, 'longer document')} not shown." if words.above else ""
+    spread, unit = manifest.lengths
+    beyond = f" {count(spread.above, 'longer document')} not shown." if spread.above else ""
     charts.show(
-        length_histogram(words.edges, words.counts),
+        length_histogram(spread.edges, spread.counts, unit),
         key="lengths",
-        alt=f"Histogram of document lengths: median {words.median:.0f} words, from {words.min} to {words.max}.",
-        caption=f"Half of the documents have at most {number(words.median)} words, 95% at most "
-        f"{number(words.p95)}.{beyond}",
+        alt=f"Histogram of document lengths: median {spread.median:.0f} {unit}, from {spread.min} to {spread.max}.",
+        caption=f"Half of the documents have at most {number(spread.median)} {unit}, 95% at most "
+        f"{number(spread.p95)}.{beyond}",
     )
 
 

@@ -1,96 +1,62 @@
-"""The overview: the next step, the guided first run, and the project on screen."""
+"""Home: the answer for the project on screen or the one next step, what there is, and the project's name."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from dataclasses import dataclass
 
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import demo, projects, queries
-from cdp.services.overview import NextStep, Overview
+from cdp.services import corpora, jobs, projects, queries, results
 from cdp.services.projects import Project
-from cdp.ui.shell import forms, frame, state
-from cdp.ui.shell.tables import md
-
-Params = dict[str, str | list[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step: where it is taken, and how to see that it was."""
-
-    page: str
-    title: str
-    text: str
-
-    def done(self, summary: Overview) -> bool:
-        """Whether the workspace shows that this step was taken."""
-        return {
-            "documents": summary.n_corpora,
-            "queries": summary.n_query_sets,
-            "decide": summary.n_studies or (summary.n_query_sets and summary.n_trained),
-            "launch": summary.n_trained,
-            "compare": summary.n_results > 1,
-        }[self.page] > 0
+from cdp.ui.decide import answer as decide_answer
+from cdp.ui.shell import forms, frame, state, tables
+from cdp.ui.shell.tables import md, moment, number
 
 
-STEPS = (
-    Step("documents", "Add documents", "Upload a file or enter a path. Documents are checked and stored once."),
-    Step(
-        "queries", "Write queries", "Compare diverse and paraphrase queries for one document, then write them for all."
-    ),
-    Step(
-        "decide",
-        "Decide",
-        "A short test on your own data tells whether several queries per document help, and of which kind.",
-    ),
-    Step("launch", "Train", "A background job trains a retriever and evaluates it before and after."),
-    Step("compare", "Compare", "NDCG@10 against a baseline, with intervals, p values and per-query results."),
-)
+def begin(workspace: Workspace) -> None:
+    """The first step in an empty workspace: documents of one's own, or the demo."""
+    frame.next_step(
+        "documents", "Add your documents", "upload files or a folder, or enter a path on this server.", "next_step"
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption("New here? The demo collection has documents, queries and a benchmark.", width="content")
+        forms.demo_button(workspace, "home_demo")
 
 
-def next_step(step: NextStep) -> None:
-    """The one thing to do now, as at the foot of every page."""
-    frame.next_step(step.page, step.title, md(step.text), "next_step", **step.choices)
+def contents(workspace: Workspace) -> None:
+    """How much there is of each kind, and the latest results."""
+    scope = state.scope(workspace)
+    measured = scope.keep("evaluation", results.list_evaluations(workspace))
+    trained = scope.keep("job", jobs.list_jobs(workspace, kinds=["training"]))
+    with st.grid(4, min_column_width=150):
+        for term, label, n in (
+            ("corpus", "Corpora", len(scope.keep("corpus", corpora.list_corpora(workspace)))),
+            ("query_set", "Query sets", len(scope.keep("query_set", queries.list_query_sets(workspace)))),
+            ("retriever", "Trained retrievers", sum(job.has_model for job in trained)),
+            ("ndcg", "Results", len(measured)),
+        ):
+            st.metric(label, number(n), border=True, help=frame.definition(term))
+    if not measured:
+        return
+    st.subheader("Latest results", anchor=False)
+    rows = results.list_results(workspace, measured)[:6]
+    tables.show(
+        {
+            "NDCG@10 (%)": [row["ndcg@10"] for row in rows],  # first: what one sees on a phone
+            "Retriever": [row["retriever"] for row in rows],
+            "Benchmark": [results.benchmark_label(row["benchmark"], row["split"], row["protocol"]) for row in rows],
+            "Queries": [row["n_queries"] for row in rows],
+            "Evaluated": [moment(str(row["created"])) for row in rows],
+        },
+        alt="The latest evaluation results",
+        config={"NDCG@10 (%)": st.column_config.NumberColumn(format="%.2f")},
+    )
+    frame.link("compare", "Compare retrievers")
 
 
-def guide(workspace: Workspace, summary: Overview) -> None:
-    """The five steps with what is done, folded away once all are taken; on the demo, every link is filled in."""
-    n_done = sum(step.done(summary) for step in STEPS)
-    title = f"From documents to a better retriever: {n_done} of {len(STEPS)} steps done"
-    with st.expander(title, expanded=n_done < len(STEPS), icon=":material/explore:", key="guide"):
-        if not summary.n_corpora:
-            with st.container(horizontal=True, vertical_alignment="center"):
-                st.markdown("**New here?** Try the five steps on the demo collection first.", width="stretch")
-                forms.demo_button(workspace, "overview_demo")
-        filled_in = links(workspace) if summary.n_corpora else {}
-        for i, step in enumerate(STEPS, start=1):
-            done = step.done(summary)
-            mark = ":green[:material/check_circle:]" if done else f":gray[:material/counter_{i}:]"
-            with st.container(horizontal=True, vertical_alignment="center"):
-                st.markdown(f"{mark} **{step.title}**{' (done)' if done else ''}", width=200)
-                st.caption(step.text, width="stretch")
-                title, params = frame.PAGES[step.page].title, filled_in.get(step.page, {})
-                frame.link(step.page, title, icon=":material/arrow_forward:", **params)
-
-
-def links(workspace: Workspace) -> Mapping[str, Params]:
-    """What each step's link chooses on the demo; empty where that is not here, or another project is on screen."""
-    corpus = demo.corpus(workspace)
-    owner = projects.project_of(workspace, "corpus", corpus) if corpus else None
-    if owner is None or state.current_project(workspace) not in (owner, None):
-        return {}
-    sets = queries.list_query_sets(workspace, corpus=corpus)
-    diverse = next((q.id for q in sets if q.method == "diverse"), sets[0].id if sets else "")
-    return {
-        "documents": {"corpus": corpus},
-        "queries": {"corpus": corpus, "document": "lighthouse"},
-        "decide": {"target_benchmark": demo.NAME},
-        "launch": {"query_set": diverse, "retriever": "static-minilm", "benchmarks": [f"{demo.NAME}/test"]},
-        "compare": {"baseline": "static-minilm"},
-    }
+def answer(workspace: Workspace, mine: list[str]) -> None:
+    """What was measured for one of these corpora, or the way to measure it."""
+    kept = state.kept("corpus")
+    decide_answer.home_line(workspace, kept if kept in mine else mine[0])
 
 
 def project_section(workspace: Workspace) -> None:

@@ -279,18 +279,18 @@ def choose(all_jobs: Sequence[JobView]) -> JobView:
 def one(workspace: Workspace, job: JobView) -> None:
     """The chosen job; it looks again every two seconds while the job is active, without the rest of the page."""
     with st.container(border=True):
-        live(_live, job.active, workspace, job.id, job.active)
+        live(_live, job.active, workspace, job.id, str(job.state))
     _failed(workspace, job)
     _log(workspace, job)
     _attempts(job)
     _settings(job)
 
 
-def _live(workspace: Workspace, job_id: str, was_active: bool) -> None:
+def _live(workspace: Workspace, job_id: str, drawn: str) -> None:
     with frame.guarded():
         view = jobs.show(workspace, job_id, with_size=False)
-        if view.active != was_active:
-            st.rerun()  # it began or ended: the timer, the log and the table change with it
+        if str(view.state) != drawn:
+            st.rerun()  # the timer, the log and the table of all jobs change with the state
         st.markdown(f"#### {md(view.name, 120)}")
         summary(view)
         _actions(workspace, view)
@@ -492,8 +492,8 @@ def listing(all_jobs: Sequence[JobView]) -> None:
         "Queue position": [v.position for v in shown],
         "Job": [v.name for v in shown],
         "Kind": [KINDS.get(v.kind, label_of(v.kind)) for v in shown],
-        "Progress": [None if str(v.state) == "finished" else v.fraction for v in shown],
-        "Duration": [duration(v.seconds) for v in shown],
+        # Progress of active jobs is in the live card and the menu; this table is not redrawn.
+        "Duration": ["" if v.active else duration(v.seconds) for v in shown],
         "Created": [moment(v.created) for v in shown],
         "Failed items": [v.n_failures or None for v in shown],
         "Error": [(v.failure or {}).get("message", "") for v in shown],
@@ -507,7 +507,6 @@ def listing(all_jobs: Sequence[JobView]) -> None:
         alt="All jobs; choose one to open it",
         key="jobs_table",
         config={
-            "Progress": st.column_config.ProgressColumn(min_value=0, max_value=1, format="percent"),
             "Queue position": st.column_config.NumberColumn(
                 width="small", help="Position in the queue while the job waits."
             ),

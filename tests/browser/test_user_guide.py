@@ -84,7 +84,7 @@ def trained(workspace: Workspace) -> None:
 def test_the_pictures_are_taken_on_the_way(serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
     server = serve(with_demo=True)
     chosen = next(q for q in queries.list_query_sets(server.workspace) if q.method == "diverse")
-    tab = look(server).open().see("of 5 steps done")
+    tab = look(server).open().see("Trained retrievers")
     picture(tab, "home")
     tab.open("documents").see("Median length")
     picture(tab, "documents")

@@ -32,7 +32,7 @@ EMPTY = {
 }
 
 FULL = {
-    "home": "**Next:** pick a baseline",
+    "home": "Latest results",
     "documents": "Half of the documents have at most",
     "queries": "queries repeat each other less",
     "queries/review": "queries are usable",

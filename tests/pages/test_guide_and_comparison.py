@@ -1,56 +1,30 @@
-"""The guided first run, and what is compared: kept over pages, held in the address."""
+"""The first run, and what is compared: kept over pages, held in the address."""
 
 from __future__ import annotations
 
 from cdp.base.workspace import Workspace
 from cdp.charts.style import METHOD_COLOURS
 from cdp.services import corpora, queries, results
-from cdp.services.overview import summary
-from cdp.ui import home
 from cdp.ui.compare import choice
 from cdp.ui.shell.frame import PAGES
 from tests.pages.conftest import Open
 from tests.pages.support import evaluated, trained, with_results
 
 
-def test_the_demo_is_offered_in_an_empty_workspace_and_fills_the_links(open_page: Open, workspace: Workspace) -> None:
+def test_the_demo_is_offered_in_an_empty_workspace(open_page: Open, workspace: Workspace) -> None:
     at = open_page("home")
-    assert any("0 of 5 steps done" in fold.label for fold in at.expander)
-    at.button(key="overview_demo").click().run()
+    at.button(key="home_demo").click().run()
     assert not at.exception
-    (corpus,) = corpora.list_corpora(workspace)
-    links = home.links(workspace)
-    assert links["queries"] == {"corpus": corpus.id, "document": "lighthouse"}
-    assert any("2 of 5 steps done" in fold.label for fold in at.expander)
+    assert len(corpora.list_corpora(workspace)) == 1
+    assert any("Next:" in text.value and "your own documents" in text.value for text in at.markdown)
+    assert "next_step" not in {button.key for button in at.button}, "one next step, not two"
 
 
-def test_every_link_of_the_guide_opens_what_it_names(open_page: Open, filled: Workspace) -> None:
-    with_results(filled, queries.list_query_sets(filled)[0].id)
-    for page, params in home.links(filled).items():
-        at = open_page(page, **params)
-        assert not at.error, page
-        assert not at.warning, page
-        for name, value in params.items():
-            given = at.query_params[name]
-            assert [given] == ([value] if isinstance(value, str) else value), f"{page}: {name}"
-
-
-def test_steps_are_ticked_as_the_workspace_fills(filled: Workspace) -> None:
-    def taken() -> list[str]:
-        found = summary(filled)
-        return [step.page for step in home.STEPS if step.done(found)]
-
-    assert taken() == ["documents", "queries"]
-    with_results(filled, queries.list_query_sets(filled)[0].id)
-    assert taken() == [step.page for step in home.STEPS]
-
-
-def test_the_guide_is_folded_away_once_every_step_is_taken(open_page: Open, filled: Workspace) -> None:
+def test_home_shows_the_latest_results(open_page: Open, filled: Workspace) -> None:
     with_results(filled, queries.list_query_sets(filled)[0].id)
     evaluated(filled, "evaluation-4-dev", "static-minilm", [0.5] * 40, name="Static MiniLM", split="dev")
     at = open_page("home")
-    (guide,) = [fold for fold in at.expander if "5 of 5 steps done" in fold.label]
-    assert not guide.proto.expanded
+    assert [metric.value for metric in at.metric] == ["1", "2", "2", "4"]
     assert "demo dev" in list(at.dataframe[0].value["Benchmark"])
 
 

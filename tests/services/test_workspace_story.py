@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
 
 import pytest
 
 from cdp.base.config import SynthesisConfig, TrainingConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace
-from cdp.services import commands, complexity, corpora, demo, doctor, metrics, overview, queries, training
-from tests.pages.support import trained
-from tests.services.support import evaluation
+from cdp.services import commands, complexity, corpora, demo, doctor, metrics, queries, training
 
 
 def test_the_demo_is_loaded_once(workspace: Workspace) -> None:
@@ -104,28 +101,6 @@ def test_a_plan_counts_pairs_and_steps(workspace: Workspace) -> None:
     assert plan.settings.learning_rate is not None
     with pytest.raises(NotFoundError, match="no such thing"):
         training.plan(workspace, TrainingConfig.from_dict({"query_set": "no such thing"}))
-
-
-@pytest.mark.slow
-def test_the_next_step_follows_the_workspace(workspace: Workspace) -> None:
-    assert overview.summary(workspace).next_step.page == "documents"
-    demo.load(workspace)
-    assert overview.summary(workspace).next_step.page == "launch"
-    for found in queries.list_query_sets(workspace):
-        queries.delete(workspace, found.id)
-    assert overview.summary(workspace).next_step.page == "queries"
-    evaluation(workspace, "static-minilm", "demo", {"q": 0.5})
-    assert overview.summary(workspace).n_results == 1
-
-
-def test_a_retriever_without_results_is_evaluated_next(workspace: Workspace) -> None:
-    demo.load(workspace)
-    trained(workspace, "training-1", queries.list_query_sets(workspace)[0].id, name="mine")
-    step = overview.summary(workspace).next_step
-    assert step.page == "launch"
-    assert step.choices == {"start": "evaluation", "judged": "training-1"}
-    shutil.rmtree(workspace.benchmarks)
-    assert overview.summary(workspace).next_step.page == "benchmarks"
 
 
 def test_commands_are_what_a_shell_takes() -> None:

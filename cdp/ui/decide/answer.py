@@ -237,9 +237,7 @@ def home_line(workspace: Workspace, corpus: str) -> None:
             st.markdown(f"**{md(known.sentence)}**", width="stretch")
             frame.link("decide", "Decide", corpus=corpus)
         else:
-            st.markdown(
-                "**Do several queries per document help on your data?** Nothing was measured yet.", width="stretch"
-            )
+            st.markdown("**Next:** find out on your own documents. Nothing was measured yet.", width="stretch")
             test_summary(workspace, corpus)
 
 

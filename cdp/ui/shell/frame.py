@@ -131,7 +131,12 @@ def head(name: str) -> None:
     page = PAGES[name]
     st.title(page.title, anchor=False)
     current = state.project_title(Workspace.default())
-    st.caption(f"{page.question} · :material/folder: {current}" if current else page.question)
+    project = f":material/folder: {current}" if current else ""
+    if name == "home":  # the question of the whole product
+        st.markdown(f"#### {page.question}")
+        st.caption(project)
+    else:
+        st.caption(f"{page.question} · {project}" if project else page.question)
 
 
 def show_error(error: CdpError) -> None:
