@@ -1,9 +1,8 @@
 """Searching by hand: one query, the best documents of up to three retrievers side by side.
 
-The engine needs torch and indexes in memory, which the dashboard has neither of. So a process of its own answers
-(``cdp.serving.dashboard``): one per workspace, started by the first query, restarted by the next if it was killed. It
-is asked by HTTP over a Unix socket in a folder that only this account may open: ``cdp-<uid>`` among the temporary
-files, or ``$CDP_RUNTIME_DIR``. Not in the workspace, whose path may be longer than a socket's may be.
+The dashboard loads neither torch nor indexes. A search process does (``cdp.serving.dashboard``): one per workspace,
+started by the first query, restarted by the next if it was killed. It listens on a Unix socket in a folder that only
+this account may open: ``cdp-<uid>`` among the temporary files, or ``$CDP_RUNTIME_DIR`` (paths of sockets are short).
 """
 
 from __future__ import annotations
@@ -43,6 +42,7 @@ from cdp.jobs.launchers import SPINS, python_path
 from cdp.retrievers import PRESETS
 from cdp.services import access, clusters, training
 from cdp.services.training import RetrieverChoice
+from cdp.serving import engine
 from cdp.serving.engine import (
     DEFAULT_K,
     MOST_K,
@@ -51,10 +51,7 @@ from cdp.serving.engine import (
     NotPreparedError,
     available,
     checked_query,
-    idle_seconds,
     list_collections,
-    memory_limit,
-    patience_seconds,
     resolve_collection,
 )
 
@@ -64,22 +61,25 @@ WORKER, INSTANCE = "cdp.workers.index", "cdp.serving.dashboard"
 
 MOST_RETRIEVERS = 3  # side by side
 SNIPPET = 260  # characters: three or four lines of a column
-BEFORE = 50  # characters in front of the first match, so that it stands in a sentence
-LOOKED_AT = 6000
+BEFORE = 50  # characters before the first match
+LOOKED_AT = 6000  # characters of a document
+COMPARED = 20  # documents of a benchmark that are compared with a corpus; one equal document means the same collection
 
 RUNTIME = "CDP_RUNTIME_DIR"
-LONGEST_ADDRESS = 100  # bytes of a socket's path; the systems take 104 to 108
-ALREADY = 3  # the process's exit code where another one answers for this workspace
+LONGEST_ADDRESS = 100  # bytes of a socket's path; systems take 104 to 108
+ALREADY = 3  # exit code of the process if another one serves this workspace
 START_WITHIN_S = 60.0  # on a busy machine Python alone takes seconds
 ANSWER_WITHIN_S = 300.0  # a large model takes this long to load from a slow disk
+ATTEMPTS = 2  # a request whose process was killed is retried once
 _STARTING = threading.Lock()
-ATTEMPTS = 2  # a request whose process was killed is sent once more, to a new one; one that kills both is not
+# A character of Chinese, Japanese or Korean: no spaces between words.
+_JOINED = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 
 
 @dataclass(frozen=True)
 class Hit:
-    """One retrieved document. ``rank`` counts from 1. ``before`` is its rank with the first retriever, None where that
-    one does not retrieve it among its best. ``words`` are those of the document that match one of the query's."""
+    """One retrieved document. ``rank`` counts from 1; ``before`` is its rank with the first retriever, None if that one
+    did not retrieve it; ``words`` are its words that match a word of the query."""
 
     rank: int
     id: str
@@ -92,10 +92,10 @@ class Hit:
 
 @dataclass(frozen=True)
 class Answer:
-    """What one retriever retrieved, best first, or the ``problem`` that kept it from that.
+    """The documents of one retriever, best first, or the ``problem`` instead.
 
-    ``ready_s`` and ``search_s`` are seconds: loading what was not held yet, and the search itself. ``index_s`` is set
-    where the documents have to be indexed by a job first, and estimates how long that takes.
+    ``ready_s`` and ``search_s`` are seconds of loading and of searching. ``index_s`` is set if the documents have to be
+    indexed by a job first: its estimated seconds.
     """
 
     retriever: str
@@ -117,14 +117,14 @@ class Searched:
 
 
 def list_retrievers(workspace: Workspace) -> list[RetrieverChoice]:
-    """What can be searched with at once: BM25, the presets that are on this machine, then the trained retrievers."""
+    """Return BM25, the presets that are on this machine, then the trained retrievers."""
     lexical = RetrieverChoice(bm25.NAME, bm25.TITLE, "preset", "matches words; nothing is trained")
     return [lexical, *(c for c in training.list_retrievers(workspace) if c.kind == "job" or _is_here(workspace, c.id))]
 
 
 def _is_here(workspace: Workspace, preset: str) -> bool:
     if PRESETS[preset].embedded:
-        return True  # its weights are looked at when it is used
+        return True
     try:
         available(workspace, preset)
     except CdpError:
@@ -142,10 +142,10 @@ def search(
     *,
     in_process: bool = False,
 ) -> Searched:
-    """Search with each retriever. What is wrong with one is its answer's ``problem`` and leaves the others alone.
+    """Search with each retriever; errors of one are its answer's ``problem``.
 
-    The search process answers, and holds what it loaded for the next query; ``in_process`` loads everything here.
-    InputError for a query or a choice that cannot be searched, NotFoundError for a collection that is not there.
+    The search process answers; ``in_process`` loads everything here. Raises InputError for a query or a choice that
+    cannot be searched, NotFoundError for an unknown collection.
     """
     text = checked_query(query)
     if not retrievers:
@@ -155,19 +155,22 @@ def search(
     if not 1 <= k <= MOST_K:
         raise InputError(f"Between 1 and {MOST_K} documents are shown, not {k}.")
     searched = resolve_collection(workspace, collection)
-    engine = Engine(workspace, memory_limit(), patience_seconds()) if in_process else None
-    answers = [_answer(workspace, engine, name, searched, text, k) for name in dict.fromkeys(retrievers)]
-    return Searched(text, searched, _with_moves(answers))
+    own = Engine(workspace, engine.memory_limit(), engine.PATIENCE_S) if in_process else None
+    answers = [_answer(workspace, own, name, searched, text, k) for name in dict.fromkeys(retrievers)]
+    first = next((answer.hits for answer in answers if answer.hits), [])
+    ranks = {hit.id: hit.rank for hit in first}
+    answers = [replace(a, hits=[replace(hit, before=ranks.get(hit.id)) for hit in a.hits]) for a in answers]
+    return Searched(text, searched, answers)
 
 
 def _answer(
-    workspace: Workspace, engine: Engine | None, retriever: str, collection: Collection, query: str, k: int
+    workspace: Workspace, own: Engine | None, retriever: str, collection: Collection, query: str, k: int
 ) -> Answer:
     name = retriever.strip()
     try:
         name = _whole_name(workspace, name)
-        if engine is not None:
-            value = engine.search(name, collection.id, query, k)
+        if own is not None:
+            value = own.search(name, collection.id, query, k)
         else:
             value = _ask(workspace, {"retriever": name, "collection": collection.id, "query": query, "k": k})
     except CdpError as problem:
@@ -182,7 +185,7 @@ def _answer(
 
 
 def _whole_name(workspace: Workspace, name: str) -> str:
-    """The retriever's name as it may be used here; a folder with its whole path, for the process has another one."""
+    """Return the retriever's name if it may be used here; a folder's as an absolute path."""
     if bm25.language_in(name) is not None:
         return name
     name = access.model(workspace, name)
@@ -197,31 +200,20 @@ def _title(workspace: Workspace, name: str) -> str:
     return next((choice.title for choice in training.list_retrievers(workspace) if choice.id == name), name)
 
 
-def _with_moves(answers: list[Answer]) -> list[Answer]:
-    """Each hit with its rank in the first answer that has any."""
-    first = next((answer for answer in answers if answer.hits), None)
-    if first is None:
-        return answers
-    ranks = {hit.id: hit.rank for hit in first.hits}
-    return [replace(a, hits=[replace(hit, before=ranks.get(hit.id)) for hit in a.hits]) for a in answers]
-
-
 @access.runs
 def start_index(workspace: Workspace, config: IndexConfig) -> str:
-    """Submit a job that indexes the documents; its id, or that of the job that does so already."""
+    """Submit a job that indexes the documents; return its id, or that of the active job that does so already."""
     collection = resolve_collection(workspace, config.collection)
     name = _whole_name(workspace, config.retriever)
-    whole = IndexConfig.from_dict({"retriever": name, "collection": collection.id})
-    at_work = indexing(workspace, name, collection.id)
-    if at_work is not None:
-        return at_work.id
+    if (active := indexing(workspace, name, collection.id)) is not None:
+        return active.id
     lexical = bm25.language_in(name) is not None
     return jobs.submit(
         workspace,
         kind="index",
         name=f"{_title(workspace, name)} on {collection.name}",
         module=WORKER,
-        config=whole.to_dict(),
+        config={"retriever": name, "collection": collection.id},
         device=clusters.request(workspace, 0 if lexical else None, at_most=1),
         inputs={"collection": collection.id, "documents": collection.state, "benchmark": collection.benchmark},
         spreads=not lexical,
@@ -229,13 +221,13 @@ def start_index(workspace: Workspace, config: IndexConfig) -> str:
 
 
 def indexing(workspace: Workspace, retriever: str, collection: str) -> JobView | None:
-    """The job at work that indexes this collection with this retriever."""
+    """Return the active job that indexes this collection with this retriever."""
     wanted = {"retriever": retriever, "collection": collection}
     return next((job for job in jobs.list_active(workspace) if job.kind == "index" and job.config == wanted), None)
 
 
 def status(workspace: Workspace) -> dict[str, Any]:
-    """Return the search process's pid, and what it holds in memory: names and bytes. ConfigError if none runs."""
+    """Return the search process's pid, and the names and bytes of what it holds. ConfigError if none runs."""
     address = _address(workspace)
     connection = _connect(address)
     if connection is None:
@@ -256,7 +248,7 @@ def _ask(workspace: Workspace, request: Mapping[str, Any]) -> dict[str, Any]:
                 hint="Try again in a moment: it may still be loading.",
             ) from error
         except (OSError, HTTPException):
-            continue  # it was killed, or ended as it was idle just now
+            continue  # it was killed, or ended just now because it was idle
     raise WorkspaceError(
         f"The search process ended {ATTEMPTS} times before it could answer.",
         hint="The model or the documents may need more memory than there is: choose a smaller retriever or corpus.",
@@ -309,10 +301,6 @@ def _address(workspace: Workspace) -> Path:
     return path
 
 
-def _lock(address: Path) -> Path:
-    return address.with_suffix(".lock")
-
-
 def _connected(workspace: Workspace) -> socket.socket:
     address = _address(workspace)
     connection = _connect(address)
@@ -320,8 +308,6 @@ def _connected(workspace: Workspace) -> socket.socket:
         return connection
     if not workspace.root.is_dir():
         raise WorkspaceError("There is nothing to search yet.", hint="Add a corpus first.")
-    for check in (memory_limit, idle_seconds, patience_seconds):
-        check()  # a wrong setting is reported here, not in a process without an output
     with _STARTING:  # one start for all sessions of this process
         return _connect(address) or _started(workspace, address)
 
@@ -399,27 +385,20 @@ def _start(workspace: Workspace, address: Path, log: IO[bytes]) -> subprocess.Po
 def _clear(address: Path) -> None:
     """Remove the files of a killed process, unless another one has taken its place."""
     with suppress(OSError, WorkspaceError):
-        if not _lock(address).exists() and not address.exists():
+        lock_file = address.with_suffix(".lock")
+        if not lock_file.exists() and not address.exists():
             return
-        lock = try_lock(_lock(address))
+        lock = try_lock(lock_file)
         if lock is not None:
             address.unlink(missing_ok=True)
-            _lock(address).unlink(missing_ok=True)
+            lock_file.unlink(missing_ok=True)
             os.close(lock)
 
 
-# A character of Chinese, Japanese or Korean, which write words together.
-
-
-# A character of Chinese, Japanese or Korean: they write words together.
-_JOINED = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
-
-
 def marked(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:
-    """``text`` in pieces, each with whether it is one of the ``words``, whatever the case. Joined they are the text.
+    """Split ``text`` into pieces, each with whether it is one of the ``words`` (case-insensitive, whole words).
 
-    Words in a script that writes none apart, or endings to them (Chinese, Japanese, Korean), are found anywhere; others
-    only as whole words.
+    Chinese, Japanese and Korean words match anywhere.
     """
     if not words:
         return [(text, False)] if text else []
@@ -429,12 +408,7 @@ def marked(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:
 
 
 def snippet(text: str, words: Sequence[str], width: int = SNIPPET) -> list[tuple[str, bool]]:
-    """About ``width`` characters of the text, in pieces, each with whether it matches one of the ``words``.
-
-    They begin a little before the first of the most matches that stand so close together, or at the text's beginning
-    where nothing matches. Line breaks and runs of spaces become one space; an ellipsis stands where something is
-    left out.
-    """
+    """Return the ``width`` characters of the text with the most matches, as pieces of ``marked``, with ellipses."""
     line = " ".join(text[:LOOKED_AT].split())
     starts, at = [], 0
     for piece, matches in marked(line, words):
@@ -450,18 +424,14 @@ def snippet(text: str, words: Sequence[str], width: int = SNIPPET) -> list[tuple
 
 
 def _word_start(line: str, at: int) -> int:
-    """The beginning of the next word, or ``at`` in a script that has no spaces."""
+    """Return the beginning of the next word, or ``at`` in a script without spaces."""
     space = line.find(" ", at, at + BEFORE)
     return at if space < 0 or at == 0 else space + 1
 
 
-# Documents of a benchmark that are looked up in a corpus: one that is there, word for word, makes them the same.
-COMPARED = 20
-
-
 @dataclass(frozen=True)
 class Judgment:
-    """What a benchmark says of one query: {document: grade}. A grade from ``relevant_from`` on means relevant."""
+    """A benchmark's grades {document: grade} for one query. Grades from ``relevant_from`` on mean relevant."""
 
     benchmark: str
     query_id: str
@@ -474,14 +444,14 @@ class Judgment:
 
 
 def list_benchmarks(workspace: Workspace, collection: Collection) -> list[str]:
-    """Return the benchmarks whose judgments are about these documents."""
+    """Return the benchmarks that judge these documents."""
     if collection.benchmark:
         return [collection.benchmark]
     return [name for name in library.list_names(workspace) if _shares(workspace, name, collection.id)]
 
 
 def list_queries(workspace: Workspace, benchmark: str) -> list[str]:
-    """The texts of a benchmark's judged queries, in its order; none where it cannot be read."""
+    """Return the texts of a benchmark's judged queries, in its order; none if it cannot be read."""
     folder = library.resolve_benchmark(benchmark, workspace)
     with suppress(CdpError):
         texts = _texts(folder)
@@ -491,14 +461,14 @@ def list_queries(workspace: Workspace, benchmark: str) -> list[str]:
 
 
 def judgments(workspace: Workspace, collection: Collection, query: str) -> list[Judgment]:
-    """What benchmarks say of a query with exactly this text. Usually nothing: then it is nobody's."""
-    texts = query.strip()
+    """Return the benchmarks' judgments of a query with exactly this text; usually none."""
+    wanted = query.strip()
     answers = []
     for name in list_benchmarks(workspace, collection):
         folder = library.resolve_benchmark(name, workspace)
-        with suppress(CdpError):  # a benchmark that cannot be read judges nothing here; its own page says why
+        with suppress(CdpError):  # its own page reports a damaged benchmark
             relevant_from = manifests.read(folder).relevant_from
-            for query_id in [q for q, text in _texts(folder).items() if text.strip() == texts]:
+            for query_id in [q for q, text in _texts(folder).items() if text.strip() == wanted]:
                 grades: dict[str, int] = {}
                 for file in qrels_files(folder).values():
                     grades |= _grades(file).get(query_id, {})
@@ -517,7 +487,7 @@ def _grades(file: Path) -> Mapping[str, Mapping[str, int]]:
 
 
 def _shares(workspace: Workspace, benchmark: str, corpus: str) -> bool:
-    """Whether the first documents of a benchmark are in a corpus, with the same ids and texts."""
+    """Return True if one of the first documents of a benchmark is in the corpus, with the same id and text."""
     with suppress(CdpError):
         file = part(library.resolve_benchmark(benchmark, workspace), "corpus")
         return ANSWERS.get(file, ("shared with", str(workspace.root), corpus), lambda: _same(workspace, file, corpus))
@@ -532,12 +502,11 @@ def _same(workspace: Workspace, file: Path, corpus: str) -> bool:
 
 @access.runs
 def serve(workspace: Workspace, config: ServingConfig, announce: Callable[[str, str], None]) -> None:
-    """Serve in this process until SIGTERM or SIGINT; ``announce`` is called with (model's name, address) once ready.
+    """Serve until SIGTERM or SIGINT; call ``announce`` with (model's name, address) once ready. Raises CdpError.
 
-    The token comes from the file that the settings name, else from the environment, which forgets it. CdpError if it
-    cannot be read, or there is nothing to serve.
+    The token comes from the file in the settings, else from the environment, where it is removed.
     """
-    # Read when torch is loaded: threads that wait for each other leave the processor to the event loop.
+    # Before torch is loaded: waiting threads then leave the processor to the event loop.
     os.environ.setdefault("GOMP_SPINCOUNT", SPINS)
     from cdp.serving.public import Serving
 
@@ -548,7 +517,7 @@ def serve(workspace: Workspace, config: ServingConfig, announce: Callable[[str, 
 
 
 def _read(path: Path) -> str:
-    """Return the token in a file. ConfigError if there is none; its content is never repeated."""
+    """Return the token in a file. Raises ConfigError."""
     try:
         with path.open(encoding="utf-8") as file:
             token = file.read(10_000).strip()

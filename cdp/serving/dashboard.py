@@ -1,9 +1,8 @@
-"""The dashboard's own instance: ``python -m cdp.serving.dashboard <workspace> <socket>``, started by
-``cdp.services.search``.
+"""The dashboard's search server: ``python -m cdp.serving.dashboard <workspace> <socket>``.
 
-It answers any retriever and collection of one workspace over a Unix socket, and ends when idle, with its workspace, or
-on SIGTERM. It downloads nothing, uses no GPU, and writes only indexes that can be made again. A lock beside the socket
-keeps a second one away.
+Started by ``cdp.services.search``. It serves any retriever and collection of one workspace over a Unix socket, and ends
+when idle, with its workspace, or on SIGTERM. It downloads nothing, uses no GPU, and writes only indexes. A lock beside
+the socket allows one per workspace.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from starlette.routing import Route, Router
 from cdp.base.errors import CdpError
 from cdp.base.locks import try_lock
 from cdp.base.workspace import Workspace, private_files
-from cdp.serving import web
-from cdp.serving.engine import Engine, NotPreparedError, idle_seconds, memory_limit, patience_seconds
+from cdp.serving import engine, web
+from cdp.serving.engine import Engine, NotPreparedError
 
-ALREADY = 3  # exit code: another process answers for this workspace
+ALREADY = 3  # exit code: another process serves this workspace
 LOOK_EVERY_S = 0.5
 TAKE_WITHIN_S = 1.0
 LARGEST_BODY = 1 << 20
@@ -96,11 +95,10 @@ class Instance:
 
     async def _watch(self) -> None:
         """End the process once it is idle, or its workspace does not exist any more."""
-        limit = idle_seconds()
         while _identity(self.workspace.root) == self.identity:
-            if not self.at_work and time.monotonic() - self.last_asked >= limit:
+            if not self.at_work and time.monotonic() - self.last_asked >= engine.IDLE_S:
                 break
-            await asyncio.sleep(min(LOOK_EVERY_S, limit))
+            await asyncio.sleep(min(LOOK_EVERY_S, engine.IDLE_S))
         self.server.should_exit = True
 
 
@@ -122,7 +120,7 @@ def main(root: str, path: str) -> int:
         return ALREADY
     try:
         address.unlink(missing_ok=True)  # of a killed process: it held the lock that is ours now
-        instance = Instance(workspace, Engine(workspace, memory_limit(), patience_seconds()))
+        instance = Instance(workspace, Engine(workspace, engine.memory_limit(), engine.PATIENCE_S))
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             listener.bind(path)
             listener.listen(64)
@@ -142,8 +140,7 @@ def _take(path: Path) -> int | None:
     while time.monotonic() < deadline:
         lock = try_lock(path)
         if lock is not None:
-            with suppress(FileNotFoundError):
-                # Its last holder may have removed the file of that name meanwhile.
+            with suppress(FileNotFoundError):  # its last holder may have removed the file meanwhile
                 if os.path.samestat(os.fstat(lock), os.stat(path)):
                     return lock
             os.close(lock)
@@ -154,4 +151,4 @@ def _take(path: Path) -> int | None:
 if __name__ == "__main__":
     code = main(*sys.argv[1:])
     sys.stdout.flush()
-    os._exit(code)  # threads that work on an answer which nobody awaits must not delay the end
+    os._exit(code)  # without waiting for threads with unfinished answers

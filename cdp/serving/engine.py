@@ -1,13 +1,12 @@
-"""The search engine: models, embeddings, BM25 indexes and documents in memory, up to a limit.
+"""The search engine: models, embeddings, BM25 indexes and documents, cached in memory up to a limit.
 
-Indexes are kept in ``embeddings/`` of the workspace under a hash of their inputs, so those of an evaluation of the same
-texts are used again. Importing this loads no torch.
+Indexes are stored in ``embeddings/`` of the workspace under a hash of their inputs and shared with evaluations of the
+same texts. Importing this loads no torch.
 """
 
 from __future__ import annotations
 
 import ctypes
-import math
 import os
 import re
 import threading
@@ -24,7 +23,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from cdp.base.errors import CdpError, ConfigError, InputError, ModelError, NotFoundError, WorkspaceError
+from cdp.base.errors import CdpError, InputError, ModelError, NotFoundError, WorkspaceError
 from cdp.base.records import Document
 from cdp.base.text import storable
 from cdp.base.workspace import Workspace, is_name
@@ -40,12 +39,29 @@ from cdp.retrievers.encode import Elsewhere, EmbeddingStore, Encoding, cast, enc
 from cdp.retrievers.exact_search import Prepared, search
 from cdp.retrievers.resolve import ResolvedRetriever, resolve
 
+T = TypeVar("T")
+# Called with the phase, the documents done and their total; may raise to end the work.
+Progress = Callable[[str, int, int], None]
+# Scores and document numbers, best first.
+Ranked = tuple[list[float], list[int]]
+
 BENCHMARK = "benchmark:"
+DEFAULT_K, MOST_K = 10, 100
+LONGEST_QUERY = 10_000  # characters: encoders cut a text at a few hundred tokens anyway
+SHOWN_CHARACTERS = 20_000  # of a document's text in an answer; the whole text is on the Documents page
+MATCHED_CHARACTERS = 6000  # of a document in which matching words are looked for; a snippet is far shorter
+SAMPLE, TERMS_SAMPLE = 16, 400  # documents indexed to estimate the time of all
+MODEL_OVERHEAD = 64 << 20  # bytes of a loaded model beside its weights: tokenizer, buffers
+SHARE, AT_MOST_GB = 0.25, 8.0  # of the machine's memory: a training may run beside it
+PATIENCE_S = 15.0  # an index that takes longer is made by a job, with progress on screen
+IDLE_S = 600.0  # long enough to read a document and come back, short enough to free the memory over lunch
+
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
 class Collection:
-    """A corpus, or the documents of a benchmark: ``language`` of their words, ``state`` a hash of their contents."""
+    """A corpus, or the documents of a benchmark, with their language and a hash of their contents (``state``)."""
 
     id: str
     name: str
@@ -67,7 +83,7 @@ def resolve_collection(workspace: Workspace, name: str) -> Collection:
     name = name.strip()
     if name.startswith(BENCHMARK):
         return _named_benchmark(workspace, name.removeprefix(BENCHMARK))
-    if is_name(name) and workspace.corpus(name).is_dir():  # an id: other manifests need not be read
+    if is_name(name) and workspace.corpus(name).is_dir():
         return _of_corpus(load_manifest(workspace, name))
     try:
         return _of_corpus(resolve_corpus(workspace, name))
@@ -97,7 +113,7 @@ def _of_benchmark(info: library.BenchmarkInfo) -> Collection:
 
 
 class Documents:
-    """The documents of a collection in memory, in order, without a Python object for each."""
+    """The documents of a collection in memory, in order, as an Arrow table."""
 
     def __init__(self, tables: Sequence[pa.Table]) -> None:
         self.table = pa.concat_tables(tables) if tables else SCHEMA.empty_table()
@@ -156,31 +172,8 @@ def _plain(text: str) -> str:
     return text if storable(text) else text.encode("utf-8", "replace").decode()
 
 
-T = TypeVar("T")
-# Called with the phase, the documents done and their total; may raise to end the work.
-Progress = Callable[[str, int, int], None]
-# Scores and document numbers, best first.
-Ranked = tuple[list[float], list[int]]
-
-DEFAULT_K, MOST_K = 10, 100
-LONGEST_QUERY = 10_000  # characters: encoders cut a text at a few hundred tokens anyway
-SHOWN_CHARACTERS = 20_000  # of a document's text in an answer; the whole text is on the Documents page
-MATCHED_CHARACTERS = 6000  # of a document in which matching words are looked for; a snippet is far shorter
-
-# Documents that are encoded (or split into terms) to estimate the time of all; as many are indexed without asking.
-SAMPLE, TERMS_SAMPLE = 16, 400
-MODEL_OVERHEAD = 64 << 20  # bytes of a loaded model beside its weights: tokenizer, buffers
-
-PATIENCE, IDLE = "CDP_SEARCH_INDEX_SECONDS", "CDP_SEARCH_IDLE_MINUTES"
-# A quarter of the machine's memory, because a training may run beside it.
-SHARE, AT_MOST_GB = 0.25, 8.0
-# An index that takes longer is made by a job: nobody watches a page for longer without a figure.
-PATIENCE_S = 15.0
-IDLE_MINUTES = 10.0  # long enough to read a document and come back, short enough to free the memory over lunch
-
-
 class NotPreparedError(CdpError):
-    """The documents are not indexed yet, and indexing takes longer than a person waits for an answer."""
+    """The documents are not indexed yet, and indexing takes ``seconds``, longer than a person waits."""
 
     kind = "configuration"
 
@@ -189,36 +182,13 @@ class NotPreparedError(CdpError):
         self.seconds = seconds
 
 
-def _setting(variable: str, default: float) -> float:
-    """Return a positive number from the environment. ConfigError for anything else."""
-    text = os.environ.get(variable, "").strip()
-    try:
-        value = float(text) if text else default
-    except ValueError:
-        value = 0.0
-    if not 0 < value < math.inf:
-        raise ConfigError(f"{variable} must be a number above 0, not {text[:40]!r}.")
-    return value
-
-
 def memory_limit() -> int:
     """Return the bytes that an engine may hold."""
     return int(min(AT_MOST_GB * 2**30, SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")))
 
 
-def patience_seconds() -> float:
-    """Return the seconds that indexing may take during a query. ConfigError for a wrong setting."""
-    return _setting(PATIENCE, PATIENCE_S)
-
-
-def idle_seconds() -> float:
-    """Return the seconds without a query after which the dashboard's instance ends. ConfigError as above."""
-    return 60 * _setting(IDLE, IDLE_MINUTES)
-
-
 def checked_query(query: str) -> str:
-    """Return the query without control characters and spaces around it. InputError if it is empty or too long."""
-    # Half of a surrogate pair is no character: no tokenizer takes it.
+    """Return the query stripped, without NUL and lone surrogates. InputError if it is empty or too long."""
     text = query.encode("utf-8", "replace").decode().replace("\0", " ").strip()
     if not text:
         raise InputError("The query is empty.", hint="Type a few words or a question.")
@@ -390,7 +360,7 @@ class Engine:
 
     def search(self, retriever: str, collection: str, query: str, k: int) -> dict[str, Any]:
         """Return the ``k`` best documents as ``hits`` (id, title, text, score, matching words), the retriever's
-        ``title``, and ``seconds`` of loading and of searching. CdpError if either does not exist or cannot be used."""
+        ``title``, and ``seconds`` of loading and of searching. Raises CdpError."""
         began = time.perf_counter()
         opened = self.open(retriever, collection)
         ready = time.perf_counter()
@@ -409,7 +379,7 @@ class Engine:
         return {"title": opened.title, "hits": hits, "seconds": seconds}
 
     def open(self, retriever: str, collection: str) -> Opened:
-        """Load the documents, the model and the index that are not in memory yet. CdpError if one cannot be had."""
+        """Load the documents, the model and the index unless they are in memory. Raises CdpError."""
         searched = self._collection(collection)
         documents = self.cache.get(
             ("documents", searched.id),
@@ -472,7 +442,7 @@ class Engine:
         try:
             return resolve_collection(self.workspace, name)
         except CdpError:
-            # It was deleted: its index and documents are of no use any more.
+            # It was deleted: drop its index and documents.
             self.cache.drop(lambda key: isinstance(key, tuple) and name in key)
             raise
 
@@ -483,7 +453,7 @@ class Engine:
     def _check_patience(
         self, name: str, key: tuple[str, str], collection: Collection, missing: int, measure: Callable[[], float]
     ) -> None:
-        """NotPreparedError if indexing ``missing`` documents takes too long. Measured on a sample, not guessed."""
+        """Raise NotPreparedError if indexing ``missing`` documents takes too long, as measured on a sample."""
         if self.patience_s is None:
             return
         if key not in self.speeds:
@@ -513,7 +483,7 @@ class Engine:
 
         def seconds_each() -> float:
             sample = documents.sample(SAMPLE)
-            encode(encoder.model, sample[:2], encoding)  # the first call sets things up
+            encode(encoder.model, sample[:2], encoding)  # the first call is slow
             began = time.perf_counter()
             encode(encoder.model, sample, encoding, batch_size=16)
             return (time.perf_counter() - began) / len(sample)
@@ -533,7 +503,7 @@ class Engine:
                     batch_size=batch_size,
                     progress=report,
                 ).parts
-            except WorkspaceError:  # the disk takes nothing: hold them in memory only
+            except WorkspaceError:  # a full or read-only disk: hold them in memory only
                 texts = list(documents.contents())
                 return [encode(encoder.model, texts, encoding, batch_size=batch_size, progress=report)]
 
@@ -555,7 +525,7 @@ class Engine:
         if len(documents) > TERMS_SAMPLE:
             self._check_patience(bm25.TITLE, (language, documents.hash), collection, len(documents), seconds_each)
         index = bm25.index(list(documents.contents()), language, watch=self.progress)
-        with suppress(WorkspaceError):  # the disk takes nothing: hold it in memory only
+        with suppress(WorkspaceError):  # a full or read-only disk: hold it in memory only
             bm25.save_index(index, folder)
         return LexicalIndex(index, language)
 
@@ -564,7 +534,7 @@ _I = TypeVar("_I", DenseIndex, LexicalIndex)
 
 
 def _warm(index: _I) -> _I:
-    # What libraries load at their first call must not count as searching.
+    # The first call loads libraries, which must not count as searching.
     index.rank(["a"], 1)
     return index
 
@@ -587,9 +557,6 @@ def _state(resolved: ResolvedRetriever) -> Hashable:
         return resolved.source
     files = sorted((e for e in os.scandir(folder) if e.is_file()), key=lambda e: e.name)
     return (str(folder), *((e.name, e.stat().st_mtime_ns, e.stat().st_size) for e in files))
-
-
-_WORD = re.compile(r"\w+")
 
 
 def matching_words(query: str, text: str, language: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""``cdp serve``: embeddings in the form of OpenAI's API and search, by one retriever over one corpus."""
+"""``cdp serve``: OpenAI-compatible embeddings and search, with one retriever over one corpus."""
 
 from __future__ import annotations
 
@@ -79,11 +79,10 @@ Texts = Annotated[list[str], BeforeValidator(_texts)]
 
 
 class EmbeddingRequest(web.Body):
-    """``POST /v1/embeddings``. ``input_type`` is not OpenAI's: it chooses the retriever's prompt."""
+    """``POST /v1/embeddings``. The model's name may end in ``:query`` or ``:document``, for the retriever's prompt."""
 
     model: str
     input: Texts
-    input_type: Literal["query", "document"] | None = None
     encoding_format: Literal["float", "base64"] = "float"
     dimensions: int | None = None
     user: str | None = None
@@ -99,7 +98,7 @@ class SearchRequest(web.Body):
 
 @dataclass(eq=False)
 class _Work:
-    """One request's texts: ``taken`` of them have been given to the model, whose results are ``results``."""
+    """One request's texts. The model has taken the first ``taken`` of them."""
 
     kind: str
     items: Sequence[Any]
@@ -113,10 +112,10 @@ class _Work:
 
 
 class Batcher:
-    """Runs the texts of many requests together: ``run(kind, items)`` gives one result per item, in one thread.
+    """Batches the texts of many requests: ``run(kind, items)`` returns one result per item, in one thread.
 
-    A model reads 64 short texts in little more time than one, so all texts that arrived while it was busy become its
-    next batch. Each request gets a fair share of it: none waits for the 2,000 texts of another.
+    Texts that arrive while the model is busy become its next batch: 64 short texts take little longer than one. Each
+    request gets a fair share of a batch: none waits for the 2,000 texts of another.
     """
 
     def __init__(
@@ -134,7 +133,7 @@ class Batcher:
         self._task: asyncio.Task[None] | None = None
 
     async def submit(self, kind: str, items: Sequence[Any]) -> list[Any]:
-        """Return the results of these items, in order. ApiError if the queue is full, else any error of ``run``."""
+        """Return the results of these items, in order. Raises ApiError if the queue is full, and errors of ``run``."""
         if self.waiting + len(items) > self.max_queue:
             raise busy("Too many texts wait already: try again later.")
         work = _Work(kind, items, asyncio.get_running_loop().create_future())
@@ -151,11 +150,11 @@ class Batcher:
                 await self._run(kind, shares)
 
     def _next(self) -> tuple[str, list[tuple[_Work, list[Any]]]]:
-        """Take a batch of the oldest request's kind from the queue."""
+        """Take the next batch, of the oldest request's kind, from the queue."""
         kind = self._pending[0].kind
         same = [work for work in self._pending if work.kind == kind][: self.batch_texts]
         room, shares = self.batch_texts, []
-        # From the smallest on: what one does not need of its share goes to the larger ones.
+        # Smallest first: the rest of its share goes to larger ones.
         for number, work in enumerate(sorted(same, key=lambda work: work.left)):
             self._pending.remove(work)
             if work.future.done():  # cancelled
@@ -167,7 +166,7 @@ class Batcher:
             self.waiting -= len(share)
             shares.append((work, share))
             if work.left:
-                self._pending.append(work)  # behind those that wait for the first time
+                self._pending.append(work)  # behind new requests
         return kind, shares
 
     async def _run(self, kind: str, shares: list[tuple[_Work, list[Any]]]) -> None:
@@ -175,7 +174,7 @@ class Batcher:
         try:
             results = await asyncio.get_running_loop().run_in_executor(self._thread, self.run, kind, items)
         except Exception as error:
-            if len(shares) > 1:  # the text of one request must not spoil the others
+            if len(shares) > 1:  # a bad text must fail its own request only
                 for alone in shares:
                     await self._run(kind, [alone])
                 return
@@ -196,7 +195,7 @@ class Batcher:
 
 
 class Metrics:
-    """Counts for Prometheus. Every label has few values: odd paths cannot fill the memory."""
+    """Prometheus metrics. Labels have few values, so that unknown paths cannot fill the memory."""
 
     def __init__(self, waiting: Callable[[], float]) -> None:
         registry = self.registry = CollectorRegistry()
@@ -214,7 +213,7 @@ class Metrics:
 
 @dataclass(frozen=True)
 class Embedding:
-    """One text's vector (dim,) float32, the tokens that were read of it, and whether it has more."""
+    """One text's vector (dim,) float32, the number of its tokens, and whether it was truncated."""
 
     vector: np.ndarray
     tokens: int
@@ -223,7 +222,7 @@ class Embedding:
 
 @dataclass(frozen=True)
 class Loaded:
-    """What is served: an encoder (None for BM25), and an index over a corpus if one is named."""
+    """The served encoder (None for BM25) and the index over a corpus, if one is named."""
 
     encoder: Encoder | None
     opened: Opened | None
@@ -254,7 +253,7 @@ class Loaded:
 
 
 class PublicApi:
-    """The routes of ``cdp serve``. A request names texts and this server's model; nothing of the workspace."""
+    """The routes of ``cdp serve``. Requests cannot name objects of the workspace."""
 
     def __init__(self, name: str, loaded: Loaded, config: ServingConfig, token: str = "") -> None:
         self.name, self.loaded = name, loaded
@@ -303,7 +302,10 @@ class PublicApi:
         if self.loaded.encoder is None:
             raise ApiError(400, "no_embeddings", "BM25 searches, and gives no embeddings.", param="model")
         async with self.bodies.read(request, EmbeddingRequest) as asked:
-            role = self._role(asked)
+            if asked.model not in self._names():
+                raise self._unknown(asked.model)
+            # Most retrievers put no prompt before a document, as other servers do for every text.
+            role = asked.model.removeprefix(self.name).removeprefix(":") or DOCUMENT
             self._check_number("input", asked.input)
             if asked.dimensions not in (None, self.loaded.dimensions):
                 message = f"This model's embeddings have {self.loaded.dimensions} dimensions and are not shortened."
@@ -367,18 +369,8 @@ class PublicApi:
             raise ApiError(400, "too_many_inputs", message, param=param)
 
     def _names(self) -> list[str]:
-        """Return what may stand as ``model``: the retriever, and the retriever in a role."""
+        """Return the valid values of ``model``: the retriever, and the retriever in a role."""
         return [self.name, *(f"{self.name}:{role}" for role in (QUERY, DOCUMENT) if self.loaded.encoder)]
-
-    def _role(self, asked: EmbeddingRequest) -> str:
-        if asked.model not in self._names():
-            raise self._unknown(asked.model)
-        named = asked.model.removeprefix(self.name).removeprefix(":")
-        if named and asked.input_type and named != asked.input_type:
-            message = f"The model's name says {named}, and input_type says {asked.input_type}."
-            raise ApiError(400, "contradiction", message, param="input_type")
-        # Most retrievers put no prompt before a document, so this is what other servers do for every text.
-        return named or asked.input_type or DOCUMENT
 
     def _unknown(self, model: str) -> ApiError:
         message = f"There is no model {shown(model)} here. This server has: {', '.join(self._names())}."
@@ -397,14 +389,12 @@ class PublicApi:
         self.metrics.seconds.labels(route).observe(seconds)
         if route in ("/healthz", "/metrics") and status == 200:
             return
-        # Never the address's query, which holds what is searched for; no bytes that move a terminal's cursor.
+        # Without the address's query, which may hold texts, and without control characters.
         escaped = path[:100].encode("unicode_escape").decode("ascii").replace(" ", "\\x20")
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         client = (scope.get("client") or ("-",))[0]
-        line = (
-            f"{now} {client} {scope['method']} {escaped} {status} {1000 * seconds:.1f}ms {code} {scope['request_id']}"
-        )
-        print(line.replace("  ", " "), file=sys.stderr, flush=True)
+        words = (now, client, scope["method"], escaped, status, f"{1000 * seconds:.1f}ms", code, scope["request_id"])
+        print(*(word for word in words if word), file=sys.stderr, flush=True)
 
 
 def _value(vector: np.ndarray, encoding_format: str) -> str | list[float]:
@@ -416,10 +406,7 @@ def _value(vector: np.ndarray, encoding_format: str) -> str | list[float]:
 
 
 class Serving:
-    """One server: constructing it binds its port and loads; ``run`` returns when it has stopped.
-
-    CdpError if there is nothing to serve, the address is taken, or the model cannot be loaded.
-    """
+    """One server: the constructor binds its port and loads, ``run`` serves until it is stopped. Raises CdpError."""
 
     def __init__(self, workspace: Workspace, config: ServingConfig, token: str) -> None:
         token = check_token(config, token)
@@ -428,7 +415,7 @@ class Serving:
         self.listener = _bind(config)
         try:
             name, loaded = _load(workspace, config)
-            # Only now: a client is refused at once while the server still loads.
+            # Only now: while the server loads, clients are refused at once.
             with _refused(config):
                 self.listener.listen(2048)
         except BaseException:
@@ -444,7 +431,7 @@ class Serving:
 
 
 def _load(workspace: Workspace, config: ServingConfig) -> tuple[str, Loaded]:
-    """Load the model and open or make the index; return what callers name it by, too."""
+    """Load the model, open or make the index; return them with the model's name for callers."""
     device = "cpu" if config.device == "cpu" else None
     # Nothing else is loaded: no limit, and no query waits for the index.
     engine = Engine(workspace, float("inf"), None, device=device, download=True, progress=_reporter())
@@ -455,8 +442,8 @@ def _load(workspace: Workspace, config: ServingConfig) -> tuple[str, Loaded]:
     encoder = engine.encoder(resolved, config.retriever)
     use_threads(encoder.model)
     loaded = Loaded(encoder, opened)
-    loaded.run(QUERY, ["a"])  # what libraries load at their first call is there before the first request
-    # A folder's path tells of this machine: callers get its last part.
+    loaded.run(QUERY, ["a"])  # the first call is slow
+    # Callers see only the last part of a folder's path.
     return config.name or (Path(resolved.source).name if resolved.origin == "folder" else resolved.name), loaded
 
 
@@ -474,7 +461,7 @@ def _reporter() -> Callable[[str, int, int], None]:
 
 
 def check_token(config: ServingConfig, token: str) -> str:
-    """Return the token without the line break that files end with. ConfigError if it is missing or can be guessed."""
+    """Return the token, stripped. ConfigError if it is missing or too weak."""
     token = token.strip()
     if not token and (config.allowed_hosts.strip() or not web.loopback(config.host)):
         raise ConfigError(
@@ -495,8 +482,7 @@ def _bind(config: ServingConfig) -> socket.socket:
         kind, _, _, _, address = socket.getaddrinfo(
             config.host, config.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        # asyncio turns Nagle's algorithm off only if the protocol is named; else an answer's body would wait 40 ms for
-        # the acknowledgement of its head.
+        # asyncio turns Nagle's algorithm off only if the protocol is named; else bodies of answers would wait 40 ms.
         listener = socket.socket(kind, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,8 +1,7 @@
-"""The part of the HTTP program that both kinds of instance share: access checks, request bodies, errors, uvicorn.
+"""Access checks, request bodies, errors and uvicorn, shared by both servers.
 
-Without a token a page in a browser must not be able to ask through loopback: by its own address (it sends an
-``Origin`` or a ``Sec-Fetch-Site``), or by a name that its owner points to 127.0.0.1 (the ``Host`` is not this
-machine's). No answer carries CORS headers.
+Web pages must not reach a server on loopback, neither from another site (``Origin``, ``Sec-Fetch-Site``) nor by a name
+that their owner resolves to 127.0.0.1 (``Host``). Answers have no CORS headers.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ from cdp.base.text import shown
 M = TypeVar("M", bound=BaseModel)
 
 LARGEST_HEAD = 32 * 1024  # bytes of a request's line and headers
-KEEP_ALIVE_S = 30  # an idle connection stays open for so long, so that a client need not open one per request
-LARGE_BODIES = 32  # so many bodies of the largest size may be in memory at once; of small ones thousands
-READ_PAST = 4  # of a body that is too large so many times the limit is read, so that its client reads the answer
-CLIENT_LEFT = 499  # the status in log and metrics of a request whose client left before it was answered
+KEEP_ALIVE_S = 30
+LARGE_BODIES = 32  # bodies of the largest size in memory at once; of small ones thousands
+READ_PAST = 4  # times the limit: a body that is too large is read so far, so that its client reads the answer
+CLIENT_LEFT = 499  # status in log and metrics if the client left before the answer
 
 
 class ApiError(Exception):
-    """A refusal in the form of OpenAI's API. ``code`` is for programs and stable; ``message`` is one sentence."""
+    """An error in the form of OpenAI's API. ``code`` is stable; ``message`` is one sentence."""
 
     def __init__(
         self,
@@ -64,7 +63,7 @@ class ApiError(Exception):
 
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Return JSON, written by pydantic: several times as fast as Python's own writer for thousands of numbers."""
+    """Return JSON, written by pydantic: several times as fast as ``json`` for thousands of numbers."""
     return Response(to_json(value), status, headers, "application/json")
 
 
@@ -84,7 +83,7 @@ class Bodies:
     @asynccontextmanager
     async def read(self, request: Request, kind: type[M]) -> AsyncIterator[M]:
         """Yield the validated body; its memory counts until the request is answered."""
-        # A page of another site can send a form or plain text without asking first, but not JSON.
+        # Pages of other sites can send forms and plain text without a preflight request, but not JSON.
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise ApiError(415, "unsupported_media_type", "Send JSON, with the header Content-Type: application/json.")
         if request.headers.get("content-encoding", "identity").lower() != "identity":
@@ -138,12 +137,12 @@ def _invalid(error: ValidationError) -> ApiError:
 
 
 def busy(message: str, retry_after: int = 2) -> ApiError:
-    """Return a 429. The official client waits as long as it is told and asks again."""
+    """Return a 429; the official client retries after ``retry_after`` seconds."""
     return ApiError(429, "server_busy", message, headers={"retry-after": str(retry_after)})
 
 
 def loopback(host: str) -> bool:
-    """Return True for a name or address that only this machine has."""
+    """Return True for a loopback name or address."""
     if host.lower() == "localhost":
         return True
     try:
@@ -155,8 +154,8 @@ def loopback(host: str) -> bool:
 class AccessMiddleware:
     """The outermost ASGI application: checks Host, Origin and token, answers errors, and reports each request.
 
-    ``local``: only the names of loopback and ``hosts`` are answered. ``open_paths`` need no check. ``done`` is called
-    with (scope, status, error code, seconds) after each request; ``began`` before it.
+    ``local``: answer only loopback names and ``hosts``. ``open_paths`` need no check. ``began`` is called before each
+    request, ``done`` after it, with (scope, status, error code, seconds).
     """
 
     def __init__(
@@ -202,7 +201,7 @@ class AccessMiddleware:
         except ClientDisconnect:
             pass
         except Exception as error:
-            if status != CLIENT_LEFT:  # the answer has begun: all that is left is to end the connection
+            if status != CLIENT_LEFT:  # the answer has begun: uvicorn ends the connection
                 raise
             refusal = _refusal(error, scope)
             scope["error"] = refusal.code
@@ -211,7 +210,7 @@ class AccessMiddleware:
             self.done(scope, status, scope["error"], time.perf_counter() - start)
 
     def check(self, headers: Headers) -> None:
-        """ApiError for a request that may not be answered."""
+        """Raise ApiError for a request that must not be answered."""
         host = headers.get("host", "")
         name = _host_name(host)
         known = name in self.hosts or (self.local and (loopback(name) or not host))
@@ -238,7 +237,7 @@ def _host_name(host: str) -> str:
 
 
 def _refusal(error: Exception, scope: Scope) -> ApiError:
-    """Return what to answer after an error."""
+    """Return the answer to an error."""
     if isinstance(error, ApiError):
         return error
     path = shown(scope["path"])
@@ -247,14 +246,14 @@ def _refusal(error: Exception, scope: Scope) -> ApiError:
         return ApiError(405, "method_not_allowed", message, headers=error.headers)
     if isinstance(error, HTTPException):
         return ApiError(404, "not_found", f"There is nothing at {path}.")
-    # Where it was, and not its message: that may hold what somebody asked.
+    # Without the message, which may hold texts of the request.
     frames = "".join(traceback.format_tb(error.__traceback__))
     print(f"{type(error).__name__} in request {scope['request_id']}\n{frames}", file=sys.stderr, flush=True)
     return ApiError(500, "internal_error", f"The server failed. Request {scope['request_id']}.")
 
 
 def server(app: ASGIApp, *, connections: int, grace_s: int) -> uvicorn.Server:
-    """Return uvicorn with its limits set. TLS, rates and slow clients are the business of a reverse proxy."""
+    """Return uvicorn with its limits. TLS, rate limits and slow clients: see docs/SERVING.md on reverse proxies."""
     config = uvicorn.Config(
         app,
         http="h11",
@@ -274,7 +273,7 @@ def server(app: ASGIApp, *, connections: int, grace_s: int) -> uvicorn.Server:
 
 
 def run(made: uvicorn.Server, listener: socket.socket) -> None:
-    """Serve on a bound socket until SIGTERM, SIGINT or ``should_exit``, then end what is in flight."""
+    """Serve on a bound socket until SIGTERM, SIGINT or ``should_exit``; requests in flight are finished."""
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: None)  # uvicorn stops, then raises the signal once more

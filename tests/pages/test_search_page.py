@@ -23,7 +23,7 @@ def answered_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The search process's answers, by its engine in this process: tests/serving has the process."""
 
     def ask(workspace: Workspace, request: Mapping[str, Any]) -> dict[str, Any]:
-        made = engine.Engine(workspace, engine.memory_limit(), engine.patience_seconds())
+        made = engine.Engine(workspace, engine.memory_limit(), engine.PATIENCE_S)
         return made.search(**request)
 
     monkeypatch.setenv(search.RUNTIME, str(tmp_path / "run"))
@@ -86,8 +86,7 @@ def test_documents_are_text_and_a_retriever_that_fails_leaves_the_others(
 def test_an_index_that_takes_long_is_a_job_that_is_offered(
     open_page: Open, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Read in the process's environment, so that it has none of its own before the page starts it."""
-    monkeypatch.setenv(engine.PATIENCE, "0.000001")
+    monkeypatch.setattr(engine, "PATIENCE_S", 1e-6)
     file = tmp_path / "many.jsonl"
     file.write_text("".join(json.dumps({"_id": f"d{i}", "text": f"document number {i}"}) + "\n" for i in range(500)))
     corpus = corpora.add(workspace, file).corpus.id

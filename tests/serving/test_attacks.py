@@ -82,7 +82,7 @@ VALUES = st.recursive(
     max_leaves=8,
 )
 NAMES = st.sampled_from(
-    ["model", "input", "input_type", "encoding_format", "dimensions", "user", "query", "top_k", "text_characters"]
+    ["model", "input", "encoding_format", "dimensions", "user", "query", "top_k", "text_characters"]
 )
 BODIES = (
     st.binary(max_size=80)

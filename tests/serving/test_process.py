@@ -68,7 +68,7 @@ def test_ten_at_once_start_one_process_and_each_gets_its_answer(searched: Worksp
     with open(os.devnull, "r+b") as log:
         second = search._start(searched, address, log)
         assert second.wait(timeout=30) == search.ALREADY
-    assert is_held(search._lock(address))
+    assert is_held(address.with_suffix(".lock"))
     assert stat.S_IMODE(address.stat().st_mode) & 0o077 == 0
     assert stat.S_IMODE(address.parent.stat().st_mode) == 0o700
     assert stop_search(searched)
@@ -96,7 +96,7 @@ def test_a_process_killed_while_it_works_is_replaced_and_the_query_answered(
 def test_what_a_killed_process_left_goes_when_somebody_looks(searched: Workspace) -> None:
     address = search._address(searched)
     address.touch()
-    search._lock(address).touch()
+    address.with_suffix(".lock").touch()
     with pytest.raises(ConfigError):
         search.status(searched)
     assert nothing_left(searched)
@@ -108,7 +108,7 @@ def test_it_ends_when_nobody_asks_and_with_its_workspace(
 ) -> None:
     """The program of the process in a thread of this one."""
     if why == "idle":
-        monkeypatch.setenv(engine.IDLE, "0.01")
+        monkeypatch.setattr(engine, "IDLE_S", 0.6)
     monkeypatch.setattr(dashboard, "private_files", lambda: None)
     address = search._address(searched)
     thread = threading.Thread(target=dashboard.main, args=(str(searched.root), str(address)))
