@@ -115,26 +115,6 @@ def checked_id(value: Any, field: str) -> str:
     return value
 
 
-def ids_are_usable(ids: list[Any]) -> bool:
-    """Whether ``checked_id`` takes every one of these as it is, told of all together."""
-    return (
-        None not in ids
-        and all(map(str.strip, ids))
-        and max(map(len, ids), default=0) <= MAX_ID_CHARACTERS
-        and not _CONTROL.search("".join(ids))
-    )
-
-
-def texts_are_usable(texts: list[Any]) -> bool:
-    """Whether ``checked_text`` takes every one of these."""
-    return (
-        None not in texts
-        and all(texts)
-        and not any(map(str.isspace, texts))
-        and max(map(len, texts), default=0) <= MAX_DOCUMENT_CHARACTERS
-    )
-
-
 def checked_text(value: Any, field: str) -> str:
     """The text of a document, not blank; RefusedValueError otherwise."""
     if value is None:

@@ -1,11 +1,11 @@
-"""Takes accepted rows of an import, drops repeated ids, and writes documents through to disk in batches."""
+"""Collect accepted rows of an import: drop repeated ids, write documents to disk in batches."""
 
 from __future__ import annotations
 
 import hashlib
 import random
 from array import array
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,14 +25,14 @@ from cdp.corpus.documents import (
 
 
 class Earlier(NamedTuple):
-    """The first row with an id: where it stood, and the hash of its content."""
+    """Place and content hash of the first row with an id."""
 
     place: int
     content: int
 
 
 class SeenIds:
-    """A set of ids that grows in batches and tells where each came first.
+    """A set of ids that grows in batches and knows where each came first.
 
     Ids are compared by Python's 64-bit string hash, which has another key in each process: among a million ids two
     different ones collide once in 37 million imports. The hashes lie in sorted runs, each at least twice as long as
@@ -43,7 +43,7 @@ class SeenIds:
         self._runs: list[NDArray[np.int64]] = []
 
     def add(self, ids: Sequence[str], positions: Sequence[int], contents: Sequence[int]) -> dict[int, Earlier]:
-        """Add a batch; the rows whose id came before (in this batch or an earlier one), with its first row.
+        """Add a batch; return {row: first row} of those whose id came before, in this batch or an earlier one.
 
         ``positions`` and ``contents`` are numbers of the caller's, one per id, kept for the first of each.
         """
@@ -81,7 +81,7 @@ _LINE_BITS = 40
 
 
 class CheckedRow(NamedTuple):
-    """A checked row: storable texts, and where it stood."""
+    """A checked row: storable texts, its file and line."""
 
     id: str
     title: str
@@ -103,56 +103,50 @@ class Collector:
         self._seen = SeenIds()
         self._hash = hashlib.sha256()
         self._random = random.Random(0)
-        self._batch = _Batch()
+        self._batch: list[CheckedRow] = []
+        self._batch_characters = 0
         self.n_documents = 0
         self.characters = array("I")
         self.words = array("I")
         self.language_sample: list[str] = []
 
     def begin(self, file: str) -> int:
-        """The number by which entries name the file that comes next."""
+        """Return the number by which rows name the file that comes next."""
         self._files.append(file)
         return len(self._files) - 1
 
-    def add(self, entry: CheckedRow) -> None:
+    def add(self, row: CheckedRow) -> None:
         """Take one row."""
-        if entry.queries:
-            self._batch.queries[len(self._batch.ids)] = entry.queries
-        self.add_rows(entry.file, [entry.line or 0], [entry.id], [entry.title], [entry.text])
-
-    def add_rows(self, file: int, lines: Sequence[int], ids: list[str], titles: list[str], texts: list[str]) -> None:
-        """Take rows without queries that were checked together; a row group is as large as if they came one by one."""
-        while ids:
-            room = ROW_GROUP_ROWS - len(self._batch.ids)
-            self._batch.add(
-                [file << _LINE_BITS | line for line in lines[:room]], ids[:room], titles[:room], texts[:room]
-            )
-            if len(self._batch.ids) >= ROW_GROUP_ROWS or self._batch.characters >= ROW_GROUP_CHARACTERS:
-                self._flush()
-            lines, ids, titles, texts = lines[room:], ids[room:], titles[room:], texts[room:]
+        self._batch.append(row)
+        self._batch_characters += len(row.title) + len(row.text)
+        if len(self._batch) >= ROW_GROUP_ROWS or self._batch_characters >= ROW_GROUP_CHARACTERS:
+            self._flush()
 
     def _flush(self) -> None:
-        batch, self._batch = self._batch, _Batch()
-        contents = list(map(hash, zip(batch.titles, batch.texts, strict=True)))
-        repeated = self._seen.add(batch.ids, batch.positions, contents)
-        fresh = batch.without(repeated) if repeated else batch
-        if fresh.ids:
-            self._documents.write(fresh.ids, fresh.titles, fresh.texts)
-            self._hash.update(hashed(fresh.ids, fresh.titles, fresh.texts))
-            self.characters.extend(map(len, fresh.texts))
-            self.words.extend(map(count_words, fresh.texts))
-            self._sample(fresh.texts)
-        self._queries.write([(fresh.ids[i], queries) for i, queries in fresh.queries.items()], repeated=False)
+        batch, self._batch, self._batch_characters = self._batch, [], 0
+        contents = [hash((row.title, row.text)) for row in batch]
+        positions = [(row.file << _LINE_BITS) + (row.line or 0) for row in batch]
+        repeated = self._seen.add([row.id for row in batch], positions, contents)
+        fresh = [row for i, row in enumerate(batch) if i not in repeated] if repeated else batch
+        if fresh:
+            ids = [row.id for row in fresh]
+            titles, texts = [row.title for row in fresh], [row.text for row in fresh]
+            self._documents.write(ids, titles, texts)
+            self._hash.update(hashed(ids, titles, texts))
+            self.characters.extend(map(len, texts))
+            self.words.extend(map(count_words, texts))
+            self._sample(texts)
+        self._queries.write([(row.id, row.queries) for row in fresh if row.queries], repeated=False)
         more = []
         for i, earlier in sorted(repeated.items()):
             same = earlier.content == contents[i]
-            self._rejections.add(self._duplicate(batch, i, earlier, same))
-            if same and i in batch.queries:
-                more.append((batch.ids[i], batch.queries[i]))
+            self._rejections.add(self._duplicate(batch[i], earlier, same))
+            if same and batch[i].queries:
+                more.append((batch[i].id, batch[i].queries))
         self._queries.write(more, repeated=True)
 
     def _sample(self, texts: list[str]) -> None:
-        """Reservoir sampling: every document has the same chance, the same import gives the same sample."""
+        # Reservoir sampling: every document has the same chance, the same import gives the same sample.
         sample, n, draw = self.language_sample, self.n_documents, self._random.random
         for text in texts:
             n += 1
@@ -162,21 +156,21 @@ class Collector:
                 sample[i] = text[:SAMPLE_CHARACTERS]
         self.n_documents = n
 
-    def _duplicate(self, batch: _Batch, i: int, earlier: Earlier, same: bool) -> Rejected:
-        (own, line), (file, before) = _file_and_line(batch.positions[i]), _file_and_line(earlier.place)
-        where = "" if file == own else f" in {self._files[file]}"
+    def _duplicate(self, row: CheckedRow, earlier: Earlier, same: bool) -> Rejected:
+        file, before = _file_and_line(earlier.place)
+        where = "" if file == row.file else f" in {self._files[file]}"
         where += f" on line {before}" if before else ""
         what = "the same document stands" if same else "another document has this id"
-        remark = "; its queries were kept" if same and i in batch.queries else ""
-        shown = excerpt(f"{batch.ids[i]} | {batch.texts[i][:EXCERPT_CHARACTERS]}")
-        return Rejected(self._files[own], line or None, "duplicate id", f"{what}{where}{remark}", shown)
+        remark = "; its queries were kept" if same and row.queries else ""
+        shown = excerpt(f"{row.id} | {row.text[:EXCERPT_CHARACTERS]}")
+        return Rejected(self._files[row.file], row.line, "duplicate id", f"{what}{where}{remark}", shown)
 
     def close(self) -> None:
         """Close the file."""
         self._documents.close()
 
     def finish(self) -> tuple[DocumentFile, FoundQueries, str]:
-        """The documents, the queries, and the content hash (hex SHA-256 over id, title, text in order)."""
+        """Return the documents, the queries, and the content hash (hex SHA-256 over id, title, text in order)."""
         if self._batch:
             self._flush()
         self.close()
@@ -185,36 +179,8 @@ class Collector:
         return documents, self._queries, self._hash.hexdigest()
 
     def distributions(self) -> tuple[Distribution, Distribution]:
-        """Lengths of the texts in characters and in words; at least one document is needed."""
+        """Return the lengths of the texts in characters and in words; at least one document is needed."""
         return Distribution.of(self.characters), Distribution.of(self.words)
-
-
-class _Batch:
-    """Rows that wait to be written, as columns; ``queries`` by row, of those that have some."""
-
-    def __init__(self) -> None:
-        self.positions: list[int] = []
-        self.ids: list[str] = []
-        self.titles: list[str] = []
-        self.texts: list[str] = []
-        self.queries: dict[int, list[str]] = {}
-        self.characters = 0
-
-    def add(self, positions: list[int], ids: list[str], titles: list[str], texts: list[str]) -> None:
-        self.positions += positions
-        self.ids += ids
-        self.titles += titles
-        self.texts += texts
-        self.characters += sum(map(len, titles)) + sum(map(len, texts))
-
-    def without(self, rows: Container[int]) -> _Batch:
-        rest = _Batch()
-        for i, values in enumerate(zip(self.positions, self.ids, self.titles, self.texts, strict=True)):
-            if i not in rows:
-                if i in self.queries:
-                    rest.queries[len(rest.ids)] = self.queries[i]
-                rest.add(*([value] for value in values))  # type: ignore[arg-type]
-        return rest
 
 
 def _file_and_line(position: int) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from typing import Any
 from cdp.base.errors import InputError
 from cdp.corpus.checks import GUESSES
 from cdp.corpus.options import ReadOptions
-from cdp.corpus.readers import BadRow, Columns, Note, Row, container_of, row_format_of, row_suffixes
+from cdp.corpus.readers import BadRow, Note, Row, container_of, row_format_of, row_suffixes
 from cdp.corpus.sources import Budget, Source, existing
 
 # How many rows a look shows.
@@ -127,7 +127,6 @@ def iter_rows(path: Path, options: ReadOptions | None = None) -> Iterator[Row | 
         raise InputError("It holds several files.", hint="Name a single file.", file=path)
     source = Source.of_file(path, path.name, Budget.of(path, options.max_uncompressed_mb * 10**6))
     for row in row_format_of(source, options).rows(source, options):
-        assert not isinstance(row, Columns)  # only where fields were chosen
         if not isinstance(row, Note):
             yield row
 

@@ -38,11 +38,9 @@ from cdp.corpus.languages import language_shares
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import (
     BadRow,
-    Columns,
     ContainerContents,
     Note,
     Row,
-    RowsByFields,
     container_of,
     row_format_of,
     row_suffixes,
@@ -241,13 +239,8 @@ class _Import:
         if fields.id is None:
             self.numbered.append(source.name)
         file = self.collector.begin(source.name)
-        if isinstance(rows, RowsByFields):
-            rows.fields = fields
         prefix = "" if alone else f"{source.plain_name.removesuffix(source.suffix)}-"
         for number, row in itertools.chain(head, numbered):
-            if isinstance(row, Columns):
-                self._take(row, file)
-                continue
             if isinstance(row, Note):
                 self.notes.append(row.text)
                 continue
@@ -268,13 +261,6 @@ class _Import:
             else:
                 self.failures.done()
                 self.collector.add(entry)
-
-    def _take(self, rows: Columns, file: int) -> None:
-        self.n_rows += len(rows)
-        self.budget.check()
-        self.failures.done(len(rows))
-        lines = range(rows.first, rows.first + len(rows))
-        self.collector.add_rows(file, lines, rows.ids, rows.titles, rows.texts)
 
     def _look_at_the_time(self, number: int) -> None:
         if number % ROWS_PER_LOOK == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,13 @@ import pytest
 from cdp.base.errors import InputError
 from cdp.corpus import ReadOptions, read_documents
 from cdp.corpus.readers import BadRow, Row
-from cdp.corpus.readers.jsonl import JsonRows
+from cdp.corpus.readers.jsonl import json_rows
 from cdp.corpus.sources import Budget, Source
 from tests.corpus.files import ROWS, jsonl, triples
 
 
-def rows(path: Path) -> JsonRows:
-    return JsonRows(Source.of_file(path, path.name, Budget(2**30)), ReadOptions())
+def rows(path: Path) -> Iterator[Row | BadRow]:
+    return json_rows(Source.of_file(path, path.name, Budget(2**30)), ReadOptions())
 
 
 def written(path: Path, text: str, encoding: str = "utf-8") -> Path:

@@ -13,22 +13,9 @@ from typing import Any, NamedTuple
 
 from cdp.base.errors import InputError
 from cdp.base.registry import Registered, Registry
-from cdp.corpus.checks import FieldMap, Rejected
+from cdp.corpus.checks import Rejected
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.sources import Budget, Source
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Checked rows on consecutive lines, from line ``first``."""
-
-    first: int
-    ids: list[str]
-    titles: list[str]
-    texts: list[str]
-
-    def __len__(self) -> int:
-        return len(self.ids)
 
 
 class Row(NamedTuple):
@@ -38,14 +25,8 @@ class Row(NamedTuple):
     values: Mapping[str, Any]
 
 
-class RowsByFields(Iterator["Row | BadRow | Columns"]):
-    """The rows of a file that may come as columns once it is told which ``fields`` count."""
-
-    fields: FieldMap | None = None
-
-
 class BadRow(NamedTuple):
-    """A row that is no row of its format."""
+    """A row that its format cannot parse."""
 
     line: int | None
     kind: str
@@ -54,14 +35,14 @@ class BadRow(NamedTuple):
 
 
 class Note(NamedTuple):
-    """What the person should know of a file that was read."""
+    """A remark on a file that was read."""
 
     text: str
 
 
 @dataclass
 class ContainerContents:
-    """What a container holds: the files to read, those that cannot be, and what the user should know."""
+    """The files of a container to read, those that cannot be read, and notes."""
 
     sources: list[Source]
     rejected: list[Rejected] = field(default_factory=list)
@@ -73,14 +54,16 @@ class RowFormat(Registered):
     """A format whose files hold documents. ``own_fields``: rows come as ``_id, title, text``, nothing to choose."""
 
     suffixes: tuple[str, ...]
-    rows: Callable[[Source, ReadOptions], Iterator[Row | BadRow] | Iterator[Row | BadRow | Note] | RowsByFields]
+    rows: Callable[[Source, ReadOptions], Iterator[Row | BadRow] | Iterator[Row | BadRow | Note]]
     own_fields: bool = False
 
 
 @dataclass(frozen=True)
 class Container(Registered):
-    """A path with several files, if it ``fits``; ``contents(path, options, known suffixes, budget)`` stays open while
-    they are read. One without ``suffixes`` is a folder."""
+    """A path with several files, if it ``fits``.
+
+    ``contents(path, options, known suffixes, budget)`` stays open while they are read. A folder has no ``suffixes``.
+    """
 
     suffixes: tuple[str, ...]
     fits: Callable[[Path], bool]
@@ -127,6 +110,6 @@ def row_format_of(source: Source, options: ReadOptions) -> RowFormat:
 
 
 __all__ = [
-    "READERS", "BadRow", "Columns", "Container", "ContainerContents", "Note", "Row", "RowFormat", "RowsByFields",
+    "READERS", "BadRow", "Container", "ContainerContents", "Note", "Row", "RowFormat",
     "container_of", "row_format_of", "row_suffixes",
 ]  # fmt: skip
