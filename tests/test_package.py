@@ -147,6 +147,7 @@ def test_cdp_app_serves_the_dashboard_on_this_machine_alone(installed: dict[str,
     finally:
         process.send_signal(signal.SIGINT)
         told, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
     assert f"http://127.0.0.1:{port}" in told, "the settings beside app.py, which name the loopback, were not read"
 
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import re
 import sys
 import types
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +25,7 @@ from cdp.base.config import PromptTuningConfig, SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError, nearest, offer
 from cdp.base.registry import registry
 from cdp.base.settings import Config
-from cdp.base.workspace import Workspace, disk_fault, now, open_workspace, private_files
+from cdp.base.workspace import Workspace, disk_fault, open_workspace, private_files
 from cdp.cli.answers import STANDARD, Detached, Handler, Run, note
 from cdp.cli.overview import BAD_INPUT, DONE, INTERRUPTED, MODULES, SECTIONS
 from cdp.services.commands import PROGRAM
@@ -37,11 +36,6 @@ class Reads:
     """Mark of a parameter that names a file to read: ``-`` is standard input, taken as a file with this suffix."""
 
     suffix: str = ""
-
-
-@dataclass(frozen=True)
-class Text:
-    """Mark of a word that is a text of any kind and may begin with a dash."""
 
 
 SETTINGS = dict[str, str]
@@ -70,7 +64,6 @@ class Argument:
     hidden: bool = False
     setting: bool = False
     reads: Reads | None = None
-    text: bool = False
 
     @property
     def flag(self) -> str:
@@ -191,8 +184,6 @@ class Command:
 
     def read(self, words: Sequence[str]) -> dict[str, Any]:
         """Return what was typed, by name. UsageError for what the command does not take."""
-        if any(argument.text for argument in self.arguments.values()):
-            words = _text_last(list(words))
         parsed, unknown = self.parser().parse_known_args(words)
         if unknown:
             near = nearest(unknown[0].partition("=")[0], [a.flag for a in self.arguments.values() if not a.word])
@@ -272,7 +263,6 @@ def first_words() -> dict[str, str]:
 
 def execute(words: list[str]) -> int:
     """Run the command that these words are and return the exit code."""
-    began = now()
     try:
         found = find(words)
         if isinstance(found, int):
@@ -303,18 +293,8 @@ def execute(words: list[str]) -> int:
         note(f"\n{left}")
         return INTERRUPTED
     except KeyboardInterrupt:
-        note("cdp: interrupted", *_begun_since(began))
+        note("cdp: interrupted")
         return INTERRUPTED
-
-
-def _begun_since(moment: str) -> list[str]:
-    """Return a line for each job that began since then and goes on: Ctrl-C may come before its id was shown."""
-    if not Workspace.default().jobs.is_dir():
-        return []
-    from cdp.services import jobs
-
-    begun = [job.id for job in jobs.list_active(Workspace.default()) if job.created >= moment]
-    return [f"{id} goes on in the background. Follow: jobs wait {id} · stop: jobs stop {id}" for id in begun]
 
 
 class UsageError(ConfigError):
@@ -397,7 +377,6 @@ def _of_type(name: str, hint: Any, word: bool = False, required: bool = False) -
         choices,
         metavar="FIELD=VALUE" if _unannotated(hint)[0] == SETTINGS else "" if len(texts) < 2 else texts[1],
         reads=next((mark for mark in marks if isinstance(mark, Reads)), None),
-        text=Text() in marks,
     )
 
 
@@ -454,17 +433,6 @@ def check_generator(generator: str, method: str, typed: Iterable[str]) -> None:
         if name in every and name not in chosen.reads:
             known = ", ".join(sorted(chosen.reads)) or "none of an LLM's settings"
             raise ConfigError(f"The generator {chosen.name} does not read {name}; it reads: {known}.")
-
-
-def _text_last(words: list[str]) -> list[str]:
-    """Return the words with a text that begins with a dash at the end, behind ``--``, where argparse takes it as it is.
-
-    A single word after ``--`` may be a misspelt option, and stays where it is.
-    """
-    if not words or "--" in words:
-        return words
-    option = re.fullmatch(r"-h|-k\d*|--[\w-]*(=.*)?", words[0])
-    return [*words[1:], "--", words[0]] if words[0].startswith("-") and option is None else words
 
 
 def _in_one_line(text: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
+import signal
+import subprocess
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
@@ -12,7 +13,7 @@ from cdp.base.errors import ConfigError
 from cdp.base.text import duration, size, typed_folder
 from cdp.cli import display
 from cdp.cli.answers import Run, note
-from cdp.cli.declare import Text, command, completion_script
+from cdp.cli.declare import command, completion_script
 from cdp.cli.overview import DONE, FAILED
 from cdp.services.prune import BY_DEFAULT, PRUNABLE
 
@@ -20,7 +21,7 @@ from cdp.services.prune import BY_DEFAULT, PRUNABLE
 @command("search", project=("corpus",))
 def search(
     run: Run,
-    query: Annotated[str, Text(), "the query; one that begins with -- goes to the end, after a -- of its own"],
+    query: Annotated[str, "the query; one that begins with a dash goes to the end, after --"],
     *,
     retriever: Annotated[
         list[str], "bm25, a preset, a training's id or name, or a model's name or folder; up to three times"
@@ -120,17 +121,26 @@ def app(
 
     command_line, environment = dashboard.server(run.workspace, port=port or dashboard.PORT, browser=browser)
     note(f"The workspace is {run.workspace.root}")
-    # This process becomes the dashboard's server, so that Ctrl-C and signals reach it.
-    os.execve(command_line[0], command_line, environment)
+    with subprocess.Popen(command_line, env=environment) as server:
+        signal.signal(signal.SIGTERM, lambda *_: server.terminate())
+        try:
+            return server.wait()
+        except KeyboardInterrupt:
+            server.terminate()
+            server.wait()
+            raise
 
 
 @command("demo")
-def demo(run: Run) -> int:
+def demo_(run: Run) -> int:
     """Load the demo collection into the workspace."""
-    from cdp.services.demo import load
+    from cdp.services import demo, projects, queries
 
-    done = load(run.workspace)
-    return run.say(done, "\n".join(f"loaded {item}" for item in done) or "the demo is loaded")
+    done, corpus = demo.load(run.workspace), demo.corpus(run.workspace)
+    project = projects.project_of(run.workspace, "corpus", corpus)
+    sets = [query_set.id for query_set in queries.list_query_sets(run.workspace, corpus=corpus)]
+    value = {"id": project and project.id, "corpus": corpus, "query_sets": sets, "benchmark": demo.NAME, "loaded": done}
+    return run.say(value, "\n".join(f"loaded {item}" for item in done) or "the demo is loaded")
 
 
 @command("doctor")

@@ -152,7 +152,7 @@ def batch_write(
 
     with run.output(out) as target:
         done = synthesis.batch_write(run.workspace, config, target)
-    text = _written(done, "requests") if done.paths else "Every answer is cached already: there is nothing to ask."
+    text = _written(run, done, "request") if done.paths else "Every answer is cached already: there is nothing to ask."
     return run.say(done, text)
 
 
@@ -217,12 +217,13 @@ def export(
     with run.output(out or f"{query_set.id}{form.suffix}", form.suffix) as target:
         done = synthesis.export(run.workspace, query_set.id, format, target, per_doc=per_doc, model=model)
     warn(done.note)
-    text = _written(done, "requests" if form.write is None else "queries")
+    text = _written(run, done, "request" if form.write is None else "query")
     return run.say({"id": query_set.id, **display.plain(done)}, text)
 
 
-def _written(done: Any, what: str) -> str:
-    return "\n".join([f"{done.n:,} {what}", *(f"  {path}" for path in done.paths)])
+def _written(run: Run, done: Any, what: str) -> str:
+    paths = [] if run.piped else [f"  {path}" for path in done.paths]
+    return "\n".join([counted(done.n, what, "queries" if what == "query" else ""), *paths])
 
 
 # the sets

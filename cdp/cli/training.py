@@ -8,7 +8,7 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.text import duration, size
 from cdp.cli import display
-from cdp.cli.answers import Run, note, warn, warn_incomplete
+from cdp.cli.answers import Run, note, refuse_unless, warn, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, command
 
 
@@ -36,6 +36,7 @@ def train(
     """Train a retriever; with --plan only say what it would do and take."""
     from cdp.services import training
 
+    refuse_unless(evaluate or when == "both", f"--when {when} needs a benchmark.", "Add --evaluate BENCHMARK.")
     if plan:
         planned = training.plan(run.workspace, config)
         warn_incomplete(run.workspace, *training.trained_on(planned.settings))
@@ -197,5 +198,5 @@ def models_export(
     from cdp.services import models
 
     folder, difference = models.export(run.workspace, retriever, out)
-    value = {"folder": str(folder), "largest_difference": difference}
+    value = {"id": retriever, "folder": str(folder), "largest_difference": difference}
     return run.say(value, f"{folder}: largest difference of a number {difference:.2g}")

@@ -19,6 +19,7 @@ from cdp.retrievers import PRESETS, Default, resolve
 from cdp.retrievers.preset import PAPER_EPOCHS
 from cdp.services import access, clusters, completeness, evaluation, leakage, naming, runs
 from cdp.studies.estimate import DEFAULT_SPEEDS, STARTING_S
+from cdp.training.pairs import check_teacher
 from cdp.training.plan import (
     complete,
     defaults_for,
@@ -182,6 +183,8 @@ def plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
     retriever = resolve(config.retriever, workspace)
     with_ids, query_set = named(workspace, config)
     settings = complete(with_ids, retriever)
+    if settings.distil:
+        check_teacher(query_set)
     if query_set.complete and config.per_doc is None:
         pairs, documents = query_set.n_queries, query_set.n_documents
     else:

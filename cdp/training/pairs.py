@@ -396,16 +396,19 @@ def with_negatives(pairs: PairSet, workspace: Workspace, wanted: int | None) -> 
     return replace(pairs, documents=documents, negatives=negatives, dropped=dropped)
 
 
-def with_teacher(pairs: PairSet, workspace: Workspace) -> PairSet:
-    """``pairs`` with the cross-encoder's scores of each query's document and its hard negatives as soft labels.
-
-    ConfigError where the set has none.
-    """
-    if pairs.negatives is None or not pairs.query_set.parameters.get("teacher"):
+def check_teacher(query_set: QuerySet) -> None:
+    """Raise ConfigError for a set without soft labels."""
+    if not query_set.parameters.get("teacher"):
         raise ConfigError(
-            f"The query set {pairs.query_set.id} has no soft labels.",
+            f"The query set {query_set.id} has no soft labels.",
             hint="Make a set that has them: queries mine SET --cross-encoder MODEL. Or set distil to 0.",
         )
+
+
+def with_teacher(pairs: PairSet, workspace: Workspace) -> PairSet:
+    """``pairs`` with the cross-encoder's scores of each query's document and its hard negatives as soft labels."""
+    check_teacher(pairs.query_set)
+    assert pairs.negatives is not None  # a set with a teacher has them
     rows = {query_id: row for row, query_id in enumerate(pairs.query_ids)}
     teacher = np.full((len(pairs), 1 + pairs.negatives.shape[1]), np.nan)
     for line in query_sets.read_queries(workspace, pairs.query_set.id):

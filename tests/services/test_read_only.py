@@ -31,7 +31,7 @@ READING = {
     "decide": {"decide", "list_options", "of_benchmark", "of_task"},
     "demo": {"corpus"},
     "doctor": {"check"},
-    "evaluation": {"checked", "judged_on", "without_bm25"},
+    "evaluation": {"check_cross_encoder", "checked", "judged_on", "without_bm25"},
     "jobs": {
         "curve",
         "failed",
