@@ -100,53 +100,33 @@ def cw_recommend(
     task: Task = "",
     generator: Annotated[str, "the model that is to write the queries"] = "",
     corpus: Annotated[str, "the corpus that they are to be written for"] = "",
-    budget: Annotated[int | None, "queries that may be written in all"] = None,
-    documents: Annotated[int | None, "number of documents"] = None,
 ) -> int:
-    """Avoid, test or recommend diverse queries for a task with such queries."""
-    from cdp.services import decide as advice
+    """The answer for a task with such queries, with what the published rule says of them."""
+    from cdp.services import decide as service
 
     profiled = _profiled(run, target)
-    answer = profiled.recommend(domain=domain, task=task, generator=generator, budget=budget, n_documents=documents)
-    settings, study = advice.next_study(profiled, answer, corpus)
-    known = advice.decide(run.workspace, corpus=corpus, target=profiled, prior=answer)
-    value = {
-        **_counted_as(profiled), **display.plain(answer),
-        "study": {"plan": answer.plan, "settings": settings, "command": study}, "known": known.to_dict(),
-    }  # fmt: skip
-    text = _recommendation(profiled.name, answer, study)
-    return run.say(value, f"{_measurement(known)}\n\n{text}" if known.measured else text)
+    rule = profiled.recommend(domain=domain, task=task, generator=generator)
+    answer = service.decide(run.workspace, corpus=corpus, target=profiled, domain=domain, task=task)
+    value = {**_counted_as(profiled), **display.plain(rule), "answer": answer.to_dict()}
+    return run.say(value, f"{_answered(answer)}\n\n{_rule(profiled.name, rule)}")
 
 
-def _recommendation(name: str, r: Any, study: str) -> str:
-    """Return the answer first, then how sure it is, what it rests on, and its limits."""
+def _rule(name: str, r: Any) -> str:
+    """Return what the published rule says, what it rests on, and its limits."""
     sure = "" if r.certain else f" (not certain: {' or '.join(r.possible)})"
-    outside = bool(r.scope.outside)
+    alone = f"The published rule alone would say {r.level}{sure}. " if r.scope.outside else f"{r.level.upper()}{sure}: "
     lines = [
-        r.advice if outside else f"{r.level.upper()}{sure}: {r.advice}",
-        *([f"The published rule alone would say {r.level}{sure}: CW {r.mean_cw:.2f}."] if outside else []),
-        f"{r.suggestion.text} {r.suggestion.sure} To settle it: {r.experiment.text}",
+        f"{alone}{r.advice}",
         r.weighting.text,
-        "",
         f"{name}: {counted(r.n_queries, 'query', 'queries')}, mean CW {r.mean_cw:.2f} "
         f"(95% interval {r.interval[0]:.2f} to {r.interval[1]:.2f})",
-        f"study: {study}",
     ]
     lines += [
-        f"Q/Doc {o.per_doc} on a dataset like the {o.n_datasets} published ones most like it: {_expected(o)}"
+        f"Q/Doc {o.per_doc} on a dataset like the {o.n_datasets} published ones most like it: {o.points:+.1f} "
+        f"({o.low:+.1f} to {o.high:+.1f}), a gain with probability {o.probability:.0%}"
         for o in r.outlook
     ]
-    lines += [
-        f"Q/Doc {s.per_doc} on fewer documents, as many queries ({s.group}): {s.points:+.1f} points, "
-        f"{s.llm_cost:.0%} of the requests"
-        for s in r.splits
-        if s.per_doc > 1
-    ]
-    return "\n".join([*lines, "", *(f"- {caveat}" for caveat in r.caveats)])
-
-
-def _expected(e: Any) -> str:
-    return f"{e.points:+.1f} ({e.low:+.1f} to {e.high:+.1f}), a gain with probability {e.probability:.0%}"
+    return "\n".join([*lines, *(f"- {caveat}" for caveat in r.caveats)])
 
 
 @command("decide", places=("query_set",), project=())
@@ -157,10 +137,11 @@ def decide(
     corpus: Annotated[str, "the corpus that queries are to be written for"] = "",
     domain: Domain = "ood",
     task: Task = "",
+    export: Annotated[str, "write the answer as one HTML page to this file; - for standard output"] = "",
 ) -> int:
     """One query, paraphrases or different queries, how many: what is best known, own studies first."""
-    from cdp.services import corpora
-    from cdp.services import decide as advice
+    from cdp.services import commands, corpora
+    from cdp.services import decide as service
 
     if not (corpus or target.named) and run.scope.project is not None:
         # The project's only corpus and benchmark.
@@ -170,49 +151,44 @@ def decide(
     refuse_unless(corpus or target.named, f"Name a corpus, or the task's queries. {NAME_ONE}")
     profiled = _profiled(run, target) if target.named else None
     corpus_id = corpora.resolve_corpus(run.workspace, corpus).id if corpus else ""
-    known = advice.of_task(run.workspace, corpus=corpus_id, target=profiled, domain=domain, task=task)
-    return run.say(known.to_dict(), _answered(known))
+    answer = service.decide(run.workspace, corpus=corpus_id, target=profiled, domain=domain, task=task)
+    if export:
+        given = {"corpus": corpus_id, "domain": domain if domain != "ood" else "", "task": task}
+        command = commands.line("decide", target.query_set, config=target, without=("query_set",), **given)
+        page = service.page(run.workspace, answer, corpus_id, command)
+        return run.written(export, page, answer.to_dict())
+    return run.say(answer.to_dict(), f"{_answered(answer)}\n{_options(run, answer, corpus_id)}")
 
 
-def _measurement(known: Any) -> str:
-    """Return the sentence of a decision with its study, contradictions and remarks."""
-    lines = [known.sentence]
-    if known.study:
-        lines.append(f"Measured by {known.measured.name}: study report {known.study}")
-    lines += [known.contradiction] if known.contradiction else []
-    lines += known.remarks
-    lines += [f"Another study says the opposite: study report {study}" for study, _ in known.conflicts]
-    return "\n".join(lines)
+def _answered(answer: Any) -> str:
+    """Return the headline, what it rests on, its limits and the other findings."""
+    by = answer.basis.written_by if answer.basis else ""
+    lines = [answer.headline, f"[{answer.badge}{f'; training queries by {by}' if by else ''}]", answer.rests_on]
+    lines += [f"! {text}" for text in answer.limits]
+    lines += [answer.settling.text] if answer.settling else []
+    lines += [f"- {text}" for text in answer.findings]
+    lines += [answer.rule, f"Study: study report {answer.basis.study}" if answer.measured else ""]
+    return "\n".join(line for line in lines if line)
 
 
-def _answered(known: Any) -> str:
-    """Return the decision, then every option with its score, price and time."""
+def _options(run: Run, answer: Any, corpus: str) -> str:
+    """Return every option with its score, its difference to the choice, price and training time."""
+    from cdp.services import decide as service
+
+    options, writer = service.list_options(run.workspace, answer, corpus)
+    reference = service.reference(answer)
+    over = {id(c.option): c.figures for c in answer.over(reference)} if reference else {}
     rows = [
         {
-            "option": o.name,
-            "ndcg@10": "–" if o.score is None else f"{o.score:.2f}",
-            "95%": "–" if o.interval is None else f"{o.interval[0]:.1f} to {o.interval[1]:.1f}",
-            "to untrained": "–"
-            if o.gain is None
-            else f"{o.gain.points:+.1f} ({o.gain.low:+.1f} to {o.gain.high:+.1f})",
+            "option": f"{o.name}, {o.held}" if o.held else o.name,
+            "ndcg@10": f"{o.arm.mean:.2f}" if o.arm else "–",
+            "to the choice": over.get(id(o.arm), "–"),
             "price": o.price_text,
-            "training": "none" if not o.per_doc else _time(o),
+            "training": f"{max(1, round(o.arm.seconds))} s" if o.arm and o.per_doc else "–",
         }
-        for o in known.options
+        for o in options
     ]
-    lines = [_measurement(known), "", display.table(rows), f"Prices: {known.priced_with}."]
-    if known.band:
-        expected = ", ".join(f"{b.per_doc}: {b.points:+.1f} ({b.low:+.1f} to {b.high:+.1f})" for b in known.band)
-        lines += ["", f"Published, several diverse queries against one, by Q/Doc: {expected}"]
-    return "\n".join(lines)
-
-
-def _time(option: Any) -> str:
-    """Return the seconds of a training on the whole corpus, ≈ where they were not measured on it."""
-    if option.seconds is None:
-        return "–"
-    shown = f"{option.seconds:.0f} s" if option.seconds >= 1 else "under 1 s"
-    return shown if option.timed else f"≈ {shown}"
+    return f"\n{display.table(rows)}\nPrices: {writer.name} ({writer.basis})."
 
 
 # the published evidence
@@ -346,8 +322,8 @@ def study_test(
     yes: Annotated[bool, "start it"] = False,
 ) -> int:
     """The test on your own data: shows what it takes, and starts it with --yes."""
-    from cdp.services import corpora, trial
-    from cdp.services import decide as advice
+    from cdp.services import complexity, corpora, trial
+    from cdp.services import decide as service
 
     if "generator" not in run.given:
         last = trial.last_generator(run.workspace, corpora.resolve_corpus(run.workspace, config.corpus).id)
@@ -362,7 +338,8 @@ def study_test(
     done = run.started(begun.job_id)
     if run.wait and not run.json:
         judged = planned.judged
-        print(f"\n{_answered(advice.of_benchmark(run.workspace, config.corpus, judged.benchmark, judged.splits.test))}")
+        target = complexity.profile_benchmark(run.workspace, judged.benchmark, split=judged.splits.test)
+        print(f"\n{_answered(service.decide(run.workspace, corpus=config.corpus, target=target))}")
     return done
 
 

@@ -77,6 +77,11 @@ class Comparison:
         return f"(95% {signed(self.low, 1)} to {signed(self.high, 1)})"
 
     @property
+    def figures(self) -> str:
+        """``+3.1 (95% +1.2 to +5.0)``."""
+        return f"{signed(self.points, 1)} {self.interval}"
+
+    @property
     def verdict(self) -> str:
         """``gains +3.1 (95% …)``, ``loses …`` or ``cannot tell, at most ±2.0``."""
         if not self.comparable:
@@ -154,9 +159,9 @@ class Answer:
         ]
         return " · ".join(part for part in parts if part)
 
-    def over(self, kind: str, per_doc: int) -> list[Comparison]:
+    def over(self, against: Arm) -> list[Comparison]:
         """The differences of all options to this one, the cheapest first."""
-        return [c for c in self.comparisons if (c.against.kind, c.against.per_doc) == (kind, per_doc)]
+        return [c for c in self.comparisons if c.against is against]
 
     def to_dict(self) -> dict[str, Any]:
         """For ``--json``."""
@@ -204,18 +209,22 @@ FIXED = {
     RERANKED: ("the reranked", "rerank"),
 }
 
+# One and several training queries by their method.
+WRITTEN = {
+    DIVERSE: ("one query", "different queries"),
+    PARAPHRASE: ("one paraphrase", "paraphrases"),
+    HUMAN: ("the human queries", "human queries"),
+}
+
 
 def name_of(option: Arm | Choice) -> str:
     """An option in words: ``5 different queries``, ``one paraphrase``, ``BM25``."""
     if option.kind in FIXED:
         return FIXED[option.kind][0]
-    kind, _, by = option.kind.partition(" ")
-    by = by and f" {by}"
-    if option.per_doc == 1:
-        one = {DIVERSE: "one query", PARAPHRASE: "one paraphrase", HUMAN: "the human queries"}
-        return f"{one.get(kind, f'one {kind} query')}{by}"
-    several = {DIVERSE: "different queries", PARAPHRASE: "paraphrases", HUMAN: "human queries"}
-    return f"{option.per_doc} {several.get(kind, f'{kind} queries')}{by}"
+    kind, _, by = option.kind.partition(" by ")
+    by = by and f" by {by}"
+    one, several = WRITTEN.get(kind, (f"one query of {kind}", f"queries of {kind}"))
+    return f"{one}{by}" if option.per_doc == 1 else f"{option.per_doc} {several}{by}"
 
 
 def action_of(option: Arm | Choice, retriever: str) -> str:

@@ -14,13 +14,11 @@ from cdp.principle.tables import datasets, results
 
 PARAPHRASE = "diverse_minus_paraphrase"
 SCALING = "qdoc_minus_one"
-SPLIT = "fewer_documents_minus_one_query_each"
 WEIGHTING = "cw_weighted_minus_equal"
 
 COMPARISONS = {
     PARAPHRASE: "diverse minus paraphrase, at the same Q/Doc",
     SCALING: "diverse at this Q/Doc minus one query per document",
-    SPLIT: "this Q/Doc on fewer documents minus one query on each, for the same number of queries",
     WEIGHTING: "CW-weighted minus equal weights",
 }
 
@@ -76,51 +74,3 @@ def differences(choice: str = MULTI_HOP) -> tuple[Difference, ...]:
             continue
         published.append(Difference(retriever, comparison, per_doc, dataset, cw[dataset], value - scores[control]))
     return tuple(sorted(published, key=lambda d: (d.retriever, d.comparison, d.per_doc, d.cw)))
-
-
-@dataclass(frozen=True, slots=True)
-class SplitCost:
-    """One way to spend a budget of queries: the share of the documents that one query each would cover, and its cost.
-
-    ``llm_cost`` counts requests, one per document, as the paper does: a share of the cost of one query each.
-    """
-
-    per_doc: int
-    documents_share: float
-    llm_cost: float
-
-
-@lru_cache(maxsize=1)
-def split_differences() -> tuple[Difference, ...]:
-    """80,000 queries on fewer documents with more queries each, minus one on each of 80,000 documents.
-
-    From fig:cost_efficiency_multihop.
-    """
-    cw = {row["dataset"]: row["cw"] for row in datasets()}
-    rows = [row for row in results() if row["table"] == "fig:cost_efficiency_multihop"]
-    single = {(row["retriever"], row["dataset"]): row["value"] for row in rows if row["queries_per_doc"] == 1}
-    return tuple(
-        Difference(
-            row["retriever"],
-            SPLIT,
-            row["queries_per_doc"],
-            row["dataset"],
-            cw[row["dataset"]],
-            row["value"] - single[row["retriever"], row["dataset"]],
-        )
-        for row in rows
-        if row["queries_per_doc"] > 1
-    )
-
-
-@lru_cache(maxsize=1)
-def split_costs() -> dict[int, SplitCost]:
-    """{Q/Doc: its cost} of the published splits of one budget (tab:cost_efficiency_full)."""
-    rows = [row for row in results() if row["table"] == "tab:cost_efficiency_full"]
-    most = max(row["n_docs"] for row in rows)
-    return {
-        row["queries_per_doc"]: SplitCost(
-            row["queries_per_doc"], row["n_docs"] / most, float(row["llm_cost_pct"]) / 100
-        )
-        for row in rows
-    }

@@ -28,7 +28,7 @@ class Arm:
     """One option with its NDCG@10 in percent: ``scores`` (n_seeds, n_queries), queries in one order for all arms.
 
     ``kind`` is UNTRAINED, BM25, HYBRID, RERANKED or the method that wrote the training queries. ``documents``,
-    ``pairs`` and ``steps`` are of one training.
+    ``pairs``, ``steps`` and ``seconds`` are of one training, ``query_set`` the id of what it was trained on.
     """
 
     kind: str
@@ -38,6 +38,8 @@ class Arm:
     documents: int = 0
     pairs: int = 0
     steps: int = 0
+    seconds: float = 0.0
+    query_set: str = ""
 
     @property
     def mean(self) -> float:

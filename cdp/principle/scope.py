@@ -108,9 +108,6 @@ _BEIR = {
 }
 _GROUPS = {"Multi-hop": MULTI_HOP_QA, "BRIGHT": "reasoning", "TREC-DL": "web-search"}
 
-# The group of datasets whose printed averages stand for a kind; BEIR for every other.
-PRINTED_GROUP = {MULTI_HOP_QA: "Multi-hop", "reasoning": "BRIGHT", "web-search": "TREC-DL"}
-
 
 def kinds_of_datasets() -> dict[str, str]:
     """{published dataset: its kind}; HotpotQA, printed in two groups, is multi-hop."""

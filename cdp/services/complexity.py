@@ -237,8 +237,6 @@ class Profiled:
         domain: str = "ood",
         task: str = "",
         generator: str = "",
-        budget: int | None = None,
-        n_documents: int | None = None,
     ) -> Recommendation:
         """Return what to do for these as target queries; ``task`` is that of the published dataset if it is empty.
 
@@ -257,14 +255,12 @@ class Profiled:
             task=task or self.task,
             generator=generator,
             dataset=self.dataset,
-            budget=budget,
-            n_documents=n_documents,
         )
         first = [text for text in (self.doubt, TRAINING_CAVEAT if self.for_training else "") if text]
         if self.doubt:
             # A count in the wrong language is no CW: nothing of the line may be read off at it.
             scope = replace(recommendation.scope, outside=(self.doubt.rstrip("?."), *recommendation.scope.outside))
-            recommendation = replace(recommendation, scope=scope, advice=self.doubt, expected=())
+            recommendation = replace(recommendation, scope=scope, advice=self.doubt, expected=(), outlook=())
         return replace(recommendation, caveats=(*first, *recommendation.caveats))
 
 

@@ -1,113 +1,43 @@
-"""The one answer for a task: what was measured here, else the nearest evidence, else that there is none.
+"""The answer for a task: own studies and the published results as evidence, and ``cdp.principle.decide`` over them.
 
-``decide`` is what the Decide page, the overview and ``decide`` on the command line show.
+The Decide page, Home and ``decide`` on the command line show what ``decide`` here returns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from html import escape
 from typing import Any
 
-from cdp.base.config import SynthesisConfig, TrainingConfig
+import numpy as np
+
+from cdp import principle, query_sets
+from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError
 from cdp.base.file_cache import ANSWERS
-from cdp.base.text import signed
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import Workspace, read_json_or_none
+from cdp.benchmarks import describe, manifests, resolve_benchmark
 from cdp.corpus import CorpusManifest, load_manifest, resolve_corpus
 from cdp.evaluation import bm25
-from cdp.principle import SCALING, Recommendation
-from cdp.principle.recommend import FEW_QUERIES
-from cdp.retrievers import resolve
-from cdp.services import commands, complexity, synthesis
-from cdp.services import measured as measuring
+from cdp.jobs import JobView
+from cdp.principle import Answer
+from cdp.principle.decide import SAME_STEPS, name_of
+from cdp.principle.evidence import BM25, DIVERSE, MODEL, PARAPHRASE, PEOPLE, TEMPLATE, Arm, Basis, Evidence
+from cdp.principle.evidence import Task as Question
+from cdp.retrievers import PRESETS
+from cdp.services import studies, synthesis
 from cdp.services.complexity import Profiled
-from cdp.services.measured import Measured
 from cdp.services.synthesis import Writer, dollars, writer
-from cdp.studies.estimate import DEFAULT_SPEEDS
-from cdp.studies.gains import LEXICAL, TRAINING, Gain
-from cdp.studies.plan import UNTRAINED
-from cdp.studies.report import StudyRow
-from cdp.training.plan import complete
+from cdp.studies import records
+from cdp.studies.build import latest, plan_of
+from cdp.studies.gains import read_scores
+from cdp.studies.plan import ON, StudySource, conditions, method_of
+from cdp.studies.trial import TrialConfig
 
-MEASURED, NEAREST, PRIOR, NONE = "measured", "nearest", "prior", "none"
-
-# What the published rule says of several different queries against one.
-DIRECTION = {"avoid": -1, "test": 0, "recommend": 1}
-
-RUN_THE_TEST = "run the three-minute test"
-
-
-@dataclass(frozen=True)
-class Band:
-    """The published prior at one Q/Doc: several diverse queries minus one, in NDCG@10 points, with the 95% interval of
-    a new dataset."""
-
-    per_doc: int
-    points: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True)
-class Answered:
-    """The best-known answer. ``standing`` is what it rests on: ``measured`` (a study of this corpus and benchmark),
-    ``nearest`` (a study that shares one of them), ``prior`` (the published evidence), ``none``. ``contradiction`` says
-    where measurement and prior disagree, empty where they do not. ``band`` is the prior's, whatever the sentence rests
-    on; ``conflicts`` are studies (id, name) that say the opposite."""
-
-    standing: str
-    sentence: str
-    remarks: tuple[str, ...]
-    contradiction: str
-    options: tuple[Option, ...]
-    band: tuple[Band, ...]
-    measured: Measured | None = None
-    conflicts: tuple[tuple[str, str], ...] = ()
-    writer: Writer | None = None
-
-    @property
-    def priced_with(self) -> str:
-        """Whose prices the options have, and why these, in words."""
-        if self.writer is None:
-            return ""
-        unknown = any(option.unpriced for option in self.options)
-        told = ", whose price is not known: add it to the price table on Queries" if unknown else ""
-        return f"{self.writer.name} ({self.writer.basis}){told}"
-
-    @property
-    def study(self) -> str:
-        """The study that the sentence rests on; empty without one."""
-        return self.measured.study if self.measured else ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """For ``--json``."""
-        return {
-            "standing": self.standing,
-            "sentence": self.sentence,
-            "remarks": self.remarks,
-            "contradiction": self.contradiction,
-            "study": self.study,
-            "measured": _as_dict(self.measured) if self.measured else None,
-            "options": self.options,
-            "writer": self.writer,
-            "prior": self.band,
-            "conflicts": [study for study, _ in self.conflicts],
-        }
-
-
-def of_task(
-    workspace: Workspace, *, corpus: str = "", target: Profiled | None = None, domain: str = "ood", task: str = ""
-) -> Answered:
-    """``decide`` with the prior for these target queries."""
-    prior = target.recommend(domain=domain, task=task) if target is not None else None
-    return decide(workspace, corpus=corpus, target=target, prior=prior)
-
-
-def of_benchmark(workspace: Workspace, corpus: str, benchmark: str, split: str = "") -> Answered:
-    """``decide`` for the queries of a benchmark."""
-    return of_task(workspace, corpus=corpus, target=complexity.profile_benchmark(workspace, benchmark, split=split))
+DEFAULT_RETRIEVER = str(TrialConfig.settings()["retriever"].default)
 
 
 def decide(
@@ -115,242 +45,262 @@ def decide(
     *,
     corpus: str = "",
     target: Profiled | None = None,
-    prior: Recommendation | None = None,
-    with_options: bool = True,
-    chosen: Writer | None = None,
-) -> Answered:
-    """What is best known for a corpus and the queries of a task.
+    domain: str = "ood",
+    task: str = "",
+    retriever: str = "",
+) -> Answer:
+    """Return what is best known for a corpus and the queries of a task.
 
-    ``target`` are its queries and ``prior`` what the published evidence says of them, both None where none are named.
-    Prices are those of the ``chosen`` writer, or of the one that the project used last.
+    ``target`` are its queries, None where none are named; ``domain`` and ``task`` what they are for the published
+    rule; ``retriever`` the one that is meant, empty for the best that was measured.
     """
-    corpus = resolve_corpus(workspace, corpus).id if corpus else ""
-    benchmark, _, split = target.benchmark.rpartition(":") if target is not None else ("", "", "")
-    candidates = measuring.list_measured(workspace, corpus=corpus, benchmark=benchmark, split=split)
-    best = candidates[0] if candidates else None
-    writes = writer(workspace, corpus, chosen) if with_options else None
-    options = list_options(workspace, corpus, best, writes) if writes else ()
-    band = _band(prior)
-    if best is None:
-        standing, sentence, remarks = _without_measurement(target, prior)
-        return Answered(standing, sentence, remarks, "", options, band, writer=writes)
-    if target is not None and not benchmark:  # pasted queries, or a query set: no study was judged by them
-        best = replace(best, nearness=measuring.CORPUS_ONLY)
-    conflicts = tuple((other.study, other.name) for other in measuring.conflicts(best, candidates[1:]))
-    exact = best.nearness == measuring.EXACT
-    return Answered(
-        standing=MEASURED if exact else NEAREST,
-        sentence=best.answer.sentence,
-        remarks=(*([] if exact else [_not_quite(best)]), *best.answer.remarks),
-        contradiction=_contradiction(best, prior) if exact else "",
-        options=options,
-        band=band,
-        measured=best,
-        conflicts=conflicts,
-        writer=writes,
+    manifest = resolve_corpus(workspace, corpus) if corpus else None
+    published = target.recommend(domain=domain, task=task) if target is not None else None
+    benchmark = target.benchmark.rpartition(":")[0] if target is not None else ""
+    evidence = _own(workspace, manifest.id if manifest else "", benchmark, target is not None)
+    language = manifest.main_language if manifest else target.language if target is not None else "unknown"
+    if not evidence and not _reads(retriever or DEFAULT_RETRIEVER, language):
+        evidence.append(Evidence(Basis(retriever=retriever or DEFAULT_RETRIEVER, reads_language=False)))
+    if published is not None and (prior := published.evidence()) is not None:
+        evidence.append(prior)
+    question = Question(
+        corpus=manifest.name if manifest else "",
+        language=language,
+        domain=domain,
+        rule=published.level if published is not None and not published.scope.outside else "",
+        retriever=retriever,
+        readers=[name for name in PRESETS if name != DEFAULT_RETRIEVER and _reads(name, language)],
+        unknown=published.missing if published is not None else "No target queries are named.",
     )
+    return principle.decide(evidence, question)
 
 
-def _without_measurement(target: Profiled | None, prior: Recommendation | None) -> tuple[str, str, tuple[str, ...]]:
-    """(standing, sentence, remarks) from the published evidence alone, as unsure as it is."""
-    if target is None or prior is None:
-        return NONE, f"Nothing is known of your task yet: {RUN_THE_TEST}.", ()
-    hint = f"The published rule alone would say “{prior.level}” at {prior.mean_cw:.1f} content words per query (CW)"
-    if prior.n_queries < FEW_QUERIES:
-        noun = "query is" if prior.n_queries == 1 else "queries are"
-        return (
-            NONE,
-            f"{prior.n_queries} {noun} too few to tell: {RUN_THE_TEST}, or give {FEW_QUERIES} or more.",
-            (f"{hint}, which such a small sample can be by chance.",),
-        )
-    if target.doubt:
-        return NONE, f"{target.doubt} {RUN_THE_TEST[0].upper()}{RUN_THE_TEST[1:]}.", ()
-    if prior.scope.outside:
-        reasons = "; ".join(prior.scope.outside)
-        return NONE, f"No evidence for such a task: {RUN_THE_TEST}.", (f"{hint}, but {reasons}.",)
-    weak = " ".join(("Weak evidence, none of it from your data.", *prior.scope.unknown))
-    return PRIOR, f"{prior.suggestion.text} {prior.suggestion.sure}", (weak, f"To know: {RUN_THE_TEST}.")
+def _reads(retriever: str, language: str) -> bool:
+    """Whether a retriever reads a language, as far as its preset says."""
+    preset = PRESETS.get(retriever)
+    return preset is None or not preset.languages or language in (*preset.languages, "unknown")
 
 
-def _not_quite(best: Measured) -> str:
-    what = "with queries for another corpus" if best.nearness == measuring.BENCHMARK_ONLY else "by other queries"
-    return f"Nearest evidence: this was measured {what}, so it may not hold for yours."
+def _own(workspace: Workspace, corpus: str, benchmark: str, named: bool) -> list[Evidence]:
+    """The evidence of all own studies on the corpus or the benchmark, the newest first. ``named`` is whether target
+    queries are: those of no benchmark are of no study."""
+    found: list[Evidence] = []
+    for view in studies.list_studies(workspace):
+        about = read_json_or_none(view.folder / "results" / "about.json")
+        if not isinstance(about, dict):
+            continue
+        with suppress(CdpError, KeyError, TypeError, ValueError):  # a study that cannot be read is no evidence
+            of_study = ANSWERS.get(
+                view.folder / records.FOLDER, ("evidence", str(view.state)),
+                lambda view=view, about=about: list(_of_study(workspace, view, about)),  # type: ignore[misc]
+            )  # fmt: skip
+            for e in of_study:
+                same_corpus = bool(corpus) and e.basis.corpus == corpus
+                same_queries = bool(benchmark) and benchmark in (
+                    e.basis.benchmark,
+                    _whole(workspace, e.basis.benchmark)[0],
+                )
+                if same_corpus or same_queries:
+                    elsewhere = "documents" if corpus and not same_corpus else ""
+                    elsewhere = elsewhere or ("queries" if named and not same_queries else "")
+                    present = _present(workspace, e.basis, about)
+                    found.append(Evidence(replace(e.basis, elsewhere=elsewhere, **present), e.arms))
+    return found
 
 
-def _contradiction(best: Measured, prior: Recommendation | None) -> str:
-    """Where the measurement and the published evidence disagree, in a sentence; empty where they do not."""
-    if prior is None:
-        return ""
-    answer, at = best.answer, f"CW {prior.mean_cw:.1f}"
-    if DIRECTION[prior.level] * answer.direction < 0:
-        says = "against several different queries" if prior.level == "avoid" else "for several different queries"
-        beyond = ", although this task lies outside its evidence" if prior.scope.outside else ""
-        return (
-            f"The published rule speaks {says} at {at}{beyond}, and your own measurement shows the opposite. Go by the "
-            "measurement."
-        )
-    gain = answer.gain
-    if gain is None or gain.comparison != SCALING:
-        return ""
-    line = next((e for e in prior.expected if (e.comparison, e.per_doc) == (SCALING, gain.per_doc)), None)
-    if line is None or line.low <= gain.points <= line.high:
-        return ""
-    return (
-        f"At {at} the published line expects {signed(line.low, 1)} to {signed(line.high, 1)} points for {gain.per_doc} "
-        f"queries against one, and {signed(gain.points, 1)} were measured. Go by the measurement."
-    )
+def _whole(workspace: Workspace, benchmark: str) -> tuple[str, str]:
+    """(benchmark, split) that a sample was drawn from; its own name where it is none, or is no longer here."""
+    with suppress(CdpError, OSError, ValueError):
+        subset = manifests.read(workspace.benchmarks / benchmark).subset
+        return (subset.of, subset.split) if subset is not None else (benchmark, "")
+    return benchmark, ""
 
 
-def _band(prior: Recommendation | None) -> tuple[Band, ...]:
-    """What the published evidence expects of diverse queries against one: the line inside its evidence, else the
-    datasets most like the task."""
-    if prior is None:
-        return ()
-    line = [e for e in prior.expected if e.comparison == SCALING]
-    if prior.scope.inside and line:
-        return tuple(Band(e.per_doc, e.points, e.low, e.high) for e in line)
-    return tuple(Band(o.per_doc, o.points, o.low, o.high) for o in prior.outlook)
+def _present(workspace: Workspace, basis: Basis, about: Mapping[str, Any]) -> dict[str, Any]:
+    """What depends on the data as they are now: what changed since, the corpus's size and the queries sampled from."""
+    stale = []
+    facts: dict[str, Any] = {}
+    with suppress(CdpError):
+        manifest = load_manifest(workspace, basis.corpus)
+        facts["of_documents"] = manifest.n_documents
+        measured = {c.get("corpus_hash") for c in about.get("corpora", ()) if c["corpus"] == manifest.name}
+        if measured and manifest.content_hash not in measured:
+            stale.append("documents")
+    with suppress(CdpError, OSError):
+        info = describe(resolve_benchmark(basis.benchmark, workspace), workspace)
+        if any(b["name"] == info.name and b.get("hash") not in (None, info.content_hash) for b in about["benchmarks"]):
+            stale.append("judged queries")
+        whole, split = _whole(workspace, basis.benchmark)
+        if split:
+            facts["sampled_from"] = describe(resolve_benchmark(whole, workspace), workspace).judged[split]
+    return {**facts, "stale": tuple(stale)}
 
 
-def _as_dict(measured: Measured) -> dict[str, Any]:
-    """For ``--json``: the answer with its figures, without the whole report."""
-    return {
-        "study": measured.study,
-        "name": measured.name,
-        "nearness": measured.nearness,
-        "benchmark": f"{measured.benchmark.name}:{measured.benchmark.split}",
-        "retriever": measured.retriever,
-        "finished": measured.finished,
-        "answer": asdict(measured.answer),
-    }
+def _of_study(workspace: Workspace, view: JobView, about: Mapping[str, Any]) -> Iterator[Evidence]:
+    """The evidence of a study: one for each benchmark, retriever and corpus that it trained on."""
+    config, sources = plan_of(about)
+    by_corpus: dict[str, list[StudySource]] = defaultdict(list)
+    for source in sources:
+        by_corpus[source.corpus or _corpus_of(workspace, source.query_set)].append(source)
+    everything = latest(list(records.list_records(view.folder)))
+    labels = {b["place"]: b["place"] for b in about["benchmarks"]}
+    scores, behind = read_scores(everything, labels)
+    planned, finished = conditions(config, sources), [r for r in everything if not r.get("failure") and r["condition"]]
+    for facts in about["benchmarks"]:
+        for corpus, own in by_corpus.items():
+            for retriever in config.items("retrievers"):
+                arms = list(_arms(scores, behind, facts["place"], retriever, own))
+                trained = [arm for arm in arms if arm.trained]
+                if not trained:
+                    continue
+                steps = [arm.steps for arm in trained]
+                training = [r["training"] for r in finished if r["retriever"] == retriever]
+                with_dev = [t.get("best_step") is not None for t in training]
+                language = facts.get("language") or "unknown"
+                basis = Basis(
+                    study=view.id,
+                    name=view.name,
+                    retriever=retriever,
+                    corpus=corpus,
+                    benchmark=facts["name"],
+                    split=facts["split"],
+                    documents=max(arm.documents for arm in trained),
+                    of_documents=max(arm.documents for arm in trained),
+                    judged_queries=arms[0].scores.shape[1],
+                    written_by=", ".join(dict.fromkeys(s.written_by for s in own if s.written_by)),
+                    language=language,
+                    reads_language=_reads(retriever, language),
+                    in_domain={s.label for s in own} <= set(facts.get("in_domain_of", ())),
+                    dev_chosen=all(with_dev),
+                    equal_steps=max(steps) <= SAME_STEPS * min(steps),
+                    finished=len(finished),
+                    planned=len(planned),
+                    queries=f"{facts['place']} {arms[0].scores.shape[1]}",
+                    **_judged(facts.get("source") or {}),
+                )
+                yield Evidence(basis, tuple(arms))
 
 
-# Numbers of queries that are offered where nothing was measured; one query has a row of its own.
-PER_DOC = (2, 3, 5)
+def _corpus_of(workspace: Workspace, query_set: str) -> str:
+    with suppress(CdpError):
+        return query_sets.load(workspace, query_set).corpus_id
+    return ""
 
-# What times are estimated for where no study was run.
-RETRIEVER = "static-minilm"
 
-ONE, BM25 = "one", "bm25"
-WRITTEN = ("diverse", "paraphrase")
-NAMES = {"diverse": "Diverse", "paraphrase": "Paraphrases", "human": "Human queries"}
+def _judged(source: Mapping[str, Any]) -> dict[str, Any]:
+    """Who judged a benchmark's queries, as its manifest says."""
+    if source.get("judge"):
+        return {"judged_by": MODEL, "judge": str(source["judge"]), "labels": int(source.get("labels") or 0)}
+    return {"judged_by": TEMPLATE if source.get("queries") == "template" else PEOPLE}
+
+
+def _arms(
+    scores: Mapping[Any, Any], behind: Mapping[Any, Any], place: str, retriever: str, sources: Sequence[StudySource]
+) -> Iterator[Arm]:
+    """The options of a study on one benchmark: those of this retriever with equal weights, and BM25."""
+    by_label = {source.label: source for source in sources}
+    for cell, by_benchmark in scores.items():
+        name, label, per_doc, weighting, held = cell
+        of_seed = by_benchmark.get(place)
+        if not of_seed or weighting != "none" or name not in (retriever, bm25.NAME):
+            continue
+        rows = np.array([of_seed[seed] for seed in sorted(of_seed)])
+        if not per_doc:
+            yield Arm(BM25 if name == bm25.NAME else label, rows)
+        elif label in by_label:
+            training = [r["training"] for r in behind[cell] if r.get("training")]
+            yield Arm(
+                kind=label.partition(ON)[0] if method_of(label) in (DIVERSE, PARAPHRASE) else label,
+                scores=rows,
+                per_doc=per_doc,
+                held=held,
+                documents=max((int(t.get("documents", 0)) for t in training), default=0),
+                pairs=max((int(t.get("pairs", 0)) for t in training), default=0),
+                steps=max((int(t.get("steps", 0)) for t in training), default=0),
+                seconds=max((float(t.get("seconds", 0)) for t in training), default=0.0),
+                query_set=by_label[label].query_set,
+            )
+
+
+# What follows the answer.
+
+
+@dataclass(frozen=True)
+class Step:
+    """The step that an answer leads to: a page with its selections, and the settings of a training that it names."""
+
+    page: str
+    label: str
+    why: str
+    params: Mapping[str, str | list[str]]
+    settings: Mapping[str, Any]
+
+
+def next_step(answer: Answer, corpus: str) -> Step | None:
+    """Return the training that the answer names, or what stands in its place; None where only a test can follow."""
+    if not answer.measured or answer.basis is None:
+        return None
+    choice, basis = answer.choice, answer.basis
+    params: dict[str, str | list[str]] = {"corpus": corpus} if corpus else {}
+    arm = next((a for a in answer.options if (a.kind, a.per_doc) == (choice.kind, choice.per_doc)), None)
+    if arm is None or not arm.trained:
+        if not choice.kind or choice.kind == "retriever":
+            return None
+        return Step("search", "Try it on a query", f"search your documents with {name_of(choice)}.", params, {})
+    params |= {"query_set": arm.query_set, "retriever": basis.retriever}
+    params["benchmarks"] = [f"{basis.benchmark}/{basis.split}"]
+    settings = {"per_doc": choice.per_doc, "weighting": "none"}
+    why = f"train {basis.retriever} on {name_of(choice)} per document."
+    return Step("launch", "Train this", why, params, settings)
+
+
+def reference(answer: Answer) -> Arm | None:
+    """The option that all others are shown against: the choice, else the cheapest; None where nothing was measured."""
+    choice = (answer.choice.kind, answer.choice.per_doc)
+    return next((a for a in answer.options if (a.kind, a.per_doc) == choice), next(iter(answer.options), None))
+
+
+# What each option takes.
 
 
 @dataclass(frozen=True)
 class Option:
-    """One way to go. ``kind`` is ``untrained``, ``bm25``, or what is trained on; ``held`` as in ``Condition``.
-
-    ``score`` is NDCG@10 in percent, None where it was not measured; ``gain`` the difference to the untrained retriever.
-    ``price`` of the whole corpus's queries in US dollars, ``seconds`` of a training on it (``timed``: measured).
-    """
+    """One row of the options: its measured arm if there is one, and the price of the whole corpus's queries in US
+    dollars (None: not known)."""
 
     name: str
     kind: str
     per_doc: int
     held: str = ""
-    score: float | None = None
-    interval: tuple[float, float] | None = None
-    gain: Gain | None = None
-    documents: int = 0
-    pairs: int = 0
-    price: float | None = None
-    seconds: float | None = None
-    timed: bool = False
-    unpriced: bool = False
+    arm: Arm | None = None
+    price: float | None = 0.0
 
     @property
     def price_text(self) -> str:
-        """The price in words: ``none`` where nothing is written, ``free`` where nobody is paid."""
         if not self.per_doc:
             return "none"
-        if self.unpriced:
-            return "not known"
-        return "–" if self.price is None else "free" if self.price == 0 else dollars(self.price)
+        return "not known" if self.price is None else "free" if not self.price else dollars(self.price)
 
 
-def list_options(workspace: Workspace, corpus: str, best: Measured | None, writer: Writer) -> tuple[Option, ...]:
-    """The untrained retriever, BM25, one query, and paraphrases and diverse queries at several Q/Doc, in that order;
-    with what a study measured, and for the corpus where one is named the prices of ``writer`` and times."""
+def list_options(
+    workspace: Workspace, answer: Answer, corpus: str, chosen: Writer | None = None
+) -> tuple[list[Option], Writer]:
+    """Every option, the cheapest first, with price and time, and whose prices these are."""
     manifest = None
-    if corpus:
-        with suppress(CdpError):
-            manifest = load_manifest(workspace, corpus)
-    rows = {(row.source, row.per_doc, row.held): row for row in best.rows if row.retriever != bm25.NAME} if best else {}
-    lexical = next((row for row in best.rows if row.retriever == bm25.NAME), None) if best else None
-    rate = _seconds_per_pair(workspace, best)
-    options = [
-        _measured(Option("Untrained", UNTRAINED, 0, price=0.0, seconds=0.0), rows.get((UNTRAINED, 0, "")), best),
-        _measured(Option(bm25.TITLE, BM25, 0, price=0.0, seconds=0.0), lexical, best),
-    ]
-    for kind, per_doc, held in _trainings(list(rows)):
-        row = rows.get((kind, per_doc, held))
-        pairs = manifest.n_documents * per_doc if manifest else 0
-        timed = row is not None and manifest is not None and not held and row.documents >= manifest.n_documents
-        seconds = row.seconds if timed and row else rate * pairs if pairs and rate is not None else None
-        priced = manifest is not None and kind in WRITTEN and not held
-        price = _price(workspace, manifest, kind, per_doc, writer) if manifest is not None and priced else None
-        option = Option(
-            name=_name(kind, per_doc, held),
-            kind=kind,
-            per_doc=per_doc,
-            held=held,
-            price=price,
-            unpriced=priced and price is None,
-            seconds=None if held else seconds,
-            timed=timed,
-        )
-        options.append(_measured(option, row, best))
-    return tuple(options)
-
-
-def _trainings(measured: list[tuple[str, int, str]]) -> Iterator[tuple[str, int, str]]:
-    """(source, Q/Doc, held) of every row: what was measured, and what could be."""
-    trained = [key for key in measured if key[0] != UNTRAINED]
-    sources = list(dict.fromkeys(["paraphrase", "diverse", *(source for source, *_ in trained)]))
-    ones = [key for key in trained if key[1] == 1] or [("diverse", 1, "")]
-    yield from ones
-    for source in sources:
-        several = sorted({key[1:] for key in trained if key[0] == source and key[1] > 1}, key=lambda key: key[::-1])
-        if not several and source in ("paraphrase", "diverse"):
-            several = [(per_doc, "") for per_doc in PER_DOC]
-        for per_doc, held in several:
-            yield source, per_doc, held
-
-
-def _name(source: str, per_doc: int, held: str) -> str:
-    if per_doc == 1:
-        return {"diverse": "One query", "paraphrase": "One paraphrase", "human": "One human query"}.get(
-            source, f"One query, {source}"
-        )
-    name = f"{NAMES.get(source, source)} × {per_doc}"
-    return f"{name}, {held}" if held else name
-
-
-def _measured(option: Option, row: StudyRow | None, best: Measured | None) -> Option:
-    if row is None or best is None:
-        return option
-    benchmark = best.benchmark.name
-    comparison = LEXICAL if row.retriever == bm25.NAME else TRAINING
-    return replace(
-        option,
-        score=row.scores[benchmark],
-        interval=row.intervals.get(benchmark),
-        gain=best.gain(row, comparison),
-        documents=row.documents,
-        pairs=row.pairs,
-    )
-
-
-def _seconds_per_pair(workspace: Workspace, best: Measured | None) -> float | None:
-    """How long a training takes per pair: as the study measured it, else by the small retriever's default speed."""
-    trained = [row for row in best.rows if row.pairs and row.seconds] if best else []
-    if trained:
-        largest = max(trained, key=lambda row: row.pairs)
-        return largest.seconds / largest.pairs
-    if best is not None and best.retriever not in DEFAULT_SPEEDS:
-        return None
-    settings = complete(TrainingConfig.from_dict({"query_set": "any"}), resolve(RETRIEVER, workspace))
-    return (settings.epochs or 1) / DEFAULT_SPEEDS[RETRIEVER].pairs_per_second
+    with suppress(CdpError):
+        manifest = load_manifest(workspace, corpus) if corpus else None
+    writes = writer(workspace, corpus, chosen)
+    arms: Iterable[Arm] = answer.evidence.arms if answer.evidence else ()
+    measured = [*answer.options, *(arm for arm in arms if arm not in answer.options)]
+    offered = ((DIVERSE, 1), (PARAPHRASE, 1), (PARAPHRASE, 5), (DIVERSE, 5))
+    known = measured or [Arm(kind, np.zeros((1, 2)), per_doc) for kind, per_doc in offered]
+    options = []
+    for arm in known:
+        price = None
+        if manifest is not None and arm.kind in (DIVERSE, PARAPHRASE) and not arm.held:
+            price = _price(workspace, manifest, arm.kind, arm.per_doc, writes)
+        options.append(Option(name_of(arm), arm.kind, arm.per_doc, arm.held, arm if measured else None, price))
+    return options, writes
 
 
 def _price(workspace: Workspace, manifest: CorpusManifest, method: str, per_doc: int, writer: Writer) -> float | None:
@@ -368,10 +318,45 @@ def _price(workspace: Workspace, manifest: CorpusManifest, method: str, per_doc:
     return ANSWERS.get(workspace.corpora / manifest.id, question, compute)
 
 
-def next_study(target: Profiled, answer: Recommendation, corpus: str = "") -> tuple[dict[str, str], str]:
-    """Return the changes to the ready-made plan that would settle a recommendation, and the command that plans it."""
-    values = {**answer.experiment.changes, "methods": "diverse", "benchmarks": target.benchmark, "corpus": corpus}
-    if target.language != "en":
-        values["language"] = target.language
-    settings = {name: value for name, value in values.items() if value}
-    return settings, commands.line("study", "plan", answer.plan, set=[f"{n}={value}" for n, value in settings.items()])
+STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;color:#111}
+table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.25rem .5rem;border-bottom:1px solid #ddd}
+.bar{position:relative;height:1rem;min-width:12rem}.bar i{position:absolute;top:.4rem;height:.25rem;background:#46c}
+.bar b{position:absolute;top:0;bottom:0;width:1px;background:#999}code{background:#eee;padding:.1rem .3rem}"""
+
+
+def page(workspace: Workspace, answer: Answer, corpus: str, command: str) -> str:
+    """Return the answer as one HTML page to send: chart, basis, limits, every option, and the command that gives it."""
+    against = reference(answer)
+    over = {id(c.option): c for c in answer.over(against)} if against is not None else {}
+    bounds = [0.0, *(c.low for c in over.values()), *(c.high for c in over.values())]
+    low, span = min(bounds), max(max(bounds) - min(bounds), 1e-9)
+
+    def bar(arm: Arm | None) -> str:
+        c = over.get(id(arm))
+        if c is None:
+            return ""
+        left, width = 100 * (c.low - low) / span, 100 * (c.high - c.low) / span
+        return (
+            f'<div class="bar"><b style="left:{-100 * low / span:.1f}%"></b>'
+            f'<i style="left:{left:.1f}%;width:{width:.1f}%"></i></div>{escape(c.figures)}'
+        )
+
+    options, writes = list_options(workspace, answer, corpus)
+    rows = "".join(
+        f"<tr><td>{escape(', '.join(filter(None, (o.name, o.held))))}<td>{f'{o.arm.mean:.1f}' if o.arm else '–'}"
+        f"<td>{bar(o.arm)}<td>{o.price_text}</tr>"
+        for o in options
+    )
+    headers = ("Option", "NDCG@10", f"Over {name_of(against)}" if against else "", f"Price ({writes.name})")
+    lists = [(text, items) for text, items in (("Limits", answer.limits), ("Findings", answer.findings)) if items]
+    parts = [
+        f"<h1>{escape(answer.headline)}</h1>",
+        f"<p><b>{escape(answer.badge[0].upper() + answer.badge[1:])}.</b> {escape(answer.rests_on)}</p>",
+        *(f"<h2>{name}</h2><ul>{''.join(f'<li>{escape(text)}' for text in items)}</ul>" for name, items in lists),
+        f"<p>{escape(answer.settling.text)}</p>" if answer.settling else "",
+        f"<h2>Options</h2><table><tr>{''.join(f'<th>{escape(text)}' for text in headers)}</tr>{rows}</table>",
+        f"<p>Bars: 95% intervals that hold together.</p><p><code>{escape(command)}</code></p>",
+    ]
+    title = escape(answer.headline)
+    head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>'
+    return f"{head}\n{chr(10).join(filter(None, parts))}\n</html>\n"

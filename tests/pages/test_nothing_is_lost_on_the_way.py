@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from cdp.base.workspace import Workspace
 from cdp.services import complexity as complexity_service
-from cdp.services import corpora, queries
-from cdp.ui.decide import rule
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job
 
@@ -48,19 +44,3 @@ def test_the_next_step_of_a_finished_job_stands_out_not_its_deletion(open_page: 
     assert not at.exception
     primary = [b.label for b in at.button if b.proto.type == "primary"]
     assert primary == ["Measure the queries"]
-
-
-def test_complexity_leads_to_a_training_on_what_was_named(filled: Workspace, tmp_path: Path) -> None:
-    path = tmp_path / "own.jsonl"
-    path.write_text('{"_id": "a", "text": "The mill grinds corn."}\n{"_id": "b", "text": "The kiln dries it."}\n')
-    own = corpora.add(filled, path).corpus.id
-    profiled = complexity_service.profile_benchmark(filled, "demo", split="test")
-    asked = rule.AdviceRequest(profiled, "ood", "", own, None)
-    assert rule.leads_to(filled, asked) == ("queries", "Write queries", {"corpus": own})
-    written = tmp_path / "queries.jsonl"
-    written.write_text(
-        '{"document_id": "a", "query": "what grinds corn"}\n{"document_id": "b", "query": "what dries"}\n'
-    )
-    made = queries.import_file(filled, written, own, name="own").query_set.id
-    page, _, params = rule.leads_to(filled, asked)
-    assert (page, params) == ("launch", {"corpus": own, "query_set": made, "benchmarks": ["demo/test"]})

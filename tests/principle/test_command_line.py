@@ -60,14 +60,16 @@ def test_statistics_for_each_choice_of_datasets(capsys: pytest.CaptureFixture[st
     assert four["crossing"] == pytest.approx(7.91, abs=0.005)
 
 
-def test_a_recommendation_with_a_budget(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_recommendation_is_the_answer_with_the_rule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "queries.txt"
     words = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "theta", "iota", "kappa", "lambda", "sigma", "omega"]
     file.write_text("\n".join(" ".join(words[: 9 + i % 4]) for i in range(80)), encoding="utf-8")
-    found = json.loads(run(capsys, "cw", "recommend", "--file", str(file), "--budget", "8000", "--json"))
+    asked = ("--file", str(file), "--task", "multi-hop")
+    found = json.loads(run(capsys, "cw", "recommend", *asked, "--json"))
     assert found["level"] == "recommend"
-    assert found["suggestion"]["documents"] * found["suggestion"]["per_doc"] == 8000
-    text = run(capsys, "cw", "recommend", "--file", str(file), "--budget", "8000", "--documents", "100")
-    assert text.startswith("RECOMMEND")
-    assert "covers all 100 documents" in text
+    assert found["answer"] == json.loads(run(capsys, "decide", *asked, "--json"))
+    assert found["answer"]["badge"] == "published evidence only"
+    text = run(capsys, "cw", "recommend", *asked)
+    assert text.startswith("So far, write")
+    assert "RECOMMEND" in text
     assert "four" in text

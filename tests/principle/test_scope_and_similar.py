@@ -30,7 +30,6 @@ def test_outside_the_evidence_the_advice_says_so_and_the_line_is_silent(
     assert found.advice.startswith("The published rule has no evidence for such a task")
     assert reason in found.advice
     assert found.expected == ()
-    assert "the published line" not in found.suggestion.text
     assert len(found.similar) == 5
 
 
@@ -38,14 +37,13 @@ def test_inside_the_evidence_nothing_is_taken_back() -> None:
     found = recommend([9] * 100, task="multi-hop", generator="gpt-4o-mini-2024-07-18")
     assert found.scope.inside
     assert found.by_rule
-    assert "the line through four datasets" in found.suggestion.sure
 
 
 def test_an_unknown_kind_is_said_and_the_advice_rests_on_similar_datasets() -> None:
     found = recommend([9] * 100)
     assert not found.scope.inside
     assert found.caveats[0].startswith("The kind of task is not said")
-    assert "published datasets most like yours" in found.suggestion.text
+    assert found.evidence() is not None
 
 
 def test_every_published_dataset_has_a_kind() -> None:

@@ -1,10 +1,10 @@
-"""The answer that comes first: own measurements before the published rule, and as unsure as the evidence is."""
+"""Own studies and the published results become evidence for the one decision; what it takes stands beside it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,13 @@ import pytest
 from cdp import benchmarks, query_sets
 from cdp.base.workspace import Workspace, write_json
 from cdp.corpus import read_documents, store
+from cdp.principle import Answer
 from cdp.query_sets import QuerySet
-from cdp.services import complexity, decide, measured
-from cdp.services.measured import Answer, answer_of
+from cdp.services import complexity, decide
 from cdp.services.synthesis import Writer
 from cdp.studies import StudyConfig, StudySource, conditions, records
 from cdp.studies.plan import counted
 from tests.pages.support import ended_job
-from tests.studies.support import study
 
 pytestmark = pytest.mark.slow
 
@@ -65,8 +64,19 @@ def task(workspace: Workspace, tmp_path: Path) -> dict[str, str]:
 Truth = Callable[[str, int], float]
 
 
-def run_study(workspace: Workspace, sets: Mapping[str, str], truth: Truth, *, job: str = "study-1", **plan: Any) -> str:
-    """A study on the benchmark as its worker leaves it, with scores made from ``truth``."""
+def run_study(
+    workspace: Workspace,
+    sets: Mapping[str, str],
+    truth: Truth,
+    *,
+    job: str = "study-1",
+    lexical: float = 5.0,
+    benchmark: Mapping[str, Any] | None = None,
+    **plan: Any,
+) -> str:
+    """A study on the benchmark as its worker leaves it, with scores made from ``truth``; ``lexical`` are BM25's points
+    above the untrained retriever."""
+    benchmark = benchmark or {}
     config = StudyConfig.from_dict(
         {
             "benchmarks": "tales:dev",
@@ -86,7 +96,8 @@ def run_study(workspace: Workspace, sets: Mapping[str, str], truth: Truth, *, jo
     about = {
         "config": config.to_dict(),
         "sources": [asdict(source) for source in sources],
-        "benchmarks": [{**facts, "cw": cw, "cw_interval": [cw, cw]}],
+        "benchmarks": [{**facts, "cw": cw, "cw_interval": [cw, cw], **benchmark}],
+        "corpora": [],
     }
     write_json(folder / "results" / "about.json", about)
     rng = np.random.default_rng(0)
@@ -97,10 +108,17 @@ def run_study(workspace: Workspace, sets: Mapping[str, str], truth: Truth, *, jo
         ids = [f"q{i}" for i in range(N_JUDGED)]
         return {"retriever": name, "evaluations": {"p": {"query_ids": ids, "ndcg@10": scores.tolist()}}, **more}
 
-    records.save(folder, "bm25", None, record("bm25", 5.0))
+    records.save(folder, "bm25", None, record("bm25", lexical))
     records.save(folder, "base", None, record("static-minilm", 0.0, 0.0))
     for i, condition in enumerate(conditions(config, sources)):
-        training = {"pairs": N_JUDGED, "documents": N_JUDGED, "seconds": 2.0}
+        training = {
+            "pairs": N_JUDGED,
+            "documents": N_JUDGED,
+            "seconds": 2.0,
+            "steps": 87,
+            "best_step": 60,
+            "pairs_seen": 180,
+        }
         points = truth(condition.source, condition.per_doc)
         records.save(folder, f"c{i}", condition, record("static-minilm", points, training=training))
     return job
@@ -114,80 +132,95 @@ def diverse_helps(source: str, per_doc: int) -> float:
     return 2.0 + (14.0 if source == "diverse" else 3.0) * (per_doc > 1)
 
 
-def test_advice_yields_to_the_measurement_on_the_same_data(workspace: Workspace, task: dict[str, str]) -> None:
+def of_tales(workspace: Workspace, task: Mapping[str, str]) -> Answer:
     target = complexity.profile_benchmark(workspace, "tales")
-    prior = target.recommend()
-    assert prior.level == "avoid"
-    before = decide.decide(workspace, corpus=task["corpus"], target=target, prior=prior)
-    assert before.standing == "none"
-    assert before.sentence == "No evidence for such a task: run the three-minute test."
+    return decide.decide(workspace, corpus=task["corpus"], target=target)
+
+
+def test_a_study_on_the_same_data_is_the_answer(workspace: Workspace, task: dict[str, str]) -> None:
+    before = of_tales(workspace, task)
+    assert not before.measured
+    assert before.badge == "published evidence only"
     job = run_study(workspace, sets_of(task), diverse_helps)
-    after = decide.decide(workspace, corpus=task["corpus"], target=target, prior=prior)
-    assert (after.standing, after.study) == ("measured", job)
-    assert after.sentence.startswith("Write 5 different queries per document: on tales dev (60 judged queries) that is")
-    assert after.measured is not None
-    gain = after.measured.answer.gain
-    assert gain is not None
-    assert gain.low < 14 < gain.high
-    assert "speaks against several different queries" in after.contradiction
-    assert "shows the opposite" in after.contradiction
-    by_name = {option.name: option for option in after.options}
-    assert list(by_name) == [
-        "Untrained", "BM25", "One query", "One paraphrase", "Paraphrases × 5", "Paraphrases × 5, equal pairs",
-        "Diverse × 5", "Diverse × 5, equal pairs",
-    ]  # fmt: skip
-    diverse = by_name["Diverse × 5"]
-    assert diverse.score is not None
-    assert diverse.interval is not None
-    assert diverse.interval[0] < diverse.score < diverse.interval[1]
-    assert diverse.gain is not None
-    assert diverse.gain.points == pytest.approx(16.0, abs=1.5)
-    assert (diverse.seconds, diverse.timed) == (2.0, True)
-    assert by_name["BM25"].gain is not None
+    after = of_tales(workspace, task)
+    assert after.headline.startswith("Write 5 different queries per document: +14.")
+    assert (after.choice.kind, after.choice.per_doc, after.badge) == ("diverse", 5, "judged by people")
+    basis = after.to_dict()["basis"]
+    assert (basis["study"], basis["documents"], basis["judged_queries"]) == (job, N_JUDGED, N_JUDGED)
+    assert (basis["retriever"], basis["steps"], basis["seeds"], basis["split"]) == ("static-minilm", 87, 3, "dev")
+    assert any(finding.startswith("At equal pairs, 5 different queries over one query") for finding in after.findings)
+    assert {c.option.held for c in after.equal_pairs} == {"equal pairs"}
+    options, _ = decide.list_options(workspace, after, task["corpus"])
+    names = [o.name for o in options if not o.held]
+    assert names[:2] == ["the untrained retriever", "BM25"]
+    assert {"one query", "one paraphrase"} == set(names[2:4])
+    assert names[4:] == ["5 different queries", "5 paraphrases"]
 
 
-@pytest.mark.slow
-def test_the_card_of_the_command_line_yields_too(
-    workspace: Workspace, task: dict[str, str], capsys: pytest.CaptureFixture[str]
+def test_the_next_step_trains_what_the_answer_says(workspace: Workspace, task: dict[str, str]) -> None:
+    assert decide.next_step(of_tales(workspace, task), task["corpus"]) is None
+    run_study(workspace, sets_of(task), diverse_helps)
+    step = decide.next_step(of_tales(workspace, task), task["corpus"])
+    assert step is not None
+    assert (step.page, step.settings) == ("launch", {"per_doc": 5, "weighting": "none"})
+    assert (step.params["query_set"], step.params["retriever"]) == (task["diverse"], "static-minilm")
+
+
+def test_bm25_above_every_training_comes_first(workspace: Workspace, task: dict[str, str]) -> None:
+    run_study(workspace, sets_of(task), diverse_helps, lexical=60.0)
+    known = of_tales(workspace, task)
+    assert known.headline.startswith("Use BM25: +4")
+    assert known.findings[0].startswith("If you train: write 5 different queries per document")
+    step = decide.next_step(known, task["corpus"])
+    assert step is not None
+    assert step.page == "search"
+
+
+def test_both_commands_give_the_same_answer_and_one_page_to_send(
+    workspace: Workspace, task: dict[str, str], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     from cdp.cli import main
 
     run_study(workspace, sets_of(task), diverse_helps)
-    assert main(["cw", "recommend", "--benchmark", "tales", "--corpus", "tales"]) == 0
+    assert main(["cw", "recommend", "--benchmark", "tales", "--corpus", "tales", "--json"]) == 0
+    recommended = json.loads(capsys.readouterr().out)
+    assert recommended["level"] == "avoid"
+    assert main(["decide", "--benchmark", "tales", "--corpus", task["corpus"], "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == recommended["answer"]
+    assert main(["decide", "--benchmark", "tales", "--corpus", "tales"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("Write 5 different queries per document")
-    assert said.index("different queries per document") < said.index("The published rule alone would say avoid")
-    assert main(["decide", "--benchmark", "tales", "--corpus", task["corpus"], "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert (answer["standing"], answer["study"]) == ("measured", "study-1")
-    assert main(["decide", "--benchmark", "tales"]) == 0
-    assert "Diverse × 5, equal pairs" in capsys.readouterr().out
+    assert "5 paraphrases, equal pairs" in said
+    page = tmp_path / "answer.html"
+    assert main(["decide", "--benchmark", "tales", "--corpus", "tales", "--export", str(page)]) == 0
+    text = page.read_text()
+    assert recommended["answer"]["headline"] in text
+    assert "--benchmark tales" in text
+    assert text.count('class="bar"') == 5
     assert main(["decide"]) == 2
 
 
 def test_two_pasted_queries_get_no_firm_verdict(workspace: Workspace) -> None:
     target = complexity.profile_texts(["who built it", "when did it end"])
-    answered = decide.of_task(workspace, target=target)
-    assert answered.standing == "none"
-    assert answered.sentence.startswith("2 queries are too few to tell")
-    assert "Avoid" not in answered.sentence
+    answered = decide.decide(workspace, target=target)
+    assert answered.badge == "no evidence"
+    assert answered.limits == ("2 target queries are too few to tell: give 50 or more.",)
 
 
-@pytest.mark.slow
-def test_other_queries_than_the_studys_get_the_nearest_evidence(workspace: Workspace, task: dict[str, str]) -> None:
+def test_other_queries_than_the_studys_are_said(workspace: Workspace, task: dict[str, str]) -> None:
     run_study(workspace, sets_of(task), diverse_helps)
     pasted = complexity.profile_texts(EASY)
-    near = decide.of_task(workspace, corpus=task["corpus"], target=pasted)
-    assert near.standing == "nearest"
-    assert near.remarks[0].startswith("Nearest evidence: this was measured by other queries")
-    assert near.contradiction == ""
-    assert decide.of_task(workspace, target=pasted).study == ""
+    near = decide.decide(workspace, corpus=task["corpus"], target=pasted)
+    assert near.headline.startswith("So far, write 5")
+    assert near.limits[0] == "Measured on other queries than yours."
+    assert not decide.decide(workspace, target=pasted).measured
 
 
-@pytest.mark.slow
 def test_of_several_corpora_a_task_is_answered_by_its_own(workspace: Workspace, task: dict[str, str]) -> None:
     """Queries of another corpus helped on this benchmark, its own did not: the best of both was advised."""
-    with read_documents(_other(workspace)) as result:
+    path = workspace.root / "other.jsonl"
+    path.write_text("".join(json.dumps({"_id": f"o{i}", "text": f"Other text {i}."}) + "\n" for i in range(N_JUDGED)))
+    with read_documents(path) as result:
         other = store(result, "other", workspace)
     queries = [(f"o{i}", [f"other {i} {n}" for n in range(5)]) for i in range(N_JUDGED)]
     made = query_sets.import_queries(
@@ -195,107 +228,35 @@ def test_of_several_corpora_a_task_is_answered_by_its_own(workspace: Workspace, 
     ).query_set.id
     sets = {"diverse on tales": task["diverse"], "diverse on other": made}
     run_study(workspace, sets, lambda source, per_doc: 2.0 + 14.0 * (per_doc > 1) * (source == "diverse on other"))
-    (own,) = measured.list_measured(workspace, corpus=task["corpus"], benchmark="tales")
-    assert own.answer.kind == "one"
-    assert {row.source for row in own.rows if row.pairs} == {"diverse on tales"}
-    (foreign,) = measured.list_measured(workspace, corpus="unknown", benchmark="tales")
-    assert foreign.answer.kind == "diverse on other"
-    assert any("2 other corpora" in remark for remark in foreign.answer.remarks)
+    own = of_tales(workspace, task)
+    assert own.basis is not None
+    assert (own.basis.corpus, own.choice.per_doc < 5) == (task["corpus"], True)
+    target = complexity.profile_benchmark(workspace, "tales")
+    foreign = decide.decide(workspace, corpus=other.id, target=target)
+    assert (foreign.choice.kind, foreign.choice.per_doc) == ("diverse", 5)
 
 
-def _other(workspace: Workspace) -> Path:
-    path = workspace.root / "other.jsonl"
-    path.write_text("".join(json.dumps({"_id": f"o{i}", "text": f"Other text {i}."}) + "\n" for i in range(N_JUDGED)))
-    return path
+def test_what_changed_since_is_said(workspace: Workspace, task: dict[str, str]) -> None:
+    run_study(workspace, sets_of(task), diverse_helps, benchmark={"hash": "another"})
+    known = of_tales(workspace, task)
+    assert known.limits[0] == "The judged queries changed since this was measured: test again."
+    assert not known.settled
 
 
-@pytest.mark.slow
-def test_a_study_that_says_the_opposite_is_named(workspace: Workspace, task: dict[str, str]) -> None:
-    run_study(workspace, sets_of(task), lambda source, per_doc: 9.0 - 6.0 * (per_doc > 1), job="study-1")
-    run_study(workspace, sets_of(task), diverse_helps, job="study-2")
-    answered = decide.of_task(workspace, corpus=task["corpus"], target=complexity.profile_benchmark(workspace, "tales"))
-    assert [study for study, _ in answered.conflicts] == ["study-2" if answered.study == "study-1" else "study-1"]
-
-
-def only(report: Any) -> Answer:
-    return answer_of(report, "simple", "tiny")
-
-
-def made(truth: Truth, **plan: Any) -> Any:
-    return study(
-        lambda benchmark, source, per_doc, weighting: truth(source, per_doc),
-        benchmarks={"simple": 5.0},
-        kinds=("diverse", "paraphrase"),
-        **plan,
-    )
-
-
-def test_queries_of_the_template_generator_are_named(
-    workspace: Workspace, task: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run_study(workspace, sets_of(task), diverse_helps)
-    assert measured.BY_TEMPLATE not in decide.of_benchmark(workspace, task["corpus"], "tales").remarks
-    load = query_sets.load
-    written = {"generator": "template"}
-    monkeypatch.setattr(measured.query_sets, "load", lambda *of: replace(load(*of), **written))
-    assert measured.BY_TEMPLATE in decide.of_benchmark(workspace, task["corpus"], "tales").remarks
-
-
-def test_no_gain_over_one_query_is_one_query() -> None:
-    answer = only(made(lambda source, per_doc: 5.0))
-    assert (answer.kind, answer.per_doc, answer.direction) == ("one", 1, 0)
-    assert "more are not shown to help" in answer.sentence
-
-
-def test_a_loss_is_said() -> None:
-    answer = only(made(lambda source, per_doc: 5.0 - 2.0 * (per_doc > 1)))
-    assert (answer.kind, answer.direction) == ("one", -1)
-    assert "score lower" in answer.sentence
-
-
-def test_paraphrases_that_do_as_well_are_said_to() -> None:
-    answer = only(made(lambda source, per_doc: 5.0 + 3.0 * (per_doc > 1)))
-    assert answer.per_doc == 2, "of two numbers within a point the smaller"
-    assert "it may be chance" in answer.sentence or answer.kind == "paraphrase"
-
-
-@pytest.mark.parametrize(
-    ("factor", "said"),
-    [
-        (1.0, "It is not the larger number of pairs alone: with as many pairs, on fewer documents, it is +9."),
-        (-1.0, "The larger number of pairs makes it: with as many pairs, on fewer documents, it is -9."),
-    ],
-)
-def test_the_gain_of_several_queries_is_held_against_as_many_pairs(factor: float, said: str) -> None:
-    """*Write 5 different queries per document* stood first, and far below that at as many pairs they lose."""
-    plan = {"design": "documents and pairs", "max_documents": 60, "per_doc": "1, 5"}
-    report = made(lambda source, per_doc: 5.0 + 9.0 * (per_doc > 1) * (source == "diverse"), **plan)
-
-    def turned(gain: Any) -> Any:
-        low, high = sorted((factor * gain.low, factor * gain.high))
-        return replace(gain, points=factor * gain.points, low=low, high=high) if gain.held else gain
-
-    answer = only(replace(report, gains=[turned(gain) for gain in report.gains]))
-    assert answer.sentence.startswith("Write 5 different queries per document: on simple test (")
-    assert said in answer.sentence.replace("\N{MINUS SIGN}", "-")
-
-
-def test_a_training_that_does_not_help_is_not_advised() -> None:
-    answer = only(made(lambda source, per_doc: -4.0))
-    assert answer.kind == "untrained"
-    assert "lowered it" in answer.sentence
-
-
-def test_one_seed_few_queries_and_bm25_stand_beside_the_answer() -> None:
-    answer = only(made(diverse_helps, seeds="0", lexical=40.0))
-    assert any("one seed" in remark for remark in answer.remarks)
-    assert answer.sentence.startswith("Use BM25, or test a stronger retriever: BM25 scores ")
-    assert any("test split" in remark for remark in answer.remarks)
+def test_who_judged_and_the_language_are_said(workspace: Workspace, task: dict[str, str]) -> None:
+    run_study(workspace, sets_of(task), diverse_helps, benchmark={"source": {"queries": "template"}})
+    assert of_tales(workspace, task).badge == "template judgments"
+    run_study(workspace, sets_of(task), diverse_helps, job="study-2", benchmark={"language": "zh"})
+    (workspace.job("study-1") / "results" / "about.json").unlink()
+    foreign = of_tales(workspace, task)
+    assert foreign.choice.kind == "retriever"
+    assert "per document" not in foreign.headline
 
 
 def priced(workspace: Workspace, corpus: str, **how: Any) -> tuple[str, dict[str, str]]:
-    answered = decide.decide(workspace, corpus=corpus, **how)
-    return answered.priced_with, {o.name: o.price_text for o in answered.options}
+    answer = decide.decide(workspace, corpus=corpus)
+    options, writes = decide.list_options(workspace, answer, corpus, **how)
+    return f"{writes.name} ({writes.basis})", {o.name: o.price_text for o in options}
 
 
 def test_prices_are_those_of_what_the_project_used_last(
@@ -304,8 +265,7 @@ def test_prices_are_those_of_what_the_project_used_last(
     """The table knew gpt-4o-mini alone, whatever had written the project's queries."""
     whose, prices = priced(workspace, task["corpus"])
     assert whose == "gpt-4o-mini (an example: nothing was written here yet)"
-    assert (prices["Untrained"], prices["BM25"]) == ("none", "none")
-    dear = prices["Diverse × 5"]
+    dear = prices["5 different queries"]
     assert dear.startswith("$")
     source = tmp_path / "others.jsonl"
     source.write_text('{"_id": "o", "text": "The tower number 1 was built by few hands."}\n')
@@ -319,29 +279,12 @@ def test_prices_are_those_of_what_the_project_used_last(
     wrote(other.id, "openai", "gpt-4.1")
     whose, prices = priced(workspace, task["corpus"])
     assert whose == "gpt-4.1 (last used in this workspace)"
-    assert prices["Diverse × 5"] != dear
+    assert prices["5 different queries"] != dear
     wrote(task["corpus"], "template")
     whose, prices = priced(workspace, task["corpus"])
-    assert (whose, prices["Diverse × 5"]) == ("the template generator (last used here)", "free")
+    assert (whose, prices["5 different queries"]) == ("the template generator (last used here)", "free")
     whose, prices = priced(workspace, task["corpus"], chosen=Writer.of({"generator": "openai", "model": "own-7b"}))
-    assert (whose, prices["Diverse × 5"]) == (
-        "own-7b (chosen here), whose price is not known: add it to the price table on Queries",
+    assert (whose, prices["5 different queries"]) == (
+        "own-7b (chosen here)",
         "not known",
     )
-
-
-def test_bm25_far_above_every_training_comes_first(workspace: Workspace, task: dict[str, str]) -> None:
-    """A Chinese corpus and an English retriever: BM25 99.4, the best training 25.5, and the sentence said to train."""
-    job = run_study(workspace, sets_of(task), lambda source, per_doc: 3.0)
-    folder = workspace.job(job)
-    record = records.load(folder, "bm25")
-    assert record is not None
-    record["evaluations"]["p"]["ndcg@10"] = [0.99 + 0.001 * (i % 10) for i in range(N_JUDGED)]
-    records.save(folder, "bm25", None, record)
-    known = decide.of_benchmark(workspace, task["corpus"], "tales")
-    assert known.sentence.startswith("Use BM25, or test a stronger retriever: BM25 scores 99.5 here, the best")
-    assert "If you train it all the same: write one query per document" in known.sentence
-    assert not any(remark.startswith("BM25 scores") for remark in known.remarks), "once is enough"
-    (lexical,) = (option for option in known.options if option.name == "BM25")
-    assert lexical.interval is not None
-    assert lexical.interval[1] <= 100.0, "no score is above 100"

@@ -1,30 +1,17 @@
-"""What a recommendation comes to: a study that can be planned as it stands."""
+"""What target queries bring along: their kind of task, and doubts about their language."""
 
 from __future__ import annotations
 
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.services import complexity, decide, demo, studies
-from cdp.studies import read_plan
+from cdp.services import complexity, demo
 
 
 @pytest.fixture
 def filled(workspace: Workspace) -> Workspace:
     demo.load(workspace)
     return workspace
-
-
-@pytest.mark.slow
-def test_the_study_of_a_recommendation_can_be_planned_as_it_stands(filled: Workspace) -> None:
-    queries = complexity.profile_benchmark(filled, "demo", split="test")
-    answer = queries.recommend(task="multi-hop")
-    settings, command = decide.next_study(queries, answer, "demo")
-    assert f"study plan {answer.plan}" in command
-    config = read_plan(answer.plan, settings)
-    plan = studies.plan(filled, config)
-    assert (config.benchmarks, config.per_doc) == ("demo:test", answer.experiment.changes["per_doc"])
-    assert len(plan.conditions) == 2 * 3, "two ways of training, three seeds each"
 
 
 def test_a_known_benchmark_brings_its_kind_of_task(filled: Workspace) -> None:

@@ -1,29 +1,31 @@
-"""The answer on the Decide page: the sentence, the options, and "Test it on my data"."""
+"""The answer on the Decide page: the headline, the options, and "Test it on my data"."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import streamlit as st
 
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.charts.decide import gains_over_one
+from cdp.charts.decide import differences
+from cdp.principle import Answer
+from cdp.principle.decide import NO_EVIDENCE, PUBLISHED, name_of
+from cdp.principle.evidence import MODEL, PEOPLE, TEMPLATE
 from cdp.retrievers import PRESETS
-from cdp.services import commands, jobs, queries, studies
-from cdp.services import trial as service
-from cdp.services.decide import MEASURED, NEAREST, NONE, PRIOR, Answered, Option, decide
+from cdp.services import decide as service
+from cdp.services import jobs, queries, studies, trial
 from cdp.services.jobs import JobView
 from cdp.services.synthesis import dollars
 from cdp.services.trial import Trial
-from cdp.studies.gains import SCALING
 from cdp.studies.trial import TrialConfig
 from cdp.ui import jobs as job_views
 from cdp.ui.decide.rule import AdviceRequest
 from cdp.ui.queries import writing
 from cdp.ui.shell import charts, forms, frame, state, tables
-from cdp.ui.shell.tables import count, duration, interval, md, points
+from cdp.ui.shell.tables import count, duration, md, points
 
 # In the address: the test is being planned.
 OPEN = "test"
@@ -45,7 +47,7 @@ def test_button(workspace: Workspace, corpus: str, *, again: bool) -> None:
     """The page's one button; nothing while a test is being planned or runs."""
     if not corpus:
         frame.page_button("documents", "Add documents to test it", "decide_corpus", icon="add")
-    elif not test_asked() and service.running(workspace, corpus) is None:
+    elif not test_asked() and trial.running(workspace, corpus) is None:
         label = "Test again" if again else LABEL
         if st.button(label, type="secondary" if again else "primary", icon=":material/experiment:", key="decide_test"):
             state.write(OPEN, "1")
@@ -54,7 +56,7 @@ def test_button(workspace: Workspace, corpus: str, *, again: bool) -> None:
 
 def test_panel(workspace: Workspace, corpus: str, benchmark: str) -> None:
     """The running test, or the plan of one where it is asked for."""
-    job = service.running(workspace, corpus) if corpus else None
+    job = trial.running(workspace, corpus) if corpus else None
     if job is not None:
         with st.container(border=True, key="trial"):
             job_views.live(_progress, True, workspace, job.id, str(job.state))
@@ -75,7 +77,7 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
     sets = queries.list_query_sets(workspace, corpus=corpus)
     for source in ("preview", "generate"):
         writing.carry(source, "trial")
-    chosen = writing.choose_generator(sets, "trial", service.last_generator(workspace, corpus))
+    chosen = writing.choose_generator(sets, "trial", trial.last_generator(workspace, corpus))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width=260):
             retriever = _retriever()
@@ -94,7 +96,7 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
     }
     values |= {name: value for name, value in (("minutes", minutes), ("spend", spend)) if value}
     config = TrialConfig.from_dict(values)
-    planned = service.plan(workspace, config)
+    planned = trial.plan(workspace, config)
     tables.figures(
         ("Time", f"about {duration(planned.seconds)}"),
         ("Price", "free" if not planned.requests else "not known" if planned.cost is None else dollars(planned.cost)),
@@ -112,13 +114,13 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
     with st.container(horizontal=True):
         if forms.button("Start the test", type="primary", icon=":material/play_arrow:", key="trial_start"):
             with st.spinner("Starting"):
-                service.start(workspace, config, api_key=chosen.api_key)
+                trial.start(workspace, config, api_key=chosen.api_key)
             state.write(OPEN, None)
             st.rerun()
         if st.button("Not now", type="tertiary", key="trial_close"):
             state.write(OPEN, None)
             st.rerun()
-    forms.command(service.command(planned.config))
+    forms.command(trial.command(planned.config))
 
 
 def _choice(planned: Trial) -> TrialConfig:
@@ -164,7 +166,7 @@ def _progress(workspace: Workspace, job_id: str, drawn: str) -> None:
         view = jobs.show(workspace, job_id, with_size=False)
         if not view.active or str(view.state) != drawn:
             st.rerun()
-        shown = service.at_work(workspace, view)
+        shown = trial.at_work(workspace, view)
         st.progress(shown.fraction, text=f"**Test running** · {md(job_views.doing(shown))}")
         st.caption("It goes on if you close the page. The answer appears here when it ends.")
         frame.link("jobs", "Its job", job=job_id)
@@ -177,7 +179,7 @@ def _failed(workspace: Workspace, corpus: str) -> None:
     )
     if latest is None or str(latest.state) not in ("failed", "lost"):
         return
-    what, next_step = service.trouble(workspace, latest)
+    what, next_step = trial.trouble(workspace, latest)
     with st.container(border=True, key="trial_trouble"):
         st.markdown(f":material/info: **The last test could not answer.** {md(what)}  \n{md(next_step)}")
         frame.link("jobs", "Open its job", job=latest.id)
@@ -186,7 +188,7 @@ def _failed(workspace: Workspace, corpus: str) -> None:
 def test_summary(workspace: Workspace, corpus: str) -> None:
     """For other pages: the test of a corpus in one line, running or to be started."""
     try:
-        job = service.running(workspace, corpus)
+        job = trial.running(workspace, corpus)
     except CdpError:
         return
     if job is None:
@@ -195,123 +197,111 @@ def test_summary(workspace: Workspace, corpus: str) -> None:
         frame.link("decide", f"Test running: {count(job.done, 'step')} done", corpus=corpus)
 
 
+# How the badges look: people's judgments are the strongest.
+LOOKS = {
+    PEOPLE: ("how_to_reg", "green"),
+    MODEL: ("smart_toy", "blue"),
+    TEMPLATE: ("construction", "orange"),
+    PUBLISHED: ("menu_book", "violet"),
+    NO_EVIDENCE: ("help", "gray"),
+}
+
 # Of a table's row: all options are to be seen without scrolling in the table.
 ROW_PX = 35
 
-LOOKS = {
-    MEASURED: ("science", "green", "Measured on your data"),
-    NEAREST: ("near_me", "blue", "Nearest evidence"),
-    PRIOR: ("menu_book", "orange", "Published evidence only"),
-    NONE: ("help", "orange", "No evidence yet"),
-}
 
-
-def answer(workspace: Workspace, known: Answered, request: AdviceRequest) -> None:
-    """The sentence, what it rests on, what contradicts it, and the one button."""
-    icon, colour, label = LOOKS[known.standing]
+def answer(workspace: Workspace, known: Answer, request: AdviceRequest, command: str) -> None:
+    """The headline with its badges, what it rests on, its limits, what would settle it, and the next step."""
     with st.container(border=True, key="decision"):
-        st.markdown(f":{colour}-badge[:material/{icon}: {label}]")
-        st.markdown(f"## {md(known.sentence)}")
-        if known.contradiction:
-            st.warning(md(known.contradiction), icon=":material/compare_arrows:")
-        frame.remarks(known.remarks)
+        st.markdown(" ".join(_badges(known)))
+        st.markdown(f"## {md(known.headline)}")
+        if known.rests_on:
+            st.caption(md(known.rests_on))
+        frame.remarks((*known.limits, *([known.settling.text] if known.settling else [])))
+        step = service.next_step(known, request.corpus)
         with st.container(horizontal=True, vertical_alignment="center"):
-            test_button(workspace, request.corpus, again=known.standing == MEASURED)
-            if known.measured is not None:
-                frame.link("evidence", f"The study: {md(known.measured.name, 50)}", study=known.study, tab="studies")
-            for study, name in known.conflicts:
-                frame.link(
-                    "evidence",
-                    f"Says the opposite: {md(name, 50)}",
-                    icon=":material/warning:",
-                    study=study,
-                    tab="studies",
-                )
+            icon = ":material/model_training:"
+            if step and st.button(step.label, type="primary", icon=icon, key="decide_next", help=md(step.why)):
+                hand_over(step)
+            test_button(workspace, request.corpus, again=known.measured)
+            forms.download(
+                "Export", lambda: service.page(workspace, known, request.corpus, command), "decision.html",
+                key="decide_export", help="One page to send: the answer, its basis, its limits and every option.",
+            )  # fmt: skip
+            if known.measured and known.basis is not None:
+                frame.link("evidence", "The study", study=known.basis.study, tab="studies")
+    if known.findings:
+        st.markdown("\n".join(f"- {md(text)}" for text in known.findings))
+
+
+def _badges(known: Answer) -> Iterator[str]:
+    kind = known.basis.judged_by if known.measured and known.basis else known.badge
+    icon, colour = LOOKS.get(kind, LOOKS[NO_EVIDENCE])
+    yield f":{colour}-badge[:material/{icon}: {known.badge[0].upper()}{md(known.badge[1:])}]"
+    if known.basis is not None and known.basis.written_by:
+        yield f":gray-badge[:material/edit: Training queries by {md(known.basis.written_by, 60)}]"
+
+
+def hand_over(step: service.Step) -> None:
+    """Open the page of a step with exactly its settings. Does not return."""
+    # Settings of an earlier visit must not stand where the answer says something else.
+    for name in [name for name in st.session_state if str(name).startswith("train_")]:
+        del st.session_state[name]
+    for name, value in step.settings.items():
+        st.session_state[f"train_{name}"] = value
+    frame.go(step.page, **dict(step.params))
 
 
 def home_line(workspace: Workspace, corpus: str) -> None:
-    """For the overview: what was measured on a corpus, in a sentence, or the way to the test."""
-    known = decide(workspace, corpus=corpus, with_options=False)
+    """For Home: the answer for a corpus in a sentence, or the way to the test."""
+    known = service.decide(workspace, corpus=corpus)
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="home_decision"):
-        if known.standing == MEASURED:
-            st.markdown(f"**{md(known.sentence)}**", width="stretch")
+        if known.measured:
+            st.markdown(f"**{md(known.headline)}**", width="stretch")
             frame.link("decide", "Decide", corpus=corpus)
         else:
             st.markdown("**Next:** find out on your own documents. Nothing was measured yet.", width="stretch")
             test_summary(workspace, corpus)
 
 
-def options(known: Answered) -> None:
-    """The table of options, and the gains over one query as a chart with the prior behind them."""
-    st.subheader("Options", anchor=False, help=frame.definition("ndcg"))
-    shown = known.options
+def options(workspace: Workspace, known: Answer, corpus: str) -> None:
+    """Every option in a table, and its difference to the choice as a chart."""
+    rows, writes = service.list_options(workspace, known, corpus, writing.chosen_llm())
+    reference = service.reference(known)
+    over = {(c.option.kind, c.option.per_doc): c for c in known.over(reference)} if reference else {}
+    against = f"Against {name_of(reference)}" if reference else "Difference"
+    shown = [over.get((row.kind, row.per_doc)) if not row.held else None for row in rows]
     tables.show(
         {
-            "Option": [o.name for o in shown],
-            "NDCG@10": [o.score for o in shown],
-            "95% interval": [interval(o.interval, 1) for o in shown],
-            "Gain over untrained": [_gain(o) for o in shown],
-            "Price": [o.price_text for o in shown],
-            "Training": [_time(o) for o in shown],
+            "Option": [f"{row.name}, {row.held}" if row.held else row.name for row in rows],
+            "NDCG@10": [row.arm.mean if row.arm else None for row in rows],
+            against: [c.figures if c else "–" for c in shown],
+            "Price": [row.price_text for row in rows],
+            "Training": [duration(max(1.0, row.arm.seconds)) if row.arm and row.arm.trained else "–" for row in rows],
         },
-        height=ROW_PX * (len(shown) + 1) + 3,
-        alt="Every way to go, with its score, its difference to the untrained retriever, price and time",
+        height=ROW_PX * (len(rows) + 1) + 3,
+        alt="Every option with its score, its difference to the choice, price and training time",
         config={
-            "NDCG@10": st.column_config.NumberColumn(format="%.1f", width=80),
-            "Option": st.column_config.TextColumn(width=170, pinned=True),
-            "Price": st.column_config.TextColumn(help=f"Of queries for the whole corpus: {known.priced_with}."),
-            "Training": st.column_config.TextColumn(
-                help="On the whole corpus. ≈ is estimated from the speed of smaller trainings here, or of the small "
-                "retriever on two cores where there are none."
+            "NDCG@10": st.column_config.NumberColumn(format="%.1f", width=80, help=frame.definition("ndcg")),
+            "Option": st.column_config.TextColumn(width=210, pinned=True),
+            "Price": st.column_config.TextColumn(
+                help=f"Of queries for all documents, by {writes.name} ({writes.basis})."
             ),
+            "Training": st.column_config.TextColumn(help="One training, as measured."),
         },
     )
-    gains = []
-    if known.measured is not None:
-        gains = [
-            g
-            for g in known.measured.report.of(SCALING)
-            if (g.benchmark, g.retriever, g.weighting)
-            == (known.measured.benchmark.name, known.measured.retriever, "none")
-        ]
-        where = f"{known.measured.retriever}, {known.measured.benchmark.name} {known.measured.benchmark.split}"
-        st.caption(
-            f"Measured with {md(where)}; \\* more than chance. Prices: estimates for {md(known.priced_with)}. Times: "
-            "measured unless marked ≈."
-        )
-    else:
-        st.caption(
-            "Nothing was measured yet, so scores are empty. Prices and times are estimates, prices for "
-            f"{md(known.priced_with)}."
-        )
-    if gains or known.band:
-        listed = "; ".join(f"{g.condition} Q/Doc {g.per_doc}: {points(g.points)}" for g in gains)
+    if over and reference:
+        listed = [(name_of(c.option), c.points, c.low, c.high) for c in over.values()]
         charts.show(
-            gains_over_one(gains, known.band),
-            key="decide_gains",
-            alt=f"Points over one query per document. {listed or 'Only the published evidence.'}",
-            caption="Bars: 95% intervals."
-            + (" Grey band: the published evidence for such a task." if known.band else ""),
+            differences(listed, name_of(reference)),
+            key="decide_differences",
+            alt=f"NDCG@10 points over {name_of(reference)}: " + "; ".join(f"{n} {points(p, 1)}" for n, p, *_ in listed),
+            caption="Bars: 95% intervals that hold together.",
         )
-
-
-def cli(request: AdviceRequest, benchmark: str) -> None:
-    """The command that gives the same."""
-    name, _, split = benchmark.rpartition(":")
-    if name or request.corpus:
-        forms.command(commands.line("decide", corpus=request.corpus, benchmark=name, split=split))
-
-
-def _gain(option: Option) -> str:
-    gain = option.gain
-    if gain is None:
-        return "–"
-    return f"{points(gain.points)}{' *' if gain.significant else ''}  [{points(gain.low)}, {points(gain.high)}]"
-
-
-def _time(option: Option) -> str:
-    if not option.per_doc:
-        return "none"
-    if option.seconds is None:
-        return "–"
-    return f"{'' if option.timed else '≈ '}{duration(max(1.0, option.seconds))}"
+    elif known.evidence is not None and known.evidence.expected:
+        listed = [(f"{e.per_doc} different queries", e.points, e.low, e.high) for e in known.evidence.expected]
+        charts.show(
+            differences(listed, "one query"), key="decide_differences",
+            alt="Published gains over one query: " + "; ".join(f"{n} {points(p, 1)}" for n, p, *_ in listed),
+            caption="Published datasets like yours. Bars: 95% of new datasets.",
+        )  # fmt: skip

@@ -11,9 +11,8 @@ from cdp.base.workspace import Workspace
 from cdp.charts.decide import cw_histogram
 from cdp.charts.evidence import difference_against_cw
 from cdp.complexity import LANGUAGES, language_of, stopword_variants
-from cdp.principle import KINDS
-from cdp.services import benchmarks, commands, complexity, corpora, decide, queries, training
-from cdp.services import complexity as service
+from cdp.principle import KINDS, Answer
+from cdp.services import benchmarks, commands, complexity, corpora, queries
 from cdp.services.access import read_only
 from cdp.services.complexity import Profiled, Recommendation
 from cdp.ui.queries import sets as stored_sets
@@ -39,19 +38,18 @@ LEVELS = {
 @dataclass(frozen=True, slots=True)
 class AdviceRequest:
     """The target queries (None while there are none), what they are to the training queries, the kind of task (empty:
-    not said), for which corpus and how many queries may be written in all."""
+    not said), and the corpus that is trained on."""
 
     target: Profiled | None
     domain: str
     task: str
     corpus: str
-    budget: int | None
 
     def recommend(self) -> Recommendation | None:
         """What the published evidence says; None without target queries."""
         if self.target is None:
             return None
-        return self.target.recommend(domain=self.domain, task=self.task, budget=self.budget)
+        return self.target.recommend(domain=self.domain, task=self.task)
 
 
 def choose_task(workspace: Workspace) -> tuple[str, str, str]:
@@ -88,7 +86,7 @@ def choose_task(workspace: Workspace) -> tuple[str, str, str]:
 
 
 def choose_rest(workspace: Workspace, corpus: str, source: str, name: str) -> AdviceRequest:
-    """What else the published rule asks: the relation to the training queries, the task, counting and budget."""
+    """What else the published rule asks: the relation to the training queries, the task and how words are counted."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         domain = forms.segments(
             "These queries are",
@@ -99,15 +97,10 @@ def choose_rest(workspace: Workspace, corpus: str, source: str, name: str) -> Ad
         )
         task = _task()
         language, words = _counting()
-        budget = st.number_input(
-            "Queries to write at most", min_value=1, value=None, step=1000, key="target_budget",
-            persist_state="session", placeholder="no limit", width=220,
-            help="With a limit, more queries per document mean fewer documents.",
-        )  # fmt: skip
     target = _profiled(workspace, source, name, language, words)
     if target is not None and target.doubt:
         st.warning(md(target.doubt), icon=":material/translate:")
-    return AdviceRequest(target, domain, task, corpus, budget)
+    return AdviceRequest(target, domain, task, corpus)
 
 
 def _task() -> str:
@@ -151,9 +144,9 @@ def _counting() -> tuple[str, str]:
 
 def _profiled(workspace: Workspace, source: str, name: str, language: str, stopwords: str) -> Profiled | None:
     if source == BENCHMARK:
-        return service.profile_benchmark(workspace, name, language=language, stopwords=stopwords)
+        return complexity.profile_benchmark(workspace, name, language=language, stopwords=stopwords)
     if source == QUERY_SET:
-        return service.profile_query_set(workspace, name, language=language, stopwords=stopwords)
+        return complexity.profile_query_set(workspace, name, language=language, stopwords=stopwords)
     if "target_text" not in st.session_state and "pasted" in st.query_params:
         st.session_state["target_text"] = complexity.load(workspace, st.query_params["pasted"])
     text = st.text_area(
@@ -168,7 +161,7 @@ def _profiled(workspace: Workspace, source: str, name: str, language: str, stopw
     if not text.strip():
         st.caption("No target queries yet: paste some, one per line. Use fifty or more for a reliable answer.")
         return None
-    return service.profile_texts(text.splitlines(), language=language, stopwords=stopwords)
+    return complexity.profile_texts(text.splitlines(), language=language, stopwords=stopwords)
 
 
 def _keep_pasted(workspace: Workspace) -> None:
@@ -180,78 +173,56 @@ def _keep_pasted(workspace: Workspace) -> None:
         state.write("pasted", complexity.save(workspace, text) if text.strip() else None)
 
 
-def rule(
-    recommendation: Recommendation,
-    request: AdviceRequest,
-    target: Profiled,
-    measured: bool,
-) -> None:
-    """The published recommendation in words, with the figures it rests on, why, and its limits. It stands below what
-    was ``measured``."""
-    outside = not recommendation.by_rule
-    title, icon, colour = OUTSIDE if outside else LEVELS[recommendation.level]
-    low, high = recommendation.interval
-    settings, study = decide.next_study(target, recommendation, request.corpus)
-    suggestion = recommendation.suggestion
-    advised = f"{suggestion.text} {suggestion.sure} To settle it: {recommendation.experiment.text}"
+def rule(found: Recommendation, request: AdviceRequest, target: Profiled, known: Answer) -> None:
+    """The published rule in words, with the figures it rests on, how the measurement relates to it, and its limits."""
+    outside = not found.by_rule
+    title, icon, colour = OUTSIDE if outside else LEVELS[found.level]
+    low, high = found.interval
     with st.container(border=True):
         st.markdown(f"**:{colour}[:material/{icon}:] Published rule: {title}**")
-        if measured:
-            st.caption("Your own measurement above goes before it.")
-        st.markdown(md(recommendation.advice))
-        st.markdown(f"{'**Without a measurement:**' if measured else '**Do this:**'} {md(advised)}")
-        gain = recommendation.suggestion.probability_of_a_gain
+        if known.rule:
+            st.markdown(md(known.rule))
+        st.markdown(md(found.advice))
         tables.figures(
-            ("Mean CW", f"{recommendation.mean_cw:.2f}", frame.definition("cw")),
+            ("Mean CW", f"{found.mean_cw:.2f}", frame.definition("cw")),
             ("95% interval", f"{low:.2f} to {high:.2f}", frame.definition("interval")),
-            ("Target queries", number(recommendation.n_queries)),
-            None
-            if gain is None
-            else (
-                "Probability of a gain",
-                f"{gain:.0%}",
-                "That several queries per document beat one for a task like this, estimated from published datasets.",
-            ),
+            ("Target queries", number(found.n_queries)),
         )
-        st.markdown(_why(recommendation, outside))
-        st.markdown(md(recommendation.weighting.text))
-        st.caption(
-            "**Limits of this answer**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in recommendation.caveats)
-        )
-        params = {"plan": recommendation.plan, **settings}
-        frame.link("evidence", "Plan the study that would answer this", icon=":material/science:", **params, tab="plan")
-    forms.command(_command(request, target), study)
+        st.markdown(_why(found, outside))
+        st.markdown(md(found.weighting.text))
+        st.caption("**Limits of the rule**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in found.caveats))
+    forms.command(command(request, target, "cw", "recommend"))
 
 
-def _command(request: AdviceRequest, target: Profiled) -> str:
-    benchmark, _, split = target.benchmark.partition(":")
+def command(request: AdviceRequest, target: Profiled | None, *words: str) -> str:
+    """The command that gives the same: ``decide`` or ``cw recommend``."""
+    benchmark, _, split = (target.benchmark if target else "").partition(":")
+    pasted = target is not None and not (target.query_set or benchmark)
     return commands.line(
-        "cw",
-        "recommend",
-        target.query_set,
-        file=None if target.query_set or benchmark else "queries.txt",
+        *words,
+        target.query_set if target else "",
+        file="queries.txt" if pasted else None,
         benchmark=benchmark,
         split=split,
         domain=None if request.domain == "ood" else request.domain,
         task=request.task,
         corpus=request.corpus,
-        budget=request.budget,
-        language=None if target.language == "en" else target.language,
-        stopwords=None if target.stopwords == "standard" else target.stopwords,
+        language=None if target is None or target.language == "en" else target.language,
+        stopwords=None if target is None or target.stopwords == "standard" else target.stopwords,
     )
 
 
-def _why(recommendation: Recommendation, outside: bool) -> str:
+def _why(found: Recommendation, outside: bool) -> str:
     position = {
         "avoid": "is below 7, the lower published threshold",
         "test": "is between 7 and 10, the published thresholds",
         "recommend": "is above 10, the upper published threshold",
-    }[recommendation.level]
-    shares = recommendation.shares
+    }[found.level]
+    shares = found.shares
     if outside:
         return (
-            f"**The published rule alone** would say “{recommendation.level}” because the mean {position}, but it was "
-            "derived from other tasks."
+            f"**The published rule alone** would say “{found.level}” because the mean {position}, but it was derived "
+            "from other tasks."
         )
     return (
         f"**Why:** the mean {position}. {shares['avoid']:.0%} of the queries are below 7, "
@@ -274,41 +245,6 @@ def extremes(target: Profiled) -> None:
                     "Query": st.column_config.TextColumn(width="large"),
                 },
             )
-
-
-def what_next(workspace: Workspace, recommendation: Recommendation, request: AdviceRequest, measured: bool) -> None:
-    """The step that the answer leads to: a training, on a set of the corpus and on the benchmark that were named.
-    The published rule does not say on what where it was ``measured``."""
-    several = recommendation.suggestion.per_doc > 1
-    why = (
-        f"train on a diverse query set with {recommendation.suggestion.per_doc} queries per document."
-        if several
-        else "train with one query per document."
-    )
-    if measured:
-        why = "go by the measurement above."
-    page, label, params = leads_to(workspace, request)
-    if page == "queries":
-        why = "the selected corpus has no queries yet."
-    frame.next_step(page, label, why, "complexity_next", **params)
-
-
-def leads_to(workspace: Workspace, request: AdviceRequest) -> tuple[str, str, dict[str, str | list[str]]]:
-    """(page, label, selections) of the next step: a query set of the corpus that was named, the named benchmark."""
-    params: dict[str, str | list[str]] = {}
-    corpus = request.corpus
-    if not corpus and request.target is not None and request.target.query_set:
-        corpus = queries.show(workspace, request.target.query_set).corpus_id
-    if corpus:
-        params["corpus"] = corpus
-        sets = [q for q in queries.list_query_sets(workspace, corpus=corpus) if q.n_queries]
-        if not sets:
-            return "queries", "Write queries", params
-        params["query_set"] = training.in_order(sets, corpus)[0].id
-    name, _, split = request.target.benchmark.partition(":") if request.target is not None else ("", "", "")
-    if name and split:
-        params["benchmarks"] = [f"{name}/{split}"]
-    return "launch", "Set up a training", params
 
 
 def distribution(target: Profiled) -> None:
@@ -388,33 +324,4 @@ def expected(recommendation: Recommendation) -> None:
         st.caption(
             "Difference in NDCG@10 points, from the line through the dataset means. The interval is for one new "
             "dataset, so it includes the variation between datasets."
-        )
-
-
-def splits(recommendation: Recommendation) -> None:
-    """What the same number of queries is worth on fewer documents."""
-    if not recommendation.splits:
-        return
-    first = recommendation.splits[0]
-    inside = any(s.low is not None for s in recommendation.splits)
-    with st.expander("Same number of queries on fewer documents", icon=":material/call_split:"):
-        columns: dict[str, list[object]] = {
-            "Q/Doc": [s.per_doc for s in recommendation.splits],
-            **({} if first.documents is None else {"Documents": [s.documents for s in recommendation.splits]}),
-            "Share of documents": [f"{s.documents_share:.0%}" for s in recommendation.splits],
-            "LLM requests": [f"{s.llm_cost:.0%}" for s in recommendation.splits],
-            **{
-                f"{retriever}, {first.group}": [points(s.printed[retriever]) for s in recommendation.splits]
-                for retriever in first.printed
-            },
-        }
-        if inside:
-            columns["Regression line"] = [points(s.points) for s in recommendation.splits]
-            columns["95% prediction interval"] = [interval((s.low, s.high), sign=True) for s in recommendation.splits]
-        tables.show(columns, alt="Difference when the same number of queries is written for fewer documents")
-        n = {"TREC-DL": 2, "BEIR": 14, "BRIGHT": 12, "Multi-hop": 4}[first.group]
-        st.caption(
-            "Difference in NDCG@10 points from one query for each document, at the same number of pairs: averages "
-            f"printed for {first.group} ({n} datasets)"
-            + (", and the regression line through its datasets." if inside else ".")
         )
