@@ -413,10 +413,11 @@ class SeedTest:
 def two_level_test(first: Sequence[Floats], second: Sequence[Floats] = (), *, level: float = 0.95) -> SeedTest:
     """The mean difference of ``first`` and ``second``, each the scores (n_queries,) of its runs over seeds.
 
-    Var = Var(per-query difference of the averages)/n + Σ over both sides Var(means over seeds)/k, with
-    Satterthwaite's degrees of freedom (1946, Biometrics Bulletin 2, 110–114). A side with one run is taken as a fixed
-    model; for differences that are paired by seed give these as ``first`` alone. What varies over seeds and queries
-    together counts on both sides of the sum, so the test errs on the wide side. InputError without scores.
+    Queries and seeds are crossed, so Var = Var(per-query difference of the averages)/n + Σ over both sides (Var(means
+    over seeds)/k − Var(residual)/(n·k)): what varies with both is in the first two terms and counts once (Cameron,
+    Gelbach & Miller 2011, J. Bus. Econ. Stat. 29, 238–249, Eq. 2.13), with Satterthwaite's degrees of freedom (1946,
+    Biometrics Bulletin 2, 110–114). A side with one run is taken as a fixed model; for differences that are paired by
+    seed give these as ``first`` alone. InputError without scores.
     """
     sides = [np.asarray(side, np.float64) for side in (first, second) if len(side)]
     if not sides or any(side.ndim != 2 for side in sides) or len({side.shape[1] for side in sides}) > 1:
@@ -426,8 +427,12 @@ def two_level_test(first: Sequence[Floats], second: Sequence[Floats] = (), *, le
         raise InputError("A single query has no variance.")
     per_query = sides[0].mean(axis=0) - (sides[1].mean(axis=0) if len(sides) > 1 else 0.0)
     parts = [(float(per_query.var(ddof=1)) / n, n - 1)]
-    parts += [(float(side.mean(axis=1).var(ddof=1)) / len(side), len(side) - 1) for side in sides if len(side) > 1]
-    mean, variance = float(per_query.mean()), sum(part for part, _ in parts)
+    several = [side for side in sides if len(side) > 1]
+    parts += [(float(side.mean(axis=1).var(ddof=1)) / len(side), len(side) - 1) for side in several]
+    shared = sum(_residual_variance(side) / side.size for side in several)
+    # Never below the larger of the two sources: a difference of estimates can be.
+    largest = max(part for part, _ in parts)
+    mean, variance = float(per_query.mean()), max(largest, sum(part for part, _ in parts) - shared)
     if variance <= 1e-24 * max(1.0, mean * mean):
         return SeedTest(mean, mean, mean, 1.0 if mean == 0 else 0.0, float(n - 1), 0.0, 0.0)
     degrees = variance**2 / sum(part**2 / free for part, free in parts)
@@ -442,6 +447,12 @@ def two_level_test(first: Sequence[Floats], second: Sequence[Floats] = (), *, le
         query_error=parts[0][0] ** 0.5,
         seed_error=sum(part for part, _ in parts[1:]) ** 0.5,
     )
+
+
+def _residual_variance(side: Floats) -> float:
+    """The variance that neither a run (row) nor a query (column) explains; ``side`` (n_runs, n_queries)."""
+    residual = side - side.mean(axis=1, keepdims=True) - side.mean(axis=0) + side.mean()
+    return float((residual**2).sum()) / ((side.shape[0] - 1) * (side.shape[1] - 1))
 
 
 def has_spread(means: Sequence[float]) -> bool:
@@ -497,8 +508,14 @@ def cluster_regression(
     *,
     level: float = 0.95,
     extra: dict[str, tuple[float, float]] | None = None,
+    crossed: Sequence[Hashable] = (),
 ) -> list[Coefficient]:
     """The coefficients of ``columns`` {name: (n,)}; a constant is one of them where it is wanted (ones).
+
+    ``crossed`` names a second clustering of the observations, such as training corpora beside judged families: errors
+    are then robust for both, V = V₁ + V₂ − V₁₂ (Cameron, Gelbach & Miller 2011, J. Bus. Econ. Stat. 29, 238–249,
+    Eq. 2.11), never below either one, with the fewer degrees of freedom of the two. With fewer than three values it
+    is left out: two corpora do not tell how corpora differ.
 
     ``extra`` {name: (variance, its degrees of freedom)} adds what all clusters share, such as the training seeds, to
     the variance of a coefficient. InputError for fewer than three clusters, as many columns as clusters, or dependent
@@ -524,27 +541,42 @@ def cluster_regression(
     bread = np.linalg.inv(x.T @ x)
     estimate = bread @ (x.T @ values)
     residual = values - x @ estimate
-    rows_of: dict[Hashable, list[int]] = {name: [] for name in names}
-    for row, name in enumerate(clusters):
-        rows_of[name].append(row)
-    adjusted = [_adjusted(x[rows], bread) for rows in rows_of.values()]  # A_c X_c, (n_c, p) each
-    scores = np.array([a.T @ residual[rows] for a, rows in zip(adjusted, rows_of.values(), strict=True)])
-    variance = bread @ (scores.T @ scores) @ bread
+    ways = [clusters]
+    if len(set(crossed)) >= 3:
+        ways += [crossed, list(zip(clusters, crossed, strict=True))]
+    robust = [_robust(x, residual, bread, way) for way in ways]
     found = []
     for number, name in enumerate(columns):
-        contrast = bread[number]
-        # g_c = (I - H)' e_c A_c X_c M l; their products give the moments of the variance under equal errors.
-        parts = [a @ contrast for a in adjusted]
-        sums = np.array([x[rows].T @ part for part, rows in zip(parts, rows_of.values(), strict=True)])
-        products = np.diag([float(part @ part) for part in parts]) - sums @ bread @ sums.T
-        degrees = float(np.trace(products) ** 2 / np.sum(products**2))
-        spread = float(variance[number, number])
+        spreads = [float(variance[number, number]) for variance, _ in robust]
+        spread, degrees = spreads[0], robust[0][1][number]
+        if len(ways) > 1:
+            spread = max(spreads[0], spreads[1], spreads[0] + spreads[1] - spreads[2])
+            degrees = min(degrees, robust[1][1][number])
         if extra and name in extra and extra[name][0] > 0:
             shared, free = extra[name]
             degrees = (spread + shared) ** 2 / (spread**2 / degrees + shared**2 / free)
             spread += shared
         found.append(_coefficient(name, float(estimate[number]), spread**0.5, degrees, level))
     return found
+
+
+def _robust(
+    x: Floats, residual: Floats, bread: NDArray[Any], clusters: Sequence[Hashable]
+) -> tuple[Floats, list[float]]:
+    """(CR2 covariance of the coefficients, the degrees of freedom of each) for one clustering of the observations."""
+    rows_of: dict[Hashable, list[int]] = {name: [] for name in clusters}
+    for row, name in enumerate(clusters):
+        rows_of[name].append(row)
+    adjusted = [_adjusted(x[rows], bread) for rows in rows_of.values()]  # A_c X_c, (n_c, p) each
+    scores = np.array([a.T @ residual[rows] for a, rows in zip(adjusted, rows_of.values(), strict=True)])
+    degrees = []
+    for contrast in bread:
+        # g_c = (I - H)' e_c A_c X_c M l; their products give the moments of the variance under equal errors.
+        parts = [a @ contrast for a in adjusted]
+        sums = np.array([x[rows].T @ part for part, rows in zip(parts, rows_of.values(), strict=True)])
+        products = np.diag([float(part @ part) for part in parts]) - sums @ bread @ sums.T
+        degrees.append(float(np.trace(products) ** 2 / np.sum(products**2)))
+    return np.asarray(bread @ (scores.T @ scores) @ bread), degrees
 
 
 def _adjusted(x: NDArray[Any], bread: NDArray[Any]) -> Floats:

@@ -126,14 +126,14 @@ class Supervisor:
         return None
 
     def _dependencies_met(self) -> bool:
-        """Return True once all jobs in ``spec.after`` have finished. Raises ConfigError if one failed or was lost."""
+        """Return True once all jobs in ``spec.after`` have finished. ConfigError if one was stopped, failed or lost."""
         for job_id in self.spec.after:
             if self.queue.pending(job_id):
                 return False
             ended = derive(JobFiles.read(self.workspace.job(job_id)), False, time.time()).state
-            # A stopped job counts as finished: it saved its result.
-            if ended not in (State.FINISHED, State.STOPPED):
-                how = "failed" if ended is State.FAILED else "was cut off or deleted"
+            if ended is not State.FINISHED:
+                # A stopped training has a model, but its score would stand as that of the whole training.
+                how = {State.FAILED: "failed", State.STOPPED: "was stopped"}.get(ended, "was cut off or deleted")
                 raise ConfigError(
                     f"It builds on the job {job_id}, which {how}.", hint="Resume that job, then this one."
                 )

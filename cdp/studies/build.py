@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -272,6 +272,7 @@ def read_study(study_id: str, about: Mapping[str, Any], records: Sequence[Mappin
         rows=[_row(cell, by_benchmark, behind[cell], names) for cell, by_benchmark in ordered.items()],
         scores=ordered,
         about=about["benchmarks"],
+        corpus_of={source.label: source.corpus for source in sources},
         design="equal documents" if config.held_equal == BOTH else config.held_equal,
     )
 
@@ -381,6 +382,8 @@ class PoolInput:
     rows: Sequence[StudyRow]
     scores: Mapping[Cell, Mapping[str, Scores]]
     about: Sequence[Mapping[str, Any]]
+    corpus_of: Mapping[str, str] = field(default_factory=dict)
+    """{source: the corpus whose queries it holds}."""
     design: str = "equal documents"
     """What the study holds equal, where a gain does not say (``Gain.held``)."""
 
@@ -452,7 +455,7 @@ def _observations(study: PoolInput, gains: Sequence[Gain]) -> list[Observation]:
                     values[name] = float(np.log2(after / before))
         return values
 
-    return observe(study.study, gains, family_of, covariates)
+    return observe(study.study, gains, family_of, study.corpus_of, covariates)
 
 
 def _column(facts: Mapping[str, Mapping[str, Any]], ids: Sequence[str], name: str) -> NDArray[np.float64]:

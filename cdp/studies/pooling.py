@@ -4,7 +4,8 @@ held fixed.
 Two levels. Over datasets, an observation is the gain of a condition on a benchmark, weighted by how well it is known
 (Hedges, Tipton & Johnson 2010, Res. Synth. Methods 1, 39–65); over queries, it is the gain of a query against the mean
 of its benchmark. In both, errors are robust for clusters: benchmarks of one family, and all that was measured on them,
-are one cluster, for they share documents, queries and trainings. What seeds do to all datasets at once is added.
+are one cluster, for they share documents and queries. Over datasets, all that was trained on one corpus is one as well:
+corpora and families are crossed. What seeds do to all datasets at once is added.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ DATASETS, QUERIES = "datasets", "queries"
 @dataclass(frozen=True, slots=True)
 class Observation:
     """The gain of a condition on a benchmark (points) with its variance. ``by_seed`` the gains of the single seeds,
-    ``covariates`` numbers by name, ``family`` whose observations hang together."""
+    ``covariates`` numbers by name; ``family`` is what was judged, ``corpus`` what was trained on: observations of one
+    family, and of one corpus, hang together."""
 
     study: str
     family: str
@@ -53,6 +55,7 @@ class Observation:
     variance: float
     by_seed: tuple[float, ...]
     covariates: Mapping[str, float]
+    corpus: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +72,9 @@ class QueryObservations:
 @dataclass(frozen=True, slots=True)
 class Pooled:
     """A regression. ``level`` is over datasets or queries; ``terms`` its coefficients, the mean gain (at the mean of
-    the covariates) among them over datasets. ``n`` observations in ``n_families`` independent families of
-    ``n_studies`` studies; ``between`` the standard deviation between datasets that chance does not explain.
-    ``problem`` says why there is none."""
+    the covariates) among them over datasets. ``n`` observations in ``n_families`` judged families, crossed with
+    ``n_corpora`` training corpora, of ``n_studies`` studies; ``between`` is the standard deviation between datasets
+    beyond chance. ``problem`` says why there is no regression."""
 
     title: str
     level: str
@@ -79,6 +82,7 @@ class Pooled:
     n: int = 0
     n_datasets: int = 0
     n_families: int = 0
+    n_corpora: int = 0
     n_studies: int = 0
     between: float = 0.0
     problem: str = ""
@@ -92,9 +96,10 @@ def observe(
     study: str,
     gains: Iterable[Gain],
     family_of: Mapping[str, str],
+    corpus_of: Mapping[str, str],
     covariates: Callable[[Gain], Mapping[str, float]],
 ) -> list[Observation]:
-    """The observations of a study's gains. ``family_of`` by benchmark."""
+    """The observations of a study's gains. ``family_of`` by benchmark, ``corpus_of`` by source."""
     return [
         Observation(
             study=study,
@@ -104,6 +109,7 @@ def observe(
             variance=max(1e-6, ((g.high - g.low) / (2 * 1.96)) ** 2),
             by_seed=g.by_seed,
             covariates=covariates(g),
+            corpus=corpus_of.get(g.source, ""),
         )
         for g in gains
     ]
@@ -119,6 +125,7 @@ def over_datasets(title: str, observations: Sequence[Observation], names: Sequen
         "n": len(known),
         "n_datasets": len({o.benchmark for o in known}),
         "n_families": len(set(families)),
+        "n_corpora": len({o.corpus for o in known}),
         "n_studies": len({o.study for o in known}),
     }
     if not known:
@@ -141,6 +148,7 @@ def over_datasets(title: str, observations: Sequence[Observation], names: Sequen
             families,
             weights,
             extra={MEAN: _of_seeds(known, weights)},
+            crossed=[o.corpus for o in known],
         )
     except InputError as error:
         return Pooled(title, DATASETS, problem=error.message, left_out=tuple(left_out), **shape)

@@ -341,10 +341,11 @@ def pooled_rows(models: Sequence[Pooled]) -> tuple[list[str], list[list[str]]]:
 
 
 POOLED_NOTE = (
-    "One model over all conditions and benchmarks: errors are robust for families of benchmarks (CR2, Satterthwaite's "
-    "degrees of freedom), what seeds do to all benchmarks at once is added to the mean gain, covariates are centred. "
-    "Below about four degrees of freedom (df) an interval is a rough one. A slope on words of a query or on overlap is "
-    "no cause: these come with the queries."
+    "One model over all conditions and benchmarks. Errors are robust for families of benchmarks and, crossed with "
+    "them, for training corpora (CR2, Satterthwaite's degrees of freedom); with fewer than three corpora the "
+    "figures hold for these alone. What seeds do to all benchmarks at once is added to the mean gain, covariates "
+    "are centred. Below about four degrees of freedom (df) an interval is a rough one. A slope on words of a "
+    "query or on overlap is no cause: these come with the queries."
 )
 
 

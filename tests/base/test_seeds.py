@@ -48,6 +48,19 @@ def test_two_runs_of_one_recipe_seldom_differ(seeds: int) -> None:
     assert by_both / runs < 0.07
 
 
+def test_the_interval_of_paired_differences_covers_with_seeds_queries_and_both_as_sources() -> None:
+    random = np.random.default_rng(2)
+    runs, covered, sure = 600, 0, 0
+    for _ in range(runs):
+        queries, seeds = random.normal(0, 15, 200), random.normal(0, 1, 4)
+        found = two_level_test([seed + queries + random.normal(0, 12, 200) for seed in seeds])
+        covered += found.low <= 0 <= found.high
+        over_queries = t_test(np.mean([queries + seed for seed in seeds], axis=0))
+        sure += over_queries is not None and over_queries < 0.05
+    assert 0.93 <= covered / runs <= 0.975
+    assert sure / runs > 0.05
+
+
 def test_few_queries_no_scores_and_equal_seeds() -> None:
     with pytest.raises(InputError, match="same queries"):
         two_level_test([])

@@ -187,3 +187,29 @@ def test_several_studies_are_pooled_into_one_model() -> None:
     (term,) = [term for term in of_two.terms if term.name == "cw"]
     assert term.low < term.value < term.high
     assert term.value == pytest.approx((0.25 + 1.0) / 2, abs=0.3)  # the slopes at Q/Doc 2 and 5
+
+
+def test_the_mean_gain_covers_with_corpora_families_seeds_and_queries_as_sources() -> None:
+    """Corpora that are trained on and families that are judged are crossed: over families alone an interval is far too
+    narrow."""
+    random = np.random.default_rng(3)
+    runs, covered, alone = 300, 0, 0
+    for _ in range(runs):
+        corpora, families, seeds = random.normal(0, 2, 6), random.normal(0, 1, 8), random.normal(0, 0.5, 3)
+        observations = []
+        for c, of_corpus in enumerate(corpora):
+            for f, of_family in enumerate(families):
+                single = of_corpus + of_family + seeds + random.normal(0, 0.5, 3) + random.normal(0, 0.8)
+                observations.append(
+                    Observation(
+                        "s", f"family {f}", f"b{f}", float(single.mean()), 0.7, tuple(single), {}, f"corpus {c}"
+                    )
+                )
+        both = over_datasets("gain", observations).term(MEAN)
+        one = over_datasets("gain", [replace(o, corpus="") for o in observations]).term(MEAN)
+        assert both is not None
+        assert one is not None
+        covered += both.low <= 0 <= both.high
+        alone += one.low <= 0 <= one.high
+    assert 0.92 <= covered / runs <= 0.99
+    assert alone / runs < 0.8
