@@ -64,7 +64,7 @@ test: install-dev chromium
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m pytest --quiet --collect-only >/dev/null 2>&1 & $(BIN)/python -m mypy --num-workers 0 && wait
-	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal || { [ $$? -eq 1 ] && \
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) || { [ $$? -eq 1 ] && \
 	  echo "What failed beside others is run once more, alone. What passes now is named under PASSED." && \
 	  $(BIN)/python -m pytest -n 0 -rap --maxfail 10 --last-failed --last-failed-no-failures none; }
 
@@ -72,7 +72,7 @@ check: install-dev
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
-	$(BIN)/python -m pytest -q -m "not slow and not browser and not soak" -n 3 --dist worksteal
+	$(BIN)/python -m pytest -q -m "not slow and not browser and not soak" -n 3
 
 # One at a time: what is measured here would measure its neighbour.
 soak: install-dev chromium

@@ -11,9 +11,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 from cdp import jobs
 from cdp.base.errors import CdpError
@@ -71,6 +73,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.parent.name == "pages" and not item.name.startswith(DRAWN_IN_QUICK_CHECKS):
             item.add_marker(pytest.mark.slow)
     items.sort(key=_turn)
+
+
+class _Distribution(LoadScopeScheduling):
+    """A file's tests run in one process, and all that need a browser: fixtures of their scope are made once."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        return "browser" if path.startswith("tests/browser/") else path
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    config.option.loadscopereorder = False  # the order of `_turn`, not of the number of tests
+    return _Distribution(config, log)
 
 
 def _turn(item: pytest.Item) -> int:

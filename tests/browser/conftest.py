@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -15,9 +16,9 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from cdp.base.workspace import Workspace
-from cdp.services import demo, jobs, queries
+from cdp.services import corpora, demo, jobs, projects, queries
 from tests.conftest import RESTRICTIONS
-from tests.pages.support import ended_job, with_results
+from tests.pages.support import ended_job, evaluated, with_results
 from tests.support import REPOSITORY, free_port
 
 # Where pictures go with `CDP_SCREENSHOTS=1`. To draw a page at its whole height and to pack it as PNG takes the
@@ -133,10 +134,34 @@ def serve_for_reading(folder: Path, *fill: Callable[[Workspace], object]) -> Ite
     end(server)
 
 
-def _results_and_a_failed_job(workspace: Workspace) -> None:
+# A name that would show, were it taken for markup.
+MARKUP = "<b id='evil'>bold</b> **strong** $x^2$ :red[hot] :material/home: <img src=x onerror=alert(1)>"
+# Two projects, each with a corpus of so many documents.
+MILLS = {"small": 3, "large": 7}
+
+
+def _results(workspace: Workspace) -> None:
+    """Trained retrievers with results, a job that failed, a corpus named in markup, two projects."""
     with_results(workspace, queries.list_query_sets(workspace)[0].id)
+    for retriever, mean, missing in (
+        ("static-minilm", 0.4, 0),
+        ("training-1-diverse", 0.6, 0),
+        ("training-2-other", 0.5, 1),
+    ):
+        for benchmark in ("hotpotqa_sample", "scifact")[missing:]:
+            scores = [mean + 0.01 * (i % 20) for i in range(40)]
+            evaluated(workspace, f"evaluation-{retriever}-{benchmark}", retriever, scores, benchmark=benchmark)
     failure = {"kind": "data", "message": "No pairs.", "hint": "Write queries.", "log_tail": "Traceback"}
     ended_job(workspace, "training-9-bad", "training", {"query_set": "q"}, outcome="failed", failure=failure)
+    documents = {name: [f"Mill {i} of {name} grinds corn." for i in range(n)] for name, n in MILLS.items()}
+    documents[MARKUP] = ["A text about tides, <script>alert(2)</script> and the Moon."]
+    for name, texts in documents.items():
+        path = workspace.root.parent / "documents.jsonl"
+        rows = [{"_id": str(i), "title": name, "text": text} for i, text in enumerate(texts)]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        corpus = corpora.add(workspace, path, name=name, options=corpora.ReadOptions()).corpus.id
+        if name in MILLS:
+            projects.create(workspace, f"mills {name}", corpora=[corpus])
 
 
 @pytest.fixture(scope="session")
@@ -147,8 +172,8 @@ def demo_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def full_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The demo with results and a job that failed, for tests that change nothing."""
-    yield from serve_for_reading(tmp_path_factory.mktemp("full-server"), _results_and_a_failed_job)
+    """The demo with results, a job that failed and further corpora, for tests that change nothing."""
+    yield from serve_for_reading(tmp_path_factory.mktemp("full-server"), _results)
 
 
 # Notes when the page last sent something to the server, and when the state of the script last changed.
@@ -171,6 +196,8 @@ IDLE = """
 
 # What a click does comes to be sent: React handles it within a frame or two.
 SETTLE_MS = 50
+# Playwright would ask at each frame, and have the browser draw all of them.
+POLL_MS = 50
 
 # Whether the script has run and every chart that is to be seen is drawn.
 DRAWN = """
@@ -199,12 +226,12 @@ class Looker:
     def idle(self) -> Looker:
         """Wait until the script has run and what it drew is there."""
         self.page.wait_for_timeout(SETTLE_MS)
-        self.page.wait_for_function(IDLE, timeout=60_000)
+        self.page.wait_for_function(IDLE, timeout=60_000, polling=POLL_MS)
         return self
 
     def drawn(self) -> Looker:
         """Wait until what the script sent is on screen."""
-        self.page.wait_for_function(DRAWN, timeout=60_000)
+        self.page.wait_for_function(DRAWN, timeout=60_000, polling=POLL_MS)
         self.page.evaluate(TWO_FRAMES)
         return self
 
@@ -282,7 +309,7 @@ def look(browser: Browser, _profile: BrowserContext) -> Iterator[Callable[..., L
             strangers.append(browser.new_context())
         page = (strangers[-1] if stranger else _profile).new_page()
         page.set_viewport_size({"width": width, "height": height})
-        page.emulate_media(color_scheme="dark" if dark else "light")
+        page.emulate_media(color_scheme="dark" if dark else "light", reduced_motion="reduce")
         return Looker(page, server.url)
 
     yield tab

@@ -1,43 +1,14 @@
-"""The Compare page under the hand: a figure is saved for a paper."""
+"""The Compare page under the hand, opened by a link that may be the first on its server: a figure is saved for a paper."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
-from cdp.base.workspace import Workspace
-from cdp.services import queries
-from tests.browser.conftest import Looker, Server, serve_for_reading
-from tests.pages.support import evaluated, trained
+from tests.browser.conftest import Looker, Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
-BENCHMARKS = ("demo", "hotpotqa_sample", "scifact")
-
-
-def three_retrievers(workspace: Workspace) -> None:
-    """An untrained and two trained retrievers on three benchmarks; the last lacks one."""
-    chance = random.Random(0)
-    sets = [q.id for q in queries.list_query_sets(workspace)]
-    trained(workspace, "training-1-diverse", sets[0], name="on diverse", epochs=3)
-    trained(workspace, "training-2-paraphrase", sets[1], name="on paraphrase", epochs=5)
-    means = {"static-minilm": 0.4, "training-1-diverse": 0.6, "training-2-paraphrase": 0.45}
-    names = {"static-minilm": "Static MiniLM", "training-1-diverse": "on diverse"}
-    for i, (retriever, mean) in enumerate(means.items()):
-        for benchmark in BENCHMARKS[: 3 - i // 2]:
-            scores = [min(1.0, max(0.0, chance.gauss(mean, 0.25))) for _ in range(80)]
-            job = f"evaluation-{i}-{benchmark}"
-            evaluated(
-                workspace, job, retriever, scores, name=names.get(retriever, "on paraphrase"), benchmark=benchmark
-            )
-
-
-@pytest.fixture(scope="module")
-def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The demo with three retrievers to compare."""
-    yield from serve_for_reading(tmp_path_factory.mktemp("compared"), three_retrievers)
 
 
 def opened(tab: Looker) -> None:
@@ -53,8 +24,12 @@ def opened(tab: Looker) -> None:
     raise AssertionError("the export did not open")
 
 
-def test_a_figure_is_saved_as_it_stands_in_the_export(compared: Server, look: Callable[..., Looker]) -> None:
-    tab = look(compared, dark=True).open("compare?baseline=static-minilm").see("Means cover the benchmarks")
+def test_a_figure_is_saved_as_it_stands_in_the_export(full_server: Server, look: Callable[..., Looker]) -> None:
+    tab = (
+        look(full_server, dark=True)
+        .open("compare?project=all&baseline=static-minilm")
+        .see("Means cover the benchmarks")
+    )
     popover = tab.page.get_by_test_id("stPopoverBody")
     for form, begins, says in (("SVG", b"<svg", "Download plot"), ("PNG", b"\x89PNG", "Download plot as a PNG")):
         opened(tab)

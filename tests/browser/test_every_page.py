@@ -79,9 +79,9 @@ def test_every_page(
         (folder / "manifest.json").write_text("{ not json", encoding="utf-8")
     tab = look(server, width=width, height=844, dark=dark)
     for name, page in PAGES.items():
-        path = "" if name == "home" else name
+        path = f"{'' if name == 'home' else name}?project=all"
         if (state, name) == ("full", "compare"):
-            tab.open("compare?baseline=static-minilm")
+            tab.open(f"{path}&baseline=static-minilm")
         elif name == "home" or width < 600 or (state, dark) == ("full", True):
             tab.open(path)
         else:

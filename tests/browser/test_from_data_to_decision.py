@@ -100,9 +100,11 @@ def test_from_data_to_the_sentence_of_decide(
         tab.see("towns")
         tab.press("Start the test").see("Test running")
         tab.shot("10-test-running")
+        tab.page.goto("about:blank")  # a page that is looked at is drawn every two seconds
         until(
             lambda: any(view.kind == "study" and not view.active for view in jobs.list_jobs(workspace)), "a test", 300
         )
+        tab.page.go_back()
         tab.see("Measured on your data", seconds=60)
         tab.shot("11-decide")
         assert clicks(tab.page) <= 8

@@ -101,9 +101,9 @@ def test_the_main_path_needs_no_mouse(serve: Callable[..., Server], look: Callab
     "path", ["launch", *(pytest.param(path, marks=pytest.mark.soak) for path in ("", "queries", "decide"))]
 )
 def test_the_menu_can_be_skipped_and_the_focus_is_seen_and_never_trapped(
-    path: str, demo_server: Server, look: Callable[..., Looker]
+    path: str, full_server: Server, look: Callable[..., Looker]
 ) -> None:
-    tab = look(demo_server).open(path)
+    tab = look(full_server).open(f"{path}?project=all")
     tab.page.get_by_test_id("stMain").locator("button, input").first.wait_for()
     tab.drawn()
     tab.page.keyboard.press("Tab")
