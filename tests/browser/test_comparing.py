@@ -1,4 +1,4 @@
-"""The Compare page under the hand, opened by a link that may be the first on its server: a figure is saved for a paper."""
+"""The Compare page, opened by a link that may be the first on its server: a figure is saved for a paper."""
 
 from __future__ import annotations
 
