@@ -1,4 +1,4 @@
-"""Uploaded files on disk for as long as they are read: in the folders they came in, a BEIR layout put together."""
+"""A project from documents, queries and judgments: one import of everything that a person brings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from cdp import projects, query_sets
+from cdp import projects as room
+from cdp import query_sets
 from cdp.base.errors import CdpError, InputError
 from cdp.base.settings import Config, option
 from cdp.base.staging import keep_upload, staging
@@ -28,113 +29,29 @@ from cdp.corpus.storage import delete_corpus
 from cdp.projects import Project
 from cdp.query_sets import ImportOptions, QuerySet
 from cdp.query_sets.imports import QUERIES, beir_layout
-from cdp.services import access, corpora, queries
-from cdp.services import projects as service
+from cdp.services import access, corpora, projects, queries
 
-# Folders below the one that was given in which a BEIR layout is looked for.
+# Folders below the given one in which a BEIR layout is looked for.
 DEEPEST = 3
 
 # Files that are named; of more the number is said.
 SHOWN = 5
 
-
-@access.writes
-@contextmanager
-def received(workspace: Workspace, uploads: Sequence[tuple[str, BinaryIO]]) -> Iterator[tuple[Path, Path | None]]:
-    """Uploaded files (name and content) on disk for as long as they are read: (the documents, a file of queries).
-
-    One file is itself. Files of a folder, whose names are paths, keep their places in it. Judgments that lie beside
-    the corpus and queries of a BEIR layout are put where it has them; of several other files, one whose rows are
-    queries for documents that stand elsewhere is the file of queries.
-    """
-    with staging(workspace.uploads) as folder:
-        documents = folder / "documents"
-        names = [_inside(name) for name, _ in uploads]
-        tops = {name.parent for name in names if name.name in BEIR_CORPUS}
-        tops &= {name.parent for name in names if name.name in QUERIES}
-        for name, (_, data) in zip(names, uploads, strict=True):
-            judgments = name.parent in tops and name.suffix == ".tsv"
-            target = documents / (name.parent / "qrels" / name.name if judgments else name)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            _keep(target, data)
-        if tops:
-            yield documents, None
-            return
-        files = [file for file in sorted(documents.rglob("*")) if file.is_file()]
-        asked = [file for file in files if len(files) > 1 and _of_queries(file)]
-        if len(asked) == 1:
-            files.remove(asked[0])
-            asked = [asked[0].rename(folder / asked[0].name)]
-        alone = len(uploads) - len(asked) == 1
-        yield (files[0] if alone else documents), (asked[0] if len(asked) == 1 else None)
-
-
-def _inside(name: str) -> Path:
-    """An uploaded file's name as a path that stays in the folder that it is written to."""
-    parts = [part for part in name.replace("\\", "/").replace("\0", "").split("/") if part not in ("", ".", "..")]
-    return Path(*parts) if parts else Path("upload")
-
-
-def _keep(target: Path, data: BinaryIO) -> None:
-    """Write an upload; of two files of one name the second gets a number."""
-    free, number = target, 2
-    while free.exists():
-        free, number = target.with_name(f"{number}-{target.name}"), number + 1
-    keep_upload(free, data)
-
-
-def _of_queries(path: Path) -> bool:
-    if path.name.lower().removesuffix(".gz").endswith(row_suffixes()):
-        try:
-            return look(path).of_queries
-        except InputError:
-            pass
-    return False
-
-
-def folder_of(source: Path) -> Path:
-    """The folder itself, or the only one in it, as a zip that was unpacked often looks; else the only one below it that
-    is in BEIR layout, whatever lies beside that."""
-    while source.is_dir() and not beir_layout(source):
-        inside = [path for path in source.iterdir() if not path.name.startswith((".", "__"))]
-        if len(inside) == 1 and inside[0].is_dir():
-            source = inside[0]
-            continue
-        below = [path.parent for name in BEIR_CORPUS for path in source.rglob(name)]
-        near = {path for path in below if len(path.relative_to(source).parts) <= DEEPEST and beir_layout(path)}
-        return near.pop() if len(near) == 1 else source
-    return source
-
-
-def beside(given: Path, source: Path) -> list[str]:
-    """The files of the folder that was given which do not lie in the one that is read, in a sentence."""
-    if given == source or not given.is_dir():
-        return []
-    paths = (path for path in sorted(given.rglob("*")) if path.is_file() and not path.is_relative_to(source))
-    names = [name for name in (path.relative_to(given).as_posix() for path in paths) if not hidden(name)]
-    if not names:
-        return []
-    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    return [f"{counted(len(names), 'file')} beside {source.name} left out: {', '.join(names[:SHOWN])}{more}."]
-
-
-# {query: {document: grade}}
-Answers = dict[str, dict[str, int]]
-
 TEST, DEV, TRAIN = "test", "dev", "train"
-
-# What splits are also called.
 SPLIT_NAMES = {"validation": DEV, "valid": DEV, "val": DEV, "development": DEV, "training": TRAIN, "testing": TEST}
 
-# Documents with queries below which none are held out: nothing could be told from so few.
+# With fewer documents that have queries, none are held out: nothing could be told from so few.
 FEWEST = 10
 
 # Documents: more queries make no difference to an interval that is a tenth of a point wide.
 MOST_HELD_OUT = 2_000
 
+# {query: {document: grade}}
+Answers = dict[str, dict[str, int]]
+
 
 class AddOptions(Config):
-    """Which column is what, and how queries are divided. Columns left out are found by their names."""
+    """The role of each column, and how queries are divided. Columns left out are found by their names."""
 
     id_field: str | None = option(None, "The column with a document's id; - numbers the rows.")
     title_field: str | None = option(None, "The column with a document's title; - leaves it out.")
@@ -157,139 +74,14 @@ class AddOptions(Config):
     seed: int = option(0, "What draws these documents.", minimum=0)
 
     def reading(self, how: ReadOptions) -> ReadOptions:
-        """How the documents are read: ``how``, with the columns that are named here."""
+        """Return ``how``, with the columns that are named here."""
         names = ("id_field", "title_field", "text_field", "query_field")
         return how.replace(**{name: value for name in names if (value := getattr(self, name)) is not None})
 
 
-@dataclass
-class Judged:
-    """Queries with the documents that answer them, by split: {split: {text: {document: grade}}}."""
-
-    splits: dict[str, Answers] = field(default_factory=dict)
-    left_out: Counter[str] = field(default_factory=Counter)
-    named: bool = False
-    """Whether the source names splits."""
-
-    def add(self, split: str, text: str, document: str, grade: int) -> None:
-        self.splits.setdefault(split, {}).setdefault(text, {})[document] = grade
-
-
-def columns_of(path: Path, options: AddOptions, encoding: str) -> tuple[str, str, str | None, str | None]:
-    """Return the columns with queries, documents' ids, splits and grades. InputError where one is not known."""
-    seen = look(path, ReadOptions.from_dict({"encoding": encoding}))
-    text_field = options.query_field or seen.queries or seen.guess(("text",))
-    document_field = options.document_field or seen.guess((*DOCUMENTS, "_id", "id"))
-    split_field = options.split_field or seen.guess(SPLITS)
-    grade_field = options.grade_field or seen.guess(GRADES)
-    columns = (("query_field", "the queries", text_field), ("document_field", "their documents' ids", document_field))
-    for what, content, column in columns:
-        if column is None or (seen.columns and column not in seen.columns):
-            raise InputError(
-                f"No column of queries is called {column!r}."
-                if column
-                else f"No column is known by its name to hold {content}.",
-                hint=f"Set {what} to one of {', '.join(seen.columns[:20])}.",
-                file=path,
-            )
-    return str(text_field), str(document_field), split_field, grade_field
-
-
-def of_file(path: Path, known: Collection[str], options: AddOptions, encoding: str) -> Judged:
-    """The queries of a file of their own: a row each, with the id of the document (among those ``known``), maybe a
-    split and a grade."""
-    text_field, document_field, split_field, grade_field = columns_of(path, options, encoding)
-    reading = ReadOptions.from_dict({"encoding": encoding})
-    judged = Judged(named=split_field is not None)
-    for row in iter_rows(path, reading):
-        if not isinstance(row, Row):
-            judged.left_out["rows of queries that cannot be read"] += 1
-            continue
-        texts, unusable, _ = queries_of(row.values.get(text_field))
-        value = row.values.get(document_field)
-        document = value if isinstance(value, str) and value in known else _text(value)
-        grade = _grade(row.values.get(grade_field)) if grade_field else 1
-        split = _split_name(row.values.get(split_field)) if split_field else ""
-        judged.left_out["rows without a query"] += not texts
-        judged.left_out["entries among queries that are no text"] += unusable if texts else 0
-        if texts and document not in known:
-            judged.left_out["queries for a document that is not here"] += len(texts)
-        elif texts and grade is None:
-            judged.left_out["judgments without a whole number as their grade"] += len(texts)
-        elif texts and grade is not None:
-            for text in texts:
-                judged.add(split, one_line(text), document, grade)
-    return judged
-
-
-def _text(value: Any) -> str:
-    """An id as the reader of documents makes it: texts without blanks around them, whole numbers as they are."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value).strip() if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
-
-
-def _grade(value: Any) -> int | None:
-    """A grade; None where it is no whole number."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return None
-    return int(number) if number.is_integer() and abs(number) < 1_000 else None
-
-
-def _split_name(value: Any) -> str:
-    name = slug(str(value or ""), fallback=TRAIN)
-    return SPLIT_NAMES.get(name, name)
-
-
-def one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def divided(texts: Answers, options: AddOptions) -> tuple[dict[str, Answers], dict[str, Any], str]:
-    """Queries without splits, divided by documents that are drawn: ({split: queries}, how, and in a sentence)."""
-    documents = sorted({document for grades in texts.values() for document, grade in grades.items() if grade > 0})
-    n = min(round(options.held_out * len(documents)), MOST_HELD_OUT)
-    if len(documents) < FEWEST or not n:
-        few = f"{len(documents)} documents have some, and at least {FEWEST} are needed"
-        return {TRAIN: texts}, {}, f"No queries were held out: {few}." if options.held_out else ""
-    drawn = set(sorted(documents, key=lambda document: _order(options.seed, document))[:n])
-    # A query that also belongs to a document that was not drawn is measured with, not trained on.
-    held = {text: grades for text, grades in texts.items() if drawn & set(grades)}
-    rest = {text: grades for text, grades in texts.items() if text not in held}
-    said = (
-        f"The {len(held):,} queries of {n:,} documents, of {len(documents):,} that have some, are the split dev of "
-        f"the benchmark (drawn with seed {options.seed}); those of the others are the training queries."
-    )
-    facts = {"held_out": {"by": "documents", "documents": n, "share": options.held_out, "seed": options.seed}}
-    return {DEV: held, TRAIN: rest}, facts, said
-
-
-def _order(seed: int, document: str) -> bytes:
-    """Where a document stands in the draw: the same on every machine."""
-    return hashlib.sha256(f"{seed}\0held out\0{document}".encode("utf-8", "surrogatepass")).digest()
-
-
-def without(texts: Answers, measured: Mapping[str, Answers]) -> Answers:
-    """Training queries without those that the benchmark asks too, upper and lower case alike."""
-    asked = {text.casefold() for split in measured.values() for text in split}
-    return {text: grades for text, grades in texts.items() if text.casefold() not in asked}
-
-
-def by_document(texts: Answers) -> dict[str, list[str]]:
-    """The queries of each document that answers them."""
-    pairs: dict[str, list[str]] = {}
-    for text, grades in texts.items():
-        for document, grade in grades.items():
-            if grade > 0:
-                pairs.setdefault(document, []).append(text)
-    return pairs
-
-
 @dataclass(frozen=True)
 class Look:
-    """What somebody brings: splits of a BEIR layout, and the first rows of documents and of queries."""
+    """A preview of an import: splits of a BEIR layout, and the first rows of documents and of queries."""
 
     splits: tuple[str, ...]
     documents: Glimpse
@@ -298,8 +90,8 @@ class Look:
 
 @dataclass(frozen=True)
 class Added:
-    """What came of an import. ``left_out`` counts what was not taken by its reason; ``stated`` says what was decided
-    and how; ``missing`` what a measured answer still lacks."""
+    """The result of an import. ``left_out`` counts skipped rows by reason; ``stated`` says what was decided and how;
+    ``missing`` what a measured answer still lacks."""
 
     project: Project
     corpus: CorpusManifest
@@ -311,13 +103,59 @@ class Added:
     missing: tuple[str, ...]
 
 
+@access.writes
+@contextmanager
+def received(workspace: Workspace, uploads: Sequence[tuple[str, BinaryIO]]) -> Iterator[tuple[Path, Path | None]]:
+    """Keep uploaded files (name and content) on disk while they are read: (the documents, a file of queries).
+
+    One file is itself. Files of a folder, whose names are paths, keep their places in it. Judgments beside the corpus
+    and queries of a BEIR layout go where it has them; of several other files, one whose rows are queries for documents
+    of another file is the file of queries.
+    """
+    with staging(workspace.uploads) as folder:
+        documents = folder / "documents"
+        names = [_inside(name) for name, _ in uploads]
+        tops = {name.parent for name in names if name.name in BEIR_CORPUS}
+        tops &= {name.parent for name in names if name.name in QUERIES}
+        for name, (_, data) in zip(names, uploads, strict=True):
+            judgments = name.parent in tops and name.suffix == ".tsv"
+            target = documents / (name.parent / "qrels" / name.name if judgments else name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            free, number = target, 2
+            while free.exists():  # of two files of one name the second gets a number
+                free, number = target.with_name(f"{number}-{target.name}"), number + 1
+            keep_upload(free, data)
+        if tops:
+            yield documents, None
+            return
+        files = [file for file in sorted(documents.rglob("*")) if file.is_file()]
+        asked = [file for file in files if len(files) > 1 and _of_queries(file)]
+        if len(asked) == 1:
+            files.remove(asked[0])
+            asked = [asked[0].rename(folder / asked[0].name)]
+        alone = len(uploads) - len(asked) == 1
+        yield (files[0] if alone else documents), (asked[0] if len(asked) == 1 else None)
+
+
+def _inside(name: str) -> Path:
+    """Return an uploaded file's name as a relative path without ``..``."""
+    parts = [part for part in name.replace("\\", "/").replace("\0", "").split("/") if part not in ("", ".", "..")]
+    return Path(*parts) if parts else Path("upload")
+
+
+def _of_queries(path: Path) -> bool:
+    with contextlib.suppress(InputError):
+        return path.name.lower().removesuffix(".gz").endswith(row_suffixes()) and look(path).of_queries
+    return False
+
+
 @access.reads
 def examine(
     workspace: Workspace, path: str | Path, queries: str | Path = "", *, reading: ReadOptions | None = None
 ) -> Look:
-    """The first rows of what would be added, with what each column seems to be. Nothing is stored."""
+    """Return the first rows of an import with the role that each column seems to have. Nothing is stored."""
     reading = reading or ReadOptions()
-    source = folder_of(access.to_read(workspace, path))
+    source = _folder_of(access.to_read(workspace, path))
     asked = None
     if queries:
         asked = look(access.to_read(workspace, queries), ReadOptions.from_dict({"encoding": reading.encoding}))
@@ -335,26 +173,25 @@ def add(
     options: AddOptions | None = None,
     reading: ReadOptions | None = None,
 ) -> Added:
-    """Take in documents, with the queries and judgments that come with them or in the file ``queries``.
+    """Import documents, with the queries and judgments that come with them or in the file ``queries``.
 
-    They make a new project called ``name``, or join ``project`` (an id or a name). What was added before is there once.
-    Where something fails, nothing new is left behind.
-    ``reading`` says how files are read, ``options`` which column is what.
+    They make a new project called ``name``, or join ``project`` (an id or a name). The same content is stored once.
+    Where something fails, nothing new is left behind. ``reading`` says how files are read, ``options`` the columns.
     """
     options, reading = options or AddOptions(), reading or ReadOptions()
     given = access.to_read(workspace, path)
-    source = folder_of(given)
+    source = _folder_of(given)
     asked = access.to_read(workspace, queries) if queries else None
-    joined = service.resolve(workspace, project) if project else None
+    joined = projects.resolve(workspace, project) if project else None
     title = checked_title(name).strip() or corpora.name_of(source)
     splits = beir_layout(source)
-    stated = beside(given, source)
+    stated = _beside(given, source)
     if not splits:
         options, notes = _completed(options, reading, source, asked)
         stated += notes
         reading = (options.replace(query_field=None) if asked else options).reading(reading)
         if asked:
-            columns_of(asked, options, reading.encoding)  # before anything is stored
+            _columns_of(asked, options, reading.encoding)  # before anything is stored
     with corpora.read(workspace, source, name=title, options=reading) as (corpus, existed, written):
         taken = _Import(workspace, corpus, options, stated)
         with taken.all_or_nothing(existed):
@@ -363,14 +200,14 @@ def add(
                 taken.take_beir(source, splits)
             else:
                 taken.name_unused_columns()
-                judged = Judged()
+                judged = _Judged()
                 if asked:
                     known = {document.id for document in iter_documents(workspace, corpus.id)}
-                    judged = of_file(asked, known, options, reading.encoding)
+                    judged = _of_file(asked, known, options, reading.encoding)
                 elif options.with_queries:
                     for document, texts in written:
                         for text in texts:
-                            judged.add("", one_line(text), document, 1)
+                            judged.add("", text, document, 1)
                 taken.take_queries(judged)
             made_project = taken.join_project(joined, title)
     sets = tuple(query_sets.load(workspace, set_id) for set_id in taken.sets)
@@ -378,14 +215,47 @@ def add(
     left_out = {reason: n for reason, n in taken.left_out.items() if n}
     # Of a BEIR layout the queries and judgments are left out of the documents, and taken all the same.
     of_corpus = [note for note in corpus.notes if not (splits and "of a BEIR folder" in note)]
+    missing = []
+    if benchmark is None:
+        missing.append(
+            "A benchmark: queries with the documents that answer them, as a BEIR folder or a file with a query "
+            "and a document's id in each row. Without one no retriever can be measured on these documents."
+        )
+    if not any("train" in q.parameters.get("splits", ["train"]) for q in sets):
+        missing.append("No human training queries (optional: an LLM can write them).")
     stated = [*of_corpus, *taken.stated]
-    return Added(made_project, corpus, existed, benchmark, sets, left_out, tuple(stated), _missing(benchmark, sets))
+    return Added(made_project, corpus, existed, benchmark, sets, left_out, tuple(stated), tuple(missing))
+
+
+def _folder_of(source: Path) -> Path:
+    """Return the folder itself, or the only one in it (as unpacked zips look); else the only BEIR layout below it."""
+    while source.is_dir() and not beir_layout(source):
+        inside = [path for path in source.iterdir() if not path.name.startswith((".", "__"))]
+        if len(inside) == 1 and inside[0].is_dir():
+            source = inside[0]
+            continue
+        below = [path.parent for name in BEIR_CORPUS for path in source.rglob(name)]
+        near = {path for path in below if len(path.relative_to(source).parts) <= DEEPEST and beir_layout(path)}
+        return near.pop() if len(near) == 1 else source
+    return source
+
+
+def _beside(given: Path, source: Path) -> list[str]:
+    """Return a sentence on the given folder's files outside of the folder that is read; none if there are none."""
+    if given == source or not given.is_dir():
+        return []
+    files = (path for path in sorted(given.rglob("*")) if path.is_file() and not path.is_relative_to(source))
+    names = [name for name in (path.relative_to(given).as_posix() for path in files) if not hidden(name)]
+    if not names:
+        return []
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    return [f"{counted(len(names), 'file')} beside {source.name} left out: {', '.join(names[:SHOWN])}{more}."]
 
 
 def _completed(
     options: AddOptions, reading: ReadOptions, source: Path, asked: Path | None
 ) -> tuple[AddOptions, list[str]]:
-    """Return the options with the columns that the first rows show where none was named, and what to know."""
+    """Return the options with the columns that the first rows show where none was named, and notes."""
     seen = look(source, reading)
     if seen.texts:
         if seen.n_files > 1 or reading.split != "file" or seen.parts < 2:
@@ -400,9 +270,107 @@ def _completed(
     return options.replace(**changes), []
 
 
+# a file of queries, and their division into splits
+
+
+@dataclass
+class _Judged:
+    """Queries with the documents that answer them: {split: {text: {document: grade}}}; ``named`` by the source."""
+
+    splits: dict[str, Answers] = field(default_factory=dict)
+    left_out: Counter[str] = field(default_factory=Counter)
+    named: bool = False
+
+    def add(self, split: str, text: str, document: str, grade: int) -> None:
+        self.splits.setdefault(split, {}).setdefault(" ".join(text.split()), {})[document] = grade
+
+
+def _columns_of(path: Path, options: AddOptions, encoding: str) -> tuple[str, str, str | None, str | None]:
+    """Return the columns of queries, documents' ids, splits and grades. InputError where a needed one is unknown."""
+    seen = look(path, ReadOptions.from_dict({"encoding": encoding}))
+    text_field = options.query_field or seen.queries or seen.guess(("text",))
+    document_field = options.document_field or seen.guess((*DOCUMENTS, "_id", "id"))
+    columns = (("query_field", "the queries", text_field), ("document_field", "their documents' ids", document_field))
+    for what, content, column in columns:
+        if column is None or (seen.columns and column not in seen.columns):
+            raise InputError(
+                f"No column of queries is called {column!r}."
+                if column
+                else f"No column is known by its name to hold {content}.",
+                hint=f"Set {what} to one of {', '.join(seen.columns[:20])}.",
+                file=path,
+            )
+    split_field, grade_field = options.split_field or seen.guess(SPLITS), options.grade_field or seen.guess(GRADES)
+    return str(text_field), str(document_field), split_field, grade_field
+
+
+def _of_file(path: Path, known: Collection[str], options: AddOptions, encoding: str) -> _Judged:
+    """Read a file of queries: a row each, with the id of a ``known`` document, maybe a split and a grade."""
+    text_field, document_field, split_field, grade_field = _columns_of(path, options, encoding)
+    judged = _Judged(named=split_field is not None)
+    for row in iter_rows(path, ReadOptions.from_dict({"encoding": encoding})):
+        if not isinstance(row, Row):
+            judged.left_out["rows of queries that cannot be read"] += 1
+            continue
+        texts, unusable, _ = queries_of(row.values.get(text_field))
+        value = row.values.get(document_field)
+        document = value if isinstance(value, str) and value in known else _id(value)
+        grade = _grade(row.values.get(grade_field)) if grade_field else 1
+        split = slug(str(row.values.get(split_field) or ""), fallback=TRAIN) if split_field else ""
+        judged.left_out["rows without a query"] += not texts
+        judged.left_out["entries among queries that are no text"] += unusable if texts else 0
+        if document not in known:
+            judged.left_out["queries for a document that is not here"] += len(texts)
+        elif grade is None:
+            judged.left_out["judgments without a whole number as their grade"] += len(texts)
+        else:
+            for text in texts:
+                judged.add(SPLIT_NAMES.get(split, split), text, document, grade)
+    return judged
+
+
+def _id(value: Any) -> str:
+    """Return an id as the reader of documents makes it: stripped text, whole numbers as they are."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip() if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
+
+
+def _grade(value: Any) -> int | None:
+    """Return a grade; None unless it is a whole number."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return int(number) if number.is_integer() and abs(number) < 1_000 else None
+
+
+def _divided(texts: Answers, options: AddOptions) -> tuple[dict[str, Answers], dict[str, Any], str]:
+    """Divide queries without splits by documents drawn at random: ({split: queries}, facts, sentence)."""
+    documents = sorted({document for grades in texts.values() for document, grade in grades.items() if grade > 0})
+    n = min(round(options.held_out * len(documents)), MOST_HELD_OUT)
+    if len(documents) < FEWEST or not n:
+        few = f"{len(documents)} documents have some, and at least {FEWEST} are needed"
+        return {TRAIN: texts}, {}, f"No queries were held out: {few}." if options.held_out else ""
+
+    def order(document: str) -> bytes:  # the same draw on every machine
+        return hashlib.sha256(f"{options.seed}\0held out\0{document}".encode("utf-8", "surrogatepass")).digest()
+
+    drawn = set(sorted(documents, key=order)[:n])
+    # A query that also belongs to a document that was not drawn is measured with, not trained on.
+    held = {text: grades for text, grades in texts.items() if drawn & set(grades)}
+    rest = {text: grades for text, grades in texts.items() if text not in held}
+    sentence = (
+        f"The {len(held):,} queries of {n:,} documents, of {len(documents):,} that have some, are the split dev of "
+        f"the benchmark (drawn with seed {options.seed}); those of the others are the training queries."
+    )
+    facts = {"held_out": {"by": "documents", "documents": n, "share": options.held_out, "seed": options.seed}}
+    return {DEV: held, TRAIN: rest}, facts, sentence
+
+
 @dataclass
 class _Import:
-    """An import at work: its corpus, and what has come of it so far."""
+    """An import in progress: its corpus, and what was stored so far."""
 
     workspace: Workspace
     corpus: CorpusManifest
@@ -412,9 +380,9 @@ class _Import:
     sets: list[str] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
-    @contextlib.contextmanager
+    @contextmanager
     def all_or_nothing(self, existed: bool) -> Iterator[None]:
-        """Delete what this import has stored so far if it fails; what was there before stays."""
+        """Delete what this import has stored if it fails; earlier content stays."""
         workspace = self.workspace
         earlier = {q.id for q in query_sets.list_query_sets(workspace)} | set(library.list_names(workspace))
         try:
@@ -429,16 +397,16 @@ class _Import:
                     delete_corpus(workspace, self.corpus.id)
             raise
 
-    @contextlib.contextmanager
-    def _counted(self, what: str) -> Iterator[None]:
-        """What cannot be taken of a part costs that part, and is said."""
+    @contextmanager
+    def _skipping(self, split: str) -> Iterator[None]:
+        """State a split whose queries cannot be taken, and go on."""
         try:
             yield
         except InputError as error:
-            self.stated.append(f"Not taken: {what}. {error}")
+            self.stated.append(f"Not taken: the split {split} as queries. {error}")
 
     def count_rejected(self) -> None:
-        """Count rows that were not taken, and name whole files with their reasons."""
+        """Count rejected rows, and name whole files with their reasons."""
         rows = {kind: n for kind, n in self.corpus.rejected_counts.items() if kind not in FILE_KINDS}
         self.left_out.update({f"rows not taken ({kind})": n for kind, n in rows.items()})
         not_read = [rejected for rejected in self.corpus.rejected if rejected.kind in FILE_KINDS]
@@ -447,7 +415,7 @@ class _Import:
             self.stated.append(f"Nor were {len(not_read) - SHOWN:,} more files: the corpus's page lists them.")
 
     def name_unused_columns(self) -> None:
-        """Columns that became nothing are named."""
+        """State the columns that were not used."""
         options = self.options
         named = {"id": options.id_field, "title": options.title_field, "text": options.text_field}
         guessed = {name for role, column in named.items() if column is None for name in GUESSES[role]}
@@ -461,46 +429,49 @@ class _Import:
             )
 
     def take_beir(self, source: Path, splits: Sequence[str]) -> None:
-        """The benchmark of a BEIR layout, and a query set of each split but test."""
-        corpus = self.corpus
+        """Store the benchmark of a BEIR layout, and a query set of each split but test."""
         self._add_benchmark(lambda name: add_benchmark(source, self.workspace, name))
         for split in splits:
             if split == TEST:
                 continue
             wanted = ImportOptions.from_dict({"split": split, "origin": self.options.origin})
-            with self._counted(f"the split {split} as queries"):
-                title = f"{corpus.name} {split} queries"
-                done = queries.import_file(self.workspace, source, corpus.id, name=title, options=wanted)
+            with self._skipping(split):
+                title = f"{self.corpus.name} {split} queries"
+                done = queries.import_file(self.workspace, source, self.corpus.id, name=title, options=wanted)
                 self.sets.append(done.query_set.id)
                 self.left_out[f"judgments of {split} that gave no query"] += done.n_rejected
         if TEST in splits:
             self.stated.append("The split test is for measuring: its queries are in the benchmark alone.")
 
-    def take_queries(self, judged: Judged) -> None:
-        """The benchmark and the query sets of queries, by the splits that they name or by documents that are drawn."""
+    def take_queries(self, judged: _Judged) -> None:
+        """Store the benchmark and the query sets, by the splits that are named or by documents that are drawn."""
         self.left_out.update(judged.left_out)
         if not any(judged.splits.values()):
             return
         facts: dict[str, Any] = {"made_of": self.corpus.source, "corpus": self.corpus.id}
         splits = judged.splits
         if not judged.named:
-            splits, drawn, said = divided(splits.get("", {}), self.options)
+            splits, drawn, sentence = _divided(splits.get("", {}), self.options)
             facts |= drawn
-            self.stated += filter(None, [said])
+            self.stated += filter(None, [sentence])
         measured = {split: texts for split, texts in splits.items() if split != TRAIN}
         if measured:
             self._make_benchmark(measured, facts)
+        asked = {text.casefold() for texts in measured.values() for text in texts}
         for split, texts in splits.items():
+            usable = texts
             if split == TRAIN:
-                usable = without(texts, measured)
+                usable = {text: grades for text, grades in texts.items() if text.casefold() not in asked}
                 self.left_out["training queries that the benchmark asks too"] += len(texts) - len(usable)
             elif split == TEST or not judged.named:
                 continue
-            else:
-                usable = texts
-            pairs = by_document(usable)
+            pairs: dict[str, list[str]] = {}
+            for text, grades in usable.items():
+                for document, grade in grades.items():
+                    if grade > 0:
+                        pairs.setdefault(document, []).append(text)
             if pairs:
-                with self._counted(f"the split {split} as queries"):
+                with self._skipping(split):
                     self._store_queries(split, pairs, {"splits": [split], **facts})
 
     def _store_queries(self, split: str, pairs: Mapping[str, list[str]], facts: Mapping[str, Any]) -> None:
@@ -513,7 +484,6 @@ class _Import:
         self.left_out[f"queries of {split} that could not be stored"] += done.n_rejected
 
     def _make_benchmark(self, splits: Mapping[str, Answers], facts: Mapping[str, Any]) -> None:
-        """The benchmark of these queries over the whole corpus."""
         ids = {text: f"q{n}" for n, text in enumerate(dict.fromkeys(t for texts in splits.values() for t in texts), 1)}
         judged = {split: {ids[text]: grades for text, grades in texts.items()} for split, texts in splits.items()}
         texts_by_id = {query: text for text, query in ids.items()}
@@ -526,7 +496,7 @@ class _Import:
         self._add_benchmark(make)
 
     def _add_benchmark(self, make: Callable[[str], str]) -> None:
-        """Under the corpus's name, or the next free one; the same content again is the one that is there."""
+        """Add under the corpus's name, or the next free one; the same content again is the existing benchmark."""
         refused: InputError | None = None
         wanted = slug(self.corpus.name, fallback="benchmark")
         names = [*library.list_names(self.workspace), *registry.groups()]
@@ -542,26 +512,13 @@ class _Import:
         raise refused or InputError("The benchmark could not be named.")
 
     def join_project(self, joined: Project | None, title: str) -> Project:
-        """The project that the import joins: the one named, the one that has the corpus already, else a new one."""
+        """Return the project that the import joins: the named one, the one that has the corpus, else a new one."""
         workspace, corpus = self.workspace, self.corpus.id
         benchmarks = [self.benchmark] if self.benchmark else []
-        owner = joined or next((p for p in service.projects_of(workspace, "corpus", corpus) if not p.implied), None)
+        owner = joined or next((p for p in projects.projects_of(workspace, "corpus", corpus) if not p.implied), None)
         if owner is not None:
-            return service.add_members(workspace, owner.id, corpora=[corpus], benchmarks=benchmarks)
-        taken = {project.name.casefold() for project in projects.list_projects(workspace)}
+            return projects.add_members(workspace, owner.id, corpora=[corpus], benchmarks=benchmarks)
+        taken = {project.name.casefold() for project in room.list_projects(workspace)}
         numbers = range(2, len(taken) + 3)
         free = next(n for n in (title, *(f"{title} {number}" for number in numbers)) if n.casefold() not in taken)
-        return service.create(workspace, free, corpora=[corpus], benchmarks=benchmarks)
-
-
-def _missing(benchmark: BenchmarkInfo | None, sets: Sequence[QuerySet]) -> tuple[str, ...]:
-    """What a measured answer still lacks."""
-    missing = []
-    if benchmark is None:
-        missing.append(
-            "A benchmark: queries with the documents that answer them, as a BEIR folder or a file with a query "
-            "and a document's id in each row. Without one no retriever can be measured on these documents."
-        )
-    if not any("train" in q.parameters.get("splits", ["train"]) for q in sets):
-        missing.append("Training queries of people. Queries that a model writes can take their place.")
-    return tuple(missing)
+        return projects.create(workspace, free, corpora=[corpus], benchmarks=benchmarks)

@@ -1,7 +1,7 @@
-"""Whether a query set is whole: one whose job failed, was stopped or was lost says so wherever it is named.
+"""Completeness of query sets: a set whose job failed, was stopped or was lost is incomplete and says so everywhere.
 
-It is trained on only after someone said yes to that: ``require`` is what holds it, for pages and commands alike. A set
-whose run ended normally is whole, also where some documents failed on the way: those are listed with it.
+Training takes an incomplete set only with explicit consent (``require``). A set whose run ended normally is complete,
+also where some documents failed: those are listed with it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from cdp.corpus import load_manifest
 from cdp.query_sets import QuerySet
 
 FLAG = "--allow-incomplete"
+REASONS = {"failed": "its job failed", "stopped": "its job was stopped", "lost": "its job was cut off"}
 
 
 @dataclass(frozen=True)
 class Completeness:
-    """What a query set lacks. ``job_state`` is empty where the job that wrote it is gone, ``expected`` the number of
-    documents that were to get queries (None where nobody knows)."""
+    """What a query set lacks. ``job_state`` is empty for a deleted job, ``expected`` None if unknown (documents)."""
 
     query_set: QuerySet
     complete: bool
@@ -39,34 +39,30 @@ class Completeness:
 
     @property
     def name(self) -> str:
-        """The set's name for a list, with what is wrong with it: ``Wiki × 5 (incomplete: its job failed)``."""
+        """The set's name for a list, with its fault: ``Wiki × 5 (incomplete: its job failed)``."""
         if self.complete:
             return self.query_set.name
         return f"{self.query_set.name} ({self.label}{'' if self.active else f': {self._job}'})"
 
     @property
     def _job(self) -> str:
-        words = {"failed": "its job failed", "stopped": "its job was stopped", "lost": "its job was cut off"}
-        return words.get(self.job_state, "documents are missing" if self.job_state else "its job is gone")
+        return REASONS.get(self.job_state, "documents are missing" if self.job_state else "its job was deleted")
 
     @property
     def sentence(self) -> str:
-        """What is wrong in a sentence, with the job and how much is there; of a whole set what failed, or nothing."""
+        """The fault in a sentence, with the job and the counts; of a complete set its failures, or nothing."""
         q = self.query_set
         if self.complete:
             if not q.n_failures or q.imported:
                 return ""
             noun = "document has" if q.n_failures == 1 else "documents have"
             return f"{q.name} is finished; {q.n_failures:,} {noun} no query."
-        if self.active:
-            return f"{q.name} is still being written by the job {self.job_id}: {self._there} so far."
-        job = f" ({self.job_id})" if self.job_id else ""
-        return f"{q.name} is incomplete: {self._job}{job}, and {self._there}."
-
-    @property
-    def _there(self) -> str:
         of = "" if self.expected is None else f" of {self.expected:,}"
-        return f"{self.query_set.n_documents:,}{of} documents have queries"
+        there = f"{q.n_documents:,}{of} documents have queries"
+        if self.active:
+            return f"{q.name} is still being written by the job {self.job_id}: {there} so far."
+        job = f" ({self.job_id})" if self.job_id else ""
+        return f"{q.name} is incomplete: {self._job}{job}, and {there}."
 
     @property
     def next_step(self) -> str:
@@ -75,23 +71,23 @@ class Completeness:
             return ""
         if self.active:
             return f"Wait for it: jobs wait {self.job_id}."
-        return f"Resume its job: jobs resume {self.job_id}." if self.job_state else "Write it anew."
+        return f"Resume its job: jobs resume {self.job_id}." if self.job_state else "Write it again."
 
     @property
     def note(self) -> str:
-        """What is wrong, and what to do about it."""
+        """The fault, and what to do about it."""
         return " ".join(part for part in (self.sentence, self.next_step) if part)
 
 
 def check(workspace: Workspace, query_set: QuerySet) -> Completeness:
-    """What a query set lacks. Cheap for a whole one: nothing is read."""
+    """Return what a query set lacks. Cheap for a complete one: nothing is read."""
     if query_set.complete:
         return Completeness(query_set, True, job_id=query_set.job_id)
     state, active = "", False
     try:
         view = jobs.view(workspace, query_set.job_id, with_size=False)
-    except CdpError:
-        query_set = _with_counts(workspace, query_set)  # the job was deleted, or its folder is damaged
+    except CdpError:  # the job was deleted, or its folder is damaged
+        query_set = _with_counts(workspace, query_set)
     else:
         state, active = str(view.state), view.active
         if active:  # its file grows: the job says how far it is
@@ -102,7 +98,7 @@ def check(workspace: Workspace, query_set: QuerySet) -> Completeness:
 
 
 def with_counts(workspace: Workspace, query_set: QuerySet) -> QuerySet:
-    """The set with what is there now: a job that was killed had no time to write it into the manifest."""
+    """Return the set with its current counts: a killed job had no time to write them into the manifest."""
     return query_set if query_set.complete else check(workspace, query_set).query_set
 
 
@@ -113,31 +109,24 @@ def _with_counts(workspace: Workspace, query_set: QuerySet) -> QuerySet:
 
 
 def _expected(workspace: Workspace, query_set: QuerySet) -> int | None:
-    limit = query_set.parameters.get("limit")
+    limit, source = query_set.parameters.get("limit"), query_set.parameters.get("source")
     try:
-        source = query_set.parameters.get("source")
-        total = (
-            query_sets.load(workspace, str(source)).n_documents
-            if source
-            else load_manifest(workspace, query_set.corpus_id).n_documents
-        )
+        whole = query_sets.load(workspace, str(source)) if source else load_manifest(workspace, query_set.corpus_id)
     except CdpError:
         return None
-    return min(total, limit) if isinstance(limit, int) else total
+    return min(whole.n_documents, limit) if isinstance(limit, int) else whole.n_documents
 
 
 def list_incomplete(workspace: Workspace, names: Iterable[str]) -> list[Completeness]:
-    """Those of the query sets (by id or name, empty ones skipped) that are not whole."""
+    """Return the incomplete ones of the query sets (by id or name, empty ones skipped)."""
     checks = [check(workspace, query_sets.resolve_query_set(workspace, name)) for name in dict.fromkeys(names) if name]
     return [item for item in checks if not item.complete]
 
 
 def require(workspace: Workspace, names: Iterable[str], allow_incomplete: bool) -> None:
-    """ConfigError for the first of the query sets that is not whole, unless someone said yes to that."""
-    if allow_incomplete:
-        return
-    for item in list_incomplete(workspace, names):
+    """Raise ConfigError for the first incomplete query set, unless that is allowed."""
+    for item in () if allow_incomplete else list_incomplete(workspace, names):
         raise ConfigError(
-            f"{item.sentence} Nothing is trained on it unasked.",
+            f"{item.sentence} Training on it needs your consent.",
             hint=f"{item.next_step} Or train on what is there: {FLAG}.",
         )

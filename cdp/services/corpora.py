@@ -1,4 +1,4 @@
-"""Documents in: add a corpus from an upload or a path, look at it, remove it."""
+"""Corpora: add documents from a path, look at them, delete them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 from cdp import projects as room
 from cdp import query_sets
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.failures import FILE, ItemsFailed, summary
 from cdp.base.records import Document
-from cdp.base.staging import keep_upload, staging
+from cdp.base.staging import staging
 from cdp.base.text import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told, read_jsonl
 from cdp.corpus import (
@@ -38,7 +37,7 @@ __all__ = ["list_corpora", "resolve_corpus"]
 
 @dataclass(frozen=True)
 class AddedCorpus:
-    """What came of adding documents: the corpus, and the query set if the rows carried queries.
+    """The corpus that was added, and the query set if the rows carried queries.
 
     ``corpus`` names the notes and rejected rows of this reading, also where the same content was stored before.
     """
@@ -46,7 +45,6 @@ class AddedCorpus:
     corpus: CorpusManifest
     existed: bool
     query_set: str | None
-    notes: list[str]
 
 
 @access.writes
@@ -58,7 +56,7 @@ def add(workspace: Workspace, path: str | Path, *, name: str = "", options: Read
             query_set = query_sets.import_queries(
                 queries, workspace, manifest.id, name=f"{manifest.name} queries"
             ).query_set.id
-    return AddedCorpus(manifest, existed, query_set, list(manifest.notes))
+    return AddedCorpus(manifest, existed, query_set)
 
 
 @access.writes
@@ -66,8 +64,10 @@ def add(workspace: Workspace, path: str | Path, *, name: str = "", options: Read
 def read(
     workspace: Workspace, path: str | Path, *, name: str = "", options: ReadOptions | None = None
 ) -> Iterator[tuple[CorpusManifest, bool, FoundQueries]]:
-    """Read documents and store them once: the corpus, whether it was there, and the queries that came with the rows,
-    which can be read until the end of ``with`` and are stored by whoever asks."""
+    """Read documents and store them once: the corpus, whether it existed, and the queries that came with the rows.
+
+    The queries can be read until the end of ``with``; the caller stores them.
+    """
     source = access.to_read(workspace, path)
     if not source.exists():
         raise InputError(f"There is no file or folder {source}.", hint="Check the path; it is read on the server.")
@@ -90,35 +90,24 @@ def read(
 
 
 def name_of(source: Path) -> str:
-    name = source.name
-    for ending in (".gz", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".txt", ".md", ".zip"):
-        name = name.removesuffix(ending)
-    return name or "corpus"
+    """Return a corpus's name for a file or folder: without the endings that readers know."""
+    name = source.name.removesuffix(".gz")
+    endings = [suffix for reader in READERS.values() for suffix in reader.suffixes]
+    return next((name.removesuffix(ending) for ending in endings if name.endswith(ending)), name) or "corpus"
 
 
 def file_types() -> list[str]:
-    """The endings of files that documents are read from, without their dot."""
+    """Return the endings of files that documents are read from, without their dot."""
     return [*(suffix.lstrip(".") for reader in READERS.values() for suffix in reader.suffixes), "gz"]
 
 
 def expected_types() -> list[str]:
-    """Endings of files that one may take for documents of this product too. They are not read; to be named among what
-    was left out they have to be sent."""
-    return ["pdf", "docx", "doc", "odt", "rtf", "html", "htm", "xml", "epub", "xlsx", "xls", "ods", "pptx", "ppt"]
-
-
-@access.writes
-@contextmanager
-def received(workspace: Workspace, file_name: str, data: BinaryIO) -> Iterator[Path]:
-    """An uploaded file, written to disk under its own name for as long as it is being read."""
-    with staging(workspace.uploads) as folder:
-        target = folder / (Path(file_name.replace("\\", "/")).name or "upload")
-        keep_upload(target, data)
-        yield target
+    """Return endings of files that are not read, but accepted as uploads so that the import can name them."""
+    return ["doc", "odt", "rtf", "xml", "xlsx", "xls", "ods", "ppt"]
 
 
 def failed(workspace: Workspace, corpus: str) -> ItemsFailed:
-    """The rows that an unexpected error of ours cost, with their texts and tracebacks."""
+    """Return the rows that failed by an unexpected error, with their texts and tracebacks."""
     manifest = resolve_corpus(workspace, corpus)
     path = workspace.corpus(manifest.id) / FILE
     failure_summary = summary(read_jsonl(path))
@@ -126,7 +115,7 @@ def failed(workspace: Workspace, corpus: str) -> ItemsFailed:
 
 
 def page(workspace: Workspace, corpus: str, offset: int = 0, limit: int = 20, search: str = "") -> list[Document]:
-    """Documents ``offset`` … ``offset + limit - 1`` in corpus order; with ``search`` the first that contain it."""
+    """Return documents ``offset`` … ``offset + limit - 1`` in corpus order; with ``search`` those that contain it."""
     manifest = resolve_corpus(workspace, corpus)
     if search:
         return open_corpus(workspace, manifest.id).search(search, offset + limit)[offset:]
@@ -134,7 +123,7 @@ def page(workspace: Workspace, corpus: str, offset: int = 0, limit: int = 20, se
 
 
 def document(workspace: Workspace, corpus: str, document_id: str) -> Document:
-    """One document; NotFoundError if the corpus has none of that id."""
+    """Return one document. NotFoundError if the corpus has none of that id."""
     manifest = resolve_corpus(workspace, corpus)
     documents = get_documents(workspace, manifest.id, [document_id])
     if document_id not in documents:

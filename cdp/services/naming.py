@@ -1,4 +1,4 @@
-"""What a retriever may be called by whoever names one, and what files call it."""
+"""Names of retrievers: what a person may call one, and the id by which files know it."""
 
 from __future__ import annotations
 
@@ -18,29 +18,19 @@ from cdp.retrievers import PRESETS
 # Trainings that are listed where several have one name.
 SHOWN = 8
 
-
-@dataclass(frozen=True)
-class _Training:
-    """A training by all that it may be called: its id, the name it was started with, the one given to it on Compare."""
-
-    job: JobView
-    names: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        return f"{self.job.id} ({self.job.state}, {self.job.created[:16].replace('T', ' ')})"
+# Trainings, each with its names: the one it was started with, and the one given to it on Compare.
+_Named = list[tuple[JobView, tuple[str, ...]]]
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a name means a preset or BM25, so that no training could be found by it."""
+    """Return True for a name of a preset or BM25: no training could be found by it."""
     return name.strip() in PRESETS or bm25.language_in(name) is not None
 
 
 def retriever(workspace: Workspace, name: str) -> str:
-    """The name in files of the retriever that is called ``name``: a training's id where it is a training's id, name or
-    the beginning of its id; any other name (a preset, bm25, a folder, a model of the hub) as it is.
+    """Return the id of the training with this id, name or unique prefix; any other name (preset, folder …) as it is.
 
-    ConfigError where several are called so: it lists them.
+    ConfigError where several fit: it lists them.
     """
     text = name.strip()
     if not text or is_reserved(text) or (is_name(text) and workspace.job(text).is_dir()):
@@ -54,56 +44,55 @@ def retriever(workspace: Workspace, name: str) -> str:
             hint=f"Write the training's id, {job}, or the folder as a path: ./{text}",
         )
     if job is None and folder is None and "/" not in text:
-        job = _beginning(text, trainings)
+        job = _with_prefix(text, trainings)
     return job or text
 
 
 def training(workspace: Workspace, name: str) -> str:
-    """The id of the training that is called ``name``: its id, its name, or the beginning of its id. ConfigError where
-    several are called so, NotFoundError where none is."""
+    """Return the id of the training with this id, name or unique prefix. ConfigError for several, NotFoundError for
+    none."""
     text = name.strip()
     trainings = _trainings(workspace)
-    exact = next((t.job.id for t in trainings if t.job.id == text), None)
-    job = exact or _named(text, trainings) or _beginning(text, trainings)
-    if job is not None:
-        return job
-    names = [other for t in trainings for other in t.names]
-    known = [t.job.id for t in trainings]
+    exact = next((job.id for job, _ in trainings if job.id == text), None)
+    found = exact or _named(text, trainings) or _with_prefix(text, trainings)
+    if found is not None:
+        return found
     hint = "" if trainings else "There is no training yet: train QUERY_SET"
-    raise NotFoundError("training", name, hint=hint or offer(name, known, also=names))
+    others = [other for _, names in trainings for other in names]
+    raise NotFoundError("training", name, hint=hint or offer(name, [job.id for job, _ in trainings], also=others))
 
 
-def _trainings(workspace: Workspace) -> list[_Training]:
+def _trainings(workspace: Workspace) -> _Named:
     said = list_annotations(workspace)
     return [
-        _Training(job, (job.name, *([said[job.id].name] if job.id in said and said[job.id].name else [])))
+        (job, (job.name, *([said[job.id].name] if job.id in said and said[job.id].name else [])))
         for job in jobs.list_jobs(workspace, ["training"])
     ]
 
 
-def _named(text: str, trainings: list[_Training]) -> str | None:
-    """Of the trainings of this name the one with a model; where none has one, the one that there is."""
-    named = [t for t in trainings if text in t.names]
+def _named(text: str, trainings: _Named) -> str | None:
+    """Return the training of this name, preferably one with a model."""
+    named = [job for job, names in trainings if text in names]
     if not named:
-        named = [t for t in trainings if text.casefold() in map(str.casefold, t.names)]
-    return _only(text, [t for t in named if t.job.has_model] or named, "are called")
+        named = [job for job, names in trainings if text.casefold() in map(str.casefold, names)]
+    return _only(text, [job for job in named if job.has_model] or named, "are called")
 
 
-def _beginning(text: str, trainings: list[_Training]) -> str | None:
-    return _only(text, [t for t in trainings if text and t.job.id.startswith(text)], "have an id that begins with")
+def _with_prefix(text: str, trainings: _Named) -> str | None:
+    return _only(text, [job for job, _ in trainings if text and job.id.startswith(text)], "have an id that begins with")
 
 
-def _only(text: str, fitting: list[_Training], how: str) -> str | None:
+def _only(text: str, fitting: list[JobView], how: str) -> str | None:
     if len(fitting) < 2:
-        return fitting[0].job.id if fitting else None
-    listed = ", ".join(t.text for t in fitting[:SHOWN])
+        return fitting[0].id if fitting else None
+    listed = ", ".join(f"{job.id} ({job.state}, {job.created[:16].replace('T', ' ')})" for job in fitting[:SHOWN])
     more = f" and {len(fitting) - SHOWN} more" if len(fitting) > SHOWN else ""
     raise ConfigError(f"{len(fitting)} trainings {how} {text!r}.", hint=f"Name one by its id: {listed}{more}.")
 
 
 @dataclass(frozen=True)
 class Annotation:
-    """What is said of one run, or (``archived`` alone) of one row."""
+    """What a person said about one run, or (``archived`` alone) about one row."""
 
     name: str = ""
     tags: tuple[str, ...] = ()
@@ -116,7 +105,7 @@ def annotation_file(workspace: Workspace) -> Path:
 
 
 def list_annotations(workspace: Workspace) -> Mapping[str, Annotation]:
-    """{id of a run or a row: what is said of it}. WorkspaceError where the file is damaged."""
+    """Return {id of a run or a row: annotation}. WorkspaceError where the file is damaged."""
     path = annotation_file(workspace)
     return ANSWERS.get(path, "annotations", lambda: _read(path)) if path.exists() else {}
 

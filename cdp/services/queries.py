@@ -173,7 +173,7 @@ def generate(
             "corpus": manifest.id,
             "corpus_hash": manifest.content_hash,
             "prompt_hash": method.prompt_hash,
-            "estimate": synthesis.for_spec(expected),
+            "estimate": {n: getattr(expected, n) for n in ("requests", "input_tokens", "output_tokens", "cost")},
             **({"source": checked.source} if checked.source else {}),
         },
         device=clusters.request(workspace, checked.gpus) if local else jobs.DeviceRequest.light(),

@@ -1,8 +1,7 @@
-"""What would write the queries of a project: the generator that was chosen or last used, for prices and tests."""
+"""The generator of a project's queries, its prices and bills; batches and exports."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from cdp import query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
 from cdp.base.records import Document
+from cdp.base.text import counted
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.corpus import resolve_corpus
 from cdp.llm import address, prices
@@ -31,8 +31,7 @@ from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import METHODS, OWN
 from cdp.synthesis.templates.phrases import is_english
 
-# Whose default model prices are shown for where nothing was chosen and nothing written: the one endpoint that needs no
-# address, with the model that the paper used.
+# Without any queries yet, prices are shown for the one endpoint that needs no address, with the paper's model.
 EXAMPLE = "openai"
 
 CHOSEN, HERE, ELSEWHERE, UNUSED = (
@@ -53,21 +52,21 @@ class Writer:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any], basis: str = CHOSEN) -> Writer:
-        """The writer of a form's or a job's settings: an empty model is the generator's default."""
+        """Return the writer of a form's or a job's settings; an empty model is the generator's default."""
         generator = str(settings.get("generator") or "")
         chosen = GENERATORS[generator]
         return cls(generator, str(settings.get("model") or chosen.model) if chosen.is_llm else "", basis)
 
     @property
     def name(self) -> str:
-        """In words: ``gpt-4o-mini``, ``the template generator``."""
+        """Return ``gpt-4o-mini``, ``the template generator``."""
         if self.model:
             return self.model
         return "recorded answers" if self.generator == "recorded" else f"the {self.generator} generator"
 
     @property
     def free(self) -> bool:
-        """Whether nobody is paid: no LLM, or one on this machine."""
+        """True without an LLM, or with one on this machine."""
         return not GENERATORS[self.generator].endpoint
 
     @property
@@ -77,8 +76,7 @@ class Writer:
 
 
 def writer(workspace: Workspace, corpus: str = "", chosen: Writer | None = None) -> Writer:
-    """What was ``chosen``; else what last wrote queries for a corpus, for another one of its projects, or in the
-    workspace; else the example."""
+    """Return ``chosen``; else the last writer for the corpus, its projects or the workspace; else the example."""
     if chosen is not None:
         return chosen
     written = [q for q in query_sets.list_query_sets(workspace) if q.generator in GENERATORS and q.generator]
@@ -94,7 +92,7 @@ def writer(workspace: Workspace, corpus: str = "", chosen: Writer | None = None)
 
 
 def siblings(workspace: Workspace, corpus: str) -> frozenset[str]:
-    """The corpora of all projects that a corpus belongs to, itself among them."""
+    """Return the corpora of all projects that a corpus belongs to, itself included."""
     own = [project.corpora for project in Index(workspace).projects if corpus in project.corpora]
     return frozenset(corpus_id for members in own for corpus_id in members)
 
@@ -123,17 +121,17 @@ UNREADABLE = "No query could be read from the answer."
 
 
 def problem(kind: str, n: int) -> str:
-    """One counted problem, said."""
+    """Return one counted problem in words."""
     words = _WORDS.get(kind)
     return words[n > 1].format(n=n) if words else f"{kind.replace('_', ' ')}: {n}"
 
 
-def problems(counted: Mapping[str, int], *, queries: int, template: str, document: Document) -> list[str]:
-    """All there is to say of one method's answer for ``document``: first that there is none, then what was wrong.
+def problems(found: Mapping[str, int], *, queries: int, template: str, document: Document) -> list[str]:
+    """Return sentences on the problems of one method's answer for ``document``.
 
     ``template`` is the method that the template generator was asked for, empty for every other generator.
     """
-    sentences = [problem(kind, n) for kind, n in counted.items()]
+    sentences = [problem(kind, n) for kind, n in found.items()]
     if not queries:
         return [NO_WORDS if template else UNREADABLE, *(text for text in sentences if "fewer than" not in text)]
     if not template:
@@ -143,7 +141,7 @@ def problems(counted: Mapping[str, int], *, queries: int, template: str, documen
 
 
 def flagged(queries: Sequence[str], document: str, prompt: str) -> list[str]:
-    """A sentence for each query that is none: ``query 2 is no query (refusal)``."""
+    """Return a sentence for each text that is no query: ``query 2 is no query (refusal)``."""
     reasons = [nonsense(query, document, prompt=prompt) for query in queries]
     return [
         f"query {at} is no query ({', '.join(REASONS[name] for name in names)})"
@@ -157,7 +155,7 @@ __all__ = ["read_prices"]
 
 @dataclass(frozen=True)
 class Bill:
-    """What a finished query set was expected to cost and did; None where nobody knows. Dollars and tokens."""
+    """What a finished query set was expected to cost and did, in dollars and tokens; None where unknown."""
 
     expected: float | None
     actual: float | None
@@ -168,7 +166,7 @@ class Bill:
 
     @property
     def told(self) -> str:
-        """What it cost, in a sentence."""
+        """The cost in a sentence."""
         tokens = "" if self.actual_tokens is None else f" for {_tokens(self.actual_tokens)}"
         day = f", by prices as of {self.price_as_of}" if self.price_as_of else ""
         expected = "" if self.expected_tokens is None else f" ({_tokens(self.expected_tokens)})"
@@ -176,14 +174,13 @@ class Bill:
 
     @property
     def unanswered(self) -> str:
-        """How many requests may have been charged for without an answer, in a sentence; empty for none."""
+        """A sentence on requests that may have been charged for without an answer; empty for none."""
         if not self.n_unanswered:
             return ""
-        requests = "1 request was" if self.n_unanswered == 1 else f"{self.n_unanswered:,} requests were"
+        requests = f"{counted(self.n_unanswered, 'request')} {'was' if self.n_unanswered == 1 else 'were'}"
         return (
             f"{requests} sent and never answered (connection lost, time-out, stopped or killed). The endpoint may "
-            "charge for them all the same, so the cost counts them at their expected price; what was asked again may "
-            "be paid for twice."
+            "charge for them: the cost counts them at their expected price."
         )
 
 
@@ -193,7 +190,7 @@ def _tokens(both: tuple[int, int]) -> str:
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written: ``n`` queries (or requests), and where; ``note`` says what an incomplete query set lacks."""
+    """The ``n`` queries (or requests) that were written, and where; ``note`` says what an incomplete set lacks."""
 
     n: int
     paths: tuple[Path, ...]
@@ -202,7 +199,7 @@ class Exported:
 
 @access.reads
 def resolved(workspace: Workspace, config: SynthesisConfig) -> SynthesisConfig:
-    """``config`` with the ids of its corpus and source, however they were named."""
+    """Return ``config`` with the ids of its corpus and source."""
     manifest = resolve_corpus(workspace, config.corpus)
     source = query_sets.resolve_query_set(workspace, config.source).id if config.source else ""
     return SynthesisConfig.from_dict({**config.to_dict(), "corpus": manifest.id, "source": source})
@@ -216,9 +213,9 @@ def estimate(
     tokens_per_query: float | None = None,
     latency_s: float | None = None,
 ) -> Estimate:
-    """The expected tokens, price and time; the two measured values come from a preview where there was one.
+    """Return the expected tokens, price and time; the two measured values come from a preview where there was one.
 
-    ConfigError for an endpoint's address that is none, as from the job itself.
+    ConfigError for a malformed address of an endpoint, as from the job itself.
     """
     if GENERATORS[config.generator].endpoint:
         address.address(config.base_url)
@@ -229,17 +226,13 @@ def estimate(
 
 @access.writes
 def save_prices(workspace: Workspace, table: list[dict[str, Any]], as_of: str) -> PriceTable:
-    """Keep an edited price table in this workspace; ConfigError names what is no price."""
+    """Save an edited price table in this workspace. ConfigError names a malformed price."""
     try:
         rows = [
-            Price(
-                str(row.get("model") or "").strip(),
-                float(row["input"]),
-                float(row["output"]),
-                float(row.get("batch_discount") or 0.0),
-            )
+            Price(str(row.get("model") or "").strip(), float(row["input"]), float(row["output"]),
+                  float(row.get("batch_discount") or 0.0))
             for row in table
-        ]
+        ]  # fmt: skip
     except (KeyError, TypeError, ValueError):
         raise ConfigError("A row of the price table lacks its input or output price.") from None
     prices.write_prices(workspace, rows, as_of)
@@ -247,7 +240,7 @@ def save_prices(workspace: Workspace, table: list[dict[str, Any]], as_of: str) -
 
 
 def bill_of_job(workspace: Workspace, job: str) -> Bill | None:
-    """What a job that writes queries has cost so far; None before its first attempt ends, and where no LLM is paid."""
+    """Return the cost so far of a job that writes queries; None before its first attempt ends, and without an LLM."""
     spec = read_json_or_none(workspace.job(job) / "spec.json") or {}
     result = read_json_or_none(workspace.job(job) / "results" / "synthesis.json")
     generator = GENERATORS.get(str((spec.get("config") or {}).get("generator")))
@@ -262,27 +255,20 @@ def bill_of_job(workspace: Workspace, job: str) -> Bill | None:
     return Bill(expected.get("cost"), result.get("cost"), planned, used, as_of, unanswered)
 
 
-def for_spec(cost_estimate: Estimate) -> dict[str, Any]:
-    """Of an estimate, what is kept with the job."""
-    stored_fields = ("requests", "input_tokens", "output_tokens", "cost")
-    return {name: value for name, value in dataclasses.asdict(cost_estimate).items() if name in stored_fields}
-
-
 @access.writes
 def batch_write(workspace: Workspace, config: SynthesisConfig, folder: str | Path, *, name: str = "batch") -> Exported:
-    """Write the requests of a job that no answer is kept for yet, as OpenAI Batch JSONL."""
-    written = batch.write_batch(workspace, resolved(workspace, config), access.to_write(workspace, folder), name)
-    return Exported(_lines(written), tuple(written))
+    """Write the requests of a job without a cached answer as OpenAI Batch JSONL."""
+    return _written(batch.write_batch(workspace, resolved(workspace, config), access.to_write(workspace, folder), name))
 
 
 @access.writes
 def batch_read(workspace: Workspace, path: str | Path) -> BatchResult:
-    """Keep the answers of a batch's output file; the same job, started as usual, then finds them."""
+    """Cache the answers of a batch's output file; the same job, started as usual, then finds them."""
     return batch.read_batch(workspace, access.to_read(workspace, path))
 
 
 def export_formats(query_set: QuerySet) -> dict[str, Export]:
-    """The formats that this set can be written in: requests only where there is a prompt behind it."""
+    """Return the formats that this set can be written in: requests only for a set with a prompt."""
     return {name: kind for name, kind in EXPORTS.items() if kind.write is not None or not query_set.imported}
 
 
@@ -310,13 +296,8 @@ def export(
         "generator": "openai",
         "model": model or (resolved_set.model if resolved_set.generator == "openai" else ""),
     }
-    written = batch.write_batch(workspace, SynthesisConfig.from_dict(values), path, "batch", whole=True)
-    return Exported(_lines(written), tuple(written))
+    return _written(batch.write_batch(workspace, SynthesisConfig.from_dict(values), path, "batch", whole=True))
 
 
-def _lines(files: list[Path]) -> int:
-    total = 0
-    for path in files:
-        with open(path, "rb") as file:
-            total += sum(1 for _ in file)
-    return total
+def _written(files: list[Path]) -> Exported:
+    return Exported(sum(path.read_bytes().count(b"\n") for path in files), tuple(files))

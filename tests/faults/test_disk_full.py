@@ -13,7 +13,7 @@ import pytest
 from cdp import catalog, jobs
 from cdp.base.errors import WorkspaceError
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.services import benchmarks, corpora, queries
+from cdp.services import adding, benchmarks, corpora, queries
 from tests.catalog.support import add_evaluation
 from tests.cli.support import run
 from tests.faults.full_disk import fill_up
@@ -73,7 +73,7 @@ def _add_corpus(workspace: Workspace, source: Path) -> None:
 
 
 def _upload(workspace: Workspace, source: Path) -> None:
-    with corpora.received(workspace, "documents.jsonl", io.BytesIO(ROWS.encode())) as path:
+    with adding.received(workspace, [("documents.jsonl", io.BytesIO(ROWS.encode()))]) as (path, _):
         corpora.add(workspace, path, name="uploaded")
 
 

@@ -65,8 +65,8 @@ def test_what_a_killed_job_left_is_counted_and_named_with_its_job(workspace: Wor
 
 def test_a_set_whose_job_was_deleted_says_that(workspace: Workspace, torn: QuerySet) -> None:
     (workspace.job(JOB) / "spec.json").unlink()
-    assert completeness.check(workspace, torn).name == "Mills (incomplete: its job is gone)"
-    assert completeness.check(workspace, torn).next_step == "Write it anew."
+    assert completeness.check(workspace, torn).name == "Mills (incomplete: its job was deleted)"
+    assert completeness.check(workspace, torn).next_step == "Write it again."
 
 
 def test_a_finished_set_with_recorded_failures_is_whole(workspace: Workspace, torn: QuerySet) -> None:

@@ -16,6 +16,7 @@ from cdp.base.errors import CdpError, InputError
 from cdp.base.workspace import Workspace
 from cdp.services import (
     access,
+    adding,
     benchmarks,
     complexity,
     corpora,
@@ -193,7 +194,7 @@ def test_the_operator_is_not_confined(workspace: Workspace, outside: Path) -> No
 
 
 def test_an_upload_is_read(workspace: Workspace, allowed: Path) -> None:
-    with corpora.received(workspace, "../../etc/a.jsonl", io.BytesIO(SECRET.encode())) as path:
+    with adding.received(workspace, [("../../etc/a.jsonl", io.BytesIO(SECRET.encode()))]) as (path, _):
         assert corpora.add(workspace, path).corpus.n_documents == 1
 
 

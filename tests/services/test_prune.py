@@ -9,7 +9,7 @@ import pytest
 from cdp import catalog
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, write_json
-from cdp.services import corpora, prune
+from cdp.services import adding, prune
 from tests.catalog.support import add_evaluation, add_job
 
 
@@ -49,6 +49,6 @@ def test_prune_lists_then_deletes_and_keeps_what_counts(workspace: Workspace) ->
 
 
 def test_an_upload_under_way_is_not_deleted(workspace: Workspace) -> None:
-    with corpora.received(workspace, "a.txt", io.BytesIO(b"text")) as path:
+    with adding.received(workspace, [("a.txt", io.BytesIO(b"text"))]) as (path, _):
         prune.prune(workspace, ["leftovers"])
         assert path.read_bytes() == b"text"

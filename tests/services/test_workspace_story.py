@@ -10,7 +10,7 @@ import pytest
 from cdp.base.config import SynthesisConfig, TrainingConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace
-from cdp.services import commands, complexity, corpora, demo, doctor, metrics, queries, training
+from cdp.services import adding, commands, complexity, corpora, demo, doctor, metrics, queries, training
 
 
 def test_the_demo_is_loaded_once(workspace: Workspace) -> None:
@@ -24,7 +24,7 @@ def test_the_demo_is_loaded_once(workspace: Workspace) -> None:
 
 def test_an_upload_is_read_and_leaves_nothing_behind(workspace: Workspace) -> None:
     data = io.BytesIO(b'{"_id": "1", "text": "Salt keeps food."}\n')
-    with corpora.received(workspace, "../../salt.jsonl", data) as path:
+    with adding.received(workspace, [("../../salt.jsonl", data)]) as (path, _):
         assert path.is_relative_to(workspace.uploads)
         added = corpora.add(workspace, path)
     assert (added.corpus.n_documents, added.corpus.name) == (1, "salt")
@@ -33,7 +33,7 @@ def test_an_upload_is_read_and_leaves_nothing_behind(workspace: Workspace) -> No
 
 def test_the_same_content_is_stored_once(workspace: Workspace) -> None:
     for name, existed in (("one", False), ("two", True)):
-        with corpora.received(workspace, "a.jsonl", io.BytesIO(b'{"_id": "1", "text": "Salt."}\n')) as path:
+        with adding.received(workspace, [("a.jsonl", io.BytesIO(b'{"_id": "1", "text": "Salt."}\n'))]) as (path, _):
             assert corpora.add(workspace, path, name=name).existed is existed
     assert [c.name for c in corpora.list_corpora(workspace)] == ["one"]
 

@@ -13,7 +13,7 @@ from streamlit.typing import UploadedFile
 from cdp.base.errors import InputError
 from cdp.base.settings import Config, Setting
 from cdp.base.workspace import Workspace
-from cdp.services import access, corpora, demo
+from cdp.services import access, adding, demo
 from cdp.services.commands import PROGRAM
 from cdp.ui.shell import frame, state, tables
 from cdp.ui.shell.tables import cut, label_of, md
@@ -309,7 +309,7 @@ def source(what: str, key: str, types: list[str]) -> tuple[UploadedFile | None, 
 def opened(workspace: Workspace, uploaded: UploadedFile | None, path: str) -> Iterator[Path]:
     """The chosen file as a path: an upload is written to disk first. InputError if nothing was chosen."""
     if uploaded is not None:
-        with corpora.received(workspace, uploaded.name, uploaded) as target:
+        with adding.received(workspace, [(uploaded.name, uploaded)]) as (target, _):
             yield target
     elif path:
         yield Path(path)
