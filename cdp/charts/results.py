@@ -25,56 +25,18 @@ class GainPoint:
     significant: bool = True
 
 
-def ndcg_bars(
-    scores: Mapping[str, Mapping[str, float]],
+def gains(
+    differences: Sequence[GainPoint],
     *,
     palette: Mapping[str, str] | None = None,
-    marks: Mapping[tuple[str, str], str] | None = None,
+    x: str = "difference in NDCG@10 (points)",
 ) -> go.Figure:
-    """NDCG@10 in percent: ``scores[retriever][benchmark]``. Benchmarks stand side by side, one bar per retriever.
-
-    ``marks`` of (retriever, benchmark) stand behind the value.
-    """
-    marks = marks or {}
-    chart = figure(x="", y="NDCG@10 (%)", height=360)
-    palette = palette or colours(list(scores))
-    patterns = ("", "/", ".", "x", "-", "\\", "|", "+")
-    for i, (retriever, by_benchmark) in enumerate(scores.items()):
-        chart.add_bar(
-            x=[plain(b, 32) for b in by_benchmark],
-            y=list(by_benchmark.values()),
-            name=plain(retriever, 40),
-            marker={
-                "color": palette[retriever],
-                "pattern": {
-                    "shape": patterns[i % len(patterns)],
-                    "fillmode": "overlay",
-                    "fgcolor": "#ffffff",
-                    "fgopacity": 0.45,
-                    "size": 7,
-                    "solidity": 0.2,
-                },
-            },
-            text=[f"{v:.2f}{marks.get((retriever, b), '')}" for b, v in by_benchmark.items()],
-            textposition="outside",
-            cliponaxis=False,
-            hovertemplate=f"{plain(retriever)}<br>%{{x}}: %{{y:.2f}}<extra></extra>",
-        )
-    top = max((v for by in scores.values() for v in by.values()), default=1.0)
-    chart.update_yaxes(range=[0, min(112.0, top * 1.18 + 1)])
-    chart.update_layout(barmode="group", bargap=0.25, uniformtext={"minsize": 9, "mode": "hide"})
-    return chart
-
-
-def gains(differences: Sequence[GainPoint], *, palette: Mapping[str, str] | None = None) -> go.Figure:
     """Differences from the baseline with their intervals; the dashed line is no difference.
 
     A filled symbol is a significant difference, an open one is not.
     """
     names = list(dict.fromkeys(g.retriever for g in differences))
-    chart = figure(
-        x="difference in NDCG@10 (points)", y="", height=120 + 34 * max(1, len(differences)), legend=len(names) > 1
-    )
+    chart = figure(x=x, y="", height=90 + 22 * max(1, len(differences)), legend=len(names) > 1)
     palette = palette or (colours(names) if len(names) > 1 else {})
     for i, name in enumerate(names):
         rows = [g for g in differences if g.retriever == name]

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cdp.base.config import EvaluationConfig, ResultImportConfig
+from cdp.base.text import interval, p_value, signed
 from cdp.cli import display
 from cdp.cli.answers import Run, note
 from cdp.cli.declare import command
 from cdp.cli.overview import DONE
+
+if TYPE_CHECKING:
+    from cdp.services.results import Comparison
 
 
 @command("evaluate", places=("retriever",), project=("benchmark",), job=True)
@@ -36,31 +40,34 @@ def evaluate(run: Run, config: EvaluationConfig) -> int:
     return code
 
 
-# the leaderboard
-
-
 @command("results list", project=())
 def list_(
     run: Run,
     *,
     benchmark: Annotated[list[str] | None, "only this one; repeatable"] = None,
-    tag: Annotated[list[str] | None, "only runs with this tag; repeatable"] = None,
+    tag: Annotated[list[str] | None, "only recipes with this tag; repeatable"] = None,
     archived: Annotated[bool, "archived rows too"] = False,
 ) -> int:
-    """The leaderboard: every run on every benchmark beside the retriever that it started from, the best first."""
-    from cdp.services import leaderboard as boards
+    """The leaderboard: every recipe on every benchmark, runs that differ in the seed alone averaged, the best first."""
+    from cdp.services import results
 
-    whole = boards.board(run.workspace, run.scope)
-    board = boards.filtered(whole, benchmarks=benchmark or [], tags=tag or [], archived=archived)
-    shown = {"ndcg", "difference", "interval", "name", "badges", "benchmark", "start", "id"}
-    shown |= {"tags"} if board.tags else set()
-    rows = [{each.title: each.text(row) for each in boards.COLUMNS if each.key in shown} for row in board.rows]
-    empty = "No row fits." if board.every else "No result yet: evaluate RETRIEVER --benchmark NAME"
-    text = display.table(rows, empty=empty)
-    return run.say([boards.record(row) for row in board.rows], "\n".join([text, *boards.left_out(board)]))
-
-
-# comparing
+    evaluations = results.list_evaluations(run.workspace, run.scope)
+    every = results.list_rows(run.workspace, evaluations)
+    rows, left_out = results.filtered(every, places=benchmark or [], tags=tag or [], archived=archived)
+    shown = [
+        {
+            "NDCG@10": row.score,
+            "recipe": row.retriever,
+            "seeds": row.seeds if row.trained else "",
+            "benchmark": row.place,
+            "read with": ", ".join(badge.word for badge in row.badges),
+            "start": row.start,
+            "id": row.retriever_id,
+        }
+        for row in rows
+    ]
+    empty = "No row fits." if every else "No result yet: evaluate RETRIEVER --benchmark NAME"
+    return run.say([row.record() for row in rows], "\n".join([display.table(shown, empty=empty), *left_out]))
 
 
 @command("results compare", project=())
@@ -80,23 +87,26 @@ def compare(
     from cdp.services import result_tables, results
 
     # Holm's correction counts the runs of the project alone.
-    own = run.scope.keep("evaluation", results.list_evaluations(run.workspace))
+    own = results.list_evaluations(run.workspace, run.scope)
     comparison = results.compare(run.workspace, baseline, retriever, over_seeds=over_seeds, evaluations=own)
-    comparison = result_tables.only(comparison, benchmark or [])
+    comparison = comparison.on(benchmark) if benchmark else comparison
     run.json = run.json or format == "json"
     if not run.json and format != "table":
         return run.say(None, result_tables.write(comparison, format).removesuffix("\n"))
-    remarks = result_tables.remarks(run.workspace, comparison)
-    text = _comparison(comparison, result_tables.paper_table(comparison), remarks)
-    return run.say({**result_tables.to_dict(comparison), "remarks": remarks}, text)
+    remarks = results.remarks(run.workspace, comparison)
+    return run.say({**result_tables.to_dict(comparison), "remarks": remarks}, _comparison(comparison, remarks))
 
 
-def _comparison(comparison: Any, paper: Any, remarks: Collection[str]) -> str:
+def _comparison(comparison: Comparison, remarks: Collection[str]) -> str:
     """Return the table of a paper, then each difference with its tests, and the remarks."""
-    from cdp.services.result_tables import spread
+    from cdp.services import result_tables
 
+    paper = result_tables.paper_table(comparison)
     scores = [
-        {"NDCG@10": name, **{column: _score(cell) for column, cell in zip(paper.columns, cells, strict=True)}}
+        {
+            "NDCG@10": name,
+            **{title: result_tables.plain_cell(cell) for title, cell in zip(paper.columns, cells, strict=True)},
+        }
         for name, cells in paper.rows
     ]
     marked = any(row.marks for row in comparison.rows)
@@ -104,13 +114,13 @@ def _comparison(comparison: Any, paper: Any, remarks: Collection[str]) -> str:
         {
             "benchmark": row.place,
             "retriever": row.retriever,
-            "NDCG@10": spread(row) if row.seeds > 1 else row.ndcg,
-            "difference": f"{row.difference:+.2f}{'†' if row.significant else ''}",
-            "95% interval": f"{row.low:+.2f} to {row.high:+.2f}",
-            "p (t)": _p(row.p_t),
-            "p (random.)": _p(row.p_random),
-            "p (seeds)": _p(row.p_seeds),
-            "p (Holm)": _p(row.p_holm),
+            "NDCG@10": row.score,
+            "difference": f"{signed(row.difference)}{'†' if row.significant else ''}",
+            "95% interval": interval((row.low, row.high), sign=True),
+            "p (t)": p_value(row.p_t),
+            "p (random.)": p_value(row.p_random),
+            "p (seeds)": p_value(row.p_seeds),
+            "p (Holm)": p_value(row.p_holm),
             "effect": row.effect,
             "queries": row.n_queries,
             **({"marks": row.marks} if marked else {}),
@@ -127,19 +137,6 @@ def _comparison(comparison: Any, paper: Any, remarks: Collection[str]) -> str:
         names = ", ".join(f"{name} ({n} seeds)" for name, n in comparison.families.items())
         parts.append(f"Differ in nothing but the seed from another run: {names}. Average them with --over-seeds.")
     return "\n\n".join(parts)
-
-
-def _score(cell: Any) -> str:
-    """Return ``52.2†``, a partial mean with its coverage, the best in asterisks and the second in underscores."""
-    if cell.value is None:
-        return "–"
-    mark = {1: "*", 2: "_"}.get(cell.place, "")
-    more = ", ".join(filter(None, (cell.coverage, cell.mark)))
-    return f"{mark}{cell.value:.1f}{mark}{'†' if cell.dagger else ''}{f' ({more})' if more else ''}"
-
-
-def _p(value: float | None) -> str:
-    return "–" if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 @command("results import", places=("path",), job=True)

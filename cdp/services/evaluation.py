@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from cdp import catalog, jobs
 from cdp.base.config import EvaluationConfig, ResultImportConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace, is_name
-from cdp.benchmarks import BenchmarkInfo, choose_split, describe, list_benchmarks, manifests, resolve_benchmark
+from cdp.benchmarks import BenchmarkInfo, choose_split, describe, list_benchmarks, resolve_benchmark
 from cdp.evaluation import bm25, combined
-from cdp.retrievers import PRESETS, resolve
-from cdp.services import access, clusters
+from cdp.retrievers import PRESETS, in_cache, resolve
+from cdp.services import access, clusters, results
 
 WORKER = "cdp.workers.evaluation"
+
+# A small, widely used cross-encoder for passages.
+CROSS_ENCODER = "cross-encoder/ms-marco-MiniLM-L6-v2"
 
 
 def checked(
@@ -37,7 +41,7 @@ def check_cross_encoder(workspace: Workspace, name: str) -> None:
     if resolve(name, workspace).origin in ("preset", "job"):
         raise ConfigError(
             f"{name} embeds single texts; what is needed is a model that scores pairs.",
-            hint="Name a cross-encoder, such as cross-encoder/ms-marco-MiniLM-L6-v2.",
+            hint=f"Name a cross-encoder, such as {CROSS_ENCODER}.",
         )
 
 
@@ -98,30 +102,40 @@ def start_after(workspace: Workspace, config: EvaluationConfig, training_job: st
     return _submit(workspace, whole, jobs.load_spec(workspace, training_job).name, after=[training_job])
 
 
-def without_bm25(workspace: Workspace, benchmark_splits: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Those (benchmark, split) places that are in the workspace and on which nobody has measured BM25."""
+def cross_encoder_here() -> bool:
+    """Whether the cross-encoder that is offered for reranking is on this machine."""
+    return in_cache(CROSS_ENCODER)
+
+
+def strong_baselines(
+    workspace: Workspace, rows: Sequence[results.Row], baseline: str, cross_encoder: str = ""
+) -> dict[str, list[EvaluationConfig]]:
+    """What of ``BM25``, ``hybrid`` and ``reranked`` was not measured beside these rows of one benchmark.
+
+    Hybrid and reranked are made of the baseline and of the best training that is kept, with all its seeds.
+    """
     here = {info.name for info in list_benchmarks(workspace) if not info.problem}
-    with_bm25 = {
-        (row["benchmark"], row["split"])
-        for row in catalog.runs(workspace)[0]
-        if bm25.language_in(row["retriever_id"]) is not None
+    if not rows or rows[0].benchmark not in here or rows[0].version:
+        return {}
+    at = {"benchmark": rows[0].benchmark, "split": rows[0].split, "protocol": rows[0].protocol}
+    measured = {run for row in rows for run in row.runs}
+    untrained = [row.retriever_id for row in rows if row.retriever_id == baseline and row.kind == results.UNTRAINED]
+    trained = [row for row in rows if row.kind == results.TRAINING and not row.marks]
+    dense = untrained + list(max(trained, key=lambda row: row.ndcg).runs if trained else ())
+    settings: dict[str, dict[str, Any]] = {
+        "hybrid": {"hybrid": True},
+        "reranked": {"rerank": cross_encoder or CROSS_ENCODER},
     }
-    return [
-        benchmark_split
-        for benchmark_split in dict.fromkeys(benchmark_splits)
-        if benchmark_split not in with_bm25 and benchmark_split[0] in here
-    ]
-
-
-@access.runs
-def start_bm25(workspace: Workspace, benchmark_splits: Sequence[tuple[str, str]]) -> list[str]:
-    """Submit BM25 on each place, in the benchmark's own language; the jobs' ids."""
-    job_ids = []
-    for name, split in benchmark_splits:
-        language = manifests.read(resolve_benchmark(name, workspace)).language or "en"
-        retriever = bm25.NAME if language == "en" else f"{bm25.NAME}:{language}"
-        job_ids.append(start(workspace, checked(workspace, retriever, name, split)))
-    return job_ids
+    lacking = {
+        title: [
+            EvaluationConfig.from_dict({**at, **more, "retriever": retriever})
+            for retriever in dense
+            if combined.retriever_id(retriever, bool(more.get("hybrid")), more.get("rerank", "")) not in measured
+        ]
+        for title, more in settings.items()
+    }
+    lexical = any(bm25.language_in(run) is not None for run in measured)
+    return {bm25.TITLE: [] if lexical else [EvaluationConfig.from_dict({**at, "retriever": bm25.NAME})], **lacking}
 
 
 @access.runs

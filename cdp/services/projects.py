@@ -320,7 +320,7 @@ class Members:
     def keep(self, kind: str, things: Iterable[T]) -> list[T]:
         """Those of ``things`` that ``has`` is true for, in their order: manifests, jobs, records of benchmarks.
 
-        ``kind`` may also be ``evaluation``: rows of ``results.list_evaluations`` or ``list_results``.
+        ``kind`` may also be ``evaluation``: rows of the catalogue's evaluations.
         """
         listed = list(things)
         if self.project is None:

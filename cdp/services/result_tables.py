@@ -11,21 +11,14 @@ import io
 import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
 from cdp.base.text import spreadsheet
-from cdp.base.workspace import Workspace
 from cdp.benchmarks import registry
 from cdp.benchmarks.schemas import Entry
-from cdp.services import results
-from cdp.services.results import (
-    SIGNIFICANT,
-    ComparedRow,
-    Comparison,
-    benchmark_label,
-)
+from cdp.services.results import SIGNIFICANT, Comparison, Row, benchmark_label
 
 # {(retriever, dataset): percent}; a pair that was not evaluated is left out.
 Values = Mapping[tuple[str, str], float]
@@ -54,10 +47,6 @@ class Table:
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]
     measure: str = "NDCG@10"
     notes: tuple[str, ...] = field(default=())
-
-    def write(self, format: str) -> str:
-        """The table as ``markdown`` or ``latex``."""
-        return to_latex(self) if format == "latex" else to_markdown(self)
 
     def records(self) -> list[dict[str, Any]]:
         """One record per retriever, with value, place, dagger and coverage by column."""
@@ -152,6 +141,11 @@ def _shown(cell: Cell, bold: str, underlined: str, dagger: str) -> str:
         text += dagger
     more = ", ".join(filter(None, (cell.coverage, cell.mark)))
     return f"{text} ({more})" if more and cell.value is not None else text
+
+
+def plain_cell(cell: Cell) -> str:
+    """``52.2†``, a partial mean with its coverage, the best in asterisks and the second in underscores."""
+    return _shown(cell, "*{}*", "_{}_", "†")
 
 
 def to_markdown(table: Table) -> str:
@@ -253,24 +247,7 @@ def means(comparison: Comparison) -> list[SharedMean]:
     return [_shared_mean(group, values, everyone) for group in mean_groups]
 
 
-def only(comparison: Comparison, benchmarks: Collection[str]) -> Comparison:
-    """The comparison on these benchmarks alone; without any, as it is."""
-    if not benchmarks:
-        return comparison
-    return comparison.narrowed([row for row in comparison.rows if row.benchmark in benchmarks])
-
-
-def shared(comparison: Comparison) -> Comparison:
-    """The comparison on the benchmarks that all of its retrievers have; as it is where they share none."""
-    having: dict[str, set[str]] = defaultdict(set)
-    for row in comparison.rows:
-        having[row.place].add(row.retriever)
-    everyone = {row.retriever for row in comparison.rows}
-    rows = [row for row in comparison.rows if having[row.place] == everyone]
-    return comparison.narrowed(rows) if rows else comparison
-
-
-def scores(rows: Sequence[ComparedRow]) -> dict[tuple[str, str], float]:
+def scores(rows: Sequence[Row]) -> dict[tuple[str, str], float]:
     """{(retriever, place): NDCG@10 in percent}; the mean of its parts (CQADupStack) beside them where all are there."""
     ndcg_by_label = {(row.retriever, row.place): row.ndcg for row in rows}
     ndcg_by_entry: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
@@ -287,7 +264,7 @@ def scores(rows: Sequence[ComparedRow]) -> dict[tuple[str, str], float]:
     return ndcg_by_label
 
 
-def groups(rows: Sequence[ComparedRow]) -> list[MeanGroup]:
+def groups(rows: Sequence[Row]) -> list[MeanGroup]:
     """The groups that the rows belong to, each with all of its members; ``OWN`` last, without others.
 
     A group is there if it is the narrowest one of any row, and then counts all of its members: HotpotQA alone brings
@@ -322,7 +299,7 @@ def groups(rows: Sequence[ComparedRow]) -> list[MeanGroup]:
     return mean_groups + own
 
 
-def _entry(row: ComparedRow) -> Entry | None:
+def _entry(row: Row) -> Entry | None:
     """The entry of the registry that a row is of: by its name there or in the paper, at the registry's split."""
     name = row.benchmark.lower()
     entry = registry.find(name) or next(
@@ -381,20 +358,29 @@ def notes(comparison: Comparison) -> list[str]:
     if not tested:
         return []
     queries = {row.place: row.n_queries for row in tested}
-    counted = ", ".join(f"{label} {n:,}" for label, n in queries.items())
-    many = f", corrected with Holm for {comparison.n_tests} comparisons" if comparison.n_tests > 1 else ""
     sentences = [
         f"differs from {comparison.baseline} with p < {SIGNIFICANT:g}: paired t-test over the queries, "
-        f"two-sided{many}. Queries: {counted}."
+        f"two-sided{_corrected(comparison)}. Queries: {', '.join(f'{label} {n:,}' for label, n in queries.items())}."
     ]
     averaged = [row for row in comparison.rows if row.seeds > 1]
     if averaged:
-        spreads = "; ".join(f"{row.retriever} on {row.place} {spread(row)}" for row in averaged)
+        spreads = "; ".join(f"{row.retriever} on {row.place} {row.score} ({row.seeds} seeds)" for row in averaged)
         sentences.append(
             "Runs that differ in the seed alone are averaged, query by query. "
             f"Mean ± standard deviation over seeds: {spreads}."
         )
     return [*sentences, *noise_notes(comparison)]
+
+
+def test_line(comparison: Comparison) -> str:
+    """The test in one line."""
+    queries = max((row.n_queries for row in comparison.rows if row.p_holm is not None), default=0)
+    seeds = " and the seeds" if any(row.noise == "seeds" for row in comparison.rows) else ""
+    return f"Paired t-test over {queries:,} queries{seeds}{_corrected(comparison)}. Each bar is its own 95% interval."
+
+
+def _corrected(comparison: Comparison) -> str:
+    return f", corrected with Holm for {comparison.n_tests} comparisons" if comparison.n_tests > 1 else ""
 
 
 def noise_notes(comparison: Comparison) -> list[str]:
@@ -408,60 +394,43 @@ def noise_notes(comparison: Comparison) -> list[str]:
         )
     alone = [row.retriever for row in comparison.rows if row.noise == "unknown"]
     if alone:
-        names = ", ".join(dict.fromkeys(alone))
         sentences.append(
-            f"Training noise is not in the test of {names} against {comparison.baseline}: a training stands for its "
-            "recipe with one seed (or seeds without any spread), and a test over queries takes the trained model as "
-            "given. Ten runs of one recipe that differed by seed alone were called different in 22% of their pairs. "
-            "Train with three seeds or more, on both sides, and average them (a switch on the page, "
-            "--over-seeds)."
+            f"Training noise is not in the test of {', '.join(dict.fromkeys(alone))} against {comparison.baseline}: "
+            "with one seed (or seeds without any spread) the trained model is taken as given. Train with three seeds "
+            "or more, on both sides, and average them."
         )
     return sentences
 
 
-def remarks(workspace: Workspace, comparison: Comparison) -> list[str]:
-    """What has to be said beside the scores, each once, with the results that it is of: ``scifact (BM25): …``."""
-    evaluations = {row["id"]: row for row in comparison.evaluations}
-    retrievers_of: dict[tuple[str, str], list[str]] = {}
-    everyone: dict[str, set[str]] = {}
-    for row in comparison.rows:
-        everyone.setdefault(row.place, set()).add(row.retriever)
-        for evaluation in (evaluations[name] for name in row.evaluation_id.split("+") if name in evaluations):
-            for remark in results.remarks(workspace, evaluation):
-                names = retrievers_of.setdefault((row.place, remark), [])
-                if row.retriever not in names:
-                    names.append(row.retriever)
-    of = {
-        key: "" if set(names) == everyone[key[0]] else f" ({', '.join(names)})" for key, names in retrievers_of.items()
-    }
-    return [f"{label}{of[label, remark]}: {remark}" for label, remark in retrievers_of]
-
-
-def spread(row: ComparedRow) -> str:
-    """``41.20 ± 0.35 (3 seeds)``; the score alone for a single run."""
-    if row.seed_sd is None:
-        return f"{row.ndcg:.2f} ({row.seeds} seeds, no spread)" if row.seeds > 1 else f"{row.ndcg:.2f}"
-    return f"{row.ndcg:.2f} ± {row.seed_sd:.2f} ({row.seeds} seeds)"
+CSV_COLUMNS = ("benchmark", "split", "protocol", "retriever", "retriever_id", "version", "ndcg", "n_queries",
+               "evaluation_id", "baseline_evaluation_id", "difference", "low", "high", "p_t", "p_random", "p_seeds",
+               "p_holm", "effect", "wins", "losses", "ties", "seeds", "seed_sd", "noise", "marks")  # fmt: skip
 
 
 def to_csv(comparison: Comparison) -> str:
     """The rows of a comparison as CSV with a header; numbers in full, empty where there is none."""
     out = io.StringIO()
-    writer = csv.DictWriter(out, [f.name for f in fields(ComparedRow)], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: spreadsheet(value) for name, value in asdict(row).items()} for row in comparison.rows)
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(CSV_COLUMNS)
+    writer.writerows([spreadsheet(getattr(row, name)) for name in CSV_COLUMNS] for row in comparison.rows)
     return out.getvalue()
 
 
 def to_dict(comparison: Comparison) -> dict[str, Any]:
     """The comparison without the scores of single queries, and the paper's table with its notes, for JSON."""
-    values = {
-        f.name: getattr(comparison, f.name) for f in fields(comparison) if f.name not in ("scores", "evaluations")
-    }
+    same = ("baseline", "baseline_id", "settings", "n_tests", "families")
     table = paper_table(comparison)
-    return {**values, "rows": [asdict(row) for row in comparison.rows], "table": table.records(), "notes": table.notes}
+    return {
+        **{name: getattr(comparison, name) for name in same},
+        "rows": [row.record() for row in comparison.rows],
+        "table": table.records(),
+        "notes": table.notes,
+    }
 
 
 def write(comparison: Comparison, form: str) -> str:
     """The paper's table as ``markdown`` or ``latex``, or every row with its tests as ``csv``."""
-    return to_csv(comparison) if form == "csv" else paper_table(comparison).write(form)
+    if form == "csv":
+        return to_csv(comparison)
+    table = paper_table(comparison)
+    return to_latex(table) if form == "latex" else to_markdown(table)

@@ -1,77 +1,164 @@
-"""Results: every evaluation, and retrievers compared with a baseline over the same queries."""
+"""Results: what every run is called, one row per recipe and benchmark, and differences over the same queries.
+
+A run's name says what tells its recipe from the others of the list: ``diverse × 5``, where nothing else differs. A name
+that somebody gave stays.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cdp import benchmarks, catalog
-from cdp.base.errors import CdpError, ConfigError, NotFoundError
+from cdp import benchmarks, catalog, jobs, query_sets
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.file_cache import ANSWERS
-from cdp.base.statistics import PairedTest, has_spread, holm, paired_test, two_level_test
-from cdp.base.workspace import Workspace
+from cdp.base.locks import locked
+from cdp.base.statistics import PairedTest, has_spread, holm, paired_test, seed_spread, two_level_test
+from cdp.base.text import counted, storable
+from cdp.base.workspace import Workspace, write_json
 from cdp.benchmarks import beir_files
 from cdp.benchmarks.benchmark import part
-from cdp.catalog import query
-from cdp.retrievers import leakage
+from cdp.catalog import STUDY, STUDY_START, query
+from cdp.corpus import load_manifest
+from cdp.evaluation import bm25, combined
+from cdp.query_sets import list_query_sets
+from cdp.retrievers import PRESETS, leakage
 from cdp.retrievers.encode import HALF_PRECISION
-from cdp.services import access, runs
+from cdp.services import access, naming
+from cdp.services.naming import Annotation
+from cdp.services.projects import Members
+from cdp.training.plan import INCOMPLETE
 
 __all__ = ["query"]
 
 MEASURE = "ndcg@10"
+SEPARATOR = " · "
 
 # {evaluation: {query: value in [0, 1]}}
 Scores = Mapping[str, Mapping[str, float]]
 
+# {run: all runs of its recipe, itself among them, by seed, the newest first}
+Families = Mapping[str, tuple[str, ...]]
+
 # By the paired t-test, or the two-level test where both sides have seeds.
 SIGNIFICANT = 0.05
 
+# Retrievers that are compared with a baseline at once.
+MOST = 14
+
+# Settings that say what a run is called or where it runs, or that its documents and pairs say better.
+NO_PART_OF_THE_RECIPE = ("name", "seed", "gpus", "save_steps", "max_documents", "budget")
+
+# Settings that a name has already, or that do not tell recipes apart.
+IN_NO_NAME = ("query_set", "per_doc", "weighting", "query_source", "retriever", "hybrid", "rerank", "split",
+              *NO_PART_OF_THE_RECIPE)  # fmt: skip
+
+# Characters of what people write about a run.
+LONGEST = {"name": 120, "tag": 40, "note": 2000}
+
+BM25, UNTRAINED, TRAINING, IN_STUDY, OTHER = "BM25", "untrained", "training", "study", "other"
+
 
 @dataclass(frozen=True)
-class ComparedRow:
-    """One retriever on one benchmark. NDCG@10 and differences in percent (points).
+class Trained:
+    """What a run is known by of its training; ``settings`` are those that it ran with, every default filled in.
 
-    ``low`` and ``high`` are the 95% interval of the mean difference; ``p_t`` and ``p_random`` two-sided p-values of the
-    paired t-test and randomisation test, ``p_holm`` the p corrected for all differences, ``effect`` Cohen's d for
-    pairs; ``wins``, ``losses`` and ``ties`` count queries. None for the baseline, and without the same queries.
-    ``seed_sd`` is the standard deviation over ``seeds`` averaged runs (n - 1), whose ids ``evaluation_id`` joins by
-    ``+``. ``noise`` is ``seeds`` where p (``p_seeds``) and interval are those of the two-level test, ``unknown`` where
-    a training has one seed. ``version`` tells earlier judgments of the same name; a row with ``marks`` (``leaked``) is
-    never the best or starred.
+    ``per_doc`` is text: 4.8 where some documents have fewer queries than others. ``source`` is the method of the
+    queries, or the name of a set that was imported.
     """
 
+    source: str
+    corpus: str
+    per_doc: str
+    pairs: int
+    documents: int
+    steps: int
+    settings: Mapping[str, Any]
+    study: str = ""
+    incomplete: bool = False
+
+    @property
+    def recipe(self) -> str:
+        """``diverse × 5``, with a weighting or source of q′ that is not the usual one."""
+        usual = TrainingConfig(query_set="any")
+        extras = [
+            str(self.settings[key])
+            for key in ("weighting", "query_source")
+            if self.settings.get(key) not in (None, "", getattr(usual, key))
+        ]
+        return SEPARATOR.join([f"{self.source} × {self.per_doc}", *extras])
+
+    @property
+    def dev(self) -> tuple[str, str]:
+        """The (benchmark, split) by which the checkpoint was chosen; empty names where it is the last one."""
+        return str(self.settings.get("benchmark") or ""), str(self.settings.get("split") or "test")
+
+
+@dataclass(frozen=True)
+class Badge:
+    """What a score has to be read with. A ``fault`` keeps it from being called the best."""
+
+    word: str
+    meaning: str
+    fault: bool = False
+
+
+@dataclass(frozen=True)
+class Row:
+    """One recipe on one benchmark, averaged over its ``runs``. NDCG@10 and differences in percent (points).
+
+    ``retriever_id`` is the run of the lowest seed; ``evaluation_id`` joins the evaluations of all by ``+``. ``seed_sd``
+    is the standard deviation over them (n - 1). ``low`` and ``high`` are the 95% interval of the mean difference from
+    the baseline; ``p_t`` and ``p_random`` are two-sided p-values of the paired t-test and randomisation test,
+    ``p_holm`` the p corrected for all differences, ``effect`` Cohen's d for pairs; ``wins``, ``losses`` and ``ties``
+    count queries. They are None for the baseline, and without the same queries. ``noise`` is ``seeds`` where p
+    (``p_seeds``) and interval are those of the two-level test, ``unknown`` where a training has one seed. ``version``
+    tells earlier judgments of the same name apart.
+    """
+
+    retriever: str
+    retriever_id: str
     benchmark: str
     split: str
     protocol: str
-    retriever: str
-    retriever_id: str
+    version: str
     ndcg: float
     n_queries: int
     evaluation_id: str
+    runs: tuple[str, ...]
+    kind: str
+    made_name: str
+    start: str
+    trained: Trained | None
+    badges: tuple[Badge, ...]
+    annotation: Annotation
+    created: str
+    measures: Mapping[str, float]
+    n_documents: int | None = None
+    seconds: float | None = None
+    seed_sd: float | None = None
     baseline_evaluation_id: str | None = None
     difference: float | None = None
     low: float | None = None
     high: float | None = None
     p_t: float | None = None
     p_random: float | None = None
+    p_seeds: float | None = None
     p_holm: float | None = None
     effect: float | None = None
     wins: int | None = None
     losses: int | None = None
     ties: int | None = None
-    seeds: int = 1
-    seed_sd: float | None = None
-    version: str = ""
-    p_seeds: float | None = None
     noise: str = ""
-    marks: str = ""
 
     @property
     def place(self) -> str:
@@ -79,42 +166,54 @@ class ComparedRow:
         return benchmark_label(self.benchmark, self.split, self.protocol, self.version)
 
     @property
+    def seeds(self) -> int:
+        return len(self.evaluation_id.split("+"))
+
+    @property
+    def marks(self) -> str:
+        """The badges that keep it from being the best or starred: ``leaked``."""
+        return ", ".join(badge.word for badge in self.badges if badge.fault)
+
+    @property
     def significant(self) -> bool:
         """Whether the difference is more than chance would give, corrected for all that are compared."""
         return not self.marks and self.p_holm is not None and self.p_holm < SIGNIFICANT
 
+    @property
+    def score(self) -> str:
+        """``41.20 ± 0.35``; the score alone for a single run."""
+        return f"{self.ndcg:.2f}" + ("" if self.seed_sd is None else f" ± {self.seed_sd:.2f}")
+
+    def record(self) -> dict[str, Any]:
+        """The row as JSON."""
+        flat = {name: value for name, value in asdict(self).items() if name not in ("annotation", "trained")}
+        trained = asdict(self.trained) if self.trained else None
+        said = {"tags": list(self.annotation.tags), "note": self.annotation.note, "archived": self.annotation.archived}
+        return {**flat, **said, "id": self.evaluation_id, MEASURE: self.ndcg, "place": self.place, "seeds": self.seeds,
+                "marks": self.marks, "trained": trained}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Comparison:
-    """The rows, the baseline's name, how many benchmarks each retriever covers, and the settings that differ.
+    """The rows with their differences from the baseline, and the settings in which their trainings differ.
 
-    ``n_tests`` differences were corrected for, shown here or not. ``coverage`` {retriever: benchmarks}, ``settings``
-    {setting that differs: {retriever: value}}, ``families`` {retriever: runs that differ in the seed alone}, ``scores``
-    {evaluation: {query: value in [0, 1]}}; ``evaluations`` are the catalogue's.
+    ``n_tests`` differences were corrected for, shown here or not. ``settings`` {setting that differs: {retriever:
+    value}}, ``families`` {retriever: runs that differ in the seed alone}, ``scores`` {evaluation: {query: value in
+    [0, 1]}}; ``evaluations`` are those of ``list_evaluations``.
     """
 
     baseline: str
     baseline_id: str
-    rows: list[ComparedRow]
-    coverage: dict[str, int]
-    n_benchmarks: int
+    rows: list[Row]
     settings: dict[str, dict[str, Any]]
     n_tests: int = 0
     families: dict[str, int] = field(default_factory=dict)
     scores: Scores = field(default_factory=dict, repr=False)
     evaluations: Sequence[dict[str, Any]] = field(default=(), repr=False)
 
-    def narrowed(self, rows: list[ComparedRow]) -> Comparison:
-        """The comparison on some of its rows, counted anew; p-values stay corrected for all of them."""
-        labels_of: dict[str, set[str]] = defaultdict(set)
-        for row in rows:
-            labels_of[row.retriever].add(row.place)
-        return replace(
-            self,
-            rows=rows,
-            coverage={name: len(there) for name, there in labels_of.items()},
-            n_benchmarks=len({label for there in labels_of.values() for label in there}),
-        )
+    def on(self, places: Collection[str]) -> Comparison:
+        """The comparison on these benchmarks alone, by name or place; p-values stay corrected for all of them."""
+        return replace(self, rows=[row for row in self.rows if row.place in places or row.benchmark in places])
 
 
 @dataclass(frozen=True)
@@ -131,109 +230,295 @@ class QueryDifference:
         return self.other - self.baseline
 
 
-def list_evaluations(workspace: Workspace) -> list[dict[str, Any]]:
-    """The catalogue's evaluations, the newest first, those of studies among them: for several questions about one
-    state of the workspace."""
-    return runs.described(workspace, *catalog.runs(workspace))
+# every evaluation, by the name of its run
 
 
-def list_results(workspace: Workspace, evaluations: Sequence[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
-    """One row per evaluation that has a job of its own, newest first; measures in percent. ``evaluations`` are those of
-    ``list_evaluations`` where they were read already."""
-    same = ("id", "retriever_id", "benchmark", "split", "protocol", "n_queries", "n_documents", "seconds", "created",
-            "job_id")  # fmt: skip
-    return [
-        {
-            **{name: row[name] for name in same},
-            "retriever": row["retriever_name"],
-            "marks": ", ".join(row["marks"]),
-            MEASURE: 100 * row[MEASURE],
-            "measures": {name: 100 * value for name, value in row["measures"].items()},
-        }
-        for row in (list_evaluations(workspace) if evaluations is None else evaluations)
-        if not row["retriever_kind"].startswith(catalog.STUDY)
-    ]
+def list_evaluations(workspace: Workspace, scope: Members | None = None) -> list[dict[str, Any]]:
+    """The catalogue's evaluations, the newest first, those of studies among them; of a project where one is given.
 
-
-def compare(
-    workspace: Workspace,
-    baseline: str,
-    retrievers: Sequence[str] | None = None,
-    *,
-    over_seeds: bool = False,
-    evaluations: Sequence[dict[str, Any]] | None = None,
-) -> Comparison:
-    """Every evaluation beside the baseline's on the same benchmark, split, protocol and judgments.
-
-    ``baseline`` and ``retrievers`` are retrievers' ids or names; of several evaluations of one the newest counts.
-    Trainings of studies are compared where they are named.
-    Significance is that of the t-test, corrected with Holm. ``over_seeds`` averages runs whose settings differ in the
-    seed alone, query by query. ``evaluations`` is what ``read`` gave, read now if left out.
+    Each has beside the catalogue's keys ``retriever_name`` as people know the run, ``made_name`` (by its training),
+     ``marks`` (``leaked``, ``stopped at step 1 of 116``), ``start``, the retriever that it was trained from (empty
+    for what was not trained here), ``trained`` (None for those too), and the ``annotation`` that people made.
     """
-    evaluations = list_evaluations(workspace) if evaluations is None else evaluations
+    rows, trainings = catalog.runs(workspace)
+    rows = rows if scope is None else scope.keep("evaluation", rows)
+    results = {training["job_id"]: training["result"] for training in trainings}
+    said = naming.list_annotations(workspace)
+    sources: dict[str, tuple[str, str]] = {}
+    evaluations = []
+    for row in rows:
+        hybrid, rerank = combined.settings_of(row["settings"])
+        ran = row["settings"].get("retriever") if hybrid or rerank else row["retriever_id"]
+        result = results.get(ran)
+        counts = dict(row["counts"])
+        trained, start = None, ""
+        if result is not None:
+            start = str(result.get("retriever") or "")
+            if result.get("stopped") and "steps_planned" in result:
+                counts |= {"steps_taken": result["steps"], "steps_planned": result["steps_planned"]}
+            trained = _of_training(workspace, result, sources)
+            if trained is not None and (hybrid or rerank):  # another recipe, so another family
+                trained = replace(trained, settings={**trained.settings, "hybrid": hybrid, "rerank": rerank})
+        elif row["retriever_kind"] == STUDY:
+            start = str(row["settings"]["condition"]["retriever"])
+            trained = _of_condition(workspace, row["settings"], sources)
+        made = bm25.TITLE if row["retriever_name"] == bm25.NAME else row["retriever_name"]
+        if row["retriever_kind"] == STUDY_START and made in PRESETS:  # studies keep ids
+            made = PRESETS[made].title
+        evaluations.append(
+            {**row, "made_name": made, "start": start, "trained": trained, "marks": leakage.marks(counts),
+             "counts": counts, "annotation": said.get(row["retriever_id"], Annotation())}
+        )  # fmt: skip
+    names = _names(evaluations)
+    for row in evaluations:
+        row["made_name"] = names.get(row["retriever_id"], row["made_name"])
+        row["retriever_name"] = row["annotation"].name or row["made_name"]
+    return evaluations
+
+
+def source(workspace: Workspace, query_set: str) -> tuple[str, str]:
+    """Whose queries a set holds: ``("diverse", "wiki")`` by method and corpus, or its own name if it was imported."""
+    try:
+        loaded_set = query_sets.load(workspace, query_set)
+        if loaded_set.generator == "import" or not loaded_set.method:
+            return loaded_set.name, ""
+        return loaded_set.method, load_manifest(workspace, loaded_set.corpus_id).name
+    except CdpError:
+        return query_set, ""
+
+
+def per_doc(pairs: int, documents: int) -> str:
+    """Q/Doc as it was trained: ``5``, ``4.8`` where some documents have fewer queries."""
+    return f"{pairs / max(1, documents):.1f}".removesuffix(".0")
+
+
+def _source(workspace: Workspace, query_set: str, sources: dict[str, tuple[str, str]]) -> tuple[str, str]:
+    if query_set not in sources:
+        sources[query_set] = source(workspace, query_set)
+    return sources[query_set]
+
+
+def _of_training(
+    workspace: Workspace, result: Mapping[str, Any], sources: dict[str, tuple[str, str]]
+) -> Trained | None:
+    """From a training's result; None for one of before results held what was trained on."""
+    settings = result.get("settings") or {}
+    if not settings or not {"pairs", "documents"} <= result.keys():
+        return None
+    method, corpus = _source(workspace, str(result["query_set"]), sources)
+    pairs, documents = int(result["pairs"]), int(result["documents"])
+    incomplete = INCOMPLETE in result.get("notes", ())
+    return Trained(
+        method, corpus, per_doc(pairs, documents), pairs, documents, int(result.get("steps") or 0), settings, "",
+        incomplete,
+    )  # fmt: skip
+
+
+def _of_condition(
+    workspace: Workspace, about: Mapping[str, Any], sources: dict[str, tuple[str, str]]
+) -> Trained | None:
+    """From what the catalogue holds of a training of a study."""
+    condition, training = about["condition"], about.get("training") or {}
+    of_condition = {key: condition.get(key) for key in ("seed", "weighting", "max_documents", "budget", "held")}
+    settings = {**(about.get("settings") or {}), **of_condition}
+    pairs, documents = int(training.get("pairs") or 0), int(training.get("documents") or 0)
+    method, corpus = _source(workspace, str(settings.get("query_set", "")), sources)
+    if not corpus:  # imported, or deleted since: the study's own word for it
+        method = str(condition["source"])
+    steps = int(training.get("steps_taken") or training.get("steps") or 0)
+    asked = str(condition["per_doc"])
+    if documents and documents != -(-pairs // int(asked)):  # a budget's last document may have fewer
+        asked = per_doc(pairs, documents)
+    return Trained(method, corpus, asked, pairs, documents, steps, settings, str(about["study"]))
+
+
+def _names(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """{run: its recipe with what tells it from other recipes of the list, and its seed}; other names told apart."""
+    facts: dict[str, dict[str, str]] = {}
+    names: dict[str, str] = {}
+    for row in rows:
+        trained: Trained | None = row["trained"]
+        hybrid, rerank = combined.settings_of(row["settings"])
+        if trained is None or trained.settings.get("name"):
+            names[row["retriever_id"]] = row["made_name"]
+            continue
+        names[row["retriever_id"]] = combined.title(trained.recipe, hybrid, rerank)
+        others = {key: value for key, value in trained.settings.items() if key not in IN_NO_NAME}
+        facts[row["retriever_id"]] = {
+            "held": str(others.pop("held", None) or ""),
+            "start": str(row["start"]),
+            "corpus": trained.corpus,
+            "documents": f"{trained.documents:,} documents",
+            **{key: f"{key.replace('_', ' ')} {value}" if value else "" for key, value in others.items()},
+        }
+    by_name: dict[str, list[str]] = defaultdict(list)
+    for run in facts:
+        by_name[names[run]].append(run)
+    for name, runs in by_name.items():
+        keys = dict.fromkeys(key for run in runs for key in facts[run])
+        told: list[str] = []
+        for key in keys:  # only what tells more of them apart than what is told already
+            if _distinct(facts, runs, [*told, key]) > _distinct(facts, runs, told):
+                told.append(key)
+        for run in runs:
+            names[run] = SEPARATOR.join([name, *filter(None, (facts[run].get(key) for key in told))])
+    seeds = {row["retriever_id"]: row["trained"].settings.get("seed") or 0 for row in rows if row["trained"]}
+    return {run: f"{name}{SEPARATOR}seed {seeds[run]}" if run in facts else name for run, name in names.items()}
+
+
+def _distinct(facts: Mapping[str, Mapping[str, str]], runs: Sequence[str], keys: Sequence[str]) -> int:
+    return len({tuple(facts[run].get(key, "") for key in keys) for run in runs})
+
+
+def is_bm25(retriever: str) -> bool:
+    return bm25.language_in(retriever) is not None
+
+
+# one row per recipe
+
+
+def families(rows: Sequence[Mapping[str, Any]], workspace: Workspace | None = None) -> Families:
+    """Which runs are of one recipe: the same settings, pairs and documents but for the seed.
+
+    A stopped or leaked run is no relative; one without a relative is left out.
+    """
+    by_recipe: dict[str, dict[str, int]] = defaultdict(dict)
+    for row in rows:
+        settings = None if row.get("marks") else settings_of(workspace, row)
+        if settings is not None:
+            # A study's training names settings that are off, where one of Launch leaves them out.
+            recipe = sorted((k, v) for k, v in settings.items() if v and k not in NO_PART_OF_THE_RECIPE)
+            trained = row.get("trained")
+            of = (trained.source, trained.per_doc, trained.pairs, trained.documents) if trained else ()
+            by_recipe[f"{recipe} {of}"][str(row["retriever_id"])] = int(settings.get("seed") or 0)
+    # By seed, the newest first.
+    related = [tuple(sorted(sorted(of, reverse=True), key=of.__getitem__)) for of in by_recipe.values() if len(of) > 1]
+    return {member: members for members in related for member in members}
+
+
+def settings_of(workspace: Workspace | None, row: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the settings that a row's retriever was trained with; None if it is not known."""
+    if row.get("trained") is not None:
+        settings: Mapping[str, Any] = row["trained"].settings
+        return settings
+    with suppress(CdpError):
+        if workspace is not None and row["retriever_kind"] == "job":
+            return dict(jobs.load_spec(workspace, row["retriever_id"]).config)
+    return None
+
+
+def list_rows(workspace: Workspace, evaluations: Sequence[dict[str, Any]], *, over_seeds: bool = True) -> list[Row]:
+    """The leaderboard: one row per recipe and benchmark, by benchmark the best first and those with a fault last.
+
+    Without ``over_seeds`` one row per run. ``evaluations`` are those of ``list_evaluations``.
+    """
     newest = latest(evaluations)
-    baseline_id = _retriever_id(newest, baseline)
-    chosen = None if retrievers is None else {baseline_id, *(_retriever_id(newest, name) for name in retrievers)}
-    settings = {row["retriever_id"]: runs.settings_of(workspace, row) for row in newest}
-    marked = {row["retriever_id"] for row in newest if row.get("marks")}
-    families = runs.families_of({key: of for key, of in settings.items() if key not in marked})
-    if over_seeds and chosen is not None:
-        chosen |= {member for retriever_id in chosen for member in families.get(retriever_id, ())}
-    selected = [
+    rows = _rows(workspace, newest, families(newest, workspace) if over_seeds else None)
+    n = Counter(row.place for row in rows)
+    return sorted(rows, key=lambda row: (-n[row.place], row.place, bool(row.marks), -row.ndcg, row.retriever))
+
+
+def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Families | None) -> list[Row]:
+    """One row per family (without any: per run) and place, of evaluations that are the newest of their retriever.
+
+    Of runs with the same recipe and seed the newest counts: ids begin with their time.
+    """
+    by_family: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
+    for row in newest:
+        lead = (related or {}).get(row["retriever_id"], (row["retriever_id"],))[0]
+        by_family[lead, *_place(row)].append(row)
+    labels, archived = versions(newest), naming.list_annotations(workspace)
+    subsets, usual = _subsets(workspace), _usual_steps(newest)
+    rows = []
+    for (lead, *_), of_family in by_family.items():
+        of_family.sort(key=lambda row: str(row["retriever_id"]))
+        by_seed = {(settings_of(workspace, row) or {}).get("seed") or 0: row for row in of_family}
+        runs = [by_seed[seed] for seed in sorted(by_seed)]
+        first = runs[0]
+        scores = [100 * (row[MEASURE] or 0.0) for row in runs]
+        name, made = first["retriever_name"], first["made_name"]
+        if related is not None:
+            name, made = (_recipe_name(text, len(related.get(lead, ()))) for text in (name, made))
+        annotation: Annotation = first["annotation"]
+        own = archived.get(first["id"])
+        badges: dict[str, Badge] = {}
+        for row in runs:
+            steps = usual.get((row["start"], *_place(row)), 0)
+            badges |= {badge.word: badge for badge in badges_of(row, subsets, steps)}
+        rows.append(
+            Row(
+                retriever=name, retriever_id=lead, benchmark=first["benchmark"], split=first["split"],
+                protocol=first["protocol"], version=labels[_place(first)], ndcg=sum(scores) / len(scores),
+                n_queries=first["n_queries"] or 0, evaluation_id="+".join(row["id"] for row in runs),
+                runs=tuple(row["retriever_id"] for row in runs), kind=_kind(first), made_name=made,
+                start=first["start"], trained=first["trained"], badges=tuple(badges.values()),
+                annotation=replace(annotation, archived=annotation.archived or (own is not None and own.archived)),
+                created=max(row["created"] or "" for row in runs), n_documents=first["n_documents"],
+                seconds=first["seconds"], seed_sd=seed_spread(scores)[1] if has_spread(scores) else None,
+                measures={
+                    name: sum(100 * (row["measures"].get(name) or 0.0) for row in runs) / len(runs)
+                    for name in first["measures"]
+                },
+            )
+        )  # fmt: skip
+    return _told_apart(rows)
+
+
+def _told_apart(rows: list[Row]) -> list[Row]:
+    """The rows with equal names of different retrievers told apart by the end of the id."""
+    called: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        called[row.retriever].add(row.retriever_id)
+    return [
+        row if len(called[row.retriever]) == 1 else replace(row, retriever=f"{row.retriever} ({row.retriever_id[:24]})")
+        for row in rows
+    ]
+
+
+def _recipe_name(name: str, runs: int) -> str:
+    """``diverse × 5 · seed 0`` becomes ``diverse × 5``; a name that says no seed tells how many runs it is of."""
+    named = re.sub(rf"{SEPARATOR}seed \d+\b", "", name, count=1)
+    return f"{name} ({runs} seeds)" if named == name and runs > 1 else named
+
+
+def _kind(row: Mapping[str, Any]) -> str:
+    if is_bm25(row["retriever_id"]):
+        return BM25
+    kinds = {"job": TRAINING, STUDY: IN_STUDY, "preset": UNTRAINED, STUDY_START: UNTRAINED}
+    return kinds.get(row["retriever_kind"], row["retriever_kind"] or OTHER)
+
+
+def filtered(
+    rows: Sequence[Row],
+    *,
+    places: Collection[str] = (),
+    text: str = "",
+    tags: Collection[str] = (),
+    archived: bool = False,
+) -> tuple[list[Row], list[str]]:
+    """(the rows that fit, what is not shown in sentences); ``tags``: one of them, ``archived`` shows those too."""
+    visible = [row for row in rows if archived or not row.annotation.archived]
+    words = text.casefold().split()
+    shown = [
         row
-        for row in newest
-        if (row["retriever_kind"] != catalog.STUDY if chosen is None else row["retriever_id"] in chosen)
-        or row["retriever_id"] == baseline_id
+        for row in visible
+        if (not places or row.place in places or row.benchmark in places)
+        and (not tags or set(tags) & set(row.annotation.tags))
+        and all(word in f"{row.record()}".casefold() for word in words)
     ]
-    scores: Scores = catalog.per_query(workspace, [row["id"] for row in selected], MEASURE) if selected else {}
-    of_row: Mapping[str, Sequence[str]] = {row["id"]: (row["id"],) for row in selected}
-    single = scores
-    if over_seeds:
-        selected, scores = runs.averaged(selected, scores, families, MEASURE)
-        of_row = {row["id"]: row["id"].split("+") for row in selected}
-        baseline_id = families.get(baseline_id, (baseline_id,))[0]
-    reference = {_place(row): row for row in selected if row["retriever_id"] == baseline_id}
-    names, labels = _names(selected), versions(selected)
-    rows = [_row(row, names, labels[_place(row)], reference.get(_place(row)), scores) for row in selected]
-    trained = {key for key in names if settings[key] is not None}
-    rows = [_with_noise(row, baseline_id, trained, of_row, single) for row in rows]
-    rows = _corrected(rows)
-    rows.sort(key=lambda r: (r.benchmark, r.split, r.protocol, r.version, r.retriever_id != baseline_id, r.retriever))
-    comparison = Comparison(
-        baseline=names[baseline_id],
-        baseline_id=baseline_id,
-        rows=[],
-        coverage={},
-        n_benchmarks=0,
-        settings=runs.differing(workspace, names, settings, without={"name", "seed"} if over_seeds else {"name"}),
-        n_tests=sum(row.p_holm is not None for row in rows),
-        families={names[key]: len(members) for key, members in families.items() if key in names},
-        scores=scores,
-        evaluations=evaluations,
-    )
-    return comparison.narrowed(rows)
+    hidden, unfit = len(rows) - len(visible), len(visible) - len(shown)
+    left_out = [(hidden, "archived row", "not shown"), (unfit, "row", "left out by the filters")]
+    return shown, [f"{counted(n, noun)} {how}." for n, noun, how in left_out if n]
 
 
-def per_query(workspace: Workspace, comparison: Comparison, row: ComparedRow) -> list[QueryDifference]:
-    """Both scores of each query that a row and the baseline share, the largest loss first."""
-    if row.baseline_evaluation_id is None:
-        return []
-    first, second = comparison.scores[row.baseline_evaluation_id], comparison.scores[row.evaluation_id]
-    texts = next(
-        (_texts(workspace, e) for e in comparison.evaluations if e["id"] == row.evaluation_id.partition("+")[0]), {}
-    )
-    differences = [
-        QueryDifference(query, texts.get(query, ""), 100 * first[query], 100 * second[query])
-        for query in first
-        if query in second
-    ]
-    return sorted(differences, key=lambda q: (q.difference, q.query_id))
-
-
-@access.writes
-def rebuild(workspace: Workspace) -> dict[str, Any]:
-    """Make the catalogue anew from the files; what was read."""
-    return catalog.rebuild(workspace).to_dict()
+def latest(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of several evaluations of one retriever at one place the newest (``rows`` come newest first), those that have
+    files of their own before those of a study; of a training that studies took over from each other the newest."""
+    seen: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in sorted(rows, key=lambda row: row["retriever_kind"] == STUDY_START):
+        of = row["settings"]["key"] if row["retriever_kind"] == STUDY else row["retriever_id"]
+        seen.setdefault((of, *_place(row)), row)
+    return list(seen.values())
 
 
 def benchmark_label(benchmark: str, split: str, protocol: str, version: str = "") -> str:
@@ -262,16 +547,178 @@ def versions(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str, str, str], 
     }
 
 
-def latest(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of several evaluations of one retriever at one place the newest (``rows`` come newest first), those that have
-    files of their own before those of a study."""
-    seen: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for row in sorted(rows, key=lambda row: row["retriever_kind"] == catalog.STUDY_START):
-        seen.setdefault((row["retriever_id"], *_place(row)), row)
-    return list(seen.values())
+# what a score has to be read with
 
 
-def _retriever_id(rows: list[dict[str, Any]], name: str) -> str:
+def badges_of(row: Mapping[str, Any], subsets: Mapping[str, str], usual: int) -> tuple[Badge, ...]:
+    """The badges of one evaluation; ``usual`` is the number of steps that most runs from its start took."""
+    badges = []
+    counts, trained = row["counts"], row["trained"]
+    remarks = leakage.remarks(counts, int(row["n_queries"] or 0))
+    for mark in row["marks"]:
+        meaning = next((text for text in remarks if text.lower().startswith(mark[:6]) or mark[:7] in text), "")
+        badges.append(Badge(mark, meaning, fault=True))
+    if trained is not None and trained.dev == (row["benchmark"], row["split"]):
+        badges.append(
+            Badge("dev", "These queries chose the checkpoint, so the score is too high. Report another split.")
+        )
+    if trained is not None and trained.incomplete:
+        badges.append(Badge("incomplete set", "Its query set was not whole: only what was there was trained on."))
+    if leakage.in_domain(counts):
+        badges.append(Badge("in-domain", remarks[-1]))
+    if trained is not None and not row["marks"] and usual and trained.steps and abs(trained.steps / usual - 1) > 0.1:
+        meaning = f"Trained for fewer or more steps than most runs from {row['start']} ({usual:,})."
+        badges.append(Badge(counted(trained.steps, "step"), f"{meaning} A difference is one of steps too."))
+    if row["benchmark"] in subsets:
+        badges.append(
+            Badge("subset", f"A subset of {subsets[row['benchmark']]}: scores on it are higher than on the whole.")
+        )
+    if row["settings"].get("precision") == "fp16":
+        badges.append(Badge("half precision", HALF_PRECISION))
+    return tuple(badges)
+
+
+def _subsets(workspace: Workspace) -> dict[str, str]:
+    """{benchmark: what it was drawn from} of those that are subsets."""
+    try:
+        return {info.name: info.subset_of for info in benchmarks.list_benchmarks(workspace) if info.subset_of}
+    except CdpError:
+        return {}
+
+
+def _usual_steps(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], int]:
+    """{(start, place): how many steps most runs from there took}; of two as frequent the larger."""
+    counted: dict[tuple[Any, ...], Counter[int]] = defaultdict(Counter)
+    for row in rows:
+        if row["trained"] is not None and row["trained"].steps and not row["annotation"].archived and not row["marks"]:
+            counted[row["start"], *_place(row)][row["trained"].steps] += 1
+    return {key: max(steps, key=lambda n: (steps[n], n)) for key, steps in counted.items()}
+
+
+def of_counts(counts: Mapping[str, Any]) -> list[str]:
+    """Return the remarks on what an evaluation counted: leaked queries, a stopped training, queries without results."""
+    absent, judged = int(counts.get("judged_without_results", 0)), int(counts.get("judged_queries", 0))
+    remarks = leakage.remarks(counts, judged)
+    if absent:
+        remarks.append(f"Nothing was retrieved for {absent:,} of {judged:,} judged queries; they count 0.")
+    return remarks
+
+
+def remarks(workspace: Workspace, comparison: Comparison) -> list[str]:
+    """What has to be said beside the scores, each once, with the results that it is of: ``scifact (BM25): …``."""
+    evaluations = {row["id"]: row for row in comparison.evaluations}
+    retrievers_of: dict[tuple[str, str], list[str]] = {}
+    everyone: dict[str, set[str]] = {}
+    for row in comparison.rows:
+        everyone.setdefault(row.place, set()).add(row.retriever)
+        for evaluation in (evaluations[name] for name in row.evaluation_id.split("+") if name in evaluations):
+            for remark in _remarks(workspace, evaluation):
+                names = retrievers_of.setdefault((row.place, remark), [])
+                if row.retriever not in names:
+                    names.append(row.retriever)
+    of = {
+        key: "" if set(names) == everyone[key[0]] else f" ({', '.join(names)})" for key, names in retrievers_of.items()
+    }
+    return [f"{label}{of[label, remark]}: {remark}" for label, remark in retrievers_of]
+
+
+def _remarks(workspace: Workspace, row: dict[str, Any]) -> list[str]:
+    """Return the remarks on a score: of its counts, half precision, and what is odd in its benchmark.
+
+    The benchmark's own remarks are left out if it was changed since, or is no longer there.
+    """
+    notes = of_counts(row["counts"])
+    notes += [HALF_PRECISION] if row["settings"].get("precision") == "fp16" else []
+    try:
+        info = benchmarks.describe(_folder(workspace, row), workspace)
+    except CdpError:
+        return notes
+    return [*notes, *(info.warnings if info.content_hash == row["benchmark_hash"] else ())]
+
+
+def sampled(workspace: Workspace, comparison: Comparison) -> str:
+    """``Evaluated on 300 sampled queries (of 3,493).``; empty for a whole benchmark, or one that is not here."""
+    infos = {info.name: info for info in benchmarks.list_benchmarks(workspace)}
+    row = next(iter(comparison.rows), None)
+    info = infos.get(row.benchmark) if row is not None else None
+    if row is None or info is None or not info.subset_of:
+        return ""
+    whole = infos.get(info.subset_of, info)
+    queries, documents = whole.judged.get(row.split, 0), whole.n_documents
+    sentences = [f"Evaluated on {row.n_queries:,} sampled queries (of {queries:,})."] if queries > row.n_queries else []
+    if documents > info.n_documents:
+        sentences.append(f"On {info.n_documents:,} of {documents:,} documents scores are higher than on the whole.")
+    return " ".join(sentences or [f"Evaluated on a sample of {info.subset_of}."])
+
+
+# differences from a baseline
+
+
+def compare(
+    workspace: Workspace,
+    baseline: str,
+    retrievers: Sequence[str] | None = None,
+    *,
+    over_seeds: bool = False,
+    evaluations: Sequence[dict[str, Any]] | None = None,
+) -> Comparison:
+    """Every evaluation beside the baseline's on the same benchmark, split, protocol and judgments.
+
+    ``baseline`` and ``retrievers`` are retrievers' ids or names; of several evaluations of one the newest counts.
+    Trainings of studies are compared where they are named. Significance is that of the t-test, corrected with Holm.
+    ``over_seeds`` averages runs whose settings differ in the seed alone, query by query. ``evaluations`` are those of
+    ``list_evaluations``, read now if left out.
+    """
+    evaluations = list_evaluations(workspace) if evaluations is None else evaluations
+    newest = latest(evaluations)
+    baseline_id = _retriever_id(newest, baseline)
+    chosen = None if retrievers is None else {baseline_id, *(_retriever_id(newest, name) for name in retrievers)}
+    related = families(newest, workspace)
+    if over_seeds and chosen is not None:
+        chosen |= {member for retriever_id in chosen for member in related.get(retriever_id, ())}
+    selected = [
+        row
+        for row in newest
+        if (row["retriever_kind"] != STUDY if chosen is None else row["retriever_id"] in chosen)
+        or row["retriever_id"] == baseline_id
+    ]
+    settings = {row["retriever_id"]: settings_of(workspace, row) for row in selected}
+    scores = catalog.per_query(workspace, [row["id"] for row in selected], MEASURE) if selected else {}
+    if over_seeds:
+        baseline_id = related.get(baseline_id, (baseline_id,))[0]
+    rows = _rows(workspace, selected, related if over_seeds else None)
+    means = {row.evaluation_id: _mean([scores[run] for run in row.evaluation_id.split("+")]) for row in rows}
+    reference = {row.place: row for row in rows if row.retriever_id == baseline_id}
+    rows = [_tested_row(row, reference.get(row.place), settings, scores, means) for row in rows]
+    p_values = [row.p_t if row.p_seeds is None else row.p_seeds for row in rows]
+    corrected = iter(holm([p for p in p_values if p is not None]))
+    rows = [row if p is None else replace(row, p_holm=next(corrected)) for row, p in zip(rows, p_values, strict=True)]
+    rows.sort(key=lambda r: (r.benchmark, r.split, r.protocol, r.version, r.retriever_id != baseline_id, r.retriever))
+    names = {row.retriever_id: row.retriever for row in rows}
+    return Comparison(
+        baseline=names[baseline_id],
+        baseline_id=baseline_id,
+        rows=rows,
+        settings=_differing(workspace, names, settings, {"name", "seed"} if over_seeds else {"name"}),
+        n_tests=sum(row.p_holm is not None for row in rows),
+        families={names[key]: len(members) for key, members in related.items() if key in names},
+        scores={**scores, **means},
+        evaluations=evaluations,
+    )
+
+
+def _mean(of_runs: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
+    """The mean of several runs' scores on the queries that all have."""
+    if len(of_runs) == 1:
+        return of_runs[0]
+    return {
+        query: sum(scores[query] for scores in of_runs) / len(of_runs)
+        for query in of_runs[0]
+        if all(query in scores for scores in of_runs)
+    }
+
+
+def _retriever_id(rows: Sequence[Mapping[str, Any]], name: str) -> str:
     for key in ("retriever_id", "retriever_name", "id"):
         matching_ids = sorted({str(row["retriever_id"]) for row in rows if row[key] == name})
         if len(matching_ids) > 1:
@@ -286,76 +733,33 @@ def _retriever_id(rows: list[dict[str, Any]], name: str) -> str:
     )
 
 
-def _names(rows: list[dict[str, Any]]) -> dict[str, str]:
-    """A name for each retriever; equal names are told apart by the end of the id."""
-    by_id = {row["retriever_id"]: row["retriever_name"] for row in rows}
-    counts: dict[str, int] = defaultdict(int)
-    for name in by_id.values():
-        counts[name] += 1
-    return {key: name if counts[name] == 1 else f"{name} ({key[:24]})" for key, name in by_id.items()}
-
-
-def _row(
-    row: dict[str, Any],
-    names: Mapping[str, str],
-    version: str,
-    reference: dict[str, Any] | None,
-    scores: Scores,
-) -> ComparedRow:
-    base = ComparedRow(
-        benchmark=row["benchmark"],
-        split=row["split"],
-        protocol=row["protocol"],
-        retriever=names[row["retriever_id"]],
-        retriever_id=row["retriever_id"],
-        ndcg=100 * row[MEASURE],
-        n_queries=row["n_queries"],
-        evaluation_id=row["id"],
-        seeds=row.get("seeds", 1),
-        seed_sd=row.get("seed_sd"),
-        version=version,
-        marks=", ".join(row.get("marks", ())),
-    )
+def _tested_row(row: Row, reference: Row | None, settings: Mapping[str, Any], scores: Scores, means: Scores) -> Row:
+    """The row with its difference from the reference: the paired tests, and the two-level test where both sides that
+    were trained have seeds. ``scores`` are those of single runs, ``means`` of rows."""
     if reference is None or reference is row:
-        return base
-    first, second = scores[reference["id"]], scores[row["id"]]
-    if first.keys() != second.keys():
-        return base
-    deltas = np.array([100 * (second[query] - first[query]) for query in first])
-    test_result = _tested(deltas.tobytes())
-    same = ("low", "high", "p_t", "p_random", "effect", "wins", "losses", "ties")
-    statistics = {name: getattr(test_result, name) for name in same}
-    return replace(base, baseline_evaluation_id=reference["id"], difference=test_result.mean, **statistics)
-
-
-def _with_noise(
-    row: ComparedRow, baseline_id: str, trained: set[str], runs: Mapping[str, Sequence[str]], scores: Scores
-) -> ComparedRow:
-    """The row with what its difference knows of training noise; scores of single runs in [0, 1]."""
-    sides = ((row.retriever_id, row.evaluation_id), (baseline_id, row.baseline_evaluation_id))
-    if row.difference is None or not trained & {retriever for retriever, _ in sides}:
         return row
-    every = [run for _, evaluation in sides for run in runs[evaluation or ""]]
-    queries = [query for query in scores[every[0]] if all(query in scores[run] for run in every)]
+    first, second = means[reference.evaluation_id], means[row.evaluation_id]
+    if first.keys() != second.keys():
+        return row
+    tested = _tested(np.array([100 * (second[query] - first[query]) for query in first]).tobytes())
+    same = ("low", "high", "p_t", "p_random", "effect", "wins", "losses", "ties")
+    statistics = {name: getattr(tested, name) for name in same}
+    row = replace(row, baseline_evaluation_id=reference.evaluation_id, difference=tested.mean, **statistics)
+    sides = (row, reference)
+    trained = [settings.get(side.retriever_id) is not None for side in sides]
+    if not any(trained):
+        return row
     values = [
-        [np.array([100 * scores[run][query] for query in queries]) for run in runs[evaluation or ""]]
-        for _, evaluation in sides
+        [np.array([100 * scores[run][query] for query in first]) for run in side.evaluation_id.split("+")]
+        for side in sides
     ]
-    spread_known = all(
-        retriever not in trained or has_spread([float(run.mean()) for run in side])
-        for (retriever, _), side in zip(sides, values, strict=True)
+    known = all(
+        has_spread([float(run.mean()) for run in side]) for side, own in zip(values, trained, strict=True) if own
     )
-    if not spread_known or len(queries) < 2:
+    if not known or len(first) < 2:
         return replace(row, noise="unknown")
-    test_result = two_level_test(*values)
-    return replace(row, noise="seeds", p_seeds=test_result.p, low=test_result.low, high=test_result.high)
-
-
-def _corrected(rows: list[ComparedRow]) -> list[ComparedRow]:
-    """The rows with p-values corrected for being several."""
-    p_values = [row.p_t if row.p_seeds is None else row.p_seeds for row in rows]
-    corrected = iter(holm([p for p in p_values if p is not None]))
-    return [row if p is None else replace(row, p_holm=next(corrected)) for row, p in zip(rows, p_values, strict=True)]
+    result = two_level_test(*values)
+    return replace(row, noise="seeds", p_seeds=result.p, low=result.low, high=result.high)
 
 
 @lru_cache(maxsize=16384)
@@ -364,30 +768,76 @@ def _tested(deltas: bytes) -> PairedTest:
     return paired_test(np.frombuffer(deltas))
 
 
-def of_counts(counts: Mapping[str, Any]) -> list[str]:
-    """Return the remarks on what an evaluation counted: leaked queries, a stopped training, queries without results."""
-    absent, judged = int(counts.get("judged_without_results", 0)), int(counts.get("judged_queries", 0))
-    remarks = leakage.remarks(counts, judged)
-    if absent:
-        remarks.append(f"Nothing was retrieved for {absent:,} of {judged:,} judged queries; they count 0.")
-    return remarks
+def _differing(
+    workspace: Workspace, names: Mapping[str, str], of: Mapping[str, Mapping[str, Any] | None], without: set[str]
+) -> dict[str, dict[str, Any]]:
+    """The training settings in which the retrievers differ: setting → retriever → value."""
+    trained = {names[run]: config for run, config in of.items() if run in names and config is not None}
+    settings: dict[str, dict[str, Any]] = {}
+    for setting in dict.fromkeys(key for config in trained.values() for key in config if key not in without):
+        values = {name: config.get(setting) for name, config in trained.items()}
+        if len({str(value or "") for value in values.values()}) > 1:
+            settings[setting] = values
+    if "query_set" in settings:
+        by = {q.id: q.written_by + (f", {q.licence}" if q.licence else "") for q in list_query_sets(workspace)}
+        settings["queries_written_by"] = {name: by.get(str(key), "–") for name, key in settings["query_set"].items()}
+    return settings
 
 
-def remarks(workspace: Workspace, row: dict[str, Any]) -> list[str]:
-    """Return the remarks on a score: of its counts, half precision, and what is odd in its benchmark.
-
-    The benchmark's own remarks are left out if it was changed since, or is no longer there.
-    """
-    notes = of_counts(row["counts"])
-    notes += [HALF_PRECISION] if row["settings"].get("precision") == "fp16" else []
-    try:
-        info = benchmarks.describe(_folder(workspace, row), workspace)
-    except CdpError:
-        return notes
-    return [*notes, *(info.warnings if info.content_hash == row["benchmark_hash"] else ())]
+def baseline(rows: Sequence[Row]) -> str:
+    """What to compare with where nobody chose: the untrained retriever that most of the rows started from; else the
+    untrained one with results at the most places. Empty without a row."""
+    here = Counter(row.retriever_id for row in rows)
+    starts = Counter(row.start for row in rows if row.trained is not None and row.start in here)
+    if starts:
+        return starts.most_common(1)[0][0]
+    ranks = {row.retriever_id: _rank(row) for row in rows}
+    return min(here, key=lambda run: (ranks[run], -here[run]), default="")
 
 
-def _folder(workspace: Workspace, row: dict[str, Any]) -> Path:
+def _rank(row: Row) -> int:
+    """Untrained ones first, then what people brought along, trained ones, BM25."""
+    return {UNTRAINED: 0, TRAINING: 2, IN_STUDY: 2, BM25: 3}.get(row.kind, 1)
+
+
+def beside(rows: Sequence[Row], baseline: str, most: int = MOST) -> list[str]:
+    """What stands beside the baseline where nobody chose: all, or where these are more than ``most`` what is not
+    trained, the cheapest trainings (one query per document), then the best; whole and unleaked ones before others."""
+    by_run: dict[str, Row] = {}
+    for row in rows:
+        by_run.setdefault(row.retriever_id, row)
+    by_run.pop(baseline, None)
+
+    def order(row: Row) -> tuple[bool, int, float]:
+        one = row.trained is not None and row.trained.per_doc == "1"
+        return bool(row.marks), 0 if row.trained is None else 1 if one else 2, -row.ndcg
+
+    return [row.retriever_id for row in sorted(by_run.values(), key=order)[:most]]
+
+
+def per_query(workspace: Workspace, comparison: Comparison, row: Row) -> list[QueryDifference]:
+    """Both scores of each query that a row and the baseline share, the largest loss first."""
+    if row.baseline_evaluation_id is None:
+        return []
+    first, second = comparison.scores[row.baseline_evaluation_id], comparison.scores[row.evaluation_id]
+    texts = next(
+        (_texts(workspace, e) for e in comparison.evaluations if e["id"] == row.evaluation_id.partition("+")[0]), {}
+    )
+    differences = [
+        QueryDifference(query, texts.get(query, ""), 100 * first[query], 100 * second[query])
+        for query in first
+        if query in second
+    ]
+    return sorted(differences, key=lambda q: (q.difference, q.query_id))
+
+
+@access.writes
+def rebuild(workspace: Workspace) -> dict[str, Any]:
+    """Rebuild the catalogue from the files; what was read."""
+    return catalog.rebuild(workspace).to_dict()
+
+
+def _folder(workspace: Workspace, row: Mapping[str, Any]) -> Path:
     """Return the folder of the evaluation's benchmark. NotFoundError if it is no longer there."""
     for name in (row["benchmark"], row["folder"]):
         try:
@@ -397,10 +847,52 @@ def _folder(workspace: Workspace, row: dict[str, Any]) -> Path:
     raise NotFoundError("benchmark", row["benchmark"], hint="Add it to the workspace again: benchmarks add FOLDER.")
 
 
-def _texts(workspace: Workspace, row: dict[str, Any]) -> dict[str, str]:
+def _texts(workspace: Workspace, row: Mapping[str, Any]) -> dict[str, str]:
     """Return {query: text} of the evaluation's benchmark; empty if it cannot be read."""
     try:
         file = part(_folder(workspace, row), "queries")
         return ANSWERS.get(file, "texts", lambda: {q: line.text for q, line in beir_files.read_queries(file).items()})
     except CdpError:
         return {}
+
+
+@access.writes
+def annotate(
+    workspace: Workspace,
+    ids: Iterable[str],
+    *,
+    name: str | None = None,
+    note: str | None = None,
+    add: Iterable[str] = (),
+    remove: Iterable[str] = (),
+    archived: bool | None = None,
+) -> None:
+    """Change what is said of runs in ``runs.json``: name (empty: the made one), note, tags to add and to remove.
+
+    A name, tags and a note are of a run (a retriever's id). ``archived`` hides whole runs or single rows (evaluations'
+    ids); their results stay.
+    """
+    changes: dict[str, Any] = {} if archived is None else {"archived": archived}
+    changes |= {key: _line(text, key) for key, text in (("name", name), ("note", note)) if text is not None}
+    added, removed = [_line(text, "tag") for text in add], set(remove)
+    for text in added:
+        if not text or "," in text:
+            raise ConfigError(f"{text!r} cannot be a tag.", hint="A tag is a word or two without a comma.")
+    path = naming.annotation_file(workspace)
+    with locked(path.with_name(".runs.lock"), "The names and notes of runs"):
+        known = dict(naming.list_annotations(workspace))
+        for key in dict.fromkeys(ids):
+            before = known.get(key, Annotation())
+            tags = tuple(tag for tag in dict.fromkeys([*before.tags, *added]) if tag not in removed)
+            known[key] = replace(before, tags=tags, **changes)
+        records = {key: asdict(about) for key, about in sorted(known.items()) if about != Annotation()}
+        write_json(path, {"schema": 1, "runs": records})
+
+
+def _line(text: str, what: str) -> str:
+    line = text.strip()
+    if len(line) > LONGEST[what]:
+        raise InputError(f"The {what} has {len(line):,} characters; at most {LONGEST[what]:,} are kept.")
+    if not storable(line):
+        raise InputError(f"The {what} holds the character NUL or half of a surrogate pair.")
+    return line

@@ -14,10 +14,11 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace
+from cdp.evaluation import bm25
 from cdp.query_sets import QuerySet
 from cdp.retrievers import PRESETS, Default, resolve
 from cdp.retrievers.preset import PAPER_EPOCHS
-from cdp.services import access, clusters, completeness, evaluation, leakage, naming, runs
+from cdp.services import access, clusters, completeness, evaluation, leakage, naming, results
 from cdp.studies.estimate import DEFAULT_SPEEDS, STARTING_S
 from cdp.training.pairs import check_teacher
 from cdp.training.plan import (
@@ -237,8 +238,10 @@ def label(workspace: Workspace, config: TrainingConfig) -> str:
     """What a training is called that has no name of its own: by its own Q/Doc and pairs (see ``runs``)."""
     query_set = query_sets.resolve_query_set(workspace, config.query_set)
     pairs, documents = _drawn(config, *_counted(workspace, query_set.id, config))
-    whose = runs.source(workspace, query_set.id)
-    return runs.name(resolve(config.retriever, workspace).name, whose, config.to_dict(), pairs, documents)
+    source, corpus = results.source(workspace, query_set.id)
+    trained = results.Trained(source, corpus, results.per_doc(pairs, documents), pairs, documents, 0, config.to_dict())
+    retriever = resolve(config.retriever, workspace).name
+    return results.SEPARATOR.join(filter(None, [trained.recipe, corpus, retriever, f"seed {config.seed}"]))
 
 
 @access.runs
@@ -273,10 +276,10 @@ def start(
     allow_incomplete: bool = False,
     allow_leakage: bool = False,
 ) -> TrainingStart:
-    """Submit a training and, for each (benchmark, split), the evaluation of the retriever before and after it.
+    """Submit a training and, for each (benchmark, split), evaluations of the retriever before, after, and of BM25.
 
-    An evaluation of the untrained retriever that is in the results already is not run again. ConfigError for a query
-    set that is not whole, unless ``allow_incomplete``, and for one that holds what a benchmark judges, unless
+    Those of the untrained retriever and BM25 that are in the results already are not run again. ConfigError for a
+    query set that is not whole, unless ``allow_incomplete``, and for one that holds what a benchmark judges, unless
     ``allow_leakage``: that marks the training and its results.
     """
     plan(workspace, config)
@@ -288,7 +291,8 @@ def start(
     reused: list[str] = []
     evaluations: list[str] = []
     if before:
-        for wish in wanted:
+        # BM25 stands beside every score: a retriever that does not beat it is no gain.
+        for wish in (one for untrained in wanted for one in (untrained, untrained.replace(retriever=bm25.NAME))):
             there = evaluation.existing(workspace, wish)
             if there:
                 reused.append(there)

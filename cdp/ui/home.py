@@ -25,7 +25,7 @@ def begin(workspace: Workspace) -> None:
 def contents(workspace: Workspace) -> None:
     """How much there is of each kind, and the latest results."""
     scope = state.scope(workspace)
-    measured = scope.keep("evaluation", results.list_evaluations(workspace))
+    measured = results.list_evaluations(workspace, scope)
     trained = scope.keep("job", jobs.list_jobs(workspace, kinds=["training"]))
     with st.grid(4, min_column_width=150):
         for term, label, n in (
@@ -38,14 +38,14 @@ def contents(workspace: Workspace) -> None:
     if not measured:
         return
     st.subheader("Latest results", anchor=False)
-    rows = results.list_results(workspace, measured)[:6]
+    rows = sorted(results.list_rows(workspace, measured), key=lambda row: row.created, reverse=True)[:6]
     tables.show(
         {
-            "NDCG@10 (%)": [row["ndcg@10"] for row in rows],  # first: what one sees on a phone
-            "Retriever": [row["retriever"] for row in rows],
-            "Benchmark": [results.benchmark_label(row["benchmark"], row["split"], row["protocol"]) for row in rows],
-            "Queries": [row["n_queries"] for row in rows],
-            "Evaluated": [moment(str(row["created"])) for row in rows],
+            "NDCG@10 (%)": [row.ndcg for row in rows],  # first: what one sees on a phone
+            "Retriever": [row.retriever for row in rows],
+            "Benchmark": [row.place for row in rows],
+            "Queries": [row.n_queries for row in rows],
+            "Evaluated": [moment(row.created) for row in rows],
         },
         alt="The latest evaluation results",
         config={"NDCG@10 (%)": st.column_config.NumberColumn(format="%.2f")},

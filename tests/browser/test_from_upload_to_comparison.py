@@ -67,7 +67,7 @@ def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]
         assert jobs.wait(workspace, view.id).state == "finished", view.failure
 
     tab.menu("Compare").see("gains", seconds=60).see("Per query")
-    rows = results.list_results(workspace)
+    rows = results.list_evaluations(workspace)
     assert {row["benchmark"] for row in rows} == {"demo"}
     assert len(rows) == 2
     with tab.page.expect_download() as download:

@@ -45,9 +45,7 @@ def test_training_curve_skips_lines_without_the_measure() -> None:
     assert "no values yet" in results.curve({"run": []}, "loss").layout.annotations[0].text
 
 
-def test_result_bars_and_gains() -> None:
-    bars = results.ndcg_bars({"before": {"a": 40.0, "b": 50.0}, "after": {"a": 45.0, "b": 49.0}})
-    assert [list(trace.y) for trace in bars.data] == [[40.0, 50.0], [45.0, 49.0]]
+def test_gains() -> None:
     found = [results.GainPoint("a", "after", 5.0, 3.0, 7.5), results.GainPoint("b", "after", -1.0, -2.0, 0.5)]
     points = results.gains(found).data[0]
     assert list(points.error_x.array) == [2.5, 1.5]
@@ -77,9 +75,9 @@ def test_evidence_shows_every_difference_and_where_the_user_stands() -> None:
 
 def test_names_made_of_markup_are_shown_as_text() -> None:
     hostile = "<b onmouseover=alert(1)>x</b>"
-    chart = results.ndcg_bars({hostile: {hostile: 10.0}})
+    chart = results.gains([results.GainPoint(hostile, hostile, 10.0, 9.0, 11.0)])
     assert "<b" not in chart.data[0].name
-    assert "<b" not in chart.data[0].x[0]
+    assert "<b" not in chart.data[0].y[0]
     assert style.plain("a" * 100, 10) == "aaaaaaaaa…"
 
 

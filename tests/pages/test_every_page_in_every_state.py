@@ -41,7 +41,7 @@ FULL = {
     "decide/complexity": "Published rule: test both kinds of queries",
     "launch": "What will happen",
     "jobs": "tuned otherwise on demo",
-    "compare": "tuned on diverse** gains",
+    "compare": "tuned on diverse gains",
     "search": "Type a query and press Enter",
     "evidence": "crosses zero at CW 7.91",
     "evidence/studies": "No study yet",

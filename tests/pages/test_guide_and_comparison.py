@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from cdp.base.workspace import Workspace
-from cdp.charts.style import METHOD_COLOURS
-from cdp.services import corpora, queries, results
-from cdp.ui.compare import choice
+from cdp.services import corpora, queries
 from cdp.ui.shell.frame import PAGES
 from tests.pages.conftest import Open
-from tests.pages.support import evaluated, trained, with_results
+from tests.pages.support import evaluated, with_results
 
 
 def test_the_demo_is_offered_in_an_empty_workspace(open_page: Open, workspace: Workspace) -> None:
@@ -43,7 +41,7 @@ def test_the_filter_comes_from_the_address_and_outlives_a_change_of_page(open_pa
 def test_what_stands_behind_a_difference_is_opened_part_by_part(open_page: Open, filled: Workspace) -> None:
     with_results(filled, queries.list_query_sets(filled)[0].id)
     at = open_page("compare", baseline="static-minilm")
-    assert [tab.label for tab in at.tabs] == ["Per query", "Different settings", "Training"]
+    assert [tab.label for tab in at.tabs] == ["Per query", "Different settings", "Training", "Export"]
     assert at.selectbox(key="choose_per_query").value == "evaluation-2-after"  # what the answer is about
     assert any("Baseline → this" in d.value.columns for d in at.dataframe)
     at.session_state["compare_view"] = "Different settings"
@@ -51,15 +49,3 @@ def test_what_stands_behind_a_difference_is_opened_part_by_part(open_page: Open,
     assert list(at.dataframe[-1].value["Setting"]) == ["Epochs"]
     assert not any("Baseline → this" in d.value.columns for d in at.dataframe)
     assert not at.error
-
-
-def test_a_retriever_has_the_colour_of_the_method_it_was_trained_on(filled: Workspace) -> None:
-    by_method = {q.method: q.id for q in queries.list_query_sets(filled)}
-    for method in ("paraphrase", "diverse"):
-        trained(filled, f"training-{method}", by_method[method], name=f"a {method}")
-        evaluated(filled, f"evaluation-{method}", f"training-{method}", [0.5, 0.6], name=f"a {method}")
-    evaluated(filled, "evaluation-before", "static-minilm", [0.4, 0.5], name="before")
-    found = choice.palette(filled, results.compare(filled, "static-minilm"))
-    assert found["a paraphrase"] == METHOD_COLOURS["paraphrase"]
-    assert found["a diverse"] == METHOD_COLOURS["diverse"]
-    assert found["before"] == METHOD_COLOURS["pretrained"]

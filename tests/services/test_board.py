@@ -1,4 +1,4 @@
-"""The leaderboard: every run is a row beside its own start, nothing goes unsaid, and what people wrote stays."""
+"""The leaderboard: one row per recipe, nothing goes unsaid, and what people wrote stays."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from cdp import catalog
 from cdp.base.errors import WorkspaceError
 from cdp.base.workspace import Workspace, write_json
-from cdp.services import leaderboard as boards
-from cdp.services import naming, projects, results, runs
+from cdp.services import naming, projects, results
+from cdp.services.results import Row
 from tests.cli.support import answer
 from tests.services import test_runs
 from tests.services.support import evaluation
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 query_set = test_runs.query_set
 
 PLACE = "same/test/published"
-DIVERSE_1 = "diverse · Q/Doc 1 · 4 pairs · seed 0 · wiki · minilm"
+DIVERSE_1 = "diverse × 1"
 
 
 def study(workspace: Workspace, study_id: str, scores: dict[str, dict[str, float]], query_set: str = "gone",
@@ -59,31 +59,33 @@ def runs_here(workspace: Workspace, query_set: str) -> Workspace:
     return workspace
 
 
-def names(board: boards.Board) -> list[str]:
-    return [row.name for row in board.rows]
+def board(workspace: Workspace, **options: Any) -> list[Row]:
+    return results.list_rows(workspace, results.list_evaluations(workspace), **options)
 
 
-def test_each_run_stands_beside_its_own_start_and_bm25_and_studies_are_rows(runs_here: Workspace) -> None:
-    board = boards.board(runs_here)
-    assert names(board) == [
-        "diverse · Q/Doc 5 · 20 pairs · seed 7 · minilm", "BM25", DIVERSE_1,
-        "paraphrase · Q/Doc 5 · 20 pairs · seed 7 · minilm", "minilm",
-    ]  # fmt: skip
-    rows = {row.run: row for row in board.rows}
-    run = rows["training-1"]
+def names(rows: list[Row]) -> list[str]:
+    return [row.retriever for row in rows]
+
+
+def test_trainings_studies_untrained_ones_and_bm25_are_rows_the_best_first(runs_here: Workspace) -> None:
+    rows = board(runs_here)
+    assert names(rows) == ["diverse × 5", "BM25", "diverse × 1", "paraphrase × 5", "minilm"]
+    assert [row.kind for row in rows] == ["study", "BM25", "training", "study", "untrained"]
+    best = rows[0].trained
+    assert best is not None
+    assert (best.study, best.settings["seed"]) == ("study-1", 7)
+    assert [badge.word for badge in rows[2].badges] == ["10 steps"]  # where the others took 5
+    compared = results.compare(runs_here, "minilm", [row.retriever_id for row in rows], over_seeds=True)
+    found = {row.retriever: row for row in compared.rows}
+    run = found["diverse × 1"]
     assert run.difference == pytest.approx(10.1, abs=0.1)
-    assert run.start_ndcg == pytest.approx(rows["minilm"].ndcg)
     assert run.low is not None
     assert run.high is not None
-    assert run.p is not None
+    assert run.p_holm is not None
     assert run.low < 10.1 < run.high
-    assert run.p < 0.001
-    best = board.rows[0]
-    assert (best.kind, best.study, best.trained and best.trained.settings["seed"]) == ("study", "study-1", 7)
-    assert best.difference == pytest.approx(30.1, abs=0.1)
-    assert rows["bm25"].difference is None
-    assert [row.kind for row in board.rows] == ["study", "BM25", "training", "study", "untrained"]
-    assert [badge.word for badge in run.badges] == ["unequal budget"]  # 4 pairs where the others have 20
+    assert run.p_holm < 0.001
+    assert found["diverse × 5"].difference == pytest.approx(30.1, abs=0.1)
+    assert found["minilm"].difference is None
 
 
 def test_a_study_s_runs_are_no_evaluations_of_a_retriever_that_could_be_loaded(runs_here: Workspace) -> None:
@@ -95,21 +97,21 @@ def test_a_study_s_runs_are_no_evaluations_of_a_retriever_that_could_be_loaded(r
 
 def test_what_a_second_study_took_over_stands_once(runs_here: Workspace) -> None:
     study(runs_here, "study-2", {"untrained": BEFORE, "diverse": better(0.3)})
-    assert len(boards.board(runs_here).rows) == 5
+    assert len(board(runs_here)) == 5
 
 
 def test_equal_names_are_told_apart_by_what_differs(workspace: Workspace, query_set: str) -> None:
     for job, epochs in (("training-1", 1), ("training-2", 3)):
         settings = {"query_set": query_set, "retriever": "minilm", "seed": 0, "epochs": epochs}
         trained(workspace, job, query_set, BEFORE, settings=settings)
-    assert sorted(names(boards.board(workspace))) == [f"{DIVERSE_1} · epochs 1", f"{DIVERSE_1} · epochs 3"]
+    assert sorted(names(board(workspace))) == [f"{DIVERSE_1} · epochs 1", f"{DIVERSE_1} · epochs 3"]
 
 
-def test_a_setting_that_is_off_tells_no_names_apart(workspace: Workspace, query_set: str) -> None:
+def test_a_setting_that_is_off_makes_no_other_recipe(workspace: Workspace, query_set: str) -> None:
     for job, off in (("training-1", {"hard_negatives": 0, "held": ""}), ("training-2", {"hard_negatives": None})):
         settings = {"query_set": query_set, "retriever": "minilm", "seed": 0, **off}
         trained(workspace, job, query_set, BEFORE, settings=settings)
-    assert names(boards.board(workspace)) == [DIVERSE_1, DIVERSE_1]
+    assert names(board(workspace)) == [DIVERSE_1]
 
 
 def test_badges_say_what_a_score_has_to_be_read_with(workspace: Workspace, query_set: str) -> None:
@@ -120,57 +122,63 @@ def test_badges_say_what_a_score_has_to_be_read_with(workspace: Workspace, query
     trained(workspace, "training-d", query_set, better(0.3),
             notes=["The query set is incomplete: only what was there is trained on."])  # fmt: skip
     evaluation(workspace, "minilm", "bench", BEFORE, settings={"precision": "fp16"})
-    badges = {row.run: row.badges for row in boards.board(workspace).rows}
+    chosen = {"query_set": query_set, "retriever": "minilm", "benchmark": "bench", "split": "test"}
+    trained(workspace, "training-e", query_set, better(0.15), settings=chosen)
+    badges = {row.retriever_id: row.badges for row in board(workspace, over_seeds=False)}
     assert {run: [badge.word for badge in of] for run, of in badges.items()} == {
         "training-a": ["in-domain"], "training-b": ["stopped at step 1 of 116"], "training-c": ["leaked"],
-        "training-d": ["incomplete set"], "minilm": ["half precision"],
+        "training-d": ["incomplete set"], "training-e": ["dev"], "minilm": ["half precision"],
     }  # fmt: skip
     assert all(badge.meaning for of in badges.values() for badge in of)
     assert [run for run, of in badges.items() if any(badge.fault for badge in of)] == ["training-c", "training-b"]
 
 
 def test_what_is_not_shown_is_counted(runs_here: Workspace) -> None:
-    runs.annotate(runs_here, ["training-1"], archived=True)
-    runs.annotate(runs_here, ["bm25"], add=["lexical"])
-    board = boards.board(runs_here)
-    assert (len(board.rows), len(board.every), board.archived, board.filtered) == (4, 5, 1, 0)
-    assert boards.left_out(board) == ["1 archived row is not shown."]
-    assert len(boards.filtered(boards.board(runs_here), archived=True).rows) == 5
-    board = boards.filtered(boards.board(runs_here), text="Q/Doc 5 diverse")
-    assert (len(board.rows), board.filtered) == (1, 3)
-    assert boards.left_out(board) == ["1 archived row is not shown.", "3 rows do not fit the filters."]
-    assert names(boards.filtered(boards.board(runs_here), tags=["lexical"])) == ["BM25"]
+    results.annotate(runs_here, ["training-1"], archived=True)
+    results.annotate(runs_here, ["bm25"], add=["lexical"])
+    rows = board(runs_here)
+    shown, left_out = results.filtered(rows)
+    assert (len(shown), left_out) == (4, ["1 archived row not shown."])
+    assert len(results.filtered(rows, archived=True)[0]) == 5
+    shown, left_out = results.filtered(rows, text="× 5 diverse")
+    assert (len(shown), left_out) == (1, ["1 archived row not shown.", "3 rows left out by the filters."])
+    assert names(results.filtered(rows, tags=["lexical"])[0]) == ["BM25"]
 
 
 def test_names_tags_and_notes_outlive_the_catalogue_and_travel(runs_here: Workspace, tmp_path: Path) -> None:
-    runs.annotate(runs_here, ["training-1"], name="the one for the paper")
-    runs.annotate(runs_here, ["training-1"], add=["paper", "kept"])
-    runs.annotate(runs_here, ["training-1"], remove=["kept"])
-    runs.annotate(runs_here, ["training-1"], note="Run again with three seeds.")
+    results.annotate(runs_here, ["training-1"], name="the one for the paper")
+    results.annotate(runs_here, ["training-1"], add=["paper", "kept"])
+    results.annotate(runs_here, ["training-1"], remove=["kept"])
+    results.annotate(runs_here, ["training-1"], note="Run again with three seeds.")
     before = json.loads(naming.annotation_file(runs_here).read_text())
     catalog.rebuild(runs_here)
     other = Workspace(shutil.copytree(runs_here.root, tmp_path / "other"))
     for place in (runs_here, other):
-        (row,) = [row for row in boards.board(place).rows if row.run == "training-1"]
-        assert (row.name, row.tags, row.note) == ("the one for the paper", ("paper",), "Run again with three seeds.")
+        (row,) = [row for row in board(place) if row.retriever_id == "training-1"]
+        said = row.annotation
+        assert (row.retriever, said.tags, said.note) == (
+            "the one for the paper",
+            ("paper",),
+            "Run again with three seeds.",
+        )
         assert row.made_name == DIVERSE_1
     assert json.loads(naming.annotation_file(runs_here).read_text()) == before
-    runs.annotate(other, ["training-1"], name="")
-    assert DIVERSE_1 in names(boards.board(other))
+    results.annotate(other, ["training-1"], name="")
+    assert DIVERSE_1 in names(board(other))
 
 
 def test_a_leak_stays_on_the_result_through_a_rebuild_and_a_copy(runs_here: Workspace, tmp_path: Path) -> None:
     trained(runs_here, "training-9", "gone", better(0.6), counts={"leaked_queries": 40, "judged_queries": 40})
     catalog.rebuild(runs_here)
     other = Workspace(shutil.copytree(runs_here.root, tmp_path / "other"))
-    (row,) = [row for row in boards.board(other).rows if row.run == "training-9"]
+    (row,) = [row for row in board(other) if row.retriever_id == "training-9"]
     assert [badge.word for badge in row.badges if badge.fault] == ["leaked"]
-    assert boards.record(row)["marks"] == "leaked"
+    assert row.record()["marks"] == "leaked"
 
 
 def test_a_damaged_file_of_names_is_named_and_not_written_over(runs_here: Workspace) -> None:
     naming.annotation_file(runs_here).write_text('{"runs": [1]}')
-    for act in (lambda: boards.board(runs_here), lambda: runs.annotate(runs_here, ["training-1"], name="x")):
+    for act in (lambda: board(runs_here), lambda: results.annotate(runs_here, ["training-1"], name="x")):
         with pytest.raises(WorkspaceError, match=r"runs\.json does not hold"):
             act()
     assert naming.annotation_file(runs_here).read_text() == '{"runs": [1]}'
@@ -180,18 +188,18 @@ def test_a_project_shows_its_own_runs(runs_here: Workspace, query_set: str) -> N
     evaluation(runs_here, "minilm", "elsewhere", BEFORE)
     made = projects.create(runs_here, "wiki project", benchmarks=[])
     assert made.id
-    board = boards.board(runs_here, projects.members(runs_here, projects.ALL))
-    assert len(board.rows) == 6
+    everything = results.list_evaluations(runs_here, projects.members(runs_here, projects.ALL))
+    assert len(results.list_rows(runs_here, everything)) == 6
 
 
 def test_the_command_line_lists_by_tag_and_leaves_out_archived_runs(runs_here: Workspace) -> None:
     rows = answer("results", "list")
     assert [row["ndcg@10"] for row in rows] == sorted((row["ndcg@10"] for row in rows), reverse=True)
     (row,) = [row for row in rows if row["retriever_id"] == "training-1"]
-    assert row["difference"] == pytest.approx(10.1, abs=0.1)
-    assert row["badges"][0]["word"] == "unequal budget"
-    runs.annotate(runs_here, ["training-1"], add=["paper"])
-    runs.annotate(runs_here, ["training-1"], archived=True)
+    assert row["retriever"] == DIVERSE_1
+    assert row["badges"][0]["word"] == "10 steps"
+    results.annotate(runs_here, ["training-1"], add=["paper"])
+    results.annotate(runs_here, ["training-1"], archived=True)
     assert len(answer("results", "list")) == 4
     assert len(answer("results", "list", "--archived", "--tag", "paper")) == 1
 
@@ -210,17 +218,13 @@ def test_a_study_s_equal_pairs_are_not_averaged_with_equal_documents(workspace: 
     scores = {"untrained": BEFORE, **{name: better(gain) for name, gain in gains.items()}}
     study(workspace, "study-1", scores, conditions=conditions)
     rows = results.list_evaluations(workspace)
-    related = set(runs.families(rows).values())
     of_run = {row["retriever_id"]: row["settings"]["condition"] for row in rows if row["trained"] is not None}
-    assert sorted(sorted({of_run[key].get("held", "") for key in members}) for members in related) == [
-        [""],
-        ["equal pairs"],
+    found = results.list_rows(workspace, rows)
+    assert sorted((row.retriever, row.seeds, row.seed_sd is None) for row in found) == [
+        ("all-MiniLM-L6-v2", 1, True),
+        ("diverse × 5", 3, False),
+        ("diverse × 5 · equal pairs", 3, True),
     ]
-    assert [len(members) for members in related] == [3, 3]
-    beside = runs.near(rows, "minilm")
-    assert [of_run[key].get("held", "") for key in beside] == ["equal pairs", ""], "one for each recipe, by their mean"
-    assert runs.with_relatives(rows, beside) == set(of_run)
-    averaged = results.compare(workspace, "minilm", beside, over_seeds=True)
-    found = {row.retriever: (row.seeds, row.seed_sd is None) for row in averaged.rows if row.difference is not None}
-    assert sorted(found.values()) == [(3, False), (3, True)]
-    assert all(" · 3 seeds · " in name and "seed 0" not in name for name in found), found
+    assert {run for row in found for run in row.runs} >= set(of_run)
+    for row in (row for row in found if row.trained):
+        assert len({of_run[run].get("held", "") for run in row.runs}) == 1

@@ -9,7 +9,7 @@ import pytest
 from cdp.base.config import EvaluationConfig, ServingConfig, TrainingConfig
 from cdp.base.errors import CdpError, ConfigError, NotFoundError
 from cdp.base.workspace import Workspace, write_json
-from cdp.services import access, evaluation, models, naming, runs
+from cdp.services import access, evaluation, models, naming, results
 
 
 def trained(workspace: Workspace, job: str, name: str, *, model: bool = True) -> None:
@@ -64,7 +64,7 @@ def test_every_door_takes_a_name(sea: Workspace) -> None:
 
 
 def test_a_name_given_on_compare_counts_and_so_does_the_first_one(sea: Workspace) -> None:
-    runs.annotate(sea, ["training-1-sea"], name="the one for the paper")
+    results.annotate(sea, ["training-1-sea"], name="the one for the paper")
     for called in ("the one for the paper", "Sea of Q/Doc 1, two"):
         assert naming.retriever(sea, called) == "training-1-sea"
 

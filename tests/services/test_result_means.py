@@ -8,7 +8,7 @@ from cdp.base.statistics import holm
 from cdp.base.workspace import Workspace
 from cdp.benchmarks.registry import leaves
 from cdp.services import results
-from cdp.services.result_tables import ALL, OWN, groups, means, only, scores
+from cdp.services.result_tables import ALL, OWN, groups, means, scores
 from tests.services.support import evaluation
 
 pytestmark = pytest.mark.slow
@@ -118,10 +118,9 @@ def test_a_filter_keeps_the_named_benchmarks_and_counts_anew(workspace: Workspac
         evaluation(workspace, "base", name, LOW)
     evaluation(workspace, "better", "one", HIGH)
     whole = results.compare(workspace, "base")
-    assert only(whole, []) is whole
-    found = only(whole, ["two"])
+    found = whole.on(["two"])
     assert [(row.benchmark, row.retriever_id) for row in found.rows] == [("two", "base")]
-    assert (found.coverage, found.n_benchmarks) == ({"base": 1}, 1)
+    assert means(found)[0].coverage == "1 of 1"
 
 
 def test_p_values_are_corrected_for_all_differences_of_the_comparison(workspace: Workspace) -> None:

@@ -60,8 +60,10 @@ def test_coverage_is_counted(workspace: Workspace) -> None:
         evaluation(workspace, "base", benchmark, BEFORE)
     evaluation(workspace, "better", "one", AFTER)
     found = results.compare(workspace, "base")
-    assert found.n_benchmarks == 2
-    assert found.coverage == {"base": 2, "better": 1}
+    cells = dict(result_tables.paper_table(found).rows)
+    assert [cell.value is None for cell in cells["better"]][:2] == [False, True]
+    (mean,) = result_tables.means(found)
+    assert mean.coverage == "1 of 2"
 
 
 def test_equal_names_are_told_apart(workspace: Workspace) -> None:
@@ -118,11 +120,11 @@ def test_an_unknown_baseline_offers_what_there_is(workspace: Workspace) -> None:
 @pytest.mark.slow
 def test_the_catalogue_can_be_lost_and_made_anew(workspace: Workspace) -> None:
     evaluation(workspace, "base", "bench", BEFORE)
-    before = results.list_results(workspace)
+    before = results.list_evaluations(workspace)
     workspace.catalog.write_bytes(b"this is no database")
-    assert results.list_results(workspace) == before
+    assert results.list_evaluations(workspace) == before
     results.rebuild(workspace)
-    assert results.list_results(workspace) == before
+    assert results.list_evaluations(workspace) == before
 
 
 def test_the_interval_is_the_bootstrap_of_the_mean(workspace: Workspace) -> None:

@@ -71,15 +71,15 @@ def test_a_run_of_another_program_scores_here_what_ir_measures_gives_it(
     with gzip.open(path, "wt", encoding="utf-8") as file:
         file.write(trec(a_run(0)))
     evaluation = imported(workspace, "them", path)
-    (row,) = results.list_results(workspace)
-    assert (row["retriever"], row["benchmark"], row["n_queries"]) == ("them", "sea", N - 1)
+    (row,) = results.list_evaluations(workspace)
+    assert (row["retriever_name"], row["benchmark"], row["n_queries"]) == ("them", "sea", N - 1)
 
     names = {ours: ir_measures.parse_measure(theirs) for theirs, ours in MEASURES.items()}
     means = ir_measures.calc_aggregate(names.values(), QRELS, a_run(0))
     record = read_json(workspace.job(evaluation) / "results" / "evaluation.json")
     for ours, measure in names.items():
         assert record["measures"][ours] == pytest.approx(means[measure], abs=1e-9), ours
-    assert row["ndcg@10"] == pytest.approx(100 * means[names["ndcg@10"]], abs=1e-7)
+    assert row["ndcg@10"] == pytest.approx(means[names["ndcg@10"]], abs=1e-9)
     assert record["counts"] == {"judged_queries": N - 1, "judged_without_results": 1, "queries_not_judged": 1}
 
 
@@ -149,9 +149,9 @@ def test_a_run_of_one_document_per_query_has_ndcg_at_10(workspace: Workspace, be
     short = {query: {"d0": 1.0} for query in QRELS}
     (tmp_path / "short.run").write_text(trec(short), encoding="utf-8")
     imported(workspace, "short", tmp_path / "short.run")
-    (row,) = results.list_results(workspace)
+    (row,) = results.list_evaluations(workspace)
     wanted = ir_measures.parse_measure("nDCG@10")
-    assert row["ndcg@10"] == pytest.approx(100 * ir_measures.calc_aggregate([wanted], QRELS, short)[wanted])
+    assert row["ndcg@10"] == pytest.approx(ir_measures.calc_aggregate([wanted], QRELS, short)[wanted])
 
 
 @pytest.mark.slow
@@ -161,5 +161,5 @@ def test_a_run_is_imported_from_the_command_line_as_a_job(
     (tmp_path / "them.run").write_text(trec(a_run(3)), encoding="utf-8")
     words = ("--benchmark", "sea", "--retriever", "them", "--wait")
     run("results", "import", str(tmp_path / "them.run"), *words)
-    (row,) = results.list_results(workspace)
-    assert row["retriever"] == "them"
+    (row,) = results.list_evaluations(workspace)
+    assert row["retriever_name"] == "them"

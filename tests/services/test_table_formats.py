@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.services.result_tables import Table, comparison_table
+from cdp.services.result_tables import Table, comparison_table, to_latex, to_markdown
 
 GROUPS = {"Multi-hop": ["hotpotqa", "musique", "2wiki"], "Other": ["scifact"]}
 VALUES = {
@@ -53,7 +53,7 @@ def test_a_partial_mean_carries_its_coverage_and_does_not_compete(table: Table) 
 
 
 def test_markdown(table: Table) -> None:
-    lines = table.write("markdown").splitlines()
+    lines = to_markdown(table).splitlines()
     assert lines[0] == "| NDCG@10 | hotpotqa | musique | 2wiki | Multi-hop mean | scifact |"
     assert lines[3] == "| trained | **52.2** | <u>34.9</u>† | **42.3** | **43.1** | **41.4** |"
     assert lines[4] == "| part\\_of &amp; it | <u>46.2</u> | **90.0** | – | 68.1 (2/3) | – |"
@@ -61,18 +61,17 @@ def test_markdown(table: Table) -> None:
 
 
 def test_latex(table: Table) -> None:
-    text = table.write("latex")
+    text = to_latex(table)
     assert r"part\_of \& it & \underline{46.2} & \textbf{90.0} & -- & 68.1 (2/3) & -- \\" in text
     assert r"\underline{34.9}$^\dagger$" in text
     assert text.startswith("\\begin{tabular}{lrrrrr}\n\\toprule")
 
 
 def test_latex_prints_what_is_in_a_name_and_the_notes(table: Table) -> None:
-    text = table.write("latex")
+    text = to_latex(table)
     assert r"{\footnotesize $^\dagger$ p \textless{} 0.05 after Holm\par}" in text
-    odd = comparison_table(
-        {("[a] \\ <b> | 50% *", "x_1"): 1.0}, retrievers=["[a] \\ <b> | 50% *"], groups={"g": ["x_1"]}
-    ).write("latex")
+    name = "[a] \\ <b> | 50% *"
+    odd = to_latex(comparison_table({(name, "x_1"): 1.0}, retrievers=[name], groups={"g": ["x_1"]}))
     assert r"{[}a] \textbackslash{} \textless{}b\textgreater{} \textbar{} 50\% {*} & 1.0 \\" in odd
     assert r"NDCG@10 & x\_1 \\" in odd
 

@@ -1,0 +1,503 @@
+"""The Compare page: the leaderboard of one benchmark, the differences from a baseline, and in tabs the details."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
+from cdp.charts.results import LABELS, GainPoint, curve, gains
+from cdp.services import commands, evaluation, jobs, result_tables, results
+from cdp.services.results import MOST, Comparison, Row
+from cdp.ui.jobs import choose_curve
+from cdp.ui.shell import charts, forms, frame, state, tables
+from cdp.ui.shell.tables import MISSING, count, cut, interval, label_of, md, p_value, points
+
+TABLE, VIEW = "board_table", "compare_view"
+
+# Under this name the address holds the recipes that were chosen in the table.
+PICKED = "retrievers"
+
+SHOWN_QUERIES = 5
+ROW_HEIGHT = 30  # pixels
+
+# Columns that can be added to the table: of a row's training, then of the row.
+OF_TRAINING = {"source": "Queries", "per_doc": "Q/Doc", "pairs": "Pairs", "documents": "Documents", "steps": "Steps",
+               "corpus": "Corpus", "study": "Study"}  # fmt: skip
+OF_ROW = {"start": "Start", "kind": "From", "n_queries": "Judged queries", "created": "Evaluated",
+          "evaluation_id": "ID"}  # fmt: skip
+
+STRONG = {
+    "BM25": "Keyword search, without a model.",
+    "hybrid": "BM25 fused with the baseline, and with the best training (reciprocal rank fusion).",
+    "reranked": "The first 50 documents of the baseline, and of the best training, reordered by a cross-encoder.",
+}
+
+FORMS = {"csv": ("CSV with all tests", "text/csv", "csv"), "markdown": ("Markdown table", "text/markdown", "md"),
+         "latex": ("LaTeX table", "text/x-tex", "tex")}  # fmt: skip
+
+
+def page(workspace: Workspace) -> None:
+    """Draw the page below its head."""
+    evaluations = results.list_evaluations(workspace, state.scope(workspace))
+    rows = results.list_rows(workspace, evaluations, over_seeds=_over_seeds())
+    if not rows:
+        frame.empty("No results yet", "Train a retriever with an evaluation before and after to compare both here.")
+        frame.page_button("launch", "Set up a training", "to_launch")
+        frame.link("launch", "Or evaluate an existing retriever", start="evaluation")
+        return
+    arrived = _arrived(rows)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        place = _place(rows, arrived)
+        here = [row for row in rows if row.place == place]
+        baseline = _baseline(here)
+        shown, hidden = _filtered(here)
+    picked = [row.retriever_id for row in here if row.retriever_id in st.query_params.get_all(PICKED)]
+    compared = picked or results.beside(shown, baseline)
+    compared += [arrived] if arrived and not picked and arrived not in compared else []
+    comparison = results.compare(
+        workspace, baseline, compared, over_seeds=_over_seeds(), evaluations=evaluations
+    )  # fmt: skip
+    on_place = comparison.on([place])
+    differences = {row.retriever_id: row for row in on_place.rows}
+    _answer(on_place, arrived)
+    _table([differences.get(row.retriever_id, row) for row in shown], baseline, hidden)
+    if chosen := [row for row in here if row.retriever_id in picked]:
+        _edit(workspace, chosen)
+    _baselines(workspace, here, baseline)
+    _differences(on_place)
+    _tested(workspace, on_place, shown)
+    _details(workspace, on_place, comparison)
+    frame.next_step(
+        "evidence",
+        "Plan a study",
+        "a study repeats trainings over seeds and shows how certain the answer is.",
+        "compare_next",
+        tab="studies",
+    )
+
+
+# what is compared
+
+
+def _over_seeds() -> bool:
+    return bool(st.session_state.get("compare_seeds", True))
+
+
+def _arrived(rows: Sequence[Row]) -> str:
+    """The row of the run that a link led here for (``?run=``); empty without one."""
+    run = st.query_params.get("run", "")
+    return next((row.retriever_id for row in rows if run and run in row.runs), "")
+
+
+def _place(rows: Sequence[Row], arrived: str) -> str:
+    """One benchmark: scores of several do not compare. The first is that with most rows, or of the run that came."""
+    counted = Counter(row.place for row in rows if not row.annotation.archived)
+    of_run = [row.place for row in rows if row.retriever_id == arrived]
+    places = dict.fromkeys([*of_run, *(place for place, _ in counted.most_common()), *(row.place for row in rows)])
+    titles = {place: f"{place} ({count(counted[place], 'recipe')})" for place in places}
+    if len(places) == 1:
+        return next(iter(places))
+    with st.container(width=260):
+        return state.choose("Benchmark", titles, "benchmark") or next(iter(places))
+
+
+def _baseline(here: Sequence[Row]) -> str:
+    """The retriever that all differences are from; at first the untrained one that the runs started from."""
+    first = results.baseline(here)
+    names = {row.retriever_id: row.retriever for row in sorted(here, key=lambda row: row.retriever_id != first)}
+    with st.container(width=320):
+        chosen = state.choose(
+            "Baseline", names, "baseline", what="retriever",
+            help="All differences are measured against this retriever, on the same queries.",
+        )  # fmt: skip
+    return chosen or first
+
+
+def _filtered(here: Sequence[Row]) -> tuple[list[Row], list[str]]:
+    """The rows that fit the filters, and what is not shown in sentences."""
+    tags = sorted({tag for row in here for tag in row.annotation.tags})
+    archived = sum(row.annotation.archived for row in here)
+    active = any(st.session_state.get(key) for key in ("board_search", "board_tags"))
+    wanted: list[str] = []
+    with st.popover("Filter (on)" if active else "Filter", icon=":material/filter_list:", type="tertiary"):
+        text = st.text_input("Words", key="board_search", placeholder="diverse × 5", persist_state="session")
+        if tags:
+            wanted = st.multiselect("Tags", tags, key="board_tags", persist_state="session")
+        if archived:
+            st.toggle(f"Archived ({archived})", key="board_archived", persist_state="session")
+        st.toggle(
+            "Average runs that differ only in seed", value=True, key="compare_seeds", persist_state="session",
+            help="Averages are taken per query and shown with their standard deviation over seeds.",
+        )  # fmt: skip
+    with st.popover("Columns", icon=":material/view_column:", type="tertiary"):
+        state.choose_many("Further columns", {**OF_TRAINING, **OF_ROW, "tags": "Tags", "note": "Note"}, "columns")
+    with_archived = bool(archived and st.session_state.get("board_archived"))
+    return results.filtered(here, text=text or "", tags=wanted, archived=with_archived)
+
+
+# the answer and the table
+
+
+def _answer(comparison: Comparison, arrived: str) -> None:
+    """What the comparison says: of the run that a link led here for, else of the best."""
+    rows = [row for row in comparison.rows if row.difference is not None]
+    if not rows:
+        st.caption("Nothing else was evaluated on the same queries as the baseline: evaluate another retriever.")
+        return
+    about = largest(rows) if arrived not in {row.retriever_id for row in rows} else next(
+        row for row in rows if row.retriever_id == arrived
+    )  # fmt: skip
+    difference = about.difference or 0.0
+    verb = "gains" if difference > 0 else "loses" if difference < 0 else "neither gains nor loses"
+    size = f" {points(abs(difference)).lstrip('+')} points" if difference else ""
+    sure = "more than chance" if about.significant else "may be chance"
+    judgement = f"{about.marks}, so this does not show how good it is" if about.marks else sure
+    chance = p_value(1.0 if about.p_holm is None else about.p_holm)
+    st.markdown(
+        f"#### {md(cut(about.retriever, 80))} {verb}{size} on {md(about.place)}\n"
+        f"From {md(about.score)} against {md(cut(comparison.baseline, 60))}: 95% interval "
+        f"{interval((about.low, about.high), sign=True)}, p {chance}, {md(judgement)}."
+    )
+
+
+def largest(rows: Sequence[Row]) -> Row:
+    """The row that the answer is about: the largest difference of a run without a mark, if there is one."""
+    return max(rows, key=lambda row: (not row.marks, row.difference or 0.0))
+
+
+def _table(rows: Sequence[Row], baseline: str, hidden: Sequence[str]) -> None:
+    """One row per recipe, the best first; chosen rows alone are compared."""
+    if not rows:
+        st.caption("No row fits the filters.")
+        return
+    trained = [{badge.word for badge in row.badges} for row in rows if row.trained]
+    common = set.intersection(*trained) if len(trained) > 1 else set()  # of all trained ones: said once below
+    columns: dict[str, Sequence[Any]] = {
+        "Recipe": [f"{row.retriever} (baseline)" if row.retriever_id == baseline else row.retriever for row in rows],
+        "NDCG@10": [row.score for row in rows],
+        "Difference": [MISSING if row.difference is None else points(row.difference) + _stars(row) for row in rows],
+        "95% interval": [interval((row.low, row.high), sign=True) for row in rows],
+        "p": [p_value(row.p_holm) for row in rows],
+        "Seeds": [row.seeds if row.trained else None for row in rows],
+        "Read with": [
+            ", ".join(badge.word for badge in row.badges if badge.word not in common) or None for row in rows
+        ],
+    }
+    columns = {title: cells for title, cells in columns.items() if title == "Recipe" or any(cells)}
+    for key in state.kept_many("columns"):
+        columns[{**OF_TRAINING, **OF_ROW, "tags": "Tags", "note": "Note"}[key]] = [_cell(row, key) for row in rows]
+    current = st.query_params.get_all(PICKED)
+    selected = [i for i, row in enumerate(rows) if row.retriever_id in current]
+    if list(st.session_state.get(TABLE, {}).get("selection", {}).get("rows", [])) != selected:
+        st.session_state[TABLE] = {"selection": {"rows": selected}}
+
+    def pick() -> None:
+        chosen = [rows[i].retriever_id for i in st.session_state[TABLE]["selection"]["rows"] if i < len(rows)]
+        if chosen:
+            state.write(PICKED, chosen[:MOST])
+        else:
+            state.forget(PICKED)
+
+    right = st.column_config.TextColumn(alignment="right")
+    st.dataframe(
+        columns,
+        hide_index=True,
+        placeholder=MISSING,
+        column_config={
+            "Recipe": st.column_config.TextColumn(width=330),
+            "NDCG@10": st.column_config.TextColumn(
+                alignment="right", help="In percent; ± is the standard deviation over seeds."
+            ),
+            "Difference": right,
+            "95% interval": right,
+            "p": st.column_config.TextColumn(alignment="right", help=frame.definition("holm")),
+        },
+        key=TABLE,
+        alt="Recipes with NDCG@10 in percent and the difference from the baseline",
+        on_select=pick,
+        selection_mode="multi-row",
+        row_height=ROW_HEIGHT,
+        height=ROW_HEIGHT * (1 + min(len(rows), 2 * MOST)) + 2,
+    )
+    common_words = [f"All trained ones: {md(', '.join(sorted(common)))}."] if common else []
+    marked = ["Leaked and stopped runs stand last."] if any(row.marks for row in rows) else []
+    st.caption(
+        " ".join(
+            [f"{count(len(rows), 'recipe')}.", *hidden, *marked, *common_words, "Choose rows to compare only these."]
+        )
+    )
+
+
+def _cell(row: Row, key: str) -> Any:
+    if key in OF_TRAINING:
+        return None if row.trained is None else getattr(row.trained, key) or None
+    if key in ("tags", "note"):
+        return ", ".join(row.annotation.tags) if key == "tags" else row.annotation.note
+    return getattr(row, key)
+
+
+def _stars(row: Row) -> str:
+    """Significance in a form that does not rely on colour."""
+    return "" if not row.significant else " **" if (row.p_holm or 0.0) < 0.01 else " *"
+
+
+def _edit(workspace: Workspace, picked: Sequence[Row]) -> None:
+    """Name, tags, note and archive of the rows that are chosen."""
+    first, alone = picked[0], len(picked) == 1
+    runs = [run for row in picked for run in row.runs]
+    said = first.annotation
+    with st.container(horizontal=True, vertical_alignment="center"):
+        with st.popover("Name, tags, note" if alone else "Tags", icon=":material/edit:", type="tertiary"):
+            key = hashlib.sha256(" ".join(runs).encode()).hexdigest()[:12]  # other runs, other fields
+            name = note = ""
+            if alone:
+                name = st.text_input("Name", said.name, placeholder=first.made_name, key=f"name_{key}")
+            before = set.intersection(*(set(row.annotation.tags) for row in picked))
+            text = st.text_input(
+                "Tags", ", ".join(sorted(before)), help="Words with a comma between them.", key=f"tags_{key}"
+            )
+            if alone:
+                note = st.text_area("Note", said.note, key=f"note_{key}")
+            if forms.button("Save", key="board_save", type="primary"):
+                with frame.guarded():
+                    tags = [tag.strip() for tag in text.split(",") if tag.strip()]
+                    results.annotate(workspace, runs, add=tags, remove=before - set(tags))
+                    if alone:
+                        results.annotate(workspace, runs, name=name, note=note)
+                    st.rerun()
+        archived = all(row.annotation.archived for row in picked)
+        if forms.button(
+            "Bring back" if archived else "Archive",
+            icon=":material/unarchive:" if archived else ":material/archive:",
+            key="board_archive",
+            type="tertiary",
+            help="Archived rows are left out of the table and of comparisons, and counted. Nothing is deleted.",
+        ):
+            with frame.guarded():
+                rows = [one for row in picked for one in row.evaluation_id.split("+") if archived]
+                results.annotate(workspace, [*runs, *rows], archived=not archived)
+                state.forget(PICKED)
+                st.rerun()
+    if alone and said.note:
+        st.caption(f":material/sticky_note_2: {md(said.note)}")
+
+
+def _baselines(workspace: Workspace, here: Sequence[Row], baseline: str) -> None:
+    """One press for each strong baseline that was not measured here: BM25, hybrid, reranked."""
+    lacking = evaluation.strong_baselines(workspace, here, baseline)
+    if not any(lacking.values()):
+        return
+
+    def add(title: str, rerank: str = "") -> None:
+        pressed = forms.button(
+            f"Add {title}", icon=":material/add:", key=f"add_{title}", type="tertiary", help=STRONG[title]
+        )
+        if pressed:
+            with frame.guarded():
+                configs = evaluation.strong_baselines(workspace, here, baseline, rerank)[title]
+                started = [evaluation.start(workspace, config) for config in configs]
+                state.write("job", started[0])
+                frame.go("jobs", job=started[0])
+
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for title, configs in lacking.items():
+            if configs and (title != "reranked" or evaluation.cross_encoder_here()):
+                add(title)
+            elif configs:
+                with st.popover("Add reranked", icon=":material/add:", type="tertiary"):
+                    name = st.text_input("Cross-encoder (name or folder)", evaluation.CROSS_ENCODER)
+                    add(title, name)
+
+
+# differences
+
+
+def _differences(comparison: Comparison) -> None:
+    """The chart: a point and an interval per recipe."""
+    rows = [row for row in comparison.rows if row.difference is not None and row.low is not None]
+    rows.sort(key=lambda row: (bool(row.marks), -(row.difference or 0.0)))
+    if not rows:
+        return
+    charts.show(
+        gains(
+            [
+                GainPoint(row.retriever, "", row.difference or 0.0, row.low or 0.0, row.high or 0.0, row.significant)
+                for row in rows
+            ],
+            x=f"NDCG@10 points above {comparison.baseline}",
+        ),
+        key="gains",
+        alt="Differences in NDCG@10 points from the baseline with 95% intervals: "
+        + "; ".join(f"{row.retriever} {points(row.difference or 0.0)}{_stars(row)}" for row in rows),
+        caption=result_tables.test_line(comparison),
+    )
+
+
+def _tested(workspace: Workspace, comparison: Comparison, shown: Sequence[Row]) -> None:
+    """The small print, behind one fold; what the judged queries are a sample of stands in sight."""
+    if sampled := results.sampled(workspace, comparison):
+        st.caption(sampled)
+    with st.expander("How this was tested", icon=":material/help:"):
+        st.markdown(
+            "NDCG@10 in percent. \\* p below 0.05, \\*\\* below 0.01, two-sided, corrected for all comparisons (Holm). "
+            "An interval that crosses zero is inconclusive. Filled: significant; open: not significant."
+        )
+        frame.remarks(result_tables.noise_notes(comparison), "casino")
+        frame.remarks(results.remarks(workspace, comparison))
+        meanings = {badge.word: badge.meaning for row in shown for badge in row.badges}
+        frame.remarks([f"{word}: {meaning}" for word, meaning in meanings.items()], "label")
+
+
+# the details, in tabs
+
+
+def _details(workspace: Workspace, on_place: Comparison, whole: Comparison) -> None:
+    """The parts that there are, as tabs; what is not open is not worked out."""
+    rows = [row for row in on_place.rows if row.baseline_evaluation_id]
+    named = {row.runs[0]: row.retriever for row in on_place.rows}
+    curves = {run: name for run, name in named.items() if (workspace.jobs / run / "metrics.jsonl").exists()}
+    parts: dict[str, Callable[[], None]] = {}
+    if rows:
+        parts["Per query"] = lambda: _by_query(workspace, on_place, rows)
+    if len({row.place for row in whole.rows}) > 1:
+        parts["All benchmarks"] = lambda: _all_benchmarks(whole)
+    if on_place.settings:
+        parts["Different settings"] = lambda: _settings(on_place)
+    if curves:
+        parts["Training"] = lambda: _curves(workspace, curves)
+    parts["Export"] = lambda: _export(on_place)
+    if st.session_state.get(VIEW) not in parts:
+        st.session_state[VIEW] = next(iter(parts))
+    opened = st.tabs(list(parts), on_change="rerun", key=VIEW)
+    for tab, draw in zip(opened, parts.values(), strict=True):
+        if tab.open:
+            with tab, frame.guarded():
+                draw()
+
+
+def _by_query(workspace: Workspace, comparison: Comparison, rows: Sequence[Row]) -> None:
+    """The queries that one recipe wins and loses most clearly; at first of the one that the answer is about."""
+    first = largest(rows)
+    named = {row.evaluation_id: row for row in (first, *rows)}
+    picked = state.choose(
+        "Recipe", {key: row.retriever for key, row in named.items()}, "per_query", what="evaluation"
+    )  # fmt: skip
+    row = named.get(picked or "", first)
+    queries = results.per_query(workspace, comparison, row)
+    lost = [q for q in queries if q.difference < 0][:SHOWN_QUERIES]
+    won = [q for q in reversed(queries) if q.difference > 0][:SHOWN_QUERIES]
+    for column, title, listed in zip(st.columns(2), ("Largest gains", "Largest losses"), (won, lost), strict=True):
+        with column:
+            st.markdown(f"**{title}**")
+            if not listed:
+                st.caption("None.")
+                continue
+            tables.show(
+                {
+                    "Difference": [points(q.difference) for q in listed],
+                    "Baseline → this": [f"{q.baseline:.0f} → {q.other:.0f}" for q in listed],
+                    "Query": [q.text or q.query_id for q in listed],
+                },
+                alt=f"{title}: queries with NDCG@10 under both retrievers",
+                config={
+                    "Difference": st.column_config.TextColumn(width=85),
+                    "Baseline → this": st.column_config.TextColumn(
+                        width=115, help="NDCG@10 of the baseline and of this retriever."
+                    ),
+                    "Query": st.column_config.TextColumn(width="large"),
+                },
+            )
+    st.caption(
+        f"NDCG@10 per query in percent. {count(row.wins or 0, 'query', 'queries')} better, {row.losses or 0} worse, "
+        f"{row.ties or 0} the same."
+    )
+
+
+def _all_benchmarks(comparison: Comparison) -> None:
+    """Recipes × benchmarks as a paper has them, with the means of groups and their coverage."""
+    table = result_tables.paper_table(comparison)
+    tables.show(
+        {
+            "Recipe": [name for name, _ in table.rows],
+            **{
+                column: [result_tables.plain_cell(cells[i]) for _, cells in table.rows]
+                for i, column in enumerate(table.columns)
+            },
+        },
+        alt="NDCG@10 in percent of each recipe on each benchmark, with means and their coverage",
+    )
+    st.caption(" ".join(f"{mean.group}: mean over {mean.coverage}." for mean in result_tables.means(comparison)))
+
+
+def _settings(comparison: Comparison) -> None:
+    """Only the settings in which the compared recipes differ."""
+    trained = list(dict.fromkeys(name for values in comparison.settings.values() for name in values))
+    cells: dict[str, list[str]] = {
+        name: ["" if values.get(name) is None else str(values[name]) for values in comparison.settings.values()]
+        for name in trained
+    }
+    tables.show(
+        {"Setting": [label_of(key) for key in comparison.settings], **cells},
+        alt="Training settings in which the compared recipes differ",
+    )
+
+
+def _curves(workspace: Workspace, runs: Mapping[str, str]) -> None:
+    """The training curves of all that were trained here, one upon the other."""
+    latest: dict[str, Mapping[str, float]] = {}
+    for key in runs:
+        try:
+            latest[key] = jobs.latest(workspace, key)
+        except CdpError:
+            latest[key] = {}
+    measures = [measure for measure in LABELS if any(measure in values for values in latest.values())]
+    if not measures:
+        st.caption("No curve was kept.")
+        return
+    measure = choose_curve(measures, key="compare_curve")
+    lines = {}
+    for key, name in runs.items():
+        if measure in latest[key]:
+            logged = jobs.curve(workspace, key, measure)
+            lines[name] = [
+                {"step": step, measure: value} for step, value in zip(logged.steps, logged.values, strict=True)
+            ]
+    charts.show(
+        curve(lines, measure),
+        key=f"curves_{measure}",
+        alt=f"{LABELS[measure]} over the training steps. Last values: "
+        + ", ".join(f"{name} {latest[key][measure]:.4g}" for key, name in runs.items() if name in lines),
+        caption="Losses are comparable only with the same batch size and weighting." if measure == "loss" else "",
+    )
+
+
+def _export(comparison: Comparison) -> None:
+    """The comparison in the forms of papers and programs, and the command that gives the same."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for form, (label, mime, ending) in FORMS.items():
+            st.download_button(
+                label,
+                partial(result_tables.write, comparison, form),
+                file_name=f"comparison.{ending}",
+                mime=mime,
+                icon=":material/download:",
+                type="tertiary",
+                on_click="ignore",
+                key=f"compare_{form}",
+            )
+    others = [row.retriever_id for row in comparison.rows if row.retriever_id != comparison.baseline_id]
+    named = [word for key in dict.fromkeys(others) for word in ("--retriever", key)]
+    shown = [word for name in dict.fromkeys(row.benchmark for row in comparison.rows) for word in ("--benchmark", name)]
+    forms.command(
+        commands.line(
+            "results", "compare", "--baseline", comparison.baseline_id, *named, *shown,
+            over_seeds=_over_seeds(), format="markdown",
+        )
+    )  # fmt: skip
