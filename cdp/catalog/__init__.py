@@ -1,7 +1,6 @@
-"""The catalogue: a DuckDB file made from the workspace's files, for tables, comparisons and questions in SQL.
+"""The catalogue: a DuckDB file derived from the workspace's files, for tables, comparisons and SQL queries.
 
-It holds nothing that is not in the files. Every reading function brings it up to date first, and a file that is
-missing, damaged or of an older schema is made anew without asking.
+Every reading function updates it first; a missing, damaged or outdated catalogue is rebuilt.
 """
 
 from __future__ import annotations
@@ -43,18 +42,18 @@ QUERY_ROWS = 10_000
 
 
 def evaluations(workspace: Workspace, *, studies: bool = False) -> list[dict[str, Any]]:
-    """Every evaluation, the newest first; with ``studies`` those of the trainings of studies as well.
+    """Return all evaluations, newest first; with ``studies`` those of studies' trainings as well.
 
     Keys: id, job_id, retriever_id, retriever_name, retriever_kind, retriever_hash, benchmark, folder, split,
     benchmark_hash, protocol, "ndcg@10" and ``measures`` (name to mean, in [0, 1]), n_queries, n_documents, seconds,
-    created, settings, counts, hash. Those of studies have ``STUDY`` or ``STUDY_START`` as their kind, and in their
-    settings the study, the condition and its training.
+    created, settings, counts, hash. Those of studies have the kind ``STUDY`` or ``STUDY_START``, and in their settings
+    the study, the condition and its training.
     """
     return with_catalog(workspace, lambda c: _evaluations(c, studies))
 
 
 def runs(workspace: Workspace) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """``evaluations`` with those of studies, and ``trainings``, from one look at the files."""
+    """Return all evaluations, those of studies included, and all trainings."""
     return with_catalog(workspace, lambda c: (_evaluations(c, True), _trainings(c)))
 
 
@@ -69,7 +68,7 @@ def _evaluations(connection: Any, studies: bool) -> list[dict[str, Any]]:
 
 
 def trainings(workspace: Workspace) -> list[dict[str, Any]]:
-    """Every finished training, the newest first: id, job_id, name, retriever, query_set, weighting, pairs, … result."""
+    """Return all finished trainings, newest first: id, job_id, name, retriever, query_set, weighting, pairs, …"""
     return with_catalog(workspace, _trainings)
 
 
@@ -84,9 +83,9 @@ def _trainings(connection: Any) -> list[dict[str, Any]]:
 def per_query(
     workspace: Workspace, evaluation_ids: Sequence[str], measure: str = "ndcg@10"
 ) -> dict[str, dict[str, float]]:
-    """The scores of some evaluations: evaluation id → query id → value in [0, 1].
+    """Return scores: evaluation id → query id → value in [0, 1].
 
-    NotFoundError for an unknown evaluation; InputError if one has no per-query scores of that measure.
+    NotFoundError for an unknown evaluation; InputError for one without per-query scores of that measure.
     """
 
     def task(connection: Any) -> dict[str, dict[str, float]]:
@@ -113,9 +112,8 @@ def per_query(
 def paired(
     workspace: Workspace, pairs: Sequence[tuple[str, str]], measure: str = "ndcg@10"
 ) -> dict[str, tuple[int, float, float]]:
-    """Of each pair (evaluation, the one that it is compared with): evaluation → over how many queries that both have,
-    the mean of the differences, and their standard deviation (n - 1; 0 for one query). Pairs without a common query
-    are left out."""
+    """Return evaluation → (number of common queries, mean difference, its standard deviation) for each pair
+    (evaluation, baseline) with a common query. The standard deviation has n - 1 degrees of freedom, 0 for one query."""
     import pyarrow as pa
 
     columns = {"id": pa.array([pair[0] for pair in pairs], pa.string()),
@@ -140,7 +138,7 @@ def paired(
 
 @dataclass(frozen=True, slots=True)
 class QueryResult:
-    """The answer to a question in SQL. ``truncated`` says that there were more rows than are returned."""
+    """The result of a SQL query; ``truncated`` if there are more rows."""
 
     columns: list[str]
     rows: list[tuple[Any, ...]]
@@ -150,9 +148,9 @@ class QueryResult:
 def query(
     workspace: Workspace, sql: str, *, limit: int = QUERY_ROWS, timeout_s: float = QUERY_TIMEOUT_S
 ) -> QueryResult:
-    """Answer one SELECT over the catalogue. Nothing can be written, and no other file can be read.
+    """Run one SELECT (or EXPLAIN); nothing can be written, and no other file read.
 
-    InputError for anything but one SELECT (or EXPLAIN), for wrong SQL, and for a query that takes too long.
+    InputError for any other statement, invalid SQL, and a query that takes too long.
     """
     import duckdb
 
@@ -190,5 +188,5 @@ def query(
 
 
 def _plain(error: duckdb.Error) -> str:
-    """The first paragraph of DuckDB's message, on one line."""
+    """Return the first paragraph of DuckDB's message, on one line."""
     return " ".join(str(error).split("\n\n")[0].split())

@@ -1,14 +1,10 @@
 """Short connections to the catalogue, under a file lock with a bounded wait.
 
-DuckDB lets one process write, and then nobody else may even open the file. So the file is open for one task and closed
-at once: readers together under a shared lock on ``catalog.lock``, a writer alone under an exclusive one. Nobody ever
-sees DuckDB's own lock error, unless a foreign program holds the file.
+DuckDB lets one process write, and then no other may even open the file. So the file is open for one task at a time:
+readers share a lock on ``catalog.lock``, a writer holds it alone.
 
-To start a DuckDB takes sixty times as long as to open a file with one that runs (36 and 0.6 ms). So a process keeps one
-or two that have no file open between tasks.
-
-To load the library takes 0.1 CPU seconds, which a command that does not read the catalogue need not pay: what opens a
-file or names one of DuckDB's errors imports it.
+Starting a DuckDB takes 36 ms, opening a file with a running one 0.6 ms: a process keeps up to two without a file.
+Importing the library takes 0.1 CPU seconds, so the functions that need it import it.
 """
 
 from __future__ import annotations
@@ -56,6 +52,30 @@ STATEMENTS = (
 )
 VERSION = hashlib.sha256("\n".join(STATEMENTS).encode()).hexdigest()[:16]
 
+WAIT_S = 30.0  # for the catalogue
+# For SQL that people wrote: no file but the catalogue can be reached.
+READ_ONLY = {
+    "enable_external_access": "false",
+    "autoload_known_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "lock_configuration": "true",
+}
+KEPT = 2  # running DuckDBs without a file
+# The attached file's name: as of a file that DuckDB was started with.
+NAME = "catalog"
+
+_waiting: list[duckdb.DuckDBPyConnection] = []
+
+# DuckDB's words for faults of the disk or its permissions, and ours.
+_SURROUNDINGS = {
+    "No space left": "the disk is full",
+    "quota": "the disk quota is used up",
+    "File too large": "files may not grow any larger here",
+    "Read-only file system": "the disk is read-only",
+    "Permission denied": "permission denied",
+    "Too many open files": "too many files are open in this process",
+}
+
 
 def create(connection: Any) -> None:
     """Create all tables in an empty file, in one transaction."""
@@ -67,7 +87,7 @@ def create(connection: Any) -> None:
 
 
 def is_current(connection: Any) -> bool:
-    """Return True if the catalogue has the tables that this version of CDP Studio creates."""
+    """Return True if the catalogue has the tables of this version of CDP Studio."""
     import duckdb
 
     try:
@@ -76,30 +96,9 @@ def is_current(connection: Any) -> bool:
         return False
 
 
-# How long to wait for the catalogue.
-WAIT_S = 30.0
-
-
-# What a connection for SQL that people wrote is opened with: no file but the catalogue can be reached from it.
-READ_ONLY = {
-    "enable_external_access": "false",
-    "autoload_known_extensions": "false",
-    "autoinstall_known_extensions": "false",
-    "lock_configuration": "true",
-}
-
-# DuckDBs that wait for their next task: a process seldom needs more at once.
-KEPT = 2
-
-# What the attached file is called: as DuckDB calls one that it was started with, by its stem.
-NAME = "catalog"
-
-_waiting: list[duckdb.DuckDBPyConnection] = []
-
-
 @dataclass(frozen=True)
 class _ReadOnlyWorkspace(Workspace):
-    """A workspace that cannot be written: its catalogue lies in a folder of this process's own."""
+    """A workspace that cannot be written, with its catalogue in a temporary folder."""
 
     own: Path = Path()
 
@@ -113,7 +112,7 @@ class _ReadOnlyWorkspace(Workspace):
 
 
 def writable(workspace: Workspace) -> Workspace:
-    """The workspace itself, or if its folder cannot be written, the same with its catalogue elsewhere."""
+    """Return the workspace; if it cannot be written, with its catalogue in a temporary folder."""
     if not workspace.root.exists() or os.access(workspace.root, os.W_OK):
         return workspace
     return _ReadOnlyWorkspace(workspace.root, own=_own_folder(workspace.root))
@@ -121,7 +120,7 @@ def writable(workspace: Workspace) -> Workspace:
 
 @functools.cache
 def _own_folder(root: Path) -> Path:
-    """A temporary folder, gone with this process, that starts from the catalogue that is there."""
+    """Return a temporary folder of this process with a copy of the catalogue."""
     folder = Path(tempfile.mkdtemp(prefix="cdp-catalogue-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     present = Workspace(root).catalog
@@ -132,19 +131,17 @@ def _own_folder(root: Path) -> Path:
 
 
 class OutdatedError(Exception):
-    """The catalogue is missing, or its schema is not of this version: it has to be prepared first."""
+    """The catalogue is missing or of another version: it has to be prepared first."""
 
 
 class DamagedError(Exception):
-    """The catalogue's file cannot be used: it has to be rebuilt."""
+    """The catalogue's file is damaged: it has to be rebuilt."""
 
 
 @contextmanager
 def _locked(workspace: Workspace, *, shared: bool = False) -> Iterator[None]:
-    """The catalogue's lock, behind a turnstile: readers who come while a writer waits go after it.
-
-    Without it, readers that overlap without end would keep a writer out for ever.
-    """
+    """Hold the catalogue's lock."""
+    # Behind a turnstile: readers that come while a writer waits go after it, else they could starve it.
     turnstile = workspace.catalog_lock.with_name("catalog.turn")
     with ExitStack() as held:
         held.enter_context(locked(turnstile, "The catalogue", wait_s=WAIT_S, shared=shared))
@@ -156,9 +153,9 @@ def _locked(workspace: Workspace, *, shared: bool = False) -> Iterator[None]:
 
 @contextmanager
 def reading(workspace: Workspace, *, foreign_sql: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A read-only connection for one task. OutdatedError or DamagedError where it has to be prepared first.
+    """Yield a read-only connection for one task; ``foreign_sql``: one that can reach nothing else.
 
-    With ``foreign_sql`` it is a DuckDB of its own, from which SQL that people wrote reaches nothing else.
+    Raises OutdatedError or DamagedError.
     """
     with _locked(workspace, shared=True):
         if not workspace.catalog.exists():
@@ -175,7 +172,7 @@ def reading(workspace: Workspace, *, foreign_sql: bool = False) -> Iterator[duck
 
 @contextmanager
 def writing(workspace: Workspace) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection in one transaction, committed at the end. Missing or damaged files are replaced by an empty one."""
+    """Yield a connection in one transaction. Missing or damaged catalogues are replaced by an empty one."""
     with _locked(workspace):
         connection = _prepared(workspace)
         try:
@@ -189,10 +186,9 @@ def writing(workspace: Workspace) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def reset(workspace: Workspace, reason: str, *, only: int | None = None) -> None:
-    """Put an empty catalogue in place of the present one, which is kept beside it as ``catalog.duckdb.replaced``.
+    """Replace the catalogue by an empty one; the old one is kept as ``catalog.duckdb.replaced``.
 
-    With ``only``, the identity of the file that was found damaged, nothing happens if another process has replaced
-    that file already.
+    ``only`` is the identity of the damaged file: if another process has replaced it already, nothing is done.
     """
     with _locked(workspace):
         if only is None or only == identity(workspace):
@@ -200,7 +196,7 @@ def reset(workspace: Workspace, reason: str, *, only: int | None = None) -> None
 
 
 def identity(workspace: Workspace) -> int:
-    """A number that tells one catalogue file from the next; 0 where there is none."""
+    """Return the file's inode, 0 if there is none."""
     try:
         return workspace.catalog.stat().st_ino
     except OSError:
@@ -208,7 +204,7 @@ def identity(workspace: Workspace) -> int:
 
 
 def _prepared(workspace: Workspace) -> duckdb.DuckDBPyConnection:
-    """A writing connection to a file of this version's schema. Call it with the lock held."""
+    """Return a writing connection to a file of this version's schema. The lock must be held."""
     existed = workspace.catalog.exists()
     if not existed:
         workspace.catalog.with_name("catalog.duckdb.wal").unlink(missing_ok=True)
@@ -243,7 +239,7 @@ def _replace(workspace: Workspace, reason: str) -> duckdb.DuckDBPyConnection:
 
 
 def _open(path: Path, *, read_only: bool, foreign_sql: bool = False) -> duckdb.DuckDBPyConnection:
-    """Open; wait for a foreign program that has the file open, and name it if the wait is in vain."""
+    """Open the file; wait for a foreign program that has it open. WorkspaceError names that program."""
     import duckdb
 
     deadline = time.monotonic() + WAIT_S
@@ -266,7 +262,7 @@ def _open(path: Path, *, read_only: bool, foreign_sql: bool = False) -> duckdb.D
 
 
 def _attached(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
-    """A DuckDB that waited, or a new one, with the file open."""
+    """Return a kept DuckDB, or a new one, with the file attached."""
     import duckdb
 
     try:
@@ -283,7 +279,7 @@ def _attached(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
 
 
 def _release(connection: duckdb.DuckDBPyConnection) -> None:
-    """Close the file, and keep the DuckDB for the next task unless the file was damaged under it."""
+    """Detach the file, and keep the DuckDB for the next task unless that fails."""
     import duckdb
 
     with suppress(duckdb.Error):
@@ -296,7 +292,7 @@ def _release(connection: duckdb.DuckDBPyConnection) -> None:
 
 @contextmanager
 def _damage_reported() -> Iterator[None]:
-    """DuckDB's errors while reading our own schema mean that the file is damaged."""
+    """Raise DamagedError for DuckDB's errors in the block, which reads our own schema."""
     import duckdb
 
     try:
@@ -305,19 +301,8 @@ def _damage_reported() -> Iterator[None]:
         raise DamagedError(_first_sentence(str(error))) from error
 
 
-# What DuckDB says when the surroundings are at fault, and the words for it.
-_SURROUNDINGS = {
-    "No space left": "the disk is full",
-    "quota": "the disk quota is used up",
-    "File too large": "files may not grow any larger here",
-    "Read-only file system": "the disk is read-only",
-    "Permission denied": "permission denied",
-    "Too many open files": "too many files are open in this process",
-}
-
-
 def translated(error: duckdb.Error, path: Path) -> Exception:
-    """DamagedError if the file is at fault, WorkspaceError if the disk or its permissions are, else ``error``."""
+    """Return DamagedError for a damaged file, WorkspaceError for faults of the disk, else ``error``."""
     import duckdb
 
     damage = (duckdb.IOException, duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
@@ -336,7 +321,7 @@ def _first_sentence(text: str) -> str:
 
 
 def rows(connection: Any, sql: str, parameters: list[Any] | dict[str, Any] | None = None) -> list[dict[str, Any]]:
-    """The result of a query as a list of dictionaries."""
+    """Return the result of a query as a list of dictionaries."""
     cursor = connection.execute(sql, parameters or [])
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]

@@ -1,7 +1,7 @@
-"""Bringing the catalogue up to date with the files: only what changed, and any number of times with one result.
+"""Updating the catalogue from the files: incremental and idempotent.
 
-Files are read and parsed before the lock is taken, and written in batches, each in one short transaction. Two who
-ingest at once do the same work twice and no harm: each file's rows are replaced whole.
+Files are parsed before the lock is taken, and written in batches, each in one short transaction. Each file's rows are
+replaced together, so processes that ingest at the same time do no harm.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,23 +26,28 @@ if TYPE_CHECKING:
 
 
 Fields = dict[str, Any]
+T = TypeVar("T")
 
-
-STUDIES = "study-"
-# The jobs whose trainings stand in files of their own, and the folder of these among their results.
-CONDITIONS = "conditions"
-
-# What an evaluation in a study is of, as `retriever_kind`: one of its trainings, or what these started from.
+# Studies have one file per training, in this folder of their results.
+STUDIES, CONDITIONS = "study-", "conditions"
+# `retriever_kind` of evaluations in a study: of one of its trainings, or of the untrained retriever.
 STUDY, STUDY_START = "study", "study-start"
+
+ROUNDS = 10  # attempts to bring the catalogue up to date while files change or it turns out damaged
+BATCH_FILES = 1000
+BATCH_SCORES = 2_000_000
+TABLES = ("corpora", "query_sets", "jobs", "trainings", "evaluations")
+_WHOLE = frozenset(("n_documents", "n_queries", "per_doc", "pairs", "steps"))
+_REAL = frozenset(("ndcg@10", "seconds", "loss_first", "loss_last"))
 
 
 class UnusableError(Exception):
-    """A file is not what its place says it is; the message says why."""
+    """A file does not have the content that its path promises; the message says why."""
 
 
 @dataclass(slots=True)
 class Content:
-    """What one file gives: rows per table, scores as columns, a content hash, or a problem."""
+    """The content of one file: rows by table, scores as (evaluation id, measure, query ids, values), or a problem."""
 
     path: str
     stamp: str
@@ -49,21 +55,12 @@ class Content:
     problem: str = ""
     rows: dict[str, list[Fields]] = field(default_factory=dict)
     scores: list[tuple[str, str, list[str], list[float]]] = field(default_factory=list)
-    """(evaluation id, measure, query ids, values)"""
-
-    @property
-    def n_scores(self) -> int:
-        return sum(len(values) for *_, values in self.scores)
 
 
 def scan(workspace: Workspace) -> dict[str, str]:
-    """Every source file, as path relative to the workspace → stamp (time of change, size, inode).
-
-    Files are replaced, never rewritten in place, so a new content always has a new inode: the stamp tells it even if
-    the clock was set back.
-    """
+    """Return all source files: path relative to the workspace → stamp."""
     stamps: dict[str, str] = {}
-    above = len(os.path.join(workspace.root, ""))  # every candidate lies below: thousands of relpath take a while
+    above = len(os.path.join(workspace.root, ""))  # thousands of relpath take a while
     for path in _candidates(workspace):
         try:
             stat = os.stat(path)
@@ -74,6 +71,7 @@ def scan(workspace: Workspace) -> dict[str, str]:
 
 
 def _stamp(stat: os.stat_result) -> str:
+    # Files are replaced by rename, so new content has a new inode, even if the clock was set back.
     return f"{stat.st_mtime_ns}-{stat.st_size}-{stat.st_ino}"
 
 
@@ -86,31 +84,22 @@ def _candidates(workspace: Workspace) -> Iterator[str]:
         for name in RESULTS:
             yield os.path.join(folder, "results", f"{name}.json")
         if os.path.basename(folder).startswith(STUDIES):
-            yield from _all_files(os.path.join(folder, "results", CONDITIONS))
-
-
-def _all_files(folder: str) -> Iterator[str]:
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if not entry.name.startswith(".") and entry.name.endswith(".json"):
-                    yield entry.path
-    except OSError:
-        return
+            conditions = _entries(os.path.join(folder, "results", CONDITIONS))
+            yield from (entry.path for entry in conditions if entry.name.endswith(".json"))
 
 
 def _folders(parent: Path) -> Iterator[str]:
-    try:
-        with os.scandir(parent) as entries:
-            for entry in entries:
-                if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=True):
-                    yield entry.path
-    except OSError:
-        return
+    return (entry.path for entry in _entries(parent) if entry.is_dir())
+
+
+def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
+    with suppress(OSError), os.scandir(folder) as entries:
+        return [entry for entry in entries if not entry.name.startswith(".")]
+    return []
 
 
 def read(workspace: Workspace, path: str, stamp: str) -> Content:
-    """The rows of one source file; its stamp is that of what was read, which may be newer than the ``stamp`` seen."""
+    """Return the rows of one source file; its stamp may be newer than the ``stamp`` seen."""
     content = Content(path, stamp)
     try:
         with open(workspace.root / path, "rb") as file:
@@ -187,7 +176,7 @@ def _job(value: Fields, content: Content) -> None:
 
 
 def _columns(value: Fields, *, texts: str = "", wholes: str = "", reals: str = "") -> Fields:
-    """The fields of these names as a row has them; those that are absent are empty."""
+    """Return the fields of these names with the column's type; absent ones are empty."""
     return {
         **{name: _text(value.get(name)) for name in texts.split()},
         **{name: _whole(value.get(name)) for name in wholes.split()},
@@ -238,7 +227,7 @@ def _evaluation(value: Fields, content: Content) -> None:
 
 
 def _condition(value: Fields, content: Content) -> None:
-    """The evaluations of one training of a study, or of what its trainings started from; of one that failed none."""
+    """Read the evaluations of one training of a study, or of the untrained retriever; none of a failed training."""
     if value.get("failure"):
         return
     study, key, about = _job_id(content.path), _text(value["key"])[:8], value["condition"]
@@ -298,30 +287,16 @@ def _training(value: Fields, content: Content) -> None:
     content.rows["trainings"] = [row]
 
 
-# Results that become rows, by the name of their file. What a synthesis made is described by its query set.
+# Readers of results, by the name of the file.
 RESULTS: dict[str, Callable[[Fields, Content], None]] = {
     "evaluation": _evaluation,
     "training": _training,
 }
 
 
-# How often to look again when files change, or the catalogue turns out damaged, while it is brought up to date.
-ROUNDS = 5
-
-# How often to look again when other programs rebuild the catalogue meanwhile: each look reads the files anew.
-MOST_ROUNDS = 100
-
-BATCH_FILES = 1000
-BATCH_SCORES = 2_000_000
-
-TABLES = ("corpora", "query_sets", "jobs", "trainings", "evaluations")
-
-T = TypeVar("T")
-
-
 @dataclass(slots=True)
 class IngestReport:
-    """What an ingest did. ``problems`` are files that cannot be used, with the reason; ``note`` tells of a rebuild."""
+    """The number of files by change, unusable files with the reason, and a note on a rebuild."""
 
     added: int = 0
     updated: int = 0
@@ -335,7 +310,7 @@ class IngestReport:
 
 
 def ingest(workspace: Workspace) -> IngestReport:
-    """Bring the catalogue up to date. Cheap when nothing changed: one look at the files' stamps."""
+    """Update the catalogue. Cheap if nothing changed: the files' stamps are compared."""
     report = IngestReport()
     problems = "SELECT path || ': ' || problem FROM files WHERE problem <> '' ORDER BY path"
     rows = with_catalog(workspace, lambda connection: connection.execute(problems).fetchall(), report)
@@ -344,7 +319,7 @@ def ingest(workspace: Workspace) -> IngestReport:
 
 
 def rebuild(workspace: Workspace) -> IngestReport:
-    """Make the catalogue anew from the files. The present file stays beside it as ``catalog.duckdb.replaced``."""
+    """Rebuild the catalogue from the files. The old one is kept as ``catalog.duckdb.replaced``."""
     db.reset(workspace, "it was asked for")
     return ingest(workspace)
 
@@ -356,31 +331,26 @@ def with_catalog(
     *,
     foreign_sql: bool = False,
 ) -> T:
-    """``task(connection)`` on an up-to-date catalogue, read-only. A damaged catalogue is rebuilt on the way.
+    """Return ``task(connection)`` on an up-to-date catalogue, read-only. A damaged one is rebuilt first.
 
-    Where the workspace cannot be written, a copy of the catalogue in a temporary folder is brought up to date instead.
-    ``task`` may be called more than once, and has to take all it wants from the connection before it returns. With
-    ``foreign_sql``, for SQL that people wrote, nothing but the catalogue can be reached from it.
+    If the workspace cannot be written, a copy in a temporary folder is used. ``task`` may be called more than once and
+    must fetch its results before it returns. ``foreign_sql``: SQL that people wrote can reach nothing else.
     """
     import duckdb
 
     report = report if report is not None else IngestReport()
     workspace = db.writable(workspace)
-    asked_for: dict[str, str] | None = None
-    damages = 0
-    for look in range(MOST_ROUNDS):
+    problem: Exception | None = None
+    for look in range(1, ROUNDS + 1):
         identity = db.identity(workspace)
         try:
             present = scan(workspace)
-            asked_for = present if asked_for is None else asked_for
             known: dict[str, str] = {}
             try:
                 with db.reading(workspace, foreign_sql=foreign_sql) as connection:
                     known = _files(connection)
-                    # In a busy workspace files change while they are read, for ever. All that was there when this
-                    # call began is then enough; less is not, for another program may be rebuilding the catalogue.
-                    enough = look >= ROUNDS and not _missing(workspace, known, asked_for)
-                    if enough or _up_to_date(workspace, known, present):
+                    # In a busy workspace files change all the time: the last look takes what is there.
+                    if look == ROUNDS or _up_to_date(workspace, known, present):
                         report.unchanged = max(0, len(present) - report.added - report.updated)
                         return task(connection)
             except db.OutdatedError:
@@ -391,16 +361,11 @@ def with_catalog(
             problem = db.translated(error, workspace.catalog) if isinstance(error, duckdb.Error) else error
             if not isinstance(problem, db.DamagedError):
                 raise problem from error
-            damages += 1
-            if damages == ROUNDS:
-                raise WorkspaceError(
-                    f"{workspace.catalog} was found damaged again and again: {problem}.", hint="Is the disk failing?"
-                ) from error
             report.note = f"The catalogue was damaged ({problem}) and has been rebuilt from the files."
             db.reset(workspace, f"it was damaged ({problem})", only=identity)
     raise WorkspaceError(
-        f"{workspace.catalog} was made anew by other programs {MOST_ROUNDS} times while it was to be read.",
-        hint="End what rebuilds the catalogue again and again.",
+        f"{workspace.catalog} could not be brought up to date in {ROUNDS} attempts{f': {problem}' if problem else ''}.",
+        hint="Is the disk failing, or does another program rebuild it again and again?",
     )
 
 
@@ -409,35 +374,29 @@ def _files(connection: Any) -> dict[str, str]:
 
 
 def _up_to_date(workspace: Workspace, known: dict[str, str], present: dict[str, str]) -> bool:
-    """Whether nothing that was present is missing or changed, and nothing that is known has gone."""
-    if any(known.get(path) != stamp for path, stamp in present.items()):
-        return False
-    return not _gone(workspace, known, present)
+    """Return True if the catalogue's files are the present ones."""
+    same = all(known.get(path) == stamp for path, stamp in present.items())
+    return same and not _deleted(workspace, known, present)
 
 
-def _gone(workspace: Workspace, known: dict[str, str], present: dict[str, str]) -> list[str]:
-    """Known files that are not there; one that was only added after the look around is not gone."""
+def _deleted(workspace: Workspace, known: dict[str, str], present: dict[str, str]) -> list[str]:
+    # A known file that is not present may have been added after the scan.
     return [path for path in known if path not in present and not (workspace.root / path).exists()]
 
 
-def _missing(workspace: Workspace, known: dict[str, str], asked_for: dict[str, str]) -> bool:
-    """Whether a file that was there when it was asked for, and still is, has no rows yet."""
-    return any(path not in known and (workspace.root / path).exists() for path in asked_for)
-
-
 def _apply(workspace: Workspace, known: dict[str, str], present: dict[str, str], report: IngestReport) -> None:
-    """Write the difference between what the catalogue knows and what is there."""
-    gone = _gone(workspace, known, present)
+    """Write the difference between the catalogue and the present files."""
+    deleted = _deleted(workspace, known, present)
     changed = [(path, stamp) for path, stamp in present.items() if known.get(path) != stamp]
     for batch in _batches(read(workspace, path, stamp) for path, stamp in changed):
         with db.writing(workspace) as connection:
             _replace_rows(connection, [content.path for content in batch], batch)
-    if gone:
+    if deleted:
         with db.writing(workspace) as connection:
-            _replace_rows(connection, gone, [])
+            _replace_rows(connection, deleted, [])
     report.added += sum(1 for path, _ in changed if path not in known)
     report.updated += sum(1 for path, _ in changed if path in known)
-    report.removed += len(gone)
+    report.removed += len(deleted)
 
 
 def _batches(contents: Iterator[Content]) -> Iterator[list[Content]]:
@@ -445,7 +404,7 @@ def _batches(contents: Iterator[Content]) -> Iterator[list[Content]]:
     scores = 0
     for content in contents:
         batch.append(content)
-        scores += content.n_scores
+        scores += sum(len(values) for *_, values in content.scores)
         if len(batch) >= BATCH_FILES or scores >= BATCH_SCORES:
             yield batch
             batch, scores = [], 0
@@ -489,12 +448,8 @@ def _insert(connection: Any, table: str, data: Any) -> None:
     connection.unregister("incoming")
 
 
-_WHOLE = frozenset(("n_documents", "n_queries", "per_doc", "pairs", "steps"))
-_REAL = frozenset(("ndcg@10", "seconds", "loss_first", "loss_last"))
-
-
 def _schema(pa: Any, row: dict[str, Any], table: str) -> Any:
-    """Arrow types by column, so that a column of nulls keeps its type."""
+    """Return Arrow types by column: a column of nulls has none of its own."""
 
     def kind(name: str) -> Any:
         if name == "measures" and table == "evaluations":
@@ -505,7 +460,7 @@ def _schema(pa: Any, row: dict[str, Any], table: str) -> Any:
 
 
 def _score_table(pa: Any, scores: list[tuple[str, str, list[str], list[float]]]) -> Any:
-    """Long form: one row per evaluation, query and measure. Repeated texts go in as dictionaries."""
+    """Return the scores in long form: evaluation_id, query_id, measure, value. Repeated texts are dictionaries."""
     chunks = []
     for evaluation_id, measure, ids, values in scores:
         n = len(ids)
