@@ -14,6 +14,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from cdp.base.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from cdp.complexity import content_words, cw_weights
     from cdp.evaluation import ndcg, search
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
     from cdp.principle import recommend
     from cdp.synthesis.generate import generate
     from cdp.training.loss import WeightedInfoNCELoss
-
-__version__ = "0.1.0"
 
 __all__ = [
     "WeightedInfoNCELoss",

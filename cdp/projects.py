@@ -1,7 +1,6 @@
-"""Projects: which corpora and benchmarks belong together, under one name.
+"""Projects: corpora and benchmarks that belong together, under one name.
 
-The sole owner of ``projects/`` in the workspace. A project is a record that names things by their ids; the things
-themselves stay where they are, and whoever removes one takes it out of its projects too (``forget``).
+The sole owner of ``projects/`` in the workspace. A project is a record of ids; ``forget`` removes deleted ones.
 """
 
 from __future__ import annotations
@@ -21,16 +20,20 @@ from cdp.base.text import storable
 from cdp.base.workspace import Workspace, is_name, now, read_json, read_json_or_none, slug, write_json
 
 SCHEMA = 1
-
-# What a project names itself. Query sets belong to it by their corpus, jobs by what they are given.
+# The members of a project. Query sets belong to it by their corpus, jobs by their inputs.
 KINDS = ("corpora", "benchmarks")
+FILE, DEFAULT = "project.json", "default.json"
+RESERVED = frozenset(("all", "none"))  # addresses and options give these another meaning
+HOW_TO_REPAIR = "Repair the file, or delete the folder and create the project again; its members are not affected."
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
     """A project. ``corpora`` and ``benchmarks`` are ids, in the order in which they were added.
 
-    ``implied`` is one without a record: a corpus in no project stands for one of its own name, and has no file.
+    ``implied``: without a file. A corpus that is in no project has an implied one of its own name.
     """
 
     id: str
@@ -41,7 +44,7 @@ class Project:
     implied: bool = False
 
     def with_members(self, corpora: tuple[str, ...], benchmarks: tuple[str, ...]) -> Project:
-        """The same project with these members besides its own; each once."""
+        """Return the project with these members added; each once."""
         return replace(
             self,
             corpora=tuple(dict.fromkeys((*self.corpora, *corpora))),
@@ -49,7 +52,7 @@ class Project:
         )
 
     def without(self, corpora: tuple[str, ...], benchmarks: tuple[str, ...]) -> Project:
-        """The same project without these members."""
+        """Return the project without these members."""
         return replace(
             self,
             corpora=tuple(name for name in self.corpora if name not in corpora),
@@ -57,20 +60,17 @@ class Project:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """As it stands in the file."""
+        """Return the record for the file."""
         values = asdict(self)
         values.pop("implied")
         return {"schema": SCHEMA, **values}
 
     @classmethod
     def from_dict(cls, values: Any, path: Path) -> Project:
-        """What was read from ``path``; WorkspaceError where it is no project, or that of another folder.
-
-        Fields that a later version added are passed over.
-        """
+        """Return the project in a record; WorkspaceError if it is damaged or of another folder."""
         if not isinstance(values, Mapping):
             raise WorkspaceError(f"{path} is not a project: it holds no JSON object.", hint=HOW_TO_REPAIR)
-        known = {field.name for field in fields(cls)} - {"implied"}
+        known = {field.name for field in fields(cls)} - {"implied"}  # fields of later versions are skipped
         project = checked(cls, {name: value for name, value in values.items() if name in known}, path)
         texts = (project.name, *project.corpora, *project.benchmarks)
         if not all(storable(text) for text in texts):
@@ -80,25 +80,13 @@ class Project:
         return project
 
 
-HOW_TO_REPAIR = "Repair the file, or remove the folder and make the project anew; corpora and benchmarks are untouched."
-
-
-FILE = "project.json"
-DEFAULT = "default.json"
-
-# What in an address or an option stands for something else than a project's id.
-RESERVED = frozenset(("all", "none"))
-
-_log = logging.getLogger(__name__)
-
-
 def list_projects(workspace: Workspace) -> list[Project]:
-    """The projects that were made, the newest first. A damaged one is left out; ``damaged`` names it."""
+    """Return the projects, newest first, without damaged ones; see ``damaged``."""
     return [item for item in _read_all(workspace) if isinstance(item, Project)]
 
 
 def damaged(workspace: Workspace) -> list[str]:
-    """What is wrong with each project whose record cannot be read, in a sentence."""
+    """Return a sentence for each damaged project."""
     return [str(item) for item in _read_all(workspace) if isinstance(item, WorkspaceError)]
 
 
@@ -116,7 +104,7 @@ def _read_all(workspace: Workspace) -> list[Project | WorkspaceError]:
 
 
 def load(workspace: Workspace, project_id: str) -> Project:
-    """The project with exactly this id; NotFoundError, or WorkspaceError where its record is damaged."""
+    """Return the project with this id. Raises NotFoundError, or WorkspaceError if its record is damaged."""
     path = workspace.project(project_id) / FILE
     if not path.exists():
         raise NotFoundError("project", project_id, known=[project.id for project in list_projects(workspace)])
@@ -133,7 +121,7 @@ def create(
     created: str = "",
     taken: Collection[str] = (),
 ) -> Project:
-    """A new project. Its id is made of its name unless it is given; ``taken`` are ids that it may not have."""
+    """Create a project. Without ``project_id`` its id is made from its name; ``taken`` are ids to avoid."""
     if not storable(name):
         raise ConfigError("A name with the character NUL or half of a surrogate pair cannot be stored.")
     with _locked(workspace):
@@ -160,7 +148,7 @@ def _free_id(workspace: Workspace, name: str, taken: Collection[str]) -> str:
 
 
 def update(workspace: Workspace, project_id: str, change: Callable[[Project], Project]) -> Project:
-    """The project after ``change``, which is given what stands in the file. Two who change it wait for each other."""
+    """Apply ``change`` to the stored project, under a lock, and return the result."""
     with _locked(workspace):
         before = load(workspace, project_id)
         after = replace(change(before), id=before.id, created=before.created)
@@ -170,7 +158,7 @@ def update(workspace: Workspace, project_id: str, change: Callable[[Project], Pr
 
 
 def forget(workspace: Workspace, *, corpus: str = "", benchmark: str = "") -> None:
-    """Take a corpus or a benchmark that is no more out of every project."""
+    """Remove a deleted corpus or benchmark from all projects."""
     if not any({corpus, benchmark} & {*project.corpora, *project.benchmarks} for project in list_projects(workspace)):
         return
     with _locked(workspace):
@@ -181,24 +169,24 @@ def forget(workspace: Workspace, *, corpus: str = "", benchmark: str = "") -> No
 
 
 def delete(workspace: Workspace, project_id: str) -> None:
-    """Remove a project's record; its corpora and benchmarks stay. A damaged record may be removed as well."""
+    """Delete a project's record, a damaged one too; its corpora and benchmarks stay."""
     folder = workspace.project(project_id)
     if not folder.is_dir():
         load(workspace, project_id)
     with _locked(workspace):
-        (folder / FILE).unlink(missing_ok=True)  # from now on it is no project
+        (folder / FILE).unlink(missing_ok=True)  # readers no longer see it
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def default(workspace: Workspace) -> str:
-    """The id of the project that the command line uses unless it is told another; empty if there is none."""
+    """Return the id of the command line's default project; empty if there is none."""
     value = read_json_or_none(workspace.projects / DEFAULT)
     chosen = value.get("project") if isinstance(value, dict) else None
     return chosen if isinstance(chosen, str) and is_name(chosen) else ""
 
 
 def set_default(workspace: Workspace, project_id: str) -> None:
-    """Remember a project for the command line; an empty id forgets it."""
+    """Set the command line's default project; an empty id removes it."""
     write_json(workspace.projects / DEFAULT, {"project": project_id})
 
 

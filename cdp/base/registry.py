@@ -1,13 +1,11 @@
-"""One pattern for all that users extend: a file declares a constant, a registry finds it, everything else reads that.
+"""Registries of everything that users extend: adding an item is adding one file that declares one constant.
 
-A registry holds the items of one kind by name: those of its own package's modules, then those of the operator's
-plug-ins. An item is a frozen dataclass with its facts and its function. Forms, options, the reference and the checks
-of settings ask the registry, so that adding an item is adding one file.
+A registry holds the items of one kind by name: those of its package's modules, then those of plug-ins. An item is a
+frozen dataclass with its facts and its function. Forms, options, the reference and validation read the registry.
 
-Plug-ins are modules that installed packages name as entry points of the group ``GROUP``, and those that
-``CDP_PLUGINS`` names: Python files (absolute paths) or importable modules, separated as in ``PATH``. Each process looks
-for itself, workers too, which inherit their environment. Only what the operator installed or put into the environment
-counts, never a page, a setting or a file in the workspace: a plug-in is code with all the rights of the process.
+Plug-ins are modules that installed packages name as entry points of the group ``GROUP``, and Python files (absolute
+paths) or modules in ``CDP_PLUGINS``, separated as in ``PATH``. Pages, settings and the workspace cannot name any: a
+plug-in is code with all the rights of the process.
 """
 
 from __future__ import annotations
@@ -30,10 +28,9 @@ from typing import Any, Generic, TypeVar
 from cdp.base.errors import ConfigError, NotFoundError
 
 PLUGINS = "CDP_PLUGINS"
-# The group of entry points by which an installed package says which of its modules are plug-ins.
-GROUP = "cdp.plugins"
+GROUP = "cdp.plugins"  # of entry points
 
-# Where each registry lives. Looked up at use: settings are declared below all rooms and name what lies above them.
+# Imported at use: settings are declared below all other packages.
 HOMES = {
     "method": "cdp.synthesis.methods:METHODS",
     "generator": "cdp.synthesis.generators:GENERATORS",
@@ -45,15 +42,15 @@ HOMES = {
     "benchmark schema": "cdp.benchmarks.schemas:SCHEMAS",
 }
 
-# Names stand in commands, addresses and file names.
+# Names are parts of commands, addresses and file names.
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 
 
 @dataclass(frozen=True)
 class Registered:
-    """What every item has. ``help`` is a sentence or two for a form; items are shown by ``order``, then by name.
+    """Base of all items. ``help`` is a sentence or two for a form; items are sorted by ``order``, then by name.
 
-    One that is not ``offered`` serves another item and is no choice of its own.
+    Items that are not ``offered`` only serve other items.
     """
 
     name: str
@@ -67,9 +64,9 @@ Item = TypeVar("Item", bound=Registered)
 
 
 class Registry(Mapping[str, Item], Generic[Item]):
-    """The items of one kind by name, in order. Modules are loaded when it is first read, so declaring one is cheap.
+    """The items of one kind by name, in order. Modules are imported when it is first read.
 
-    ``kind`` is the word for one item in messages, ``item`` its class, ``package`` where the built-in ones lie.
+    ``kind`` is the word for an item in messages, ``item`` its class, ``package`` that of the built-in items.
     """
 
     def __init__(self, kind: str, item: type[Item] | tuple[type[Item], ...], package: str) -> None:
@@ -80,7 +77,7 @@ class Registry(Mapping[str, Item], Generic[Item]):
         self._ready: tuple[bool, int] | None = None
 
     def register(self, item: Item, origin: str = "") -> Item:
-        """Add one item and hand it back. ConfigError for a name that is taken or cannot be typed."""
+        """Add one item and return it. ConfigError for an invalid or duplicate name."""
         if self._items.get(item.name) is item:
             return item
         if not _NAME.fullmatch(item.name) or not item.title:
@@ -98,7 +95,7 @@ class Registry(Mapping[str, Item], Generic[Item]):
         return item
 
     def named(self, name: str) -> Item:
-        """The item of that name; NotFoundError offers the nearest of those there are."""
+        """Return the item of that name; NotFoundError offers the nearest."""
         items = self._all()
         if name not in items:
             raise NotFoundError(self.kind, name, known=self.offered)
@@ -123,7 +120,7 @@ class Registry(Mapping[str, Item], Generic[Item]):
 
     def _all(self) -> dict[str, Item]:
         if self._ready != (_plugins.complete, len(_plugins.modules)):
-            with _LOCK:  # a module that reads the registry while it is loaded sees what was there before it
+            with _LOCK:  # reentrant: a module may read the registry while it is imported
                 if not self._started:
                     self._started = True
                     package = importlib.import_module(self._package)
@@ -142,7 +139,7 @@ class Registry(Mapping[str, Item], Generic[Item]):
 
 
 class _Plugins:
-    """The modules that installed packages and ``CDP_PLUGINS`` name, each loaded once per process."""
+    """The plug-ins' modules, each loaded once per process."""
 
     def __init__(self) -> None:
         self.modules: list[ModuleType] = []
@@ -150,7 +147,7 @@ class _Plugins:
         self._under_way = False
 
     def load(self) -> None:
-        """Load what is not loaded yet; ConfigError names the plug-in that cannot be."""
+        """Load all plug-ins; ConfigError names the first that cannot be loaded."""
         if self.complete or self._under_way:
             return
         self._under_way = True
@@ -167,18 +164,18 @@ class _Plugins:
 
 
 def installed_plugins() -> list[importlib.metadata.EntryPoint]:
-    """The plug-ins of installed packages, in an order that does not depend on where they are installed."""
+    """Return the plug-ins of installed packages, sorted."""
     entries = importlib.metadata.entry_points(group=GROUP)
     return sorted(entries, key=lambda entry: (package_of(entry), entry.name, entry.value))
 
 
 def package_of(entry: importlib.metadata.EntryPoint) -> str:
-    """The package that an entry point comes from, with its version."""
+    """Return an entry point's package with its version."""
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "an unknown package"
 
 
 def _entry_module(entry: importlib.metadata.EntryPoint) -> ModuleType:
-    """An installed plug-in as a module. ConfigError names the package, whatever its code raises."""
+    """Import an installed plug-in. ConfigError names the package."""
     try:
         return importlib.import_module(entry.module)
     except Exception as error:
@@ -190,7 +187,7 @@ def _entry_module(entry: importlib.metadata.EntryPoint) -> ModuleType:
 
 
 def _module(text: str) -> ModuleType:
-    """A plug-in as a module, from its file's path or its module's name."""
+    """Import a plug-in by its file's path or its module's name."""
     is_file = text.endswith(".py") or os.sep in text
     if is_file and not Path(text).is_absolute():
         raise ConfigError(f"{PLUGINS} names {text}.", hint="Give the file's whole path: workers start elsewhere.")
@@ -219,14 +216,14 @@ _plugins = _Plugins()
 
 
 def registry(kind: str) -> Registry[Any]:
-    """The registry of a kind (see ``HOMES``)."""
+    """Return the registry of a kind (see ``HOMES``)."""
     module, _, name = HOMES[kind].partition(":")
     requested: Registry[Any] = getattr(importlib.import_module(module), name)
     return requested
 
 
 class Names(Sequence[str]):
-    """The names of a registry's offered items, after ``first``: the choices of a setting, read at each use."""
+    """A setting's choices, read at each use: ``first``, then the names of a registry's offered items."""
 
     def __init__(self, kind: str, *, first: Sequence[str] = (), leave_out: Sequence[str] = ()) -> None:
         self._kind, self._first, self._leave_out = kind, tuple(first), frozenset(leave_out)
@@ -241,4 +238,4 @@ class Names(Sequence[str]):
         return len(self._names())
 
     def __bool__(self) -> bool:
-        return True  # there are choices, without loading what they are
+        return True  # without loading the registry

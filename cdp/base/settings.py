@@ -1,8 +1,7 @@
-"""What a setting is: a typed field with help, unit, range, choices and the reason for its default, in a pydantic model.
+"""Settings as pydantic fields with help, unit, range, choices and the reason for the default.
 
-Pydantic checks types and ranges and writes the JSON schema; here are the facts that it has no word for, and the words
-in which a wrong configuration is told. The settings themselves are in ``cdp.base.config``, beside the readers of
-corpora and query sets, and in ``cdp.studies.config``.
+Pydantic validates types and ranges and writes the JSON schema; this adds the facts that it has no place for, and error
+messages in our words. The settings themselves are in ``cdp.base.config`` and beside the code that reads them.
 """
 
 from __future__ import annotations
@@ -30,22 +29,16 @@ from cdp.base.errors import ConfigError, nearest
 from cdp.base.text import LONGEST_SHOWN, storable
 from cdp.base.text import shown as shown
 
-# The default of a setting that has none.
-REQUIRED = PydanticUndefined
-
-# Whole numbers are exact up to here in every part that takes them: JSON, NumPy, a form in a browser.
-LARGEST_WHOLE = 2**53
-
-# Characters of a text that is read as a number: as many as the longest double has, and a wide margin.
-LONGEST_READ = 400
-
-# What somebody types for "nothing" in a setting that may be empty.
-EMPTY = ("", "none", "auto")
+REQUIRED = PydanticUndefined  # the default of a setting that has none
+LARGEST_WHOLE = 2**53  # whole numbers are exact up to here in JSON, NumPy and browsers
+LONGEST_READ = 400  # characters of a text that is parsed as a number
+EMPTY = ("", "none", "auto")  # typed for "nothing" in a setting that may be empty
+_TYPES = {str: "text", int: "a whole number", float: "a number", bool: "yes or no"}
 
 
 @dataclass(frozen=True)
 class Setting:
-    """All there is to know of one setting. ``kind`` is str, int, float or bool; ``default`` may be ``REQUIRED``."""
+    """One setting. ``kind`` is str, int, float or bool; ``default`` may be ``REQUIRED``."""
 
     help: str
     reason: str
@@ -66,11 +59,11 @@ class Setting:
 
     @property
     def about(self) -> str:
-        """The help with the reason for the default, as a form and the command line show it."""
+        """The help with the reason for the default."""
         return f"{self.help} {self.reason}".strip()
 
     def __call__(self, schema: dict[str, Any]) -> None:
-        """Add to the setting's JSON schema what pydantic does not know. It calls this when it writes the schema."""
+        """Add our facts to the JSON schema. Pydantic calls this when it writes the schema."""
         facts = {"enum": list(self.choices), "unit": self.unit, "reason": self.reason}
         schema.update({name: value for name, value in facts.items() if value})
 
@@ -87,12 +80,11 @@ def option(
     advanced: bool = False,
     holds: str = "",
 ) -> Any:
-    """A field of a configuration with what a form, the command line and the docs need to know of it.
+    """Return a field of a configuration, with the facts for forms, command line and docs.
 
-    ``reason`` says why the default is what it is: a test asks it of every setting that has one. ``choices`` may be a
-    registry's ``Names``, which are read at each use. ``advanced`` fields stand folded away in forms. ``holds`` says of
-    a text that names something outside the settings what it names (path, endpoint, model, models, benchmark,
-    benchmarks, filters), so that it can be checked. ``default`` is ``REQUIRED`` for a field without one.
+    ``reason`` explains the default. ``choices`` may be a registry's ``Names``, which are read at each use. ``advanced``
+    fields are folded in forms. ``holds`` is the kind of object that a text names (path, endpoint, model, models,
+    benchmark, benchmarks, filters), for access checks. ``default`` is ``REQUIRED`` for a field without one.
     """
     facts = Setting(help, reason, unit, minimum, maximum, choices, advanced, holds)
     return Field(default, description=help, ge=minimum, le=maximum, json_schema_extra=facts)
@@ -112,44 +104,42 @@ def _settings(kind: type[Config]) -> Mapping[str, Setting]:
 
 
 class Config(BaseModel):
-    """Base of the configurations: checked when made, and never changed after that.
+    """Base of the configurations: validated when created, immutable.
 
-    Whatever makes one (the constructor, ``from_dict``, ``replace``) raises ConfigError, which names every unknown
-    setting and every value that is not allowed.
+    The constructor, ``from_dict`` and ``replace`` raise ConfigError, which names all unknown settings and invalid
+    values.
     """
 
-    # Built at first use: a command that only lists jobs does not compile nine validators.
+    # Built at first use: a command that only lists jobs compiles no validators.
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     @classmethod
     def settings(cls) -> Mapping[str, Setting]:
-        """The settings by name, in the order in which they are declared."""
+        """Return the settings by name, in order of declaration."""
         return _settings(cls)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """A checked configuration of what a file, a form or the command line gives."""
+        """Return a validated configuration from the values of a file, a form or the command line."""
         if not isinstance(values, Mapping):
             raise ConfigError(f"Settings are names with values, not {shown(values)}.")
         return cls.model_validate(dict(values))
 
     def replace(self, **changes: Any) -> Self:
-        """This configuration with some settings changed, checked again."""
+        """Return this configuration with some settings changed, validated again."""
         return self.from_dict({**self.to_dict(), **changes})
 
     def to_dict(self) -> dict[str, Any]:
         return self.model_dump()
 
     def check(self) -> None:
-        """What a single field cannot tell: contradictions between fields. Raises ConfigError."""
+        """Raise ConfigError for contradictions between fields."""
 
     @field_validator("*", mode="before")
     @classmethod
     def _typed(cls, value: Any, info: ValidationInfo) -> Any:
-        """A value as it is typed: numbers and yes or no may be texts, and what may be empty has several words for it.
-
-        Pydantic would also take bytes for a text and True for 1; neither is what somebody meant.
-        """
+        """Parse a typed value: numbers and booleans may be texts, and empty ones have several words."""
+        # Pydantic would also accept bytes for a text and True for 1.
         setting = cls.settings()[info.field_name or ""]
         if isinstance(value, str):
             if setting.optional and value.strip().lower() in EMPTY:
@@ -186,7 +176,7 @@ class Config(BaseModel):
 
 
 def _number(text: str, kind: type) -> Any:
-    """A text as the number it stands for, ``1e3`` as a whole one too; as it is where it stands for none."""
+    """Return a text as a number (``1e3`` as a whole one, too), unchanged if it is none."""
     try:
         number = float(text)
     except ValueError:
@@ -196,11 +186,8 @@ def _number(text: str, kind: type) -> Any:
     return int(number) if number.is_integer() else text
 
 
-_TYPES = {str: "text", int: "a whole number", float: "a number", bool: "yes or no"}
-
-
 def _problem(kind: type[Config], detail: ErrorDetails) -> str:
-    """One of pydantic's errors in our words: the setting's name, what is allowed, what was given."""
+    """Return one of pydantic's errors in our words: the setting, the allowed values, the given one."""
     settings, value = kind.settings(), detail["input"]
     name = detail["loc"][0] if detail["loc"] else value  # no location: a name that is not even Unicode
     setting = settings.get(str(name))

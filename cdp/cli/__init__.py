@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from cdp import __version__
+from cdp.base.version import __version__
 from cdp.cli.overview import BAD_INPUT, DONE, overview
 
 

@@ -32,9 +32,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cdp import __version__
 from cdp.base.errors import ClusterError, ConfigError, WorkspaceError
 from cdp.base.locks import is_held, try_lock, wait_for_lock
+from cdp.base.version import __version__
 from cdp.base.worker import GROUP_VARIABLE, NODE_VARIABLE, START_VARIABLE, Job, report_failure
 from cdp.base.worker import run as run_worker
 from cdp.base.workspace import INSTALLED, Workspace, private_files, write_bytes, write_json

@@ -1,8 +1,8 @@
-"""Which endpoint is asked, and with which key: one decision for command line, pages, jobs, resumes, clones and studies.
+"""The endpoint and its key: one decision for command line, pages, jobs and studies.
 
-An explicit ``base_url`` comes first, then ``CDP_BASE_URL``, then ``OPENAI_BASE_URL``, then OpenAI itself. A key of the
-environment is for one address: ``CDP_API_KEY`` for that of ``CDP_BASE_URL`` (else ``OPENAI_BASE_URL``, else OpenAI),
-``OPENAI_API_KEY`` for that of ``OPENAI_BASE_URL`` (else OpenAI). It is sent nowhere else.
+The address is ``base_url``, else ``CDP_BASE_URL``, else ``OPENAI_BASE_URL``, else OpenAI. Each key of the environment
+belongs to one address and is sent nowhere else: ``CDP_API_KEY`` to that of ``CDP_BASE_URL`` (else ``OPENAI_BASE_URL``,
+else OpenAI), ``OPENAI_API_KEY`` to that of ``OPENAI_BASE_URL`` (else OpenAI).
 """
 
 from __future__ import annotations
@@ -18,28 +18,27 @@ from cdp.base.errors import ConfigError, RefusedError
 OPENAI_URL = "https://api.openai.com/v1"
 URL_VARIABLES = ("CDP_BASE_URL", "OPENAI_BASE_URL")
 OWN = "CDP_API_KEY"
-# Each key with the variables that may name its address: the first one that is set.
+# The variables of each key's address; the first one that is set counts.
 KEYS = {OWN: URL_VARIABLES, "OPENAI_API_KEY": ("OPENAI_BASE_URL",)}
 
-# Sent to endpoints that want no key: the client insists on some text.
-NO_KEY = "none"
+NO_KEY = "none"  # sent to endpoints without keys: the client requires some text
 MAX_URL = 2000
 
-# Characters that libraries read in different ways within an address.
+# Characters that libraries parse differently within an address.
 _ODD = re.compile(r"[\s\\\x00-\x20\x7f-\x9f\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An address with the key that is sent to it; ``url`` is empty where no endpoint is asked."""
+    """An address with its key; ``url`` is empty if no endpoint is used."""
 
     url: str = ""
     key: str = field(default="", repr=False)
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return the variables under which a job's worker resolves to this endpoint. An empty value unsets one."""
-        # A worker inherits the submitter's environment, so keys for other addresses are taken out of it.
+        """Return the environment with which a job's worker resolves to this endpoint. Empty values unset variables."""
+        # A worker inherits the submitter's environment: keys of other addresses are removed.
         key = "" if self.key == NO_KEY else self.key
         if not self.url:
             return {OWN: key} if key else {}
@@ -49,12 +48,12 @@ class Endpoint:
 def resolve(
     base_url: str = "", key: str = "", *, keyless: bool = False, environment: Mapping[str, str] | None = None
 ) -> Endpoint:
-    """Return the endpoint for these settings: its address and the key given for that address.
+    """Return the endpoint for these settings.
 
-    ``key`` is one that was given for ``base_url`` itself (typed into a form, passed by a caller). Without it, the
-    environment's key for that address is used. Raises ConfigError for a text that is no address, and where the
-    environment only has a key for another address; with ``keyless`` (the person saw a field for the key and left it
-    empty) the request then goes without a key. RefusedError where OpenAI has no key, or the key is malformed.
+    ``key`` was given for ``base_url`` itself (typed, or passed by a caller); without it the environment's key for that
+    address is used. If the environment only has a key for another address, ConfigError, or no key with ``keyless`` (a
+    field for the key was left empty). Also ConfigError for an invalid address; RefusedError if OpenAI has no key, or
+    the key is malformed.
     """
     environment = os.environ if environment is None else environment
     url = address(base_url, environment)
@@ -80,7 +79,7 @@ def resolve(
 
 
 def address(base_url: str = "", environment: Mapping[str, str] | None = None) -> str:
-    """Return the address that is asked, without a slash at its end; ConfigError for a text that is none."""
+    """Return the address, without a trailing slash; ConfigError for an invalid one."""
     environment = os.environ if environment is None else environment
     named = (_get(environment, name) for name in URL_VARIABLES)
     url = base_url.strip().rstrip("/") or next((value.rstrip("/") for value in named if value), OPENAI_URL)
@@ -95,12 +94,12 @@ def key_name(url: str, environment: Mapping[str, str] | None = None) -> str:
 
 
 def same(url: str, other: str) -> bool:
-    """Return True if two addresses lead to the same endpoint, however they are spelt."""
+    """Return True if two addresses are the same endpoint."""
     return parse(url) == parse(other)
 
 
 def parse(url: str) -> tuple[str, str, int, str]:
-    """Return scheme, host, port and path; ConfigError for what is not the address of one endpoint."""
+    """Return scheme, host, port and path; ConfigError for an invalid address."""
     text = url.strip().rstrip("/")
     try:
         parts = urlsplit(text)

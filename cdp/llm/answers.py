@@ -1,9 +1,8 @@
-"""What an endpoint sends back: an ``Answer`` with what it cost, or an error that says why there is none.
+"""Parsing the answers of endpoints: an ``Answer`` with its token usage, or an error.
 
-The schema asks for what the work needs, a first choice whose message holds text, and for nothing else. What only
-describes an answer (model, reason of its end, token counts) is used where it can be believed and never makes an answer
-useless that was paid for. JSON is read by pydantic: half a character (a lone surrogate), bytes that are no UTF-8 and
-lists within lists without end are refused there, before anything of them is stored.
+The schema requires a first choice with text and nothing else: implausible metadata (model, finish reason, token counts)
+must not reject an answer that was paid for. JSON is parsed by pydantic, which rejects lone surrogates, invalid UTF-8
+and endless nesting before anything is stored.
 """
 
 from __future__ import annotations
@@ -18,22 +17,20 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from cdp.base.errors import ProviderError
 from cdp.base.redaction import without_secrets
 
-# Of one request. No model reads or writes as many; a larger count is a mistake and would use up any budget.
+# Of one request: a larger count is a mistake and would use up any budget.
 MAX_TOKENS = 10_000_000
 SHOWN = 160
-# Characters of an unusable answer that are kept with its document's failure.
-KEPT_RAW = 2000
+KEPT_RAW = 2000  # characters of an unusable answer that are kept with its document's failure
 
 _ESCAPED = re.compile(r"\\u00([2-7][0-9a-fA-F])")
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What one or several requests consumed.
+    """The usage of one or several requests.
 
-    Tokens are those that the endpoint counted, and estimates for ``estimated`` requests without a believable count.
-    ``requests`` brought an answer. ``unanswered`` ones were sent and never answered (a lost connection, a timeout, a
-    killed process): the endpoint may charge for them, so they count as an answer of the usual length would.
+    Tokens are the endpoint's counts, estimates for ``estimated`` requests. ``requests`` were answered; ``unanswered``
+    ones were sent and lost (connection, timeout, killed process): they may be charged, so their usual length counts.
     """
 
     input_tokens: int = 0
@@ -49,13 +46,13 @@ class Usage:
         return Usage(*(getattr(self, name) - getattr(other, name) for name in self.__dataclass_fields__))
 
     def to_dict(self) -> dict[str, int]:
-        """Return tokens and requests; the rest only where there is any."""
+        """Return tokens and requests, and the other counts that are not 0."""
         always = ("input_tokens", "output_tokens", "requests")
         return {n: value for n in self.__dataclass_fields__ if (value := getattr(self, n)) or n in always}
 
     @classmethod
     def from_dict(cls, values: object) -> Usage:
-        """Read what ``to_dict`` wrote; anything that is no count is taken for 0."""
+        """Read the output of ``to_dict``; invalid counts are 0."""
         if not isinstance(values, dict):
             return cls()
         counts = {name: value for name, value in values.items() if name in cls.__dataclass_fields__}
@@ -64,10 +61,10 @@ class Usage:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a generator gave for one document: a raw ``text`` to be parsed, or the ``queries`` themselves.
+    """A generator's answer for one document: a raw ``text`` to be parsed, or the ``queries`` themselves.
 
-    ``finish_reason`` is the endpoint's ("length": cut off). ``logprob`` is the mean natural log-probability of its
-    tokens, None where it was not asked for or not told.
+    ``finish_reason`` is the endpoint's ("length": truncated). ``logprob`` is the mean natural log-probability of its
+    tokens, None if unknown.
     """
 
     text: str = ""
@@ -78,23 +75,23 @@ class Answer:
     logprob: float | None = None
 
     def without_secrets(self, *keys: str) -> Answer:
-        """Return the answer without ``keys`` and this process's secrets: an endpoint may repeat the key it was sent."""
+        """Return the answer without ``keys`` and this process's secrets, which an endpoint may repeat."""
         text, model, reason = (_redacted(value, keys) for value in (self.text, self.model, self.finish_reason))
         return replace(self, text=text, model=model, finish_reason=reason)
 
 
 def _redacted(text: str, keys: tuple[str, ...]) -> str:
-    # A key may also stand there with characters escaped, as JSON within the text of an answer allows.
+    # JSON within the text may have escaped characters of a key.
     plain = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
     clean = without_secrets(plain, *keys)
     return without_secrets(text, *keys) if clean == plain else clean
 
 
 class RequestError(ProviderError):
-    """One request failed for good (refused content, too long, retries used up); others may well succeed.
+    """One request failed (refused content, too long, retries exhausted); others may succeed.
 
-    ``exhausted`` tells that the endpoint kept failing, rather than this request being impossible. ``usage`` is what may
-    have been paid all the same, ``raw`` the beginning of what came in place of an answer.
+    ``exhausted``: the endpoint kept failing, the request may be fine. ``usage`` may have been charged; ``raw`` is the
+    beginning of the response.
     """
 
     def __init__(
@@ -107,10 +104,7 @@ class RequestError(ProviderError):
 
 
 class Cancelled(Exception):  # noqa: N818 — not an error: the run was asked to stop
-    """A request was given up because the run stops; nothing is known about its document.
-
-    ``usage`` is what may have been paid: requests that were sent and not answered.
-    """
+    """A request was cancelled because the run stops. ``usage``: sent requests without an answer, perhaps charged."""
 
     def __init__(self, usage: Usage | None = None) -> None:
         super().__init__()
@@ -118,7 +112,7 @@ class Cancelled(Exception):  # noqa: N818 — not an error: the run was asked to
 
 
 class Malformed(ValueError):  # noqa: N818 — reads better where it is raised
-    """An answer that came and cannot be used. ``own`` is whether the model meant it: another document may do better."""
+    """An answer that cannot be used. ``own``: because of this document, not of the endpoint."""
 
     def __init__(self, reason: str, *, own: bool = False, hint: str = "") -> None:
         super().__init__(reason)
@@ -154,7 +148,7 @@ class _Completion(BaseModel):
 
 
 class _Paid(BaseModel):
-    """Of an answer that does not fit, what it cost."""
+    """The usage of an answer that does not fit."""
 
     model_config = ConfigDict(strict=True)
     usage: Any = None
@@ -174,12 +168,15 @@ class _BatchLine(BaseModel):
 
 
 def read_completion(data: bytes, expected: Usage) -> Answer:
-    """The answer in the body of a response; ``expected`` stands for token counts that it does not tell. Malformed."""
+    """Parse the body of a response; ``expected`` replaces implausible token counts. Raises Malformed."""
     return _answer(_fitting(_Completion, data), expected)
 
 
 def read_batch_line(data: bytes, ours: re.Pattern[str]) -> tuple[str, Answer]:
-    """The ``custom_id`` (by the pattern of ``ours``) and the answer of a line of a Batch API output file. Malformed."""
+    """Parse a line of a Batch API output: its ``custom_id``, which must match ``ours``, and the answer.
+
+    Raises Malformed.
+    """
     line = _fitting(_BatchLine, data)
     if not ours.fullmatch(line.custom_id):
         raise Malformed(f"{line.custom_id[:80]!r} is not one of our requests")
@@ -196,7 +193,7 @@ def read_batch_line(data: bytes, ours: re.Pattern[str]) -> tuple[str, Answer]:
 
 
 def paid_for(data: bytes, expected: Usage) -> Usage:
-    """What an answer that cannot be used has cost, as it says itself; ``expected`` where it does not."""
+    """Return the usage of an answer that cannot be used; ``expected`` if it has none."""
     try:
         reported = _Paid.model_validate_json(data).usage
     except ValidationError:
@@ -205,7 +202,7 @@ def paid_for(data: bytes, expected: Usage) -> Usage:
 
 
 def _fitting(schema: type[Any], value: Any) -> Any:
-    """``value`` (JSON as bytes, or what was in JSON already) by a schema; Malformed with its first problem."""
+    """Validate ``value`` (JSON bytes, or parsed JSON) by a schema; Malformed with its first problem."""
     try:
         return schema.model_validate_json(value) if isinstance(value, bytes) else schema.model_validate(value)
     except ValidationError as error:
@@ -222,7 +219,7 @@ def _answer(completion: _Completion, expected: Usage) -> Answer:
     message = choice.message
     reason = choice.finish_reason if isinstance(choice.finish_reason, str) and choice.finish_reason else "stop"
     text = message.content
-    if isinstance(text, list):  # some endpoints send the text in parts, as images and text are sent to them
+    if isinstance(text, list):  # some endpoints send the text in parts
         parts = [part.text for part in text if part.type == "text" and part.text is not None]
         text = "".join(parts) if parts else None
     if text is None:
@@ -238,7 +235,7 @@ def _answer(completion: _Completion, expected: Usage) -> Answer:
 
 
 def _mean_logprob(logprobs: Any) -> float | None:
-    """The mean natural log-probability of the tokens, as the chat protocol tells them; None where it does not."""
+    """Return the mean natural log-probability of the tokens, None if any is missing."""
     tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
     if not isinstance(tokens, list) or not tokens:
         return None
@@ -248,7 +245,7 @@ def _mean_logprob(logprobs: Any) -> float | None:
 
 
 def _usage(reported: Any, expected: Usage) -> Usage:
-    """One request's tokens: the counts that can be believed, the expected ones in place of the others."""
+    """Return one request's usage: plausible counts, the expected ones in place of the others."""
     counts = reported if isinstance(reported, dict) else {}
     read, written = _count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens"))
     return Usage(
@@ -260,13 +257,13 @@ def _usage(reported: Any, expected: Usage) -> Usage:
 
 
 def _count(value: Any) -> int | None:
-    """A token count, or None for what is none: a text, a fraction, less than nothing, more than any model takes."""
+    """Return a token count, None for anything else: a text, a fraction, a negative or an impossible number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_TOKENS:
         return None
     return int(value) if value == int(value) else None
 
 
 def _short(value: Any) -> str:
-    """Someone else's words on one line, without characters that no line may hold."""
+    """Return a text on one line, without control characters."""
     text = "".join(character if character.isprintable() else " " for character in str(value)[: 2 * SHOWN])
     return " ".join(text.split())[:SHOWN].rstrip(".")

@@ -1,15 +1,13 @@
-"""Answers that were paid for, kept in ``llm_cache/answers.sqlite`` so that they are never paid for twice.
+"""The cache of LLM answers, ``llm_cache/answers.sqlite``, and the accounts of jobs: no answer is paid for twice.
 
-An answer is addressed by the document's content, the rendered prompt, the model and the parameters. SQLite holds one
-small row per answer: each is on disk before the next is asked for, a killed process loses none that had arrived, and a
-million answers need no memory and no million files.
+Answers are keyed by the document's content, the rendered prompt, the model and the parameters. Each is on disk before
+the next request, so a killed process loses none.
 
-On one machine it keeps a write-ahead log. That needs memory which all readers and writers share, so once a cluster's
-node has opened the cache, every process uses SQLite's rollback journal instead, which needs file locks alone.
+On one machine SQLite uses a write-ahead log. That needs shared memory, so once a cluster's node has opened the cache,
+all processes use the rollback journal, which needs file locks alone.
 
-Beside the answers stand the books of each job: what is asked is written down before it is sent, and taken out together
-with the answer being kept and its cost being added up, in one transaction. What a killed process leaves there was on
-its way: the endpoint may charge for it, and nobody has the answer.
+Requests are recorded before they are sent (``asked``), and removed in the transaction that stores the answer and adds
+its usage (``paid``). Requests that a killed process leaves in ``asked`` may be charged although their answer is lost.
 """
 
 from __future__ import annotations
@@ -42,17 +40,15 @@ _COUNTS = ("input_tokens", "output_tokens", "requests", "estimated", "unanswered
 
 
 def cache_key(content_hash: str, prompt: str, model: str, parameters: Mapping[str, object]) -> str:
-    """The address of an answer: 64 hex digits."""
+    """Return the key of an answer: 64 hex digits."""
     return sha256_text(content_hash, sha256_text(prompt), model, json.dumps(parameters, sort_keys=True, default=str))
 
 
 class AnswerCache:
-    """Safe to share between the threads of a run and between processes."""
+    """SQLite store of answers; safe to share between threads and processes."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.path: Path = workspace.llm_cache / "answers.sqlite"
-        self.healed = 0
-        """Rows that were no answer and were taken out, so that they are asked for anew."""
         self._lock = threading.Lock()
         self._in_flight: dict[str, threading.Event] = {}
         try:
@@ -60,10 +56,11 @@ class AnswerCache:
             self._connection = sqlite3.connect(
                 self.path, timeout=BUSY_TIMEOUT_S, check_same_thread=False, isolation_level=None
             )
+            shared = self.path.with_name("several-machines")
             if on_a_node():
-                self._several_machines.touch()
-            if self._several_machines.exists():
-                self._without_shared_memory()
+                shared.touch()
+            if shared.exists():
+                self._use_rollback_journal()
             else:
                 self._connection.execute("PRAGMA journal_mode=WAL")
                 self._connection.execute("PRAGMA synchronous=NORMAL")
@@ -75,14 +72,8 @@ class AnswerCache:
                 hint="Is the disk full or read-only? A damaged file can be moved away: its answers are paid for again.",
             ) from error
 
-    @property
-    def _several_machines(self) -> Path:
-        """A file that is there once several machines have used the cache."""
-        return self.path.with_name("several-machines")
-
-    def _without_shared_memory(self) -> None:
-        """Use the rollback journal. WorkspaceError on a node while a process elsewhere goes on with the log, which it
-        opened before a node had come; on that process's machine the log is still right."""
+    def _use_rollback_journal(self) -> None:
+        # A process that opened the log before keeps it: correct on its own machine, but not for a node.
         try:
             [mode] = self._connection.execute("PRAGMA journal_mode=DELETE").fetchone()
         except sqlite3.OperationalError:  # locked
@@ -90,7 +81,7 @@ class AnswerCache:
         if mode == "wal" and on_a_node():
             self._connection.close()
             raise WorkspaceError(
-                "A job on another machine uses the answers that were paid for in a way that machines cannot share.",
+                "A job on another machine uses the answer cache in a mode that machines cannot share.",
                 hint="Resume this job when that one has ended.",
             )
 
@@ -108,26 +99,22 @@ class AnswerCache:
         return int(self._read("SELECT count(*) FROM answers")[0][0])
 
     def get(self, key: str) -> Answer | None:
-        """The kept answer, with nothing paid for it (its usage is zero). A row that is no answer is taken out."""
+        """Return the cached answer with zero usage, None if there is none. Damaged rows are removed."""
         rows = self._read("SELECT answer FROM answers WHERE key = ?", key)
         answer = _answer_in(rows[0][0]) if rows else None
         if rows and answer is None:
             with self._transaction() as database:
                 database.execute("DELETE FROM answers WHERE key = ?", (key,))
-                self.healed += 1
         return answer
 
     def put(self, key: str, answer: Answer) -> None:
-        """Keep an answer. RequestError for one that could not be read again."""
+        """Store an answer. RequestError for one that could not be read again."""
         value = row_of(answer)
         with self._transaction() as database:
             database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (key, now(), value))
 
     def get_or_ask(self, key: str, ask: Callable[[], Answer], *, keep: bool = True) -> Answer:
-        """The kept answer, or what ``ask`` gives; two threads with the same key ask once.
-
-        Without ``keep``, ``ask`` has kept its answer itself.
-        """
+        """Return the cached answer, else that of ``ask``, stored if ``keep``. Threads with the same key ask once."""
         while True:
             with self._lock:
                 other = self._in_flight.get(key)
@@ -149,15 +136,15 @@ class AnswerCache:
                 mine.set()
 
     def begin(self, job: str, key: str, usual: Usage) -> None:
-        """Write down that ``job`` is about to ask for ``key``, and what such a request usually consumes."""
+        """Record that ``job`` is about to ask for ``key``, with the usual usage of such a request."""
         with self._transaction() as database:
             row = (job, key, usual.input_tokens, usual.output_tokens)
             database.execute("INSERT OR REPLACE INTO asked VALUES (?, ?, ?, ?)", row)
 
     def settle(self, job: str, key: str, usage: Usage, answer: Answer | None = None) -> None:
-        """Close what ``begin`` opened: what it cost, and the answer where there is one, in one transaction.
+        """Close what ``begin`` opened: add the usage and store the answer, if any, in one transaction.
 
-        RequestError for an answer that could not be read again; what it cost is in the books all the same.
+        RequestError for an answer that could not be read again, after its usage was added.
         """
         if answer is not None:
             try:
@@ -173,14 +160,14 @@ class AnswerCache:
             _add(database, job, usage)
 
     def spent(self, job: str) -> Usage:
-        """Return what all attempts of ``job`` have consumed."""
+        """Return the usage of all attempts of ``job``."""
         rows = self._read(f"SELECT {', '.join(_COUNTS)} FROM paid WHERE job = ?", job)
         return Usage(*rows[0]) if rows else Usage()
 
     def take_lost(self, job: str, *, charged: bool) -> int:
-        """How many requests an earlier attempt of ``job`` had on their way when it was killed; they are now settled.
+        """Settle the requests that a killed attempt of ``job`` had in flight and return their number.
 
-        Where the endpoint may have ``charged`` for them, they count as unanswered from now on.
+        With ``charged`` the endpoint may have charged for them: they count as unanswered.
         """
         with self._transaction() as database:
             rows = database.execute("SELECT input_tokens, output_tokens FROM asked WHERE job = ?", (job,)).fetchall()
@@ -196,7 +183,7 @@ class AnswerCache:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing, also between processes."""
+        """Yield the database within one transaction."""
         with self._mapped(), self._lock:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -209,7 +196,7 @@ class AnswerCache:
 
     @contextmanager
     def _mapped(self) -> Iterator[None]:
-        """SQLite's errors as one that says what to do."""
+        """Raise WorkspaceError for SQLite's errors."""
         try:
             yield
         except sqlite3.Error as error:
@@ -227,7 +214,7 @@ def _add(database: sqlite3.Connection, job: str, usage: Usage) -> None:
 
 
 def row_of(answer: Answer) -> str:
-    """The answer as it is kept; RequestError for one that could not be read again."""
+    """Return an answer's row; RequestError for one that could not be read again."""
     record: dict[str, object] = {"text": answer.text, "model": answer.model, "finish_reason": answer.finish_reason}
     if answer.logprob is not None:
         record["logprob"] = answer.logprob
@@ -236,13 +223,13 @@ def row_of(answer: Answer) -> str:
         value.encode("utf-8")
     except UnicodeEncodeError:
         raise RequestError(
-            "The answer cannot be kept: it holds half a character (a lone surrogate).", exhausted=True
+            "The answer cannot be stored: it holds half a character (a lone surrogate).", exhausted=True
         ) from None
     return value
 
 
 def _answer_in(value: object) -> Answer | None:
-    """The answer in a row; None for what is none: torn JSON, something that is no text, half a character."""
+    """Return the answer in a row; None if it is damaged."""
     try:
         record = json.loads(str(value))
         texts = [record[name] for name in ("text", "model", "finish_reason")]
@@ -256,15 +243,14 @@ def _answer_in(value: object) -> Answer | None:
 
 
 class OverBudget(Cancelled):
-    """What is left of the budget does not pay for another request."""
+    """The rest of the budget does not pay for another request."""
 
 
 class Account:
-    """What a job has spent, over all its attempts, and what is on its way. Safe to share between threads.
+    """The spending of a job over all its attempts, within a budget. Safe to share between threads.
 
-    With a budget, the largest price that a request can have is set aside before it is sent, so that what is queued
-    cannot overshoot. Where that no longer fits, requests go one at a time as long as the price of a usual one fits:
-    the last of them may cost more than what was left, and nothing else can.
+    The largest possible price of a request is reserved before it is sent. Once that no longer fits, requests go one at
+    a time while the usual price fits: only the last one can exceed the budget.
     """
 
     def __init__(
@@ -282,13 +268,13 @@ class Account:
 
     @property
     def cost(self) -> float | None:
-        """US dollars; None where the model has no price."""
+        """US dollars; None if the model has no price."""
         return self._price.cost(self.spent) if self._price else None
 
     def ask(self, key: str, usual: Usage, most: Usage, send: Callable[[], Answer]) -> Answer:
-        """The answer of ``send``, kept in the cache at ``key``; raises OverBudget, and what ``send`` raises.
+        """Return the answer of ``send``, cached at ``key``. Raises OverBudget, and errors of ``send``.
 
-        ``usual`` is what such a request consumes as a rule, ``most`` what it consumes at the most.
+        ``usual`` and ``most`` are the typical and the largest usage of such a request.
         """
         amount = self._reserve(usual, most)
         usage, answer = Usage(), None
@@ -310,13 +296,13 @@ class Account:
                 self._change.notify_all()
 
     def close(self) -> None:
-        """Nobody waits for the budget any longer."""
+        """Cancel requests that wait for the budget."""
         with self._change:
             self._closed = True
             self._change.notify_all()
 
     def _reserve(self, usual: Usage, most: Usage) -> float:
-        """Set aside the price of a request, waiting for those on their way where it does not fit; US dollars."""
+        """Reserve the price of a request in US dollars; if it does not fit, wait for those in flight."""
         with self._change:
             while self._price is not None and self.budget is not None:
                 if self._closed:
@@ -336,5 +322,5 @@ class Account:
             return amount
 
     def _mean_price(self) -> float:
-        """Of the requests answered so far."""
+        """Return the mean price of the answered requests."""
         return self._price.cost(self.spent) / self.spent.requests if self._price and self.spent.requests else 0.0

@@ -1,9 +1,8 @@
-"""A client for one chat endpoint that speaks the OpenAI protocol (OpenAI, vLLM, Ollama, llama.cpp, a router).
+"""A client for one chat endpoint with the OpenAI protocol (OpenAI, vLLM, Ollama, llama.cpp, a router).
 
-Timeouts, retries and Retry-After are those of the openai client. This adds what it does not do: one deadline for the
-whole of a request, a limit on an answer's size, a count of the requests that may be charged for without an answer, a
-stop in the middle, and one sentence for each way of failing. Requests run on an event loop in a thread of its own;
-callers are ordinary threads that wait. The key lives in this object and is cut out of whatever the endpoint says.
+Retries and Retry-After are the openai client's. Added are a deadline for a whole request, a limit on an answer's size,
+a count of requests that may be charged without an answer, cancellation, and one sentence per failure. Requests run on
+an event loop in a thread; callers are ordinary threads. The key is removed from all texts of the endpoint.
 """
 
 from __future__ import annotations
@@ -27,24 +26,23 @@ from cdp.llm.address import NO_KEY, Endpoint
 from cdp.llm.answers import KEPT_RAW, Answer, Cancelled, Malformed, RequestError, Usage, paid_for, read_completion
 
 CONNECT_TIMEOUT_S = 10.0
-# Of one answer, unpacked. The longest that may be asked for (32,768 tokens) is below 1 MB.
-MAX_BYTES = 4 * 2**20
+MAX_BYTES = 4 * 2**20  # of one answer; the longest (32,768 tokens) is below 1 MB
 
-# What a model may not take, and what it takes in its place.
+# Parameters that a model may refuse, with their replacement.
 REPLACEMENTS = {"max_tokens": "max_completion_tokens", "temperature": None, "top_p": None, "stop": None, "seed": None,
                 "logprobs": None}  # fmt: skip
-# What an endpoint that takes no schema speaks of when it refuses one.
+# Words of endpoints that refuse a schema.
 SCHEMA_WORDS = ("response_format", "json_schema", "response format", "guided", "structured output")
 RETRIED = (408, 409, 429)
 NOT_CHAT = "Check that the address is that of a chat endpoint (often it ends in /v1)."
 
 
 class _Unreadable(openai.OpenAIError):
-    """The answer is too long or not packed as it says. The openai client retries none of its own errors."""
+    """The answer is too long or badly encoded. The openai client does not retry its own errors."""
 
 
 class _Unreachable(openai.OpenAIError):
-    """No connection, and there never was one: most likely the address is wrong."""
+    """There never was a connection: most likely the address is wrong."""
 
 
 class _Call:
@@ -60,7 +58,7 @@ _call: ContextVar[_Call] = ContextVar("call")
 
 
 class _Http(openai.DefaultAsyncHttpxClient):
-    """Sends one try: with a deadline for all of it, a body that comes a byte at a time included."""
+    """Sends one attempt, with a deadline that includes the body."""
 
     def __init__(self, owner: weakref.ref[ChatClient], timeout_s: float, **options: Any) -> None:
         super().__init__(**options)
@@ -111,10 +109,10 @@ async def _whole(response: httpx2.Response) -> httpx2.Response:
 
 
 class ChatClient:
-    """Requests to one model at one endpoint; safe to call from several threads.
+    """Requests to one model at one endpoint; thread-safe.
 
-    At most ``concurrency`` requests are on their way at once. A request is tried ``retries`` times more after a rate
-    limit, a server error, a timeout or a lost connection; each try has ``timeout_s``.
+    At most ``concurrency`` requests are in flight. A request is retried ``retries`` times after a rate limit, a server
+    error, a timeout or a lost connection; each attempt has ``timeout_s``.
     """
 
     def __init__(self, endpoint: Endpoint, model: str, *, concurrency: int, timeout_s: float, retries: int) -> None:
@@ -137,15 +135,15 @@ class ChatClient:
         )
         self._slots = asyncio.Semaphore(concurrency)
         self._loop = asyncio.new_event_loop()
-        # Previews make a client per click: its thread and sockets go when it is no longer used.
+        # Previews make a client per click: its thread and sockets are freed with it.
         weakref.finalize(self, _close, self._loop, self._client).atexit = False
 
     def complete(self, body: dict[str, Any], usual: Usage, *, without_schema: dict[str, Any] | None = None) -> Answer:
         """Return the answer to one chat request; ``body`` is without the model.
 
-        ``usual`` is what such a request consumes as a rule: it stands for what the endpoint does not tell. Where the
-        endpoint takes no response format, ``without_schema`` is sent instead, from then on. Raises RequestError if this
-        request failed for good, RefusedError or ProviderError if every one would, Cancelled after ``stop``.
+        ``usual`` usage replaces missing token counts. If the endpoint refuses a response format, ``without_schema`` is
+        sent instead, from then on. Raises RequestError if this request failed, RefusedError or ProviderError if every
+        request would, Cancelled after ``stop``.
         """
         lost = Usage()
         for _ in range(len(REPLACEMENTS) + 2):
@@ -161,7 +159,7 @@ class ChatClient:
         raise RequestError(f"{self.url} refuses the request's parameters one after another.", usage=lost)
 
     def stop(self, within_s: float) -> None:
-        """Send no further request. Those on their way get at most so much longer, and those that wait end now."""
+        """Cancel waiting requests now, and those in flight after ``within_s`` seconds."""
         with self._lock:
             if not self.stopping and self._started:
                 self._loop.call_soon_threadsafe(self._end, within_s)
@@ -196,7 +194,7 @@ class ChatClient:
         return replace(answer, usage=answer.usage + lost, model=answer.model or self.model)
 
     def _post(self, body: dict[str, Any]) -> tuple[bytes, _Call | None, BaseException | None]:
-        """Send a request from the loop's thread: its answer, what it took, and the error if there is none."""
+        """Send a request from the loop's thread; return its body, its call, and the error if there is no body."""
         with self._lock:
             if not self._started:
                 threading.Thread(target=_run, args=(self._loop,), name="endpoint", daemon=True).start()
@@ -226,7 +224,7 @@ class ChatClient:
             return b"", next(iter(calls), None), error
 
     def _failed(self, error: BaseException, call: _Call | None, lost: Usage, body: dict[str, Any]) -> Exception:
-        """Return what a request without an answer ends with."""
+        """Return the error of a request without an answer."""
         if isinstance(error, concurrent.futures.CancelledError):
             return Cancelled(lost)
         if isinstance(error, _Unreachable):
@@ -252,7 +250,7 @@ class ChatClient:
     def _refused(
         self, error: openai.APIStatusError, call: _Call | None, lost: Usage, body: dict[str, Any]
     ) -> Exception:
-        """Return what an error status means: for every request, for this one, or that another body will do."""
+        """Return the error for a status: for every request, for this one, or _Again for another body."""
         status, said = error.status_code, self._said(error)
         if status == 401:  # its words often hold part of the key
             return RefusedError(
@@ -286,8 +284,8 @@ class ChatClient:
         )
 
     def _learn(self, error: openai.APIStatusError, body: dict[str, Any]) -> bool:
-        """Learn from a refusal, once each, what this model takes: newer ones take ``max_completion_tokens`` and no
-        temperature, older endpoints no schema. True if the request is worth sending again."""
+        """Learn from a refusal which parameters this model takes: newer ones take ``max_completion_tokens`` and no
+        temperature, older endpoints no schema. Return True if the request should be sent again."""
         complaint = f"{error.param or ''} {self._said(error)}".lower()
         if "response_format" in body and any(word in complaint for word in SCHEMA_WORDS):
             self.takes_schema = False
@@ -298,12 +296,12 @@ class ChatClient:
             if name in complaint and name not in self._renamed:
                 self._renamed[name] = other
                 return True
-            if name in complaint and name == error.param:  # another thread has learnt it meanwhile
+            if name in complaint and name == error.param:  # learnt by another thread meanwhile
                 return True
         return False
 
     def _said(self, error: openai.APIStatusError) -> str:
-        """Return the endpoint's own words, short, on one line, and without the key."""
+        """Return the endpoint's message, short, on one line, and without the key."""
         body = error.body
         message = body.get("message") if isinstance(body, dict) else None
         text = str(message or error.message)[:2000].encode("utf-8", "replace").decode("utf-8")

@@ -1,4 +1,4 @@
-"""What models cost: a table with its date in ``data/prices/prices.json``, or the workspace's own once it was edited."""
+"""Prices of models: ``data/prices/prices.json`` with its date, or the workspace's edited table."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PRICES = SHIPPED_DATA / "prices" / "prices.json"
 
 @dataclass(frozen=True)
 class Price:
-    """One model's price in US dollars per million tokens, as it was on the day ``as_of``.
+    """One model's price on the day ``as_of``, in US dollars per million tokens.
 
-    ``batch_discount`` is the share that the provider's batch endpoint saves.
+    ``batch_discount`` is the saved share with the provider's batch endpoint.
     """
 
     model: str
@@ -28,7 +28,7 @@ class Price:
     as_of: str = ""
 
     def cost(self, usage: Usage) -> float:
-        """Return US dollars for what was used."""
+        """Return the price of a usage in US dollars."""
         return (usage.input_tokens * self.input + usage.output_tokens * self.output) / 1e6
 
     @property
@@ -40,7 +40,7 @@ class Price:
 
 @dataclass(frozen=True)
 class PriceTable:
-    """The prices in use. ``own`` is whether they were edited in this workspace; ``as_of`` is the day they were read."""
+    """The prices in use and their date; ``own``: edited in this workspace."""
 
     as_of: str
     rows: tuple[Price, ...]
@@ -48,35 +48,35 @@ class PriceTable:
 
 
 def dollars(value: float | None) -> str:
-    """Return ``$1.23``, with more digits where it is little; a dash for an unknown value."""
+    """Return ``$1.23``, small amounts with more digits; a dash for None."""
     if value is None:
         return "–"
     return f"${value:,.2f}" if value >= 0.1 or value == 0 else f"${value:.2g}"
 
 
 def price_file(workspace: Workspace) -> Path:
-    """Return the price table in use: the workspace's own, once it was edited, else the shipped one."""
+    """Return the path of the price table in use: the workspace's edited one, else the shipped one."""
     own = workspace.root / "prices.json"
     return own if own.exists() else PRICES
 
 
 def load_price(model: str, path: Path | None = None) -> Price | None:
-    """Return the price of a model, by its name or by the longest priced name that it extends with a date."""
+    """Return the price of a model, also of a dated version of a priced one (gpt-4o-mini-2024-07-18)."""
     table = _read(path or PRICES)
     dated = [row for row in table.rows if model == row.model or _dated(model, row.model)]
     return max(dated, key=lambda row: len(row.model), default=None)
 
 
 def read_prices(workspace: Workspace) -> PriceTable:
-    """Return the table in use; WorkspaceError where its file is damaged."""
+    """Return the table in use; WorkspaceError if its file is damaged."""
     return _read(price_file(workspace))
 
 
 def write_prices(workspace: Workspace, rows: Sequence[Price], as_of: str) -> None:
-    """Keep an edited table in the workspace; ConfigError names every row that is no price."""
+    """Save an edited table in the workspace; ConfigError names all invalid rows."""
     problems = [f"{row.model or 'a row without a name'} has no price" for row in rows if not row.usable]
     names = [row.model for row in rows]
-    problems += [f"{name} stands there twice" for name in sorted({name for name in names if names.count(name) > 1})]
+    problems += [f"{name} is listed twice" for name in sorted({name for name in names if names.count(name) > 1})]
     if problems:
         raise ConfigError.from_problems(
             problems, hint="Give US dollars per million tokens, and a discount from 0 to 1."

@@ -1,8 +1,7 @@
-"""Counting tokens without a tokenizer, and cutting long documents at the end of a sentence.
+"""Estimating tokens without a tokenizer, and truncating documents at the end of a sentence.
 
-Which tokenizer an endpoint uses is not known to its clients, so lengths are estimated from the script: one token per
-four characters of an alphabet, one per character of Chinese, Japanese and Korean, two per three of other scripts.
-For English prose that is within about 15% of the tokenizers in use, mostly above.
+An endpoint's tokenizer is unknown, so lengths are estimated from the script: four characters of an alphabet per token,
+one of Chinese, Japanese and Korean, 1.5 of other scripts. For English prose that is within about 15%, mostly above.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*(?=\s)|[。�
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a language model would see in ``text``; never below one for text that is not empty."""
+    """Return the estimated number of tokens; at least one for a text that is not empty."""
     if not text:
         return 0
     wide, other = len(_WIDE.findall(text)), len(_OTHER.findall(text))
@@ -26,7 +25,7 @@ def estimate_tokens(text: str) -> int:
 
 @dataclass(frozen=True)
 class Cut:
-    """A text no longer than allowed. ``kept`` of ``length`` characters are left; equal where nothing was cut."""
+    """A text within a limit: ``kept`` of its ``length`` characters."""
 
     text: str
     kept: int
@@ -38,10 +37,7 @@ class Cut:
 
 
 def cut(text: str, max_tokens: int) -> Cut:
-    """``text`` shortened to ``max_tokens`` at the last sentence end before the limit.
-
-    Where no sentence ends in the second half of what fits, it is cut at a space, and without spaces at the limit.
-    """
+    """Truncate ``text`` to ``max_tokens`` at the last sentence end in the second half of what fits, else at a space."""
     if len(text) <= max_tokens // 2 or estimate_tokens(text) <= max_tokens:
         return Cut(text, len(text), len(text))
     low, high = 0, min(len(text), 4 * max_tokens + 4)  # a token is four characters at most

@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cdp import __version__, jobs
+from cdp import jobs
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.staging import staging
+from cdp.base.version import __version__
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.benchmarks.download import first_line, is_network
 from cdp.evaluation.card import FOLDER, Score, licence_in, refresh, scores_of

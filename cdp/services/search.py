@@ -26,12 +26,13 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
-from cdp import __version__, jobs
+from cdp import jobs
 from cdp.base.config import TOKEN, IndexConfig, ServingConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.locks import try_lock
 from cdp.base.text import typed_folder
+from cdp.base.version import __version__
 from cdp.base.workspace import Workspace, is_name
 from cdp.benchmarks import beir_files, library, manifests
 from cdp.benchmarks.benchmark import part, qrels_files

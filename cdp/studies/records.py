@@ -14,9 +14,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import cdp
 from cdp import query_sets
 from cdp.base.config import TrainingConfig
+from cdp.base.version import __version__
 from cdp.base.workspace import Workspace, read_json_or_none, sha256_text, write_json
 from cdp.corpus import load_manifest
 from cdp.retrievers import TRAINED_SIMILARITY
@@ -109,7 +109,7 @@ LIBRARIES = ("torch", "transformers", "sentence-transformers", "numpy", "scipy",
 
 def versions() -> dict[str, str]:
     """{library: version} of what is installed, with Python and the product itself."""
-    there = {"cdp": cdp.__version__, "python": platform.python_version(), "machine": platform.machine()}
+    there = {"cdp": __version__, "python": platform.python_version(), "machine": platform.machine()}
     for name in LIBRARIES:
         try:
             there[name] = metadata.version(name)

@@ -1,7 +1,7 @@
 """The download worker: ``python -m cdp.workers.download <job folder>``.
 
-Reads a ``DownloadConfig`` from the job's ``spec.json``, stores the benchmarks under ``benchmarks/`` and writes
-``results/download.json``. A job that was stopped, or lost its network, goes on from the files that it has.
+Reads a ``DownloadConfig``, stores the benchmarks under ``benchmarks/`` and writes ``results/download.json``. A resume
+continues with the files that are missing.
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ from cdp.benchmarks import download, library, manifests, registry
 from cdp.benchmarks.download import DownloadError, StoppedError
 from cdp.benchmarks.schemas import Entry
 
-# The hub, or a large file's hash, may take this long without a heartbeat.
-WAIT_S = 300.0
-
+WAIT_S = 300.0  # without a heartbeat: of the hub, or of hashing a large file
 UNITS = {"downloading": "bytes", "writing documents": "documents", "checking": "documents"}
 
 
@@ -36,7 +34,7 @@ def main(job: Job) -> None:
         try:
             done.append(_download(job, config, entry, label, before))
         except StoppedError:
-            print("Stopped on request; what was fetched is kept.", flush=True)
+            print("Stopped on request; downloaded files are kept.", flush=True)
             return
         except CdpError as error:
             if len(wanted) == 1:
@@ -56,7 +54,7 @@ def main(job: Job) -> None:
 
 
 def _before(job: Job) -> set[str]:
-    """Return the benchmarks that were there before the job's first attempt: a later one finds what that one stored."""
+    """Return the benchmarks from before the job's first attempt."""
     path = job.folder / "checkpoints" / "there_before.json"
     names = read_json_or_none(path)
     if not isinstance(names, list):

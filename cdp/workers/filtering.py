@@ -1,8 +1,8 @@
-"""The worker that leaves out queries by a test: ``python -m cdp.workers.filtering <job folder>``.
+"""The worker that filters queries: ``python -m cdp.workers.filtering <job folder>``.
 
-Settings are ``FilterConfig``. It writes a new query set, whose manifest names the set that it was made from and the
-filter; ``results/filter.json`` says how many queries were left out, and why. Ranks and scores are kept beside the
-first set, so that another threshold asks no model again.
+Settings are ``FilterConfig``. Writes a new query set, whose manifest names its source and the filter, and
+``results/filter.json`` with the number of dropped queries by reason. Ranks and scores are stored beside the source, for
+other thresholds.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ BATCHES_AT_ONCE = 8
 
 
 def main(job: Job) -> None:
-    """Make the set that the job's settings describe."""
+    """Write the filtered set."""
     config = FilterConfig.from_dict(job.config)
     query_set = query_sets.load(job.workspace, config.query_set)
     if not query_set.complete:
         raise ConfigError(
-            f"{query_set.name} is not whole yet: queries that come later would be missing.",
+            f"{query_set.name} is incomplete: later queries would be missing.",
             hint="Wait for its job, or resume it.",
         )
     reasons = _reasons(job, config, query_set)
     if reasons is None:
-        print("Stopped on request; what was measured is kept.", flush=True)
+        print("Stopped on request; measured values are kept.", flush=True)
         return
     named, counts = np.unique(reasons[reasons != ""], return_counts=True)
     dropped = {str(name): int(n) for name, n in sorted(zip(named, counts, strict=True), key=lambda pair: -pair[1])}
@@ -72,7 +72,7 @@ def main(job: Job) -> None:
 
 
 def _reasons(job: Job, config: FilterConfig, query_set: QuerySet) -> NDArray[np.str_] | None:
-    """Why each query is left out, (n,), empty where it stays: the first test that it fails. None if stopped."""
+    """Return the first failed test of each query, (n,), empty for queries to keep. None if stopped."""
 
     def report(done: int, total: int) -> bool:
         job.progress("reading", done, total, "documents")
@@ -106,8 +106,8 @@ def _reasons(job: Job, config: FilterConfig, query_set: QuerySet) -> NDArray[np.
 
 
 def cross_scores(job: Job, query_set: QuerySet, model: str, gpus: int | None) -> NDArray[np.float32] | None:
-    """A cross-encoder's score of each query with its document, (n,) in [0, 1], NaN where it gave none; None if
-    stopped. A resumed job goes on where it was."""
+    """Return a cross-encoder's score of each query with its document, (n,) in [0, 1], NaN for failures; None if
+    stopped. A resumed job continues."""
     stored = measured.load_scores(job.workspace, query_set, measured.CROSS_ENCODER, model)
     if stored is not None:
         return np.asarray(stored.values, np.float32)
@@ -143,7 +143,7 @@ def cross_scores(job: Job, query_set: QuerySet, model: str, gpus: int | None) ->
 
 
 def _pairs(job: Job, query_set: QuerySet) -> Iterator[tuple[str, str]]:
-    """(query, its document's content), in the order of the set, which is that of the corpus."""
+    """Yield (query, its document's content) in the order of the set, which is the corpus's."""
     documents = iter_documents(job.workspace, query_set.corpus_id)
     for line in query_sets.read_queries(job.workspace, query_set.id):
         content = next((document.content for document in documents if document.id == line.document_id), "")

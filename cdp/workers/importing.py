@@ -1,7 +1,6 @@
-"""The worker that takes in another program's TREC run: ``python -m cdp.workers.importing <job folder>``.
+"""The worker that imports another program's TREC run: ``python -m cdp.workers.importing <job folder>``.
 
-Settings are ``ResultImportConfig``. The run is judged here, by our own measures, and becomes an evaluation like any
-other, so that it can be compared with tests.
+Settings are ``ResultImportConfig``. The run is scored with our measures and becomes an evaluation like any other.
 """
 
 from __future__ import annotations
@@ -60,8 +59,8 @@ def main(job: Job) -> None:
 
 
 def read_run(path: Path, judged: Set[str]) -> Run:
-    """Return a TREC run, of queries that are not judged only that they are there. InputError with the line."""
-    # Line by line: a compressed file can be a thousand times as large as it looks.
+    """Read a TREC run; unjudged queries get no documents. InputError with the line."""
+    # Line by line: a compressed file can be a thousand times larger unpacked.
     run: Run = {}
     for number, line in lines_of(path):
         fields = (line or "").split()
@@ -87,11 +86,10 @@ def read_run(path: Path, judged: Set[str]) -> Run:
 
 
 def ranked(run: Run, benchmark: Benchmark, path: Path) -> tuple[Ranking, dict[str, int]]:
-    """(the run as a ranking in trec_eval's order, what was left out of it).
+    """Return the run as a ranking in trec_eval's order, and the counts of skipped items.
 
-    Queries that this split does not judge, and documents that a query must not retrieve, are left out and counted.
-    InputError where the run names documents that the benchmark lacks: it is of another collection, and without them the
-    others would stand too high.
+    Queries that the split does not judge, and documents that a query must not retrieve, are skipped. InputError for
+    documents that the benchmark lacks: the run is of another collection.
     """
     numbers = {document: number for number, document in enumerate(benchmark.document_ids)}
     judged = [query for query in benchmark.query_ids if query in run]
@@ -112,7 +110,7 @@ def ranked(run: Run, benchmark: Benchmark, path: Path) -> tuple[Ranking, dict[st
     for query in benchmark.query_ids:
         scores, barred = run.get(query, {}), benchmark.excluded.get(query, ())
         excluded += sum(document in scores for document in barred)
-        # In single precision, as trec_eval holds scores: two that only double precision tells apart are equal.
+        # Single precision, as in trec_eval: scores that differ only in double precision are equal.
         order = sorted(((np.float32(s), d) for d, s in scores.items() if d not in barred), reverse=True)
         rows.append([(numbers[document], score) for score, document in order])
     width = max(10, *map(len, rows))  # a short run has NDCG@10 all the same

@@ -1,7 +1,7 @@
 """The worker that indexes a collection for searching: ``python -m cdp.workers.index <job folder>``.
 
-Reads an ``IndexConfig`` and leaves the embeddings of all documents, or BM25's index, in ``embeddings/`` of the
-workspace. A resume goes on with the first shard that is missing. Writes ``results/index.json``.
+Reads an ``IndexConfig``; writes the embeddings of all documents, or BM25's index, to ``embeddings/`` of the workspace,
+and ``results/index.json``. A resume continues with the first missing shard.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from cdp.base.worker import Job, run
 from cdp.retrievers.encode import Elsewhere, Stopped
 from cdp.serving.engine import Engine, memory_limit
 
-# Loading a model, a call of the encoder or building the index may take this long without a heartbeat.
-SILENT_S = 300.0
+SILENT_S = 300.0  # of loading a model, a call of the encoder, or building an index
 
 
 def main(job: Job) -> None:

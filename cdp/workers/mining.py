@@ -1,9 +1,8 @@
 """The worker that mines hard negatives: ``python -m cdp.workers.mining <job folder>``.
 
-Settings are ``MiningConfig``. sentence-transformers' ``mine_hard_negatives`` chooses them among the documents of the
-set's corpus; a query's own document is never one, nor any that a query of the same words was written for, nor another
-of equal content. It writes a new query set that names them, and ``results/mining.json``. Where a cross-encoder is
-named, its scores of the query with its document and each negative are kept as soft labels.
+Settings are ``MiningConfig``. sentence-transformers' ``mine_hard_negatives`` chooses them among the corpus's documents,
+never a query's own document, one that the same query was written for, or one of equal content. Writes a new query set
+with the negatives, and ``results/mining.json``; with a cross-encoder also its scores as soft labels.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ LARGEST_LOGIT = 15.0
 
 
 class Miner:
-    """A retriever as ``mine_hard_negatives`` asks for one. Embeddings are kept, as for every search."""
+    """The interface of ``mine_hard_negatives`` to a retriever, with our embedding store."""
 
     def __init__(self, job: Job, name: str, gpus: int | None) -> None:
         resolved = resolve(name, job.workspace)
@@ -75,13 +74,13 @@ def main(job: Job) -> None:
     config = MiningConfig.from_dict(job.config)
     query_set = query_sets.load(job.workspace, config.query_set)
     if not query_set.complete:
-        raise ConfigError(f"{query_set.name} is not whole yet.", hint="Wait for its job, or resume it.")
+        raise ConfigError(f"{query_set.name} is incomplete.", hint="Wait for its job, or resume it.")
     job.progress("reading", 0, 0, "")
     contents = {d.id: d.content for d in iter_documents(job.workspace, query_set.corpus_id) if d.content.strip()}
     try:
         negatives = mine(job, config, contents)
     except Stopped:
-        print("Stopped on request; embeddings made so far are kept.", flush=True)
+        print("Stopped on request; the embeddings computed so far are kept.", flush=True)
         return
     scores = soft_labels(job, config, contents, negatives) if config.cross_encoder else {}
     if scores is None:
@@ -117,7 +116,7 @@ def main(job: Job) -> None:
 
 
 def mine(job: Job, config: MiningConfig, contents: dict[str, str]) -> dict[str, list[str]]:
-    """Query text → the ids of its hard negatives, the hardest first. InputError where there is nothing to choose."""
+    """Return query text → ids of its hard negatives, hardest first. InputError if there are no candidates."""
     from datasets import Dataset  # type: ignore[import-untyped, unused-ignore]
     from sentence_transformers.util import mine_hard_negatives
 
@@ -153,7 +152,7 @@ def mine(job: Job, config: MiningConfig, contents: dict[str, str]) -> dict[str, 
 def soft_labels(
     job: Job, config: MiningConfig, contents: dict[str, str], negatives: dict[str, list[str]]
 ) -> dict[tuple[str, str], list[float]] | None:
-    """(document id, query) → the cross-encoder's logits of the document, then of each negative; None if stopped."""
+    """Return (document id, query) → the cross-encoder's logits of the document and each negative; None if stopped."""
     job.progress("loading the cross-encoder", 0, 0, "", next_within_s=LOADING_S)
     scorer = load_cross_encoder(
         config.cross_encoder, job.workspace, batch_size=BATCH, device="cpu" if config.gpus == 0 else None

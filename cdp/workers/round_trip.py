@@ -1,7 +1,7 @@
-"""The worker that looks for each query's own document: ``python -m cdp.workers.round_trip <job folder>``.
+"""The worker that ranks each query's own document: ``python -m cdp.workers.round_trip <job folder>``.
 
-Settings are ``RoundTripConfig``. The ranks are kept beside the query set, under its content;
-``results/round-trip.json`` says how many queries find their document among the first 1, 10 and 100.
+Settings are ``RoundTripConfig``. The ranks are stored beside the query set, keyed by its content;
+``results/round-trip.json`` has the share of queries that find their document among the first 1, 10 and 100.
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ from cdp.query_sets import QuerySet, measured
 from cdp.retrievers import load, model_hash, resolve
 from cdp.retrievers.encode import EmbeddingStore, Stopped, cast, precision_for
 
-LOADING_S = 300.0
-BATCH_S = 300.0
+LOADING_S, BATCH_S = 300.0, 300.0
 SHOWN = (1, 10, round_trip.DEPTH)
 
 
 def main(job: Job) -> None:
-    """Measure the set that the job's settings name, unless it was measured by the same before."""
+    """Measure the query set, unless it was measured with this retriever before."""
     config = RoundTripConfig.from_dict(job.config)
     query_set = query_sets.load(job.workspace, config.query_set)
     ranks = ranks_of(job, query_set, config.by, config.gpus)
     if ranks is None:
-        print("Stopped on request; embeddings made so far are kept.", flush=True)
+        print("Stopped on request; the embeddings computed so far are kept.", flush=True)
         return
     shares = {f"within_{k}": round(round_trip.share_within(ranks, k), 4) for k in SHOWN}
     job.result("round-trip", {"query_set": query_set.id, "by": config.by, "n_queries": len(ranks), **shares})
@@ -40,7 +39,7 @@ def main(job: Job) -> None:
 
 
 def ranks_of(job: Job, query_set: QuerySet, by: str, gpus: int | None = None) -> NDArray[np.int32] | None:
-    """The round-trip rank of each query, from beside the set or measured now; None if a stop was requested."""
+    """Return the round-trip rank of each query, stored or measured now; None if a stop was requested."""
     stored = measured.load_scores(job.workspace, query_set, measured.ROUND_TRIP, by)
     if stored is not None:
         return np.asarray(stored.values, np.int32)

@@ -1,6 +1,6 @@
 """The worker of synthesis jobs: ``python -m cdp.workers.synthesis <job folder>``.
 
-An API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``; it is never in the job's files.
+The API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``, never from the job's files.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ def main(job: Job) -> None:
 
 
 def measure(job: Job, result: dict[str, Any]) -> None:
-    """Self-BLEU and content words of a set that was just written, and the table of its single queries, so that no page
-    has to wait for them."""
+    """Measure Self-BLEU and content words of the new set, and make the table of its queries, for the pages."""
     if not result["complete"] or not result["n_queries"]:
         return
 
@@ -42,7 +41,7 @@ def measure(job: Job, result: dict[str, Any]) -> None:
         quick.measure(plan, report, job.failures("measuring"))
         if not job.stop_requested():
             query_table.make(job.workspace, plan.query_set, report)
-    except Exception as error:  # the set is there all the same
+    except Exception as error:  # the set itself is complete
         if is_fatal(error) and not isinstance(error, CdpError):
             raise
         print(f"The set could not be measured: {describe(error)}", flush=True)

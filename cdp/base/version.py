@@ -1,0 +1,3 @@
+"""The version of CDP Studio."""
+
+__version__ = "0.1.0"
