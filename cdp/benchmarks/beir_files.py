@@ -62,17 +62,13 @@ def digest_of(path: Path) -> str:
 
 
 def text_of_file(path: Path) -> AbstractContextManager[io.TextIOWrapper]:
-    """A file's text as a stream, compressed or not. InputError for bytes that are not UTF-8."""
-    return _opened(path, Budget.of(path, UNPACKED_LIMIT))
+    """Open a file's text as a stream, compressed or not. Raises InputError for bytes that are not UTF-8."""
+    return open_text(Source.of_file(path, path.name, Budget.of(path, UNPACKED_LIMIT)), "utf-8")
 
 
-def _opened(path: Path, budget: Budget) -> AbstractContextManager[io.TextIOWrapper]:
-    return open_text(Source.of_file(path, path.name, budget), "utf-8")
-
-
-def lines_of(path: Path, budget: Budget | None = None) -> Iterator[tuple[int, str | None]]:
-    """(number, line) of every line that is not blank; None for one that is too long to be held."""
-    with _opened(path, budget or Budget.of(path, UNPACKED_LIMIT)) as text:
+def lines_of(path: Path) -> Iterator[tuple[int, str | None]]:
+    """Yield (number, line) of every line that is not blank; None for one that is too long to be held."""
+    with text_of_file(path) as text:
         for number, line in numbered_lines(text):
             if line is None or line.strip():
                 yield number, line
@@ -107,9 +103,7 @@ BATCH = 4096
 def _entries(path: Path, problems: Problems) -> Iterator[JsonLine]:
     """The usable lines of a JSONL file, each id once; the others go to ``problems``. Memory: 24 bytes per line."""
     seen = SeenIds()
-    budget = Budget.of(path, UNPACKED_LIMIT)
-    for batch in batched(_read_entries(path, problems, budget), BATCH):
-        budget.pause()  # what is done with the entries takes as long as it takes
+    for batch in batched(_read_entries(path, problems), BATCH):
         ids, lines = [entry.id for entry in batch], [entry.line for entry in batch]
         earlier = seen.add(ids, lines, [0] * len(batch))
         for i, entry in enumerate(batch):
@@ -118,7 +112,6 @@ def _entries(path: Path, problems: Problems) -> Iterator[JsonLine]:
                 problems.add(entry.line, f"The id {entry.id!r} was already used in line {line}.")
             else:
                 yield entry
-        budget.resume()
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -128,9 +121,9 @@ def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-def _read_entries(path: Path, problems: Problems, budget: Budget) -> Iterator[JsonLine]:
+def _read_entries(path: Path, problems: Problems) -> Iterator[JsonLine]:
     """The lines of a JSONL file that have an id and a text."""
-    for number, line in lines_of(path, budget):
+    for number, line in lines_of(path):
         if line is None:
             problems.add(number, "The line is too long to be read.")
             continue

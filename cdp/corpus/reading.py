@@ -50,9 +50,6 @@ from cdp.corpus.sources import Budget, Source, existing
 # The kind of a row that our own code could not handle.
 UNEXPECTED = "unexpected error"
 
-# Rows between two looks at the time.
-ROWS_PER_LOOK = 64
-
 # The fields of a file are those of its first rows, for JSON objects need not all have the same.
 ROWS_FOR_FIELDS = 100
 
@@ -217,7 +214,6 @@ class _Import:
         number = 0
         head: list[tuple[int, Row]] = []
         for number, row in numbered:
-            self._look_at_the_time(number)
             if isinstance(row, BadRow):
                 self.rejections.add(Rejected(source.name, *row))
             elif isinstance(row, Note):
@@ -245,7 +241,6 @@ class _Import:
                 self.notes.append(row.text)
                 continue
             self.n_rows += 1
-            self._look_at_the_time(self.n_rows)
             if isinstance(row, BadRow):
                 self.rejections.add(Rejected(source.name, *row))
                 continue
@@ -261,10 +256,6 @@ class _Import:
             else:
                 self.failures.done()
                 self.collector.add(entry)
-
-    def _look_at_the_time(self, number: int) -> None:
-        if number % ROWS_PER_LOOK == 0:
-            self.budget.check()
 
     def _entry(self, row: Row, fields: FieldMap, file: int, made_id: str) -> CheckedRow:
         values = row.values

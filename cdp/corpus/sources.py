@@ -6,12 +6,10 @@ import codecs
 import gzip
 import io
 import lzma
-import math
 import re
 import shutil
 import struct
 import tempfile
-import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -200,57 +198,34 @@ DAMAGED = (
     zipfile.BadZipFile,
 )
 
-BYTES_PER_S = 1_000_000
-# CPU seconds that an import may take: five, and one more for each megabyte on disk. Reading takes a twentieth of it; a
-# small file that asks for more is made to hang whoever reads it.
-BASE_S = 5.0
+# A compressed file may unpack to this many times its size, or to FLOOR bytes: text reaches 20, a bomb 1,000.
+LARGEST_RATIO, FLOOR = 200, 100 * 10**6
 
 
 class Budget:
-    """What one import may use: bytes that its compressed files (gz, zip, Parquet) unpack to, counted as they come out,
-    and CPU seconds of this thread."""
+    """Bytes that the compressed files (gz, zip, Parquet) of one import may unpack to, counted as they come out."""
 
-    def __init__(self, limit: int, *, size: int | None = None) -> None:
+    def __init__(self, limit: int) -> None:
         self.limit = limit
         self.spent = 0
-        self.seconds = math.inf if size is None else BASE_S + size / BYTES_PER_S
-        self._used = 0.0
-        self._since = time.thread_time()
 
     @classmethod
     def of(cls, path: Path, limit: int) -> Budget:
-        """The budget for reading ``path``, a file or a folder."""
+        """Return the budget for reading ``path``, a file or a folder."""
         try:
             size = folder_size(path) if path.is_dir() else path.stat().st_size
         except OSError:
             size = 0
-        return cls(limit, size=size)
+        return cls(min(limit, max(FLOOR, LARGEST_RATIO * size)))
 
     def spend(self, n: int) -> None:
-        """Count bytes that came out. InputError where they, or the CPU seconds so far, are too many."""
+        """Count bytes that came out. Raises InputError if they are too many."""
         self.spent += n
         if self.spent > self.limit:
             raise InputError(
                 f"It unpacks to more than {self.limit / 1e6:,.0f} MB and was not read further.",
                 hint="If it really is that big, raise max_uncompressed_mb, or unpack it and give the folder's path.",
             )
-        self.check()
-
-    def check(self) -> None:
-        """InputError where more CPU seconds went by than reading so much takes."""
-        if self._used + time.thread_time() - self._since > self.seconds:
-            raise InputError(
-                f"Reading it took more than {self.seconds:,.0f} seconds of CPU and was given up: "
-                "for its size it should take far less.",
-                hint="Is it a file made to hang its reader? If not, split it, or unpack it and give the folder's path.",
-            )
-
-    def pause(self) -> None:
-        """What is done from now on is not reading, until ``resume``."""
-        self._used += time.thread_time() - self._since
-
-    def resume(self) -> None:
-        self._since = time.thread_time()
 
 
 def existing(path: Path, what: str = "file or folder") -> Path:
@@ -337,7 +312,7 @@ class Source:
         return block
 
     def spend(self, n: int) -> None:
-        """Count bytes that came out, and the time it took; see ``Budget``."""
+        """Count bytes that came out; see ``Budget``."""
         self.budget.spend(n if self.packed else 0)
 
     def damaged(self, error: Exception) -> InputError:
