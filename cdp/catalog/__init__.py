@@ -28,7 +28,6 @@ __all__ = [
     "QueryResult",
     "evaluations",
     "ingest",
-    "paired",
     "per_query",
     "query",
     "rebuild",
@@ -107,33 +106,6 @@ def per_query(
         if not values:
             raise InputError(f"Evaluation {evaluation_id} has no per-query scores of {measure}.")
     return scores
-
-
-def paired(
-    workspace: Workspace, pairs: Sequence[tuple[str, str]], measure: str = "ndcg@10"
-) -> dict[str, tuple[int, float, float]]:
-    """Return evaluation → (number of common queries, mean difference, its standard deviation) for each pair
-    (evaluation, baseline) with a common query. The standard deviation has n - 1 degrees of freedom, 0 for one query."""
-    import pyarrow as pa
-
-    columns = {"id": pa.array([pair[0] for pair in pairs], pa.string()),
-               "other": pa.array([pair[1] for pair in pairs], pa.string())}  # fmt: skip
-
-    def task(connection: Any) -> list[tuple[str, int, float, float]]:
-        connection.register("pairs", pa.table(columns))
-        try:
-            rows: list[tuple[str, int, float, float]] = connection.execute(
-                "SELECT p.id, count(*), avg(s.value - r.value), coalesce(stddev_samp(s.value - r.value), 0) "
-                "FROM pairs p JOIN scores s ON s.evaluation_id = p.id AND s.measure = $1 "
-                "JOIN scores r ON r.evaluation_id = p.other AND r.measure = $1 AND r.query_id = s.query_id "
-                "GROUP BY p.id",
-                [measure],
-            ).fetchall()
-        finally:
-            connection.unregister("pairs")
-        return rows
-
-    return {row[0]: row[1:] for row in with_catalog(workspace, task)} if pairs else {}
 
 
 @dataclass(frozen=True, slots=True)

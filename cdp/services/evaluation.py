@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from cdp import catalog, jobs
@@ -100,6 +101,16 @@ def start_after(workspace: Workspace, config: EvaluationConfig, training_job: st
     """Submit the evaluation of what a training job will have made; it waits for that job."""
     whole = EvaluationConfig.from_dict({**config.to_dict(), "retriever": training_job})
     return _submit(workspace, whole, jobs.load_spec(workspace, training_job).name, after=[training_job])
+
+
+def compared(job: jobs.JobView) -> dict[str, str]:
+    """The row of an evaluation's result on Compare: its ``run`` and its ``benchmark``."""
+    config = EvaluationConfig.from_dict(job.config)
+    name = Path(config.benchmark).name
+    return {
+        "run": combined.retriever_id(config.retriever, config.hybrid, config.rerank),
+        "benchmark": results.benchmark_label(name, config.split, config.protocol),
+    }
 
 
 def cross_encoder_here() -> bool:

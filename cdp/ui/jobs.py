@@ -10,7 +10,7 @@ import streamlit as st
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.charts.results import LABELS, curve
-from cdp.services import commands, job_words, jobs
+from cdp.services import commands, evaluation, job_words, jobs
 from cdp.services.job_words import KINDS as KINDS
 from cdp.services.job_words import doing as doing
 from cdp.services.jobs import JobView
@@ -378,10 +378,14 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
 
     query_set = str(view.config.get("query_set", ""))
     if view.kind == "training":
-        button("compare", "Compare results", "leaderboard")
+        evaluations = [job for job in jobs.list_jobs(workspace, ["evaluation"]) if job.config["retriever"] == view.id]
+        if any(job.active for job in evaluations):
+            live(_evaluating, True, workspace, [job.id for job in evaluations])
+        elif evaluations:
+            button("compare", "Compare results", "leaderboard", **evaluation.compared(evaluations[0]))
         frame.link("launch", "Evaluate this retriever", icon=":material/speed:", start="evaluation", judged=view.id)
     elif view.kind == "evaluation":
-        button("compare", "See the result", "leaderboard")
+        button("compare", "See the result", "leaderboard", **evaluation.compared(view))
     elif view.kind == "synthesis":
         written = jobs.written_set(view)
         button("queries", "Measure the queries", "scatter_plot", sets=[written], tab="quality")
@@ -401,6 +405,14 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
         frame.link("evidence", "Read the findings", study=view.id, tab="studies")
     elif view.kind == "study":
         button("evidence", "Read the findings", "science", study=view.id, tab="studies")
+
+
+def _evaluating(workspace: Workspace, ids: Sequence[str]) -> None:
+    """Wait for a training's evaluations: the comparison then shows it at once."""
+    waiting = [view for view in (jobs.show(workspace, job) for job in ids) if view.active]
+    if not waiting:
+        st.rerun()
+    st.caption(f":material/hourglass_empty: {md(waiting[0].name)}: {md(str(waiting[0].state))}", width="content")
 
 
 def _failed(workspace: Workspace, job: JobView) -> None:
