@@ -13,7 +13,6 @@ A branch is resolved to its commit at the first download, which stands in the ma
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -23,14 +22,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 from cdp.base.locks import locked
+from cdp.base.records import Document
 from cdp.base.text import typed_path
 from cdp.base.workspace import Workspace, checked_name, folder_size, now, read_json_or_none, sha256_file, write_json
 from cdp.benchmarks import library, manifests
-from cdp.benchmarks.beir_files import batched
+from cdp.benchmarks.beir_files import batched, write_beir
 from cdp.benchmarks.library import BenchmarkInfo
 from cdp.benchmarks.schemas import SCHEMAS, Contents, Entry, Part, Schema, schema_of
 from cdp.corpus.checks import storable
@@ -39,20 +39,17 @@ from cdp.corpus.collector import SeenIds
 BATCH = 4096
 _NO_ID = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
-# Called with a phase, what is done and the total (0 where it is unknown).
+# Called with a phase, the amount done and the total (0 if unknown). May raise StoppedError to end the download.
 Progress = Callable[[str, int, int], None]
 
 
 class StoppedError(Exception):
-    """A stop was requested; what was fetched stays, to go on from."""
+    """A stop was requested; fetched files stay for the next attempt."""
 
 
 @dataclass
 class Counts:
-    """Counts of a conversion. ``repeated_documents`` had the id of an earlier one and were left out,
-    ``conflicting_documents`` of them with another text; queries without a judgment, and repeated ones, were left out;
-    ``unknown`` judgments name a document or query that is not there; ``repaired`` texts held NUL or half of a surrogate
-    pair, which became U+FFFD."""
+    """Counts of a conversion. Repeated and unjudged items were left out; ``_notes`` describes each."""
 
     documents: int = 0
     queries: int = 0
@@ -68,37 +65,21 @@ class Counts:
     repaired: int = 0
 
 
-def write_layout(
-    folder: Path,
-    contents: Contents,
-    split: str,
-    *,
-    expected: int = 0,
-    progress: Progress | None = None,
-    should_stop: Callable[[], bool] | None = None,
-) -> Counts:
-    """Write ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/<split>.tsv`` into an empty folder.
+def write_layout(folder: Path, contents: Contents, split: str, progress: Callable[[int], None]) -> Counts:
+    """Write ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/<split>.tsv`` into a new folder.
 
-    ``expected`` documents are what the progress is measured against. InputError where there are no judgments, no
-    judged queries or no documents; StoppedError once ``should_stop`` says so.
+    ``progress`` is called with the documents written so far. Raises InputError if there are no judgments, no judged
+    queries or no documents.
     """
     counts = Counts()
-    (folder / "qrels").mkdir(parents=True)
     qrels = _judgments(contents, counts)
-    with open(folder / "qrels" / f"{split}.tsv", "x", encoding="utf-8") as file:
-        file.write("query-id\tcorpus-id\tscore\n")
-        for query, grades in qrels.items():
-            file.writelines(f"{query}\t{document}\t{grade}\n" for document, grade in grades.items())
-    with open(folder / "queries.jsonl", "x", encoding="utf-8") as file:
-        _queries(file, contents, qrels, counts)
-    wanted = {document for grades in qrels.values() for document in grades}
-    with open(folder / "corpus.jsonl", "x", encoding="utf-8") as file:
-        _documents(file, contents, wanted, counts, expected, progress, should_stop)
+    counts.judgments = sum(map(len, qrels.values()))
+    write_beir(folder, _documents(contents, qrels, counts, progress), _queries(contents, qrels, counts), {split: qrels})
     return counts
 
 
 def _judgments(contents: Contents, counts: Counts) -> dict[str, dict[str, int]]:
-    """Return {query: {document: grade}} in the order of the source; of repeated ones the highest grade counts."""
+    """Return {query: {document: grade}} in the order of the source; the highest of repeated grades counts."""
     qrels: dict[str, dict[str, int]] = {}
     for qrel in contents.judgments():
         grades = qrels.setdefault(_checked_id(qrel.query_id), {})
@@ -106,7 +87,6 @@ def _judgments(contents: Contents, counts: Counts) -> dict[str, dict[str, int]]:
         grades[qrel.document_id] = max(qrel.score, grades.get(qrel.document_id, qrel.score))
     if not qrels:
         raise InputError("There are no judgments in the source.", hint="Is it the right split, and the whole download?")
-    counts.judgments = sum(map(len, qrels.values()))
     return qrels
 
 
@@ -120,8 +100,8 @@ def _checked_id(identifier: str) -> str:
     return identifier
 
 
-def _queries(file: TextIO, contents: Contents, qrels: dict[str, dict[str, int]], counts: Counts) -> None:
-    """Write the judged queries, each id once."""
+def _queries(contents: Contents, qrels: Mapping[str, Any], counts: Counts) -> Iterator[dict[str, Any]]:
+    """Yield the lines of the judged queries, each id once."""
     written: set[str] = set()
     for query in contents.queries():
         if query.id not in qrels:
@@ -134,7 +114,7 @@ def _queries(file: TextIO, contents: Contents, qrels: dict[str, dict[str, int]],
             counts.repaired += changed
             counts.exclusions += len(query.excluded)
             excluded = [storable(document)[0] for document in query.excluded]
-            _line(file, {"_id": query.id, "text": text, **({"excluded_ids": excluded} if excluded else {})})
+            yield {"_id": query.id, "text": text, **({"excluded_ids": excluded} if excluded else {})}
     if not written:
         raise InputError("Not one query of the source is judged.", hint="Do queries and judgments belong together?")
     counts.queries = len(written)
@@ -142,19 +122,12 @@ def _queries(file: TextIO, contents: Contents, qrels: dict[str, dict[str, int]],
 
 
 def _documents(
-    file: TextIO,
-    contents: Contents,
-    wanted: set[str],
-    counts: Counts,
-    expected: int,
-    progress: Progress | None,
-    should_stop: Callable[[], bool] | None,
-) -> None:
-    """Write the documents, each id once, and count the judged ones that are missing."""
+    contents: Contents, qrels: Mapping[str, Mapping[str, int]], counts: Counts, progress: Callable[[int], None]
+) -> Iterator[Document]:
+    """Yield the documents, each id once, and count the judged ones that are missing."""
+    wanted = {document for grades in qrels.values() for document in grades}
     seen, judged, read = SeenIds(), 0, 0
     for batch in batched(contents.documents(), BATCH):
-        if should_stop is not None and should_stop():
-            raise StoppedError
         hashes = [hash((document.title, document.text)) for document in batch]
         earlier = seen.add([document.id for document in batch], range(len(batch)), hashes)
         for i, document in enumerate(batch):
@@ -164,19 +137,14 @@ def _documents(
                 continue
             (title, title_changed), (text, text_changed) = storable(document.title), storable(document.text)
             counts.repaired += title_changed or text_changed
-            _line(file, {"_id": _checked_id(document.id), **({"title": title} if title else {}), "text": text})
+            yield Document(_checked_id(document.id), text, title)
             judged += document.id in wanted
         read += len(batch)
-        if progress is not None:
-            progress("writing documents", read, max(expected, read))
+        progress(read)
     counts.documents = read - counts.repeated_documents
     counts.unknown_documents = len(wanted) - judged
     if not counts.documents:
         raise InputError("There are no documents in the source.", hint="Is the download whole?")
-
-
-def _line(file: TextIO, record: dict[str, object]) -> None:
-    file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
 TIMEOUT_S = 30.0
@@ -303,7 +271,7 @@ def _library_errors(repository: str, revision: str) -> Iterator[None]:
 
 
 def is_network(error: BaseException) -> bool:
-    """Return whether an error comes from the network: its own kind, or of the HTTP library, which changes its name."""
+    """Return True for errors of the network: Python's own, and those of the HTTP library, whose name changes."""
     module = type(error).__module__.partition(".")[0]
     return isinstance(error, (ConnectionError, TimeoutError)) or module.startswith(("httpx", "httpcore", "requests"))
 
@@ -336,7 +304,7 @@ LARGEST_WALK = 200_000
 
 @dataclass(frozen=True)
 class Stored:
-    """A benchmark in the workspace, and whether it was there before."""
+    """A benchmark in the workspace; ``existed`` if it was stored before."""
 
     info: BenchmarkInfo
     existed: bool
@@ -358,14 +326,13 @@ def download_benchmark(
     revision: str = "",
     folder: Path | None = None,
     name: str = "",
-    progress: Progress | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    progress: Progress = lambda *_: None,
 ) -> Stored:
     """Store a benchmark of the registry under its own or another ``name``.
 
     From ``folder`` if one is given, else from the hub at the ``revision`` of its first repository. A benchmark that is
     there already from the same entry and revision is left as it is. Raises DownloadError without a network, InputError
-    for a source that cannot be used, ConfigError for a name that is taken, StoppedError once ``should_stop`` says so.
+    for a source that cannot be used, ConfigError for a name that is taken.
     """
     name = checked_name(name or entry.name)
     staging = workspace.benchmarks / ".downloads" / name
@@ -373,14 +340,11 @@ def download_benchmark(
         target = workspace.benchmarks / name
         if target.exists():
             return _existing(entry, target, workspace, revision, folder)
-        if folder is not None:
-            source = in_folder(entry, folder)
-        else:
-            source = _from_hub(entry, staging, revision, progress, should_stop)
+        source = _from_hub(entry, staging, revision, progress) if folder is None else in_folder(entry, folder)
         converted = staging / "converted"
         shutil.rmtree(converted, ignore_errors=True)  # of an attempt that was killed
         try:
-            info = _convert(entry, source, converted, target, workspace, progress, should_stop)
+            info = _convert(entry, source, converted, target, workspace, progress)
         except OSError as error:
             raise WorkspaceError(
                 f"The benchmark could not be written: {error.strerror or error}.", hint="Is the disk full or read-only?"
@@ -408,28 +372,18 @@ def _existing(entry: Entry, target: Path, workspace: Workspace, revision: str, f
     )
 
 
-def _repositories(parts: Sequence[Part], commits: Mapping[str, str]) -> dict[str, Repository]:
-    names = dict.fromkeys(part.repo for part in parts if part.repo)
-    return {name: resolve(name, commits.get(name, "")) for name in names}
-
-
-def _from_hub(
-    entry: Entry,
-    staging: Path,
-    revision: str,
-    progress: Progress | None,
-    should_stop: Callable[[], bool] | None,
-) -> Source:
+def _from_hub(entry: Entry, staging: Path, revision: str, progress: Progress) -> Source:
     """Fetch an entry's files into ``staging``, at commits that are decided once and kept there: the ``revision`` of its
     first repository, the main branches now of others."""
     schema = schema_of(entry)
     parts = schema.parts(entry)
     try:
         pinned = _load_pins(staging, entry, revision) or {entry.repos[0]: revision}
-        repositories = _repositories(parts, pinned)
+        names = dict.fromkeys(part.repo for part in parts if part.repo)
+        repositories = {name: resolve(name, pinned.get(name, "")) for name in names}
         commits = {repo: repository.commit for repo, repository in repositories.items()}
         write_json(staging / "pins.json", {"entry": entry.name, "asked": revision, "commits": commits})
-        files = _fetch(parts, repositories, staging / "files", progress, should_stop)
+        files = _fetch(parts, repositories, staging / "files", progress)
     except DownloadError as error:
         commands = " ; ".join(
             f"hf download {repo} --repo-type dataset --local-dir FOLDER/{repo}" for repo in entry.repos
@@ -452,13 +406,9 @@ def _from_hub(
 
 
 def _fetch(
-    parts: Sequence[Part],
-    repositories: Mapping[str, Repository],
-    target: Path,
-    progress: Progress | None,
-    should_stop: Callable[[], bool] | None,
+    parts: Sequence[Part], repositories: Mapping[str, Repository], target: Path, progress: Progress
 ) -> dict[str, list[Path]]:
-    """Fetch every file once. StoppedError once ``should_stop`` says so."""
+    """Fetch every file once; return {role: its files}."""
     sizes: dict[tuple[str, str], int] = {}
     roles: dict[str, list[tuple[str, str]]] = {}
     for part in parts:
@@ -475,10 +425,7 @@ def _fetch(
     def received(n: int) -> None:
         nonlocal done
         done += n
-        if should_stop is not None and should_stop():
-            raise StoppedError
-        if progress is not None:
-            progress("downloading", done, max(total, done))
+        progress("downloading", done, max(total, done))
 
     fetched: dict[tuple[str, str], Path] = {}
     for (repo, path), size in sizes.items():
@@ -556,23 +503,17 @@ def _chosen(part: Part, root: Path) -> list[Path]:
 
 
 def _convert(
-    entry: Entry,
-    source: Source,
-    converted: Path,
-    target: Path,
-    workspace: Workspace,
-    progress: Progress | None,
-    should_stop: Callable[[], bool] | None,
+    entry: Entry, source: Source, converted: Path, target: Path, workspace: Workspace, progress: Progress
 ) -> BenchmarkInfo:
     """Write the BEIR layout beside its manifest, check it as any benchmark is checked, and give it its name."""
-    contents = source.schema.read(entry, source.files)
-    counts = write_layout(
-        converted, contents, entry.split, expected=entry.documents or 0, progress=progress, should_stop=should_stop
-    )
+
+    def written(n: int) -> None:
+        progress("writing documents", n, max(entry.documents or 0, n))
+
+    counts = write_layout(converted, source.schema.read(entry, source.files), entry.split, written)
 
     def checked(n: int) -> None:
-        if progress is not None:
-            progress("checking", n, counts.documents)
+        progress("checking", n, counts.documents)
 
     checked(0)
     files = [

@@ -67,6 +67,8 @@ def _download(job: Job, config: DownloadConfig, entry: Entry, label: str, before
     """Download one benchmark and return its row of the result."""
 
     def progress(phase: str, finished: int, total: int) -> None:
+        if job.stop_requested():
+            raise StoppedError
         job.progress(phase, finished, total, UNITS.get(phase, ""), label, next_within_s=WAIT_S)
 
     progress("asking for the files", 0, 0)
@@ -77,7 +79,6 @@ def _download(job: Job, config: DownloadConfig, entry: Entry, label: str, before
         folder=Path(config.folder) if config.folder else None,
         name=config.name,
         progress=progress,
-        should_stop=job.stop_requested,
     )
     info, manifest = stored.info, manifests.read(Path(stored.info.folder))
     existed = stored.existed and info.name in before

@@ -109,8 +109,13 @@ def test_a_broken_connection_is_gone_on_from(the_hub: Hub, fetch: Bring, monkeyp
 def test_a_stopped_download_keeps_its_files_and_its_commits(the_hub: Hub, fetch: Bring, workspace: Workspace) -> None:
     old, _ = scifact(the_hub)
     asked = iter([False] * 3)
+
+    def progress(*_: object) -> None:
+        if next(asked, True):
+            raise StoppedError
+
     with pytest.raises(StoppedError):
-        fetch("scifact", should_stop=lambda: next(asked, True))
+        fetch("scifact", progress=progress)
     assert not (workspace.benchmarks / "scifact").exists()
     the_hub.commit("BeIR/scifact", {"README.md": b"moved away meanwhile"})
     before = len(the_hub.fetched())
