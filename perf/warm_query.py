@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import statistics
 import tempfile
 import time
@@ -24,6 +23,7 @@ from pathlib import Path
 
 import bm25s
 import numpy as np
+import psutil
 from sentence_transformers import util
 
 from cdp.base.workspace import SHIPPED_DATA, Workspace, read_jsonl
@@ -80,10 +80,9 @@ def run() -> list[Row]:
                 peer = _peer(workspace, retriever, corpus, list(documents.contents()), documents.hash)
                 print(f"{retriever}: indexed in {time.perf_counter() - began:.1f} s", flush=True)
                 rows += _rows(workspace, retriever, corpus, queries, peer)
-            held = search.status(workspace)
-            print(f"held: {held['bytes'] / 2**20:,.0f} MiB ({len(held['held'])} things)")
         finally:
-            os.kill(int(search.status(workspace)["pid"]), signal.SIGTERM)
+            for process in psutil.Process().children():
+                process.terminate()
     show(rows)
     return rows
 
@@ -93,7 +92,7 @@ def _peer(
 ) -> Callable[[str], object]:
     """What answers a query in this process, once the documents are indexed on both sides."""
     if retriever == "bm25":
-        Engine(workspace, 1 << 30, None).prepare(retriever, corpus)
+        Engine(workspace, 1 << 30, None).open(retriever, corpus)
         index = bm25s.BM25(k1=0.9, b=0.4, method="lucene")
         index.index(bm25s.tokenize(texts, stopwords="en", show_progress=False), show_progress=False)
         return lambda query: index.retrieve(
@@ -103,7 +102,7 @@ def _peer(
     if retriever == "minilm":
         vectors = random_embeddings(workspace, encoder, hash_of_texts)
     else:
-        Engine(workspace, 1 << 30, None).prepare(retriever, corpus)
+        Engine(workspace, 1 << 30, None).open(retriever, corpus)
         vectors = unit_length(np.asarray(encoder.model.encode_document(texts, show_progress_bar=False)))
     return lambda query: util.semantic_search(encoder.model.encode_query([query]), vectors, top_k=K)
 

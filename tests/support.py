@@ -19,7 +19,6 @@ import pytest
 
 from cdp import query_sets
 from cdp.base import worker
-from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -71,19 +70,26 @@ def work(module: str, folder: Path) -> int:
     return 0
 
 
-def stop_search(workspace: Workspace) -> bool:
-    """End the search process of a workspace and wait until it has; False if there was none."""
+def search_processes(workspace: Workspace) -> list[psutil.Process]:
+    """Every search process of this workspace, as the system's table has them."""
     from cdp.services import search
 
-    try:
-        pid = int(search.status(workspace)["pid"])
-    except CdpError:
-        return False
-    with suppress(psutil.NoSuchProcess):
-        process = psutil.Process(pid)
-        process.terminate()
-        process.wait(10)
-    return True
+    words = (search.INSTANCE, str(workspace.root))
+    return [
+        p
+        for p in psutil.process_iter(["cmdline", "status"])
+        if p.info["status"] != psutil.STATUS_ZOMBIE and all(word in (p.info["cmdline"] or []) for word in words)
+    ]
+
+
+def stop_search(workspace: Workspace) -> bool:
+    """End the search process of a workspace and wait until it has; False if there was none."""
+    processes = search_processes(workspace)
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.terminate()
+            process.wait(10)
+    return bool(processes)
 
 
 class StoredQuery(NamedTuple):

@@ -1,15 +1,15 @@
-"""Jobs on a Ray cluster. The only importer of ray, and only where it is used.
+"""Jobs on a Ray cluster. The only importer of ray, inside functions.
 
-The cluster's nodes and the submitting machine share one file system with locks and rename across nodes, on which the
-workspace lies under the same path; ``probe`` tests it. So files stay the truth, as on one machine:
+The nodes and the submitting machine share one file system with locks and rename across nodes, with the workspace under
+the same path (``probe`` tests it):
 
-- ``RayLauncher.submit`` gives ``python -m cdp.jobs.supervisor`` to the cluster as a Ray Job. It runs on the head, holds
-  ``alive.lock`` and goes on when the submitting machine is off.
-- There ``run`` starts the worker as a Ray task, or several processes of one training as a Ray Train group, wherever the
-  cluster has room. ``_work`` is the node's side: the same module on the same folder as on one machine.
-- ``RayTasks`` is for workers that make many independent files: each file is a Ray task, skipped where it exists.
+- ``RayLauncher.submit`` submits ``python -m cdp.jobs.supervisor`` as a Ray Job. It runs on the head, holds
+  ``alive.lock``, and does not need the submitting machine.
+- There ``RayRun`` starts the worker as a Ray task, or the processes of a training as a Ray Train group, on any nodes
+  with room. ``_work`` is the node's side: the same module on the same folder as on one machine.
+- ``RayTasks`` is for workers that write many independent files: one Ray task per missing file.
 
-Keys are neither given to Ray nor written: nodes take them from the environment that ``ray start`` was called in.
+Keys are neither sent to Ray nor written: nodes take them from the environment of ``ray start``.
 """
 
 from __future__ import annotations
@@ -50,20 +50,18 @@ INSTALL = (
 )
 # Seconds: for an answer of the Jobs API, between looks at a task, for a file to appear on another node, for a probe.
 ANSWER_S, LOOK_S, SHOWN_WITHIN_S, PROBED_WITHIN_S = 30.0, 0.5, 10.0, 120.0
-# A job whose processes die more often than this is not unlucky: they may have too little memory.
-LOSSES = 5
-# How long the head takes to hear of a dead node, and a file server to free the locks of one; between looks at nodes.
+LOSSES = 5  # retries of lost processes: more may mean too little memory
+# Seconds: until the head detects a dead node, until a file server frees its locks, between looks at nodes.
 HEARD_WITHIN_S, FREED_WITHIN_S, SETTLE_S = 20.0, 180.0, 3.0
-# Processes of one training wait so long for each other: the first one may evaluate on a dev benchmark for hours.
-TOGETHER_S = 86_400
+TOGETHER_S = 86_400  # ranks wait for rank 0, which may evaluate on a dev benchmark for hours
 LIGHT_CPUS, CPUS = 0.1, 4.0
 ENDED, STOPPED, NO_ROOM = ("STOPPED", "SUCCEEDED", "FAILED"), "stopped", "no room"
 PROBED = "cdp probe:"
-# Settings that a worker on this machine would inherit. No keys: Ray shows these to everybody who may ask it.
+# Variables that a worker inherits from the submitter. No keys: Ray shows these to all its users.
 PASSED = ("CDP_UMASK", "CDP_PLUGINS", "HF_HUB_OFFLINE", "CDP_STOP_GRACE_S")
-# What the tasks of a worker get of its environment beside these.
+# Further variables that Ray tasks inherit from their worker.
 OF_TASKS = ("CDP_WORKSPACE", NODE_VARIABLE, "ACCELERATE_USE_CPU", "TOKENIZERS_PARALLELISM")
-# Ray Train's workers stay in their folder and print as they are told to.
+# Ray Train's workers keep their current folder and their output.
 RAY_TRAIN = {"RAY_CHDIR_TO_TRIAL_DIR": "0", "RAY_TRAIN_ENABLE_PRINT_PATCH": "0"}
 
 
@@ -72,10 +70,9 @@ RAY_TRAIN = {"RAY_CHDIR_TO_TRIAL_DIR": "0", "RAY_TRAIN_ENABLE_PRINT_PATCH": "0"}
 
 @dataclass(frozen=True, slots=True)
 class RayNode:
-    """A living node: what it has in all, and what it sees of the workspace. ``memory`` is in GB.
+    """A living node: its resources (``memory`` in GB) and its access to the workspace.
 
-    ``sees`` is False where the workspace is not there, ``writes`` where it cannot be written, ``locks`` where a lock
-    held by one machine is not seen by the other.
+    ``locks``: locks held by one machine are seen by the other.
     """
 
     host: str
@@ -92,7 +89,7 @@ class RayNode:
     locks: bool = True
 
     def check(self, workspace: Workspace) -> None:
-        """Raise ClusterError with the next step unless jobs of the workspace can run on this node."""
+        """Raise ClusterError with the next step if jobs of the workspace cannot run on this node."""
         root, ours = workspace.root, __version__
         for fine, told, hint in (
             (self.sees, f"does not see the workspace {root}",
@@ -108,7 +105,7 @@ class RayNode:
 
 
 class RayLauncher:
-    """The Jobs API of one cluster, asked from the submitting machine. Every method may raise ClusterError."""
+    """Client of one cluster's Jobs API, on the submitting machine. Every method may raise ClusterError."""
 
     def __init__(self, address: str) -> None:
         if importlib.util.find_spec("ray") is None:
@@ -116,7 +113,7 @@ class RayLauncher:
         self.address = address
 
     def check(self) -> None:
-        """Raise ClusterError unless a Ray answers that the one installed here can talk to."""
+        """Raise ClusterError if no compatible Ray answers."""
         self._ask(lambda client: client.get_version())
 
     def gpus(self) -> int:
@@ -134,7 +131,7 @@ class RayLauncher:
     def submit(self, folder: Path, spec: JobSpec, attempt: int) -> None:
         """Start the supervisor of an attempt on the head."""
         command = _on_node("cdp.jobs.supervisor", str(folder), "--attempt", str(attempt))
-        # Ray kills a driver that does not end so long after its request to stop; a worker may take its grace to save.
+        # Ray kills a driver so long after its request to stop; a worker may take its grace period to save.
         env = {"RAY_JOB_STOP_WAIT_TIME_S": str(round(spec.grace_s + 20.0))}
         env |= {name: os.environ[name] for name in PASSED if os.environ.get(name)}
         about = {"job": spec.id, "name": spec.name}
@@ -146,14 +143,14 @@ class RayLauncher:
         )
 
     def end_of(self, job_id: str, attempt: int) -> str:
-        """Return why the supervisor of an attempt can no longer start; "" while it may, or the cluster is silent."""
+        """Return why the supervisor of an attempt cannot start; "" while it may, or if the cluster is silent."""
         name = submission(job_id, attempt)
         try:
             info = self._ask(lambda client: next((j for j in client.list_jobs() if j.submission_id == name), None))
         except ClusterError:
             return ""
         if info is None:
-            return "The cluster does not know the job any more."
+            return "The cluster no longer knows the job."
         ended = str(getattr(info.status, "value", info.status)) in ENDED
         return str(info.message or "It ended before it began.").strip()[-500:] if ended else ""
 
@@ -162,9 +159,9 @@ class RayLauncher:
         self._ask(lambda client: client.stop_job(submission(job_id, attempt)))
 
     def probe(self, workspace: Workspace) -> list[RayNode]:
-        """Return the living nodes, the head first, once a Ray task on each has tried the workspace; takes seconds.
+        """Return the living nodes, the head first, after a test of the workspace on each; takes seconds.
 
-        Each side holds a lock that the other has to see, and each node moves a file into place by rename.
+        Each side holds a lock that the other has to see, and each node writes a file by rename.
         """
         workspace.root.mkdir(parents=True, exist_ok=True)
         folder = workspace.root / f".probe-{os.urandom(6).hex()}"
@@ -206,7 +203,7 @@ class RayLauncher:
         return ClusterError(f"The cluster at {self.address} cannot run jobs: {why}")
 
     def _ask(self, call: Callable[[Any], T]) -> T:
-        """Return the result of ``call(client)``; ClusterError where it raises or takes long: Ray has no timeouts."""
+        """Return ``call(client)``; ClusterError if it raises or takes too long (Ray has no timeouts)."""
         results: list[T] = []
         errors: list[BaseException] = []
 
@@ -214,7 +211,7 @@ class RayLauncher:
             try:
                 from ray.job_submission import JobSubmissionClient
 
-                # Ray's client takes the address of these variables in place of the one that it is given.
+                # In Ray's client these variables override the given address.
                 for name in ("RAY_ADDRESS", "RAY_API_SERVER_ADDRESS"):
                     os.environ.pop(name, None)
                 results.append(call(JobSubmissionClient(self.address)))
@@ -228,18 +225,18 @@ class RayLauncher:
             return results[0]
         why = _in_a_line(errors[0]) if errors else f"no answer in {ANSWER_S:g} s"
         raise ClusterError(
-            f"The Ray cluster at {self.address} does not answer as it should: {why}.",
+            f"The Ray cluster at {self.address} does not answer: {why}.",
             hint="Is it up, and is this the address that its dashboard serves (ray start --dashboard-host, port 8265)?",
         )
 
 
 def submission(job_id: str, attempt: int) -> str:
-    """Return the name of an attempt among Ray's jobs."""
+    """Return the submission id of an attempt."""
     return f"{re.sub(r'[^A-Za-z0-9_-]', '', job_id)}.{attempt}"
 
 
 def _on_node(module: str, *words: str) -> str:
-    """The command that Ray runs: with this Python where the node has it at the same path, else with Ray's own."""
+    """Return a command for a node: with this Python if the node has it at the same path, else with Ray's own."""
     python, path = shlex.quote(sys.executable), python_path({})
     ours = f"PYTHONPATH={shlex.quote(path)}${{PYTHONPATH:+:$PYTHONPATH}} " if path else ""
     return f'P={python}; [ -x "$P" ] || P=python; {ours}exec "$P" -m {module} {shlex.join(words)}'
@@ -250,7 +247,7 @@ def _on_node(module: str, *words: str) -> str:
 
 @dataclass
 class RayRun:
-    """One attempt of a job, run by its supervisor on the cluster. ``begun`` is called once the worker is at work."""
+    """One attempt of a job, run by its supervisor on the cluster. ``begun`` is called once the worker runs."""
 
     folder: Path
     spec: JobSpec
@@ -264,9 +261,9 @@ class RayRun:
     _forced: bool = field(default=False, init=False)
 
     def run(self) -> End | None:
-        """Run the worker to its end, through the loss of nodes. None where it was stopped before it began.
+        """Run the worker to its end, also if nodes are lost. None if it was stopped before it started.
 
-        Raises ClusterError where processes are lost again and again.
+        Raises ClusterError if processes are lost too often.
         """
         connect()
         try:
@@ -289,12 +286,12 @@ class RayRun:
                         f"Processes of the job were lost {self._start} times, the last one so: {lost}",
                         hint="Have the nodes too little memory? Then resume the job.",
                     )
-                # A group that starts while its dead node still counts as alive would wait for it in vain.
+                # A group that starts before its dead node is detected would wait for it.
                 _until(lambda: len(_alive()) < self._nodes, HEARD_WITHIN_S if self._processes > 1 else SETTLE_S)
         finally:
             import ray
 
-            ray.shutdown()  # and with it what is still at work
+            ray.shutdown()  # ends all tasks
             shutil.rmtree(self.folder / ".ray-train", ignore_errors=True)
 
     @property
@@ -303,7 +300,7 @@ class RayRun:
 
     @property
     def _each(self) -> tuple[float, float]:
-        """CPUs and GPUs of each process."""
+        """The CPUs and GPUs of each process."""
         device = self.spec.device
         if self._processes > 1:
             return 1.0, float(min(device.count, 1))
@@ -314,14 +311,14 @@ class RayRun:
         return max(1.0, min(CPUS, largest)), float(device.count)
 
     def _task(self) -> str:
-        """Run the worker as one Ray task. Why its process was lost; "" where it was not."""
+        """Run the worker as one Ray task. Return why its process was lost, "" if it was not."""
         import ray
 
         cpus, gpus = self._each
         values, tasks = self._values(), None
-        if self.spec.spreads:  # its tasks have what the job asks for
+        if self.spec.spreads:  # its tasks have the job's devices
             tasks, cpus, gpus = RayTasks(cpus, gpus), LIGHT_CPUS, 0.0
-        # Each attempt has a process of its own: the worker changes its environment and its folder.
+        # max_calls: the worker changes the environment and the current folder of its process.
         options: dict[str, Any] = {"num_cpus": cpus, "num_gpus": gpus, "max_retries": 0, "max_calls": 1}
         task: Any = ray.remote(**options, runtime_env=_settings())(_work)
         reference = task.remote(self.spec.module, str(self.folder), self.attempt, values, tasks)
@@ -335,12 +332,8 @@ class RayRun:
         return ""
 
     def _group(self) -> str:
-        """Run the processes of a training under Ray Train. Why one was lost; "" where none was.
-
-        They are started again here and not by Ray Train's own ``FailureConfig``, which would also repeat what fails
-        each time (a training that diverges). After a loss a group shrinks to a divisor of its size, with which a batch
-        divides as before.
-        """
+        """Run the processes of a training under Ray Train. Return why one was lost, "" if none was."""
+        # Retried here and not by Ray Train's ``FailureConfig``, which would also retry a training that diverges.
         import ray.train
         import ray.train.torch
 
@@ -379,7 +372,8 @@ class RayRun:
         return ended[0] if ended else STOPPED
 
     def _size(self, cpus: float, gpus: float) -> int:
-        """How many processes to start: all, or after a loss a divisor for which there is room; 0: stopped."""
+        """Return the number of processes to start: all, or after a loss a divisor of it with room; 0: stopped."""
+        # With a divisor the batch is sharded evenly as before.
         wanted = self._processes
         while not self.stop_requested():
             room = sum(
@@ -389,13 +383,13 @@ class RayRun:
             sizes = [n for n in range(1, wanted + 1) if wanted % n == 0 and n <= room]
             if room >= wanted or (sizes and (self._start or self.attempt > 1)):
                 if sizes[-1] < wanted:
-                    self._say(f"The nodes that are left take {sizes[-1]} of {wanted} processes.")
+                    self._say(f"The remaining nodes have room for {sizes[-1]} of {wanted} processes.")
                 return sizes[-1]
             time.sleep(SETTLE_S)
         return 0
 
     def _wait(self, ended: Callable[[], bool], cancel: Callable[[], None]) -> None:
-        """Wait for the end, or for that of the grace period once a stop is wanted, and tell when the worker begins."""
+        """Wait for the end, or after a request to stop for the grace period; report when the worker starts."""
         deadline = None
         while not ended():
             if not self._running and written_by(self.attempt, self.folder / "heartbeat.json"):
@@ -414,7 +408,7 @@ class RayRun:
                 return
 
     def _values(self) -> dict[str, str]:
-        """The environment of the worker's processes beside the node's own."""
+        """Return the environment of the worker's processes, added to the node's."""
         return {
             **{name: os.environ[name] for name in PASSED if os.environ.get(name)},
             **RAY_TRAIN,
@@ -436,18 +430,18 @@ class RayRun:
 
 
 def connect() -> None:
-    """Join the cluster that this node belongs to. Its workers find this package as this process does."""
+    """Join the cluster of this node. Its workers import the same package as this process."""
     import ray
 
     os.environ.update(RAY_TRAIN)
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     ray.init(address=os.environ.get("RAY_ADDRESS", "auto"), log_to_driver=False, runtime_env=_settings())
-    for number, handler in handlers.items():  # Ray's own would end at once
+    for number, handler in handlers.items():  # Ray's would end the process at once
         signal.signal(number, handler)
 
 
 def _alive() -> dict[str, dict[str, float]]:
-    """What each living node has in all, by the node's id."""
+    """Return the resources of each living node, by its id."""
     import ray
 
     return {node["NodeID"]: node["Resources"] for node in ray.nodes() if node["Alive"]}
@@ -466,9 +460,9 @@ def _settings() -> dict[str, Any]:
 def _work(
     module: str, folder_name: str, attempt: int, values: Mapping[str, str], tasks: RayTasks | None = None
 ) -> None:
-    """Run a worker's module in this process of Ray's, with these environment variables beside the node's own.
+    """Run a worker's module in this process of Ray's, with ``values`` added to the environment.
 
-    The end of the worker stands in the job's files. Raises only where a process of a group has to end the others.
+    The outcome is in the job's files. Raises only to end the other processes of a group.
     """
     os.environ.update(values)
     private_files()
@@ -482,7 +476,7 @@ def _work(
         report_failure(job, problem)
         raise problem
     if job.is_main:
-        # A process that died with its node may hold the lock until the file server notices.
+        # A file server may hold the lock of a process that died with its node.
         _until(lambda: not is_held(folder / "worker.lock"), FREED_WITHIN_S)
         _write_to(folder / "worker.log")
         print(f"--- on {socket.gethostname()} ---", flush=True)
@@ -539,7 +533,7 @@ def _in_a_line(error: BaseException) -> str:
 
 @dataclass(frozen=True)
 class RayTasks:
-    """``cdp.base.worker.Spread`` on a cluster: each missing file is a Ray task with so many CPUs and GPUs."""
+    """``cdp.base.worker.Spread`` on a cluster: one Ray task per missing file."""
 
     cpus: float
     gpus: float
@@ -550,7 +544,7 @@ class RayTasks:
         files: Iterable[tuple[Path, tuple[Any, ...]]],
         should_stop: Callable[[], bool],
     ) -> Iterator[Path]:
-        """See ``cdp.base.worker.Spread``. A task whose node dies is repeated on another."""
+        """See ``cdp.base.worker.Spread``. Tasks of a lost node are retried on another."""
         import ray
 
         values = {name: os.environ[name] for name in (*OF_TASKS, *PASSED) if name in os.environ}
@@ -559,7 +553,7 @@ class RayTasks:
         slots = total.get("GPU", 0) / self.gpus if self.gpus else total.get("CPU", 1) / self.cpus
         left, started = iter(files), dict[Any, Path]()
         while not should_stop():
-            # Arguments may be large: no more tasks wait than are at work.
+            # Arguments may be large: the queue of tasks is short.
             while len(started) < max(2, int(2 * slots)) and (file := next(left, None)) is not None:
                 path, arguments = file
                 if path.exists():
@@ -598,7 +592,7 @@ def _make(task: Callable[..., object], path: Path, arguments: tuple[Any, ...], v
 
 
 def _try_workspace(folder_name: str, node: str) -> dict[str, Any]:
-    """Try the workspace on this node: a lock held elsewhere, a file moved into place, a lock that others see."""
+    """Test the workspace on this node: a lock held elsewhere, a rename, a lock that others see."""
     import platform
 
     import ray
@@ -629,7 +623,7 @@ def _text(path: Path) -> str:
 
 
 def main(arguments: list[str]) -> None:
-    """Try the workspace on every living node, a line for each."""
+    """Test the workspace on every living node; print a line for each."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
 

@@ -227,22 +227,12 @@ def indexing(workspace: Workspace, retriever: str, collection: str) -> JobView |
     return next((job for job in jobs.list_active(workspace) if job.kind == "index" and job.config == wanted), None)
 
 
-def status(workspace: Workspace) -> dict[str, Any]:
-    """Return the search process's pid, and the names and bytes of what it holds. ConfigError if none runs."""
-    address = _address(workspace)
-    connection = _connect(address)
-    if connection is None:
-        _clear(address)
-        raise ConfigError("No search process runs for this workspace.", hint="It starts with the first search.")
-    return _reply(connection, "GET", "/status")
-
-
 def _ask(workspace: Workspace, request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the process's answer; CdpError as it raised it. Starts the process if none runs."""
     for _ in range(ATTEMPTS):
         connection = _connected(workspace)
         try:
-            return _reply(connection, "POST", "/search", request)
+            return _reply(connection, request)
         except TimeoutError as error:
             raise WorkspaceError(
                 f"The search process has not answered within {ANSWER_WITHIN_S:.0f} seconds.",
@@ -264,11 +254,11 @@ class _UnixConnection(HTTPConnection):
         self.sock = connected
 
 
-def _reply(connected: socket.socket, method: str, path: str, value: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def _reply(connected: socket.socket, value: Mapping[str, Any]) -> dict[str, Any]:
     connected.settimeout(ANSWER_WITHIN_S)
     connection = _UnixConnection(connected)
     with closing(connection):
-        connection.request(method, path, json.dumps(value), {"Content-Type": "application/json"})
+        connection.request("POST", "/search", json.dumps(value), {"Content-Type": "application/json"})
         with connection.getresponse() as response:
             reply: dict[str, Any] = json.loads(response.read())
     if "error" not in reply:

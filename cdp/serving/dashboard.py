@@ -54,9 +54,9 @@ class Instance:
         self.at_work = 0
         self.last_asked = time.monotonic()
         self.bodies = web.Bodies(LARGEST_BODY)
-        routes = [Route("/search", self.search, methods=["POST"]), Route("/status", self.status)]
+        route = Route("/search", self.search, methods=["POST"])
         app = web.AccessMiddleware(
-            Router(routes, redirect_slashes=False, lifespan=self._lifespan),
+            Router([route], redirect_slashes=False, lifespan=self._lifespan),
             local=True,
             began=lambda: self._count(1),
             done=lambda *_: self._count(-1),
@@ -79,9 +79,6 @@ class Instance:
             self.engine.cache.drop(lambda key: True)
             message, hint = "There is not enough memory for this search.", "Choose a smaller retriever, or fewer."
             raise web.ApiError(503, "no_memory", message, more={"hint": hint}) from None
-
-    async def status(self, request: Request) -> Response:
-        return web.json_response({"pid": os.getpid(), **self.engine.status()})
 
     def _count(self, change: int) -> None:
         self.at_work += change

@@ -50,6 +50,7 @@ DEFAULT_K, MOST_K = 10, 100
 LONGEST_QUERY = 10_000  # characters: encoders cut a text at a few hundred tokens anyway
 SHOWN_CHARACTERS = 20_000  # of a document's text in an answer; the whole text is on the Documents page
 MATCHED_CHARACTERS = 6000  # of a document in which matching words are looked for; a snippet is far shorter
+BATCH = 64  # texts encoded at once
 SAMPLE, TERMS_SAMPLE = 16, 400  # documents indexed to estimate the time of all
 MODEL_OVERHEAD = 64 << 20  # bytes of a loaded model beside its weights: tokenizer, buffers
 SHARE, AT_MOST_GB = 0.25, 8.0  # of the machine's memory: a training may run beside it
@@ -353,7 +354,8 @@ class Engine:
         elsewhere: Elsewhere | None = None,
     ) -> None:
         self.workspace, self.patience_s = workspace, patience_s
-        self.device, self.download, self.progress, self.elsewhere = device, download, progress, elsewhere
+        self.device, self.download, self.elsewhere = device, download, elsewhere
+        self.progress = progress or (lambda phase, done, total: None)
         self.cache = Cache(limit)
         # Seconds per document by retriever and documents, measured once.
         self.speeds: dict[tuple[str, str], float] = {}
@@ -420,24 +422,6 @@ class Engine:
             lambda encoder: encoder.nbytes,
         )
 
-    def prepare(self, retriever: str, collection: str) -> int:
-        """Make and keep the index of a collection; return the number of documents."""
-        searched = resolve_collection(self.workspace, collection)
-        documents = open_documents(self.workspace, searched)
-        language = bm25.language_in(retriever)
-        if language is not None:
-            self._lexical(searched, documents, language or searched.language)
-            return len(documents)
-        resolved = self.resolve(retriever)
-        self._report("loading the model", 0, 0)
-        encoder = load_encoder(resolved, self.device)
-        self._embeddings(encoder, searched, documents, resolved.title, batch_size=128)
-        return len(documents)
-
-    def status(self) -> dict[str, Any]:
-        """Return the keys of what is held, and its bytes."""
-        return {"held": [str(key) for key in self.cache.keys()], "bytes": self.cache.nbytes}  # noqa: SIM118
-
     def _collection(self, name: str) -> Collection:
         try:
             return resolve_collection(self.workspace, name)
@@ -445,10 +429,6 @@ class Engine:
             # It was deleted: drop its index and documents.
             self.cache.drop(lambda key: isinstance(key, tuple) and name in key)
             raise
-
-    def _report(self, phase: str, done: int, total: int) -> None:
-        if self.progress is not None:
-            self.progress(phase, done, total)
 
     def _check_patience(
         self, name: str, key: tuple[str, str], collection: Collection, missing: int, measure: Callable[[], float]
@@ -464,13 +444,7 @@ class Engine:
             raise NotPreparedError(message, seconds)
 
     def _embeddings(
-        self,
-        encoder: Encoder,
-        collection: Collection,
-        documents: Documents,
-        title: str,
-        *,
-        batch_size: int = 64,
+        self, encoder: Encoder, collection: Collection, documents: Documents, title: str
     ) -> Sequence[np.ndarray]:
         """Return the embeddings of all documents in order, computing and keeping those that are missing."""
         store = EmbeddingStore(self.workspace, elsewhere=self.elsewhere)
@@ -493,19 +467,19 @@ class Engine:
                 self._check_patience(title, (encoder.identity, documents.hash), collection, missing[0], seconds_each)
             # Of a complete store only the number of texts is looked at.
             texts = [""] * len(documents) if complete else list(documents.contents())
-            report = None if complete else lambda done, total: self._report("encoding documents", done, total)
+            report = None if complete else lambda done, total: self.progress("encoding documents", done, total)
             try:
                 return store.get(
                     lambda: encoder.model,
                     texts,
                     encoding,
                     hash_of_texts=documents.hash,
-                    batch_size=batch_size,
+                    batch_size=BATCH,
                     progress=report,
                 ).parts
             except WorkspaceError:  # a full or read-only disk: hold them in memory only
                 texts = list(documents.contents())
-                return [encode(encoder.model, texts, encoding, batch_size=batch_size, progress=report)]
+                return [encode(encoder.model, texts, encoding, batch_size=BATCH, progress=report)]
 
     def _lexical(self, collection: Collection, documents: Documents, language: str) -> LexicalIndex:
         """Return the kept BM25 index, or make and keep it."""

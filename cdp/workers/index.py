@@ -30,7 +30,7 @@ def main(job: Job) -> None:
         job.workspace, memory_limit(), None, device=None, download=True, progress=report, elsewhere=elsewhere
     )
     try:
-        documents = engine.prepare(config.retriever, config.collection)
+        documents = len(engine.open(config.retriever, config.collection).documents)
     except Stopped:
         print("Stopped on request; the embeddings computed so far are kept.", flush=True)
         return

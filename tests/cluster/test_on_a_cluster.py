@@ -108,7 +108,7 @@ def test_two_nodes_train_what_two_processes_of_one_machine_train(workspace: Work
     ended(workspace, hit)
     log = jobs.read_log(workspace, hit)
     assert "A process of the job was lost" in log
-    assert "The nodes that are left take 1 of 2 processes." in log
+    assert "The remaining nodes have room for 1 of 2 processes." in log
     assert [line["step"] for line in logged(workspace, hit)] == list(range(1, STEPS + 1))
     left = zip(weights(workspace.job(there)), weights(workspace.job(hit)), strict=True)
     assert max(float(abs(a.astype("float64") - b.astype("float64")).max()) for a, b in left) < CLOSE

@@ -76,7 +76,7 @@ READING = {
     },
     "results": {"compare", "list_evaluations", "list_rows", "per_query", "remarks", "sampled", "settings_of", "source"},
     "review": {"chosen", "decisions", "document", "table", "usability"},
-    "search": {"indexing", "judgments", "list_benchmarks", "list_queries", "list_retrievers", "status"},
+    "search": {"indexing", "judgments", "list_benchmarks", "list_queries", "list_retrievers"},
     "studies": {"list_studies", "report", "reused", "sources_of", "speeds", "synthesis_of", "to_yaml"},
     "sweeps": {"grid_for", "list_sweeps", "report", "resolve_sweep"},
     "synthesis": {"bill_of_job", "siblings", "writer"},

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cdp.base.config import IndexConfig
-from cdp.base.errors import ConfigError, InputError, NotFoundError
+from cdp.base.errors import InputError, NotFoundError
 from cdp.base.workspace import Workspace
 from cdp.services import access, demo, search
 from tests.pages.support import ended_job
@@ -62,8 +62,6 @@ def test_choices_that_cannot_be_searched(workspace: Workspace, corpus: str) -> N
         found(workspace, "bees", ["bm25"], "no-such")
     with pytest.raises(NotFoundError, match="benchmark"):
         found(workspace, "bees", ["bm25"], "benchmark:no-such")
-    with pytest.raises(ConfigError, match="No search process"):
-        search.status(workspace)
 
 
 def test_a_training_without_its_model_and_a_job_of_another_kind(workspace: Workspace, corpus: str) -> None:

@@ -10,10 +10,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import psutil
 import pytest
 
-from cdp.base.errors import ConfigError
 from cdp.base.locks import is_held
 from cdp.base.workspace import Workspace
 from cdp.services import search
@@ -21,7 +19,7 @@ from cdp.serving import dashboard, engine
 from tests.faults.support import kill
 from tests.jobs.support import until
 from tests.serving.conftest import AddCorpus
-from tests.support import stop_search
+from tests.support import search_processes, stop_search
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +31,8 @@ def ids(searched: search.Searched) -> list[list[str]]:
 
 
 def pid_of(workspace: Workspace) -> int:
-    return int(search.status(workspace)["pid"])
+    [process] = search_processes(workspace)
+    return int(process.pid)
 
 
 def begin(workspace: Workspace) -> int:
@@ -42,19 +41,9 @@ def begin(workspace: Workspace) -> int:
     return pid_of(workspace)
 
 
-def processes_of(workspace: Workspace) -> list[int]:
-    """Every search process of this workspace, as the system's table has them."""
-    words = (search.INSTANCE, str(workspace.root))
-    return [
-        p.pid
-        for p in psutil.process_iter(["cmdline", "status"])
-        if p.info["status"] != psutil.STATUS_ZOMBIE and all(word in (p.info["cmdline"] or []) for word in words)
-    ]
-
-
 def nothing_left(workspace: Workspace) -> bool:
     address = search._address(workspace)
-    return not processes_of(workspace) and list(address.parent.iterdir()) == []
+    return not search_processes(workspace) and list(address.parent.iterdir()) == []
 
 
 def test_ten_at_once_start_one_process_and_each_gets_its_answer(searched: Workspace, add_corpus: AddCorpus) -> None:
@@ -62,7 +51,7 @@ def test_ten_at_once_start_one_process_and_each_gets_its_answer(searched: Worksp
     with ThreadPoolExecutor(10) as pool:
         asked = [pool.submit(search.search, searched, q, ["bm25"], corpus) for q in ["bees", "ships"] * 5]
         assert [ids(a.result()) for a in asked] == [[["d1"]], [["d2"]]] * 5
-    assert processes_of(searched) == [pid_of(searched)]
+    assert pid_of(searched)
     address = search._address(searched)
     refused_and_goes_on(searched, address)
     with open(os.devnull, "r+b") as log:
@@ -91,15 +80,6 @@ def test_a_process_killed_while_it_works_is_replaced_and_the_query_answered(
     assert pid_of(searched) != first
     kill([pid_of(searched)])
     until(lambda: nothing_left(searched), "what the killed process left to be cleared away")
-
-
-def test_what_a_killed_process_left_goes_when_somebody_looks(searched: Workspace) -> None:
-    address = search._address(searched)
-    address.touch()
-    address.with_suffix(".lock").touch()
-    with pytest.raises(ConfigError):
-        search.status(searched)
-    assert nothing_left(searched)
 
 
 @pytest.mark.parametrize("why", ["idle", "no workspace"])
@@ -152,4 +132,4 @@ def test_a_folder_that_others_may_open_is_not_used(
         answer = search.search(searched, "bees", ["bm25"], corpus).answers[0]
         assert answer.problem is not None
         assert "private folder" in answer.problem.message
-    assert processes_of(searched) == []
+    assert search_processes(searched) == []
