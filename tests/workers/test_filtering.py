@@ -113,5 +113,5 @@ def test_a_cross_encoder_keeps_what_it_scores_high(workspace: Workspace, parent:
 
 def test_a_set_that_is_not_whole_is_not_filtered(workspace: Workspace, parent: QuerySet) -> None:
     query_sets.update(workspace, parent.id, complete=False, content_hash="")
-    with pytest.raises(ConfigError, match="not whole"):
+    with pytest.raises(ConfigError, match="incomplete"):
         filtering.main(Job(job(workspace, "f1", query_set=parent.id, usable=True)))
