@@ -180,7 +180,7 @@ def _options(run: Run, answer: Any, corpus: str) -> str:
     over = {id(c.option): c.figures for c in answer.over(reference)} if reference else {}
     rows = [
         {
-            "option": f"{o.name}, {o.held}" if o.held else o.name,
+            "option": o.title,
             "ndcg@10": f"{o.arm.mean:.2f}" if o.arm else "–",
             "to the choice": over.get(id(o.arm), "–"),
             "price": o.price_text,

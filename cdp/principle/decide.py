@@ -155,7 +155,6 @@ class Answer:
             f"{basis.judged_queries:,} judged queries ({basis.benchmark} {basis.split})",
             counted(self.steps, "step") if self.steps else "",
             counted(self.seeds, "seed"),
-            f"training queries by {basis.written_by}" if basis.written_by else "",
         ]
         return " · ".join(part for part in parts if part)
 

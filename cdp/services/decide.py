@@ -276,9 +276,14 @@ class Option:
     price: float | None = 0.0
 
     @property
+    def title(self) -> str:
+        """``5 different queries``, ``One query, equal pairs``."""
+        return f"{self.name[0].upper()}{self.name[1:]}{self.held and f', {self.held}'}"
+
+    @property
     def price_text(self) -> str:
-        if not self.per_doc:
-            return "none"
+        if not self.per_doc or self.held:
+            return "–" if self.held else "none"
         return "not known" if self.price is None else "free" if not self.price else dollars(self.price)
 
 
@@ -343,8 +348,7 @@ def page(workspace: Workspace, answer: Answer, corpus: str, command: str) -> str
 
     options, writes = list_options(workspace, answer, corpus)
     rows = "".join(
-        f"<tr><td>{escape(', '.join(filter(None, (o.name, o.held))))}<td>{f'{o.arm.mean:.1f}' if o.arm else '–'}"
-        f"<td>{bar(o.arm)}<td>{o.price_text}</tr>"
+        f"<tr><td>{escape(o.title)}<td>{f'{o.arm.mean:.1f}' if o.arm else '–'}<td>{bar(o.arm)}<td>{o.price_text}</tr>"
         for o in options
     )
     headers = ("Option", "NDCG@10", f"Over {name_of(against)}" if against else "", f"Price ({writes.name})")

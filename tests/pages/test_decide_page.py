@@ -31,7 +31,7 @@ def test_a_measurement_is_the_answer_and_leads_to_its_training(
     assert "Judged by people" in said
     assert "5 different queries over one query: gains" in said
     (table,) = [d.value for d in at.dataframe if "Price" in d.value.columns]
-    assert list(table["Option"])[:2] == ["the untrained retriever", "BM25"]
+    assert list(table["Option"])[:2] == ["The untrained retriever", "BM25"]
     assert "Against 5 different queries" in table.columns
     assert "Write 5 different queries per document" in words(open_page("home")).replace("\\", "")
     at.button(key="decide_next").click().run(timeout=60)

@@ -217,7 +217,8 @@ def answer(workspace: Workspace, known: Answer, request: AdviceRequest, command:
         st.markdown(f"## {md(known.headline)}")
         if known.rests_on:
             st.caption(md(known.rests_on))
-        frame.remarks((*known.limits, *([known.settling.text] if known.settling else [])))
+        frame.remarks(known.limits, icon="warning")
+        frame.remarks([known.settling.text] if known.settling else [], icon="lightbulb")
         step = service.next_step(known, request.corpus)
         with st.container(horizontal=True, vertical_alignment="center"):
             icon = ":material/model_training:"
@@ -273,7 +274,7 @@ def options(workspace: Workspace, known: Answer, corpus: str) -> None:
     shown = [over.get((row.kind, row.per_doc)) if not row.held else None for row in rows]
     tables.show(
         {
-            "Option": [f"{row.name}, {row.held}" if row.held else row.name for row in rows],
+            "Option": [row.title for row in rows],
             "NDCG@10": [row.arm.mean if row.arm else None for row in rows],
             against: [c.figures if c else "–" for c in shown],
             "Price": [row.price_text for row in rows],

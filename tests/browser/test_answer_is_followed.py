@@ -1,0 +1,56 @@
+"""Decide's answer fits the screen, and its button sets up exactly the training that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+from cdp.base.workspace import Workspace
+from tests.browser.conftest import Looker, Server
+from tests.services.test_decide import diverse_helps, run_study, sets_of, task
+
+__all__ = ["task"]
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+PHONE = {"width": 390, "height": 844}
+
+
+def height(page: Page) -> int:
+    return int(page.get_by_test_id("stMain").evaluate("main => main.scrollHeight"))
+
+
+def test_the_answer_fits_and_is_followed(
+    workspace: Workspace,
+    task: dict[str, str],
+    serve: Callable[..., Server],
+    look: Callable[..., Looker],
+    tmp_path: Path,
+) -> None:
+    run_study(workspace, sets_of(task), diverse_helps)
+    server = serve(workspace=workspace)
+    tab = look(server)
+    tab.page.set_viewport_size({"width": 1440, "height": 900})
+    tab.open(f"decide?corpus={task['corpus']}&target_benchmark=tales").see("Write 5 different queries per document")
+    assert height(tab.page) <= 2 * 900
+    tab.shot("12-answer")
+    with tab.page.expect_download() as download:
+        tab.page.get_by_role("button", name="Export").first.click()
+    text = Path(download.value.path()).read_text(encoding="utf-8")
+    assert "Write 5 different queries per document" in text
+    assert "decide --benchmark tales" in text
+    tab.page.set_viewport_size(PHONE)
+    tab.idle()
+    box = tab.page.locator(".st-key-decision h2").bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] <= PHONE["height"]
+    tab.shot("13-answer-on-a-phone")
+    tab.page.set_viewport_size({"width": 1440, "height": 900})
+    tab.press("Train this").see("Start training")
+    main = tab.page.get_by_test_id("stMain")
+    assert main.get_by_label("Q/Doc", exact=True).first.input_value() == "5"
+    assert f"query_set={task['diverse']}" in tab.page.url
+    assert "retriever=static-minilm" in tab.page.url
