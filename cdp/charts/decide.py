@@ -34,27 +34,6 @@ LOW_LINE, HIGH_LINE = 7, 10
 LAST_BAR = 30
 
 
-def length_histogram(edges: Sequence[float], counts: Sequence[int], unit: str = "words") -> go.Figure:
-    """Documents by length. ``edges`` has one value more than ``counts``; a bar ends below its right edge."""
-    chart = figure(x=f"length of a document ({unit})", y="documents", height=260, legend=False)
-    widths = np.diff(np.asarray(edges, dtype=float))
-    whole = all(float(edge).is_integer() for edge in edges)
-    middles = np.asarray(edges[:-1], dtype=float) + (widths - whole) / 2  # of 3 to 5 words the middle is 4
-    spans = [_span(low, high - whole, n, unit) for low, high, n in zip(edges, edges[1:], counts, strict=False)]
-    if edges[-1] - edges[0] <= 10:
-        chart.update_xaxes(dtick=1)
-    chart.add_bar(
-        x=middles, y=list(counts), width=widths, customdata=spans, hovertemplate="%{customdata}<extra></extra>"
-    )
-    return chart
-
-
-def _span(first: float, last: float, n: int, unit: str) -> str:
-    """``3 to 5 words: 12 documents``; edges that are no whole numbers, of a corpus from before, are rounded."""
-    lengths = f"{first:,.0f}" if last <= first else f"{first:,.0f} to {last:,.0f}"
-    return f"{lengths} {unit}: {n:,} {'document' if n == 1 else 'documents'}"
-
-
 def cw_histogram(
     histograms: Mapping[str, Sequence[int]], *, palette: Mapping[str, str] | None = None, last: int = LAST_BAR
 ) -> go.Figure:

@@ -260,7 +260,7 @@ def show(run: Run, id: Id) -> int:
         "note": state.note,
         "job_state": state.job_state,
         "examples": [{"document_id": name, "queries": texts} for name, texts in examples],
-        "failures": failed,
+        "failures": {"n": failed.n, "first": list(failed.first)},
     }
     how = ", ".join(part for part in (q.method, q.generator, q.model if q.model != q.generator else "") if part)
     lines = [

@@ -6,7 +6,7 @@ import json
 import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -172,8 +172,6 @@ def permutation(n_documents: int, seed: int) -> NDArray[np.int64]:
     return np.random.default_rng([seed, n_documents]).permutation(n_documents)
 
 
-N_BINS = 30
-
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+")
 
 
@@ -189,11 +187,7 @@ def count_words(text: str) -> int:
 
 @dataclass(frozen=True)
 class Distribution:
-    """Lengths of n documents.
-
-    ``edges`` (n_bins + 1) are whole numbers up to the 99th percentile: bin i counts the lengths from ``edges[i]`` to
-    below ``edges[i + 1]``, and ``above`` those beyond the last edge.
-    """
+    """Lengths of n documents."""
 
     n: int
     total: int
@@ -204,38 +198,27 @@ class Distribution:
     p95: float
     max: int
     mean: float
-    edges: tuple[float, ...]
-    counts: tuple[int, ...]
-    above: int
 
     @classmethod
     def of(cls, lengths: array[int]) -> Distribution:
         """The distribution of at least one length."""
         values = np.frombuffer(lengths, dtype=np.uint32)
-        q1, median, q3, p95, p99 = (float(q) for q in np.percentile(values, [25, 50, 75, 95, 99]))
-        low = int(values.min())
-        span = int(np.ceil(p99)) - low + 1
-        width = -(-span // N_BINS)
-        edges = low + width * np.arange(-(-span // width) + 1)
-        counts, _ = np.histogram(values[values < edges[-1]], bins=edges)
+        q1, median, q3, p95 = (float(q) for q in np.percentile(values, [25, 50, 75, 95]))
         return cls(
             n=len(values),
             total=int(values.sum(dtype=np.int64)),
-            min=low,
+            min=int(values.min()),
             q1=q1,
             median=median,
             q3=q3,
             p95=p95,
             max=int(values.max()),
             mean=float(values.mean()),
-            edges=tuple(int(edge) for edge in edges),
-            counts=tuple(int(count) for count in counts),
-            above=int((values >= edges[-1]).sum()),
         )
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> Distribution:
-        return cls(**{**value, "edges": tuple(value["edges"]), "counts": tuple(value["counts"])})
+        return cls(**{field.name: value[field.name] for field in fields(cls)})
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -1,4 +1,4 @@
-"""The Corpus page: the import with a look at ten rows, and what a corpus holds."""
+"""The Documents page: the import with a look at ten rows, and what a corpus holds."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ from streamlit.typing import UploadedFile
 from cdp.base.errors import InputError, NotFoundError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
-from cdp.charts.decide import length_histogram
 from cdp.corpus.looking import DOCUMENTS, GRADES, SPLITS, Glimpse
 from cdp.corpus.options import NO_FIELD
 from cdp.services import adding, commands, corpora
 from cdp.services.adding import Added, AddOptions, Look
 from cdp.services.corpora import CorpusManifest, ReadOptions
-from cdp.ui.shell import charts, forms, frame, state, tables
+from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import count, cut, md, moment, number
 
 COLUMNS = ("id_field", "title_field", "text_field", "query_field")
@@ -294,8 +293,8 @@ def facts(manifest: CorpusManifest) -> None:
             f"{number(spread.median)} {unit}",
             border=True,
             height="stretch",
-            help=f"Shortest {number(spread.min)}, mean {number(spread.mean)}, 95% at most {number(spread.p95)}, "
-            f"longest {number(spread.max)} {unit}.",
+            help=f"From {number(spread.min)} to {number(spread.max)} {unit}, mean {number(spread.mean)}, 95% at most "
+            f"{number(spread.p95)}.",
         )
         st.metric("Language", language(manifest), border=True, height="stretch", help="Detected from a sample.")
         st.metric(
@@ -323,19 +322,6 @@ def language(manifest: CorpusManifest) -> str:
     if len(shares) == 1:
         return shares[0][0]
     return ", ".join(f"{name} {share:.0%}" for name, share in shares[:3])
-
-
-def lengths(manifest: CorpusManifest) -> None:
-    """The distribution of document lengths."""
-    spread, unit = manifest.lengths
-    beyond = f" {count(spread.above, 'longer document')} not shown." if spread.above else ""
-    charts.show(
-        length_histogram(spread.edges, spread.counts, unit),
-        key="lengths",
-        alt=f"Histogram of document lengths: median {spread.median:.0f} {unit}, from {spread.min} to {spread.max}.",
-        caption=f"Half of the documents have at most {number(spread.median)} {unit}, 95% at most "
-        f"{number(spread.p95)}.{beyond}",
-    )
 
 
 def browse(workspace: Workspace, manifest: CorpusManifest) -> None:
@@ -418,16 +404,10 @@ def rejected(manifest: CorpusManifest) -> None:
 
 def faults(workspace: Workspace, manifest: CorpusManifest) -> None:
     """The rows that an error of ours cost, each with its text and traceback."""
-    failures = corpora.failed(workspace, manifest.id)
-    if not failures.summary.n:
-        return
-    title = f"{count(failures.summary.n, 'row')} failed with an unexpected error"
-    folded = st.expander(title, icon=":material/warning:", on_change="rerun", key=f"faults_{manifest.id}")
-    if folded.open:
-        with folded:
-            forms.failures(failures.summary.first, failures.summary.n, key=f"faults_of_{manifest.id}")
-            st.caption("The full list, with texts and tracebacks, is in:")
-            st.code("\n".join(map(str, failures.files)), language=None, wrap_lines=True)
+    n = corpora.failed(workspace, manifest.id).summary.n
+    if n:
+        title = f"{count(n, 'row')} failed with an unexpected error"
+        forms.failed(title, lambda: corpora.failed(workspace, manifest.id), key=f"faults_{manifest.id}")
 
 
 def remove(workspace: Workspace, manifest: CorpusManifest) -> None:

@@ -35,10 +35,10 @@ def contents(workspace: Workspace) -> None:
             ("ndcg", "Results", len(measured)),
         ):
             st.metric(label, number(n), border=True, help=frame.definition(term))
-    if not measured:
+    rows = sorted(results.list_rows(workspace, measured), key=lambda row: row.created, reverse=True)[:6]
+    if not rows:
         return
     st.subheader("Latest results", anchor=False)
-    rows = sorted(results.list_rows(workspace, measured), key=lambda row: row.created, reverse=True)[:6]
     tables.show(
         {
             "NDCG@10 (%)": [row.ndcg for row in rows],  # first: what one sees on a phone

@@ -179,12 +179,10 @@ def curves(workspace: Workspace, view: JobView) -> None:
     thinned = ""
     if logged.n > len(logged.steps):
         thinned = f"{logged.n:,} points, reduced to the lowest and highest of each interval."
-    # A study writes down the score of each of its trainings.
-    x, y = ("training", "NDCG@10 (%)") if view.kind == "study" else ("step", LABELS[chosen])
     drawn.show(
-        curve({cut(view.name, 60): lines}, chosen, x=x, y=y),
+        curve({cut(view.name, 60): lines}, chosen, y=LABELS[chosen]),
         key=f"curve-{chosen}",
-        alt=f"{y} over the {x}s; the last value is {written[chosen]:.4g}.",
+        alt=f"{LABELS[chosen]} over the steps; the last value is {written[chosen]:.4g}.",
         caption=thinned,
     )
 
@@ -296,8 +294,9 @@ def _live(workspace: Workspace, job_id: str, drawn: str) -> None:
         _actions(workspace, view)
         if view.kind == "synthesis":
             bill(synthesis.bill_of_job(workspace, view.id))
-        figures(workspace, view)
-        curves(workspace, view)
+        if view.kind != "study":  # its trainings are points of no curve
+            figures(workspace, view)
+            curves(workspace, view)
 
 
 def _actions(workspace: Workspace, view: JobView) -> None:
@@ -416,17 +415,10 @@ def _evaluating(workspace: Workspace, ids: Sequence[str]) -> None:
 
 
 def _failed(workspace: Workspace, job: JobView) -> None:
-    """The documents, pairs or queries that failed while the job went on. The file is read when it is opened."""
-    if not job.n_failures:
-        return
-    title = f"{count(job.n_failures, 'item')} failed"
-    folded = st.expander(title, icon=":material/warning:", on_change="rerun", key=f"failed_{job.id}")
-    if folded.open:
-        with folded, frame.guarded():
-            failures = jobs.failed(workspace, job.id)
-            forms.failures(failures.summary.first, failures.summary.n, key=f"failures_{job.id}")
-            st.caption("All other items were processed. The full list, with texts and tracebacks, is in:")
-            st.code("\n".join(map(str, failures.files)), language=None, wrap_lines=True)
+    """The documents, pairs or queries that failed while the job went on."""
+    if job.n_failures:
+        title = f"{count(job.n_failures, 'item')} failed; all others were processed"
+        forms.failed(title, lambda: jobs.failed(workspace, job.id), key=f"failed_{job.id}")
 
 
 def _log(workspace: Workspace, job: JobView) -> None:
@@ -521,7 +513,7 @@ def listing(all_jobs: Sequence[JobView]) -> None:
         config={
             "Queue position": st.column_config.NumberColumn(
                 width="small", help="Position in the queue while the job waits."
-            ),
+            )
         },
     )
     if row is not None and shown[row].id != st.session_state.get("jobs_opened"):

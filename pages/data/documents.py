@@ -29,7 +29,6 @@ with frame.guarded():
         documents.linked(workspace, manifest)
         decide_answer.test_summary(workspace, manifest.id)
         documents.facts(manifest)
-        documents.lengths(manifest)
         documents.browse(workspace, manifest)
         documents.rejected(manifest)
         documents.faults(workspace, manifest)

@@ -92,7 +92,6 @@ def measure(workspace: Workspace) -> None:
             st.caption("Choose at least one query set.")
         else:
             stored_sets.incomplete_notes(workspace, [*chosen, human])
-            quality.usability(workspace, picked)
             measured = quality.quick(workspace, picked, human)
             results = quality.newest(workspace, picked)
             quality.answer(workspace, picked, measured)

@@ -25,16 +25,7 @@ def test_a_method_has_one_colour_whatever_stands_beside_it() -> None:
     assert len(set(both.values())) == 4
 
 
-def test_length_histogram_keeps_every_document() -> None:
-    bars = decide.length_histogram([0, 10, 50, 51], [3, 2, 1]).data[0]
-    assert sum(bars.y) == 6
-    assert list(bars.x) == [4.5, 29.5, 50.0]
-    assert list(bars.customdata) == ["0 to 9 words: 3 documents", "10 to 49 words: 2 documents", "50 words: 1 document"]
-
-
-def test_few_lengths_and_few_steps_stand_at_whole_numbers() -> None:
-    assert decide.length_histogram([31, 32], [30]).layout.xaxis.dtick == 1
-    assert decide.length_histogram([0, 100], [30]).layout.xaxis.dtick is None
+def test_few_steps_stand_at_whole_numbers() -> None:
     assert results.curve({"run": [{"step": 1, "loss": 2.0}, {"step": 3, "loss": 1.0}]}, "loss").layout.xaxis.dtick == 1
 
 

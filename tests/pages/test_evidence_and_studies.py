@@ -105,7 +105,7 @@ def test_a_ready_made_plan_fills_the_form_and_says_what_it_comes_to(filled: Work
     at = open_page("evidence/plan", plan="qdoc-scaling")
     assert at.selectbox(key="study_start").value == "qdoc-scaling"
     assert at.multiselect(key="study_qdoc-scaling_m").value == ["diverse"]
-    assert at.multiselect(key="study_qdoc-scaling_b").value == ["demo:dev", "demo:test"]
+    assert at.multiselect(key="study_qdoc-scaling_b").value == ["demo:test"]
     metrics = {m.label: m.value for m in at.metric}
     assert metrics["Trainings"] == "12"
     assert metrics["Evaluations"] == "26"

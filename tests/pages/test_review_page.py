@@ -116,12 +116,6 @@ def test_round_trip_ranks_and_a_filtered_set(
     assert "Review the filtered set" in [b.label for b in open_page("jobs", job=job.id).button]
 
 
-def test_quality_and_diversity_begins_with_what_is_usable(open_page: Open, filled: Workspace) -> None:
-    at = open_page("queries/quality")
-    assert "All queries are usable" in words(at)
-    assert words(at).index("All queries are usable") < words(at).index("is the most diverse")
-
-
 def test_a_passage_is_marked_and_every_character_of_the_document_shows() -> None:
     text = "First *line* here.\nSecond [one] costs $5 and $6. Third."
     start = text.index("Second")

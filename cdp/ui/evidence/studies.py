@@ -317,19 +317,6 @@ def comparisons(report: StudyReport) -> None:
         "the same sign for all seeds. (\\*) The same with one seed, or seeds that do not differ: a test over the "
         "queries only, which ignores training noise."
     )
-    with st.expander("Show as chart", icon=":material/show_chart:"):
-        charts.show(
-            figures.gains(
-                [
-                    figures.GainPoint(
-                        f"{g.condition}, Q/Doc {g.per_doc}", g.benchmark, g.points, g.low, g.high, g.significant
-                    )
-                    for g in gains
-                ]
-            ),
-            key="study_gains",
-            alt="; ".join(f"{g.condition} Q/Doc {g.per_doc} on {g.benchmark}: {points(g.points)}" for g in gains),
-        )
 
 
 def _mark(gain: Gain) -> str:

@@ -15,13 +15,11 @@ from cdp.charts.decide import cw_histogram
 from cdp.charts.quality_diversity import MeasuredSet, ReferencePoint, by_queries_per_document, trade_off
 from cdp.charts.style import by_method
 from cdp.metrics import MEASURES
-from cdp.services import commands, completeness, jobs, metrics, queries, review
+from cdp.services import commands, completeness, jobs, metrics, queries
 from cdp.services.metrics import PairedDifference, QuickMetrics, references
 from cdp.services.queries import QuerySet
-from cdp.services.review import Usability
 from cdp.ui import jobs as job_views
 from cdp.ui.queries import sets as stored_sets
-from cdp.ui.queries.review import found_by, share
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import count, interval, md, points
 
@@ -233,18 +231,6 @@ def table(
         if m.n_failed
     ]
     st.caption(md(" ".join(parts)))
-    _how_counted([m for _, m in rows])
-
-
-def _how_counted(measured: Sequence[QuickMetrics]) -> None:
-    """Tokenizers, smoothing and stopwords, folded away: what a number rests on."""
-    bleu = {(v["tokenizer"], v.get("smoothing")) for m in measured if (v := value_of(m, "self_bleu"))}
-    cw = {(m.language, v["tokenizer"], v.get("stopwords", "")) for m in measured if (v := value_of(m, "cw"))}
-    lines = [f"Self-BLEU: {how}{f', smoothing {smoothing}' if smoothing else ''}." for how, smoothing in sorted(bleu)]
-    lines += [f"CW ({language}): {how}; stopwords {stopwords}." for language, how, stopwords in sorted(cw)]
-    if lines:
-        with st.expander("How words were counted", icon=":material/translate:", type="compact"):
-            st.markdown("\n".join(f"- {md(line)}" for line in lines))
 
 
 def _cw(measured: QuickMetrics) -> Value:
@@ -312,13 +298,12 @@ def newest(workspace: Workspace, picked: Sequence[QuerySet]) -> dict[str, Value]
 def model_based(workspace: Workspace, picked: Sequence[QuerySet], results: Mapping[str, Value], human: str) -> None:
     """Dist-Sim and the paraphrase ratio: what finished jobs found, what runs, and the button that starts more."""
     st.subheader("Measured with models", anchor=False, help=frame.definition("paraphrase_ratio"))
-    measured_sets = [(q, results[q.id]) for q in picked if q.id in results]
-    if measured_sets:
-        _results_table(measured_sets)
+    found = [_with_model(q, value) for q in picked for value in results.get(q.id, {}).get("measures", ())]
+    frame.remarks(filter(None, found))
     ids = {q.id for q in picked}
     running = [v for v in jobs.list_active(workspace) if v.kind == "metrics" and v.config.get("query_set") in ids]
     job_views.running_note(workspace, running)
-    if not measured_sets and not running:
+    if not found and not running:
         st.caption(
             "The paraphrase ratio needs a cross-encoder that compares pairs of queries; Dist-Sim needs an encoder "
             "and human queries. Both run in the background."
@@ -330,7 +315,7 @@ def model_based(workspace: Workspace, picked: Sequence[QuerySet], results: Mappi
         configs = [MetricsConfig.from_dict({**settings, "query_set": q.id, "human": human}) for q in picked]
         busy = {v.config.get("query_set") for v in running}
         wanted = [c for c in configs if c.query_set not in busy]
-        label = "Measure again" if measured_sets else "Measure with models"
+        label = "Measure again" if found else "Measure with models"
         if forms.button(label, icon=":material/play_arrow:", key="metrics_start", disabled=not wanted):
             for config in wanted:
                 metrics.start(workspace, config)
@@ -342,33 +327,18 @@ def model_based(workspace: Workspace, picked: Sequence[QuerySet], results: Mappi
         forms.command(*lines)
 
 
-def _results_table(measured_sets: Sequence[tuple[QuerySet, Value]]) -> None:
-    about = MEASURES
-    rows = [(q, value) for q, row in measured_sets for value in row["measures"] if value.get("value") is not None]
-    tables.show(
-        {
-            "Query set": [q.name for q, _ in rows],
-            "Measure": [about[v["name"]].title if v["name"] in about else v["name"] for _, v in rows],
-            "Value": [with_interval(v) for _, v in rows],
-            "Model": [v.get("model", "") for _, v in rows],
-            "Threshold": ["–" if v.get("threshold") is None else f"{v['threshold']:g}" for _, v in rows],
-            "Q/Doc": [v.get("per_doc") for _, v in rows],
-            "Documents": [_documents(v) for _, v in rows],
-        },
-        alt="Measures computed with models, and the model of each",
-    )
-    stand_in = [v for _, v in rows if "bi_encoder" in v["name"]]
-    if stand_in:
-        st.caption(
-            "The cross-encoder could not be loaded, so a bi-encoder was used instead, shown under its own name. Its "
-            "ratios are comparable with each other, but not with published ones."
-        )
-
-
-def _documents(value: Value) -> str:
-    """How many documents were measured, and of how many they are a sample."""
-    n = f"{value.get('n_documents', 0):,}"
-    return f"{n} of {value['sampled_from']:,}" if value.get("sampled_from") else n
+def _with_model(query_set: QuerySet, value: Value) -> str:
+    """``name: Paraphrase ratio 0.21 [0.19, 0.23] (model, 500 of 3,000 documents)``; empty without a value."""
+    if value.get("value") is None:
+        return ""
+    title = MEASURES[value["name"]].title if value["name"] in MEASURES else value["name"]
+    n = f"{value.get('n_documents', 0):,}" + (f" of {value['sampled_from']:,}" if value.get("sampled_from") else "")
+    about = [str(value.get("model") or ""), f"{n} documents"]
+    if value.get("threshold") is not None:
+        about.insert(1, f"threshold {value['threshold']:g}")
+    if "bi_encoder" in value["name"]:
+        about.append("no cross-encoder could be loaded: not comparable with published ratios")
+    return f"{query_set.name}: {title} {with_interval(value)} ({', '.join(filter(None, about))})"
 
 
 def trade_off_chart(
@@ -420,43 +390,3 @@ def _caption(y: str, *, stand_in: bool) -> str:
     if stand_in:
         parts.append("CE was computed with a bi-encoder, so its axis is not comparable with the paper's.")
     return " ".join(parts)
-
-
-def usability(workspace: Workspace, picked: Sequence[QuerySet]) -> None:
-    """One row per set that has queries."""
-    rows: list[tuple[QuerySet, Usability]] = []
-    for query_set in picked:
-        if query_set.n_queries and not completeness.check(workspace, query_set).active:
-            with frame.guarded(), st.spinner("Reading queries"):
-                rows.append((query_set, review.usability(workspace, query_set, review.table(workspace, query_set))))
-    if not rows:
-        return
-    worst_set, worst = min(rows, key=lambda row: row[1].share)
-    title = f"{share(worst)} of {count(worst.n, 'query', 'queries')} are usable"
-    if len(rows) > 1:
-        all_of_them = all(usability.usable == usability.n for _, usability in rows)
-        title = "All queries are usable" if all_of_them else f"{md(worst_set.name)}: {title}"
-    st.markdown(f"#### {title}", help=frame.definition("usable"))
-    if len(rows) > 1 or worst.reasons:
-        tables.show(
-            {
-                "Query set": [stored_sets.set_name(workspace, q) for q, _ in rows],
-                "Usable": [f"{share(u)} of {u.n:,}" for _, u in rows],
-                "Not usable": [_reasons(usability) for _, usability in rows],
-                MEASURES["round_trip"].title: [_round_trip(workspace, q) for q, _ in rows],
-            },
-            alt="Share of usable queries of each set, with what makes the others unusable",
-            config={MEASURES["round_trip"].title: st.column_config.TextColumn(help=MEASURES["round_trip"].help)},
-        )
-    frame.link("queries", "Review queries", query_set=worst_set.id, tab="review")
-
-
-def _round_trip(workspace: Workspace, query_set: QuerySet) -> str:
-    """``97.4% by BM25``, of each who looked for the documents."""
-    ranks = queries.round_trips(workspace, query_set)
-    shares = (f"{((s.values > 0) & (s.values <= 10)).mean():.1%} by {found_by(by)}" for by, s in ranks.items())
-    return " · ".join(shares) or "not measured"
-
-
-def _reasons(usability: Usability) -> str:
-    return " · ".join(f"{reason}: {n:,}" for reason, n in usability.reasons.items()) or "–"

@@ -147,11 +147,7 @@ def _lacks(workspace: Workspace, query_set: QuerySet) -> None:
         return
     what = "row" if query_set.imported else "document"
     title = f"{count(query_set.n_failures, what)} {'rejected' if what == 'row' else 'without queries'}"
-    folded = st.expander(title, icon=":material/warning:", on_change="rerun", key=f"lacks_{query_set.id}")
-    if folded.open:
-        with folded:
-            failures = queries.failures(workspace, query_set.id)
-            forms.failures(failures.first, failures.n, key=f"lacking_{query_set.id}")
+    forms.failed(title, lambda: queries.failures(workspace, query_set.id), key=f"lacks_{query_set.id}")
 
 
 def remove(workspace: Workspace, query_set: QuerySet) -> None:

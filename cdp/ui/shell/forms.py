@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.typing import UploadedFile
 
 from cdp.base.errors import InputError
+from cdp.base.failures import ItemsFailed, Summary
 from cdp.base.settings import Config, Setting
 from cdp.base.workspace import Workspace
 from cdp.services import access, adding, demo
@@ -241,7 +242,7 @@ def _command(lines: list[str], key: str) -> None:
         folded.code("\n".join(lines), language="bash", wrap_lines=True)
 
 
-def failures(lines: Sequence[dict[str, Any]], n: int, *, key: str) -> None:
+def _failures(lines: Sequence[dict[str, Any]], n: int, key: str) -> None:
     """A table of the first lines of a ``failures.jsonl``, ``n`` in all; choosing one shows its text and traceback."""
     row = tables.pick_row(
         {
@@ -267,6 +268,19 @@ def failures(lines: Sequence[dict[str, Any]], n: int, *, key: str) -> None:
         if text:
             st.caption(title)
             st.code(cut(text, 4000), language=None, wrap_lines=True)
+
+
+def failed(title: str, load: Callable[[], ItemsFailed | Summary], *, key: str) -> None:
+    """A fold with the failed items; the files are read when it is opened."""
+    folded = st.expander(title, icon=":material/warning:", on_change="rerun", key=key)
+    if folded.open:
+        with folded, frame.guarded():
+            found = load()
+            summary = found if isinstance(found, Summary) else found.summary
+            _failures(summary.first, summary.n, f"items_{key}")
+            if isinstance(found, ItemsFailed):
+                st.caption("The full list, with texts and tracebacks, is in:")
+                st.code("\n".join(map(str, found.files)), language=None, wrap_lines=True)
 
 
 def failure_name(line: dict[str, Any]) -> str:
