@@ -13,7 +13,7 @@ from cdp.benchmarks import BenchmarkInfo
 from cdp.services import benchmarks, commands
 from cdp.services.benchmarks import BenchmarkDetails, RegistryStatus
 from cdp.ui.shell import forms, frame, state, tables
-from cdp.ui.shell.tables import count, md, size
+from cdp.ui.shell.tables import count, md, number, size
 
 ALL = "all"
 HUB, FOLDER = "Hugging Face Hub", "Folder on this server"

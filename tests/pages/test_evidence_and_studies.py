@@ -108,7 +108,7 @@ def test_a_ready_made_plan_fills_the_form_and_says_what_it_comes_to(filled: Work
     assert at.multiselect(key="study_qdoc-scaling_b").value == ["demo:test"]
     metrics = {m.label: m.value for m in at.metric}
     assert metrics["Trainings"] == "12"
-    assert metrics["Evaluations"] == "26"
+    assert metrics["Evaluations"] == "13"
     assert at.button(key="study_start_button")
     at.text_input(key="study_qdoc-scaling_seeds").set_value("0, x").run()
     assert "whole numbers" in at.error[0].proto.title
