@@ -257,29 +257,18 @@ Plan = Annotated[str, Reads(".yaml"), "a plan in YAML, or the name of a ready-ma
 
 @command("study list", project=())
 def study_list(run: Run) -> int:
-    """The ready-made plans, and the studies and sweeps of this workspace."""
-    from cdp.services import studies, sweeps
+    """The ready-made plans, and the studies of this workspace."""
+    from cdp.services import studies
     from cdp.services.studies import ready_made
 
     plans = [{"name": p.name, "what": p.about, "file": str(p.file)} for p in ready_made()]
     jobs = run.scope.keep("job", studies.list_studies(run.workspace))
-    made = [
-        {
-            "id": s.id,
-            "name": s.name,
-            "trainings": len(s.jobs),
-            "finished": sum(str(job.state) == "finished" for job in s.jobs),
-            "created": s.created,
-        }
-        for s in sweeps.list_sweeps(run.workspace)
-    ]
     columns = ["id", "state", "phase", "done", "total", "created"]
     parts = [
         f"Ready-made plans:\n{display.table(plans, ['name', 'what'], 'none')}",
         f"Studies:\n{display.table(jobs, columns, 'No study yet: study run PLAN')}",
-        *([f"Sweeps:\n{display.table(made)}"] if made else []),
     ]
-    return run.say({"plans": plans, "studies": [job.to_dict() for job in jobs], "sweeps": made}, "\n\n".join(parts))
+    return run.say({"plans": plans, "studies": [job.to_dict() for job in jobs]}, "\n\n".join(parts))
 
 
 @command("study plan")
@@ -371,22 +360,16 @@ def _trial_text(planned: Any) -> str:
 @command("study report")
 def study_report(
     run: Run,
-    id: Annotated[str, "a study or a sweep: its id, name or a unique prefix of its id"],
+    id: Annotated[str, "a study: its id, name or a unique prefix of its id"],
     *,
     out: Annotated[str, "write it to this file; - for standard output"] = "",
 ) -> int:
-    """The results of a study or of a learning-rate sweep, finished or not."""
-    from cdp.services import studies, sweeps
+    """The results of a study, finished or not."""
+    from cdp.services import studies
     from cdp.services.studies import to_markdown
 
-    if any(id in (sweep.id, sweep.name) or sweep.id.startswith(id) for sweep in sweeps.list_sweeps(run.workspace)):
-        from cdp.services.sweeps import to_markdown as sweep_text
-
-        found: Any = sweeps.report(run.workspace, id)
-        text = sweep_text(found)
-    else:
-        found = studies.report(run.workspace, id)
-        text = to_markdown(found)
+    found = studies.report(run.workspace, id)
+    text = to_markdown(found)
     if out:
         return run.written(out, text, {"id": found.id})
     return run.say(found.to_dict(), text)

@@ -78,30 +78,25 @@ def sweep(
     allow_incomplete: AllowIncomplete = False,
     allow_leakage: AllowLeakage = False,
 ) -> int:
-    """Train once per learning rate, each judged on a dev benchmark (BENCHMARK[:SPLIT]); see study report."""
-    from cdp.services import sweeps
-    from cdp.services.sweeps import read_rates, to_markdown
+    """A study that trains once per learning rate; the dev split of BENCHMARK[:SPLIT] chooses. See study report."""
+    from cdp.services import studies
+    from cdp.services.studies import plan_text, read_rates, to_markdown
 
     if config.learning_rate is not None:
         raise ConfigError("A sweep has several learning rates.", hint="Name them with --rates.")
     benchmark, split = _benchmark_split(config.benchmark)
     config = config.replace(benchmark=benchmark, split=split or config.split)
-    chosen = (
-        read_rates(rates)
-        if rates
-        else sweeps.grid_for(run.workspace, config.retriever, lora=config.lora_rank is not None)
-    )
-    allowed = {"allow_incomplete": allow_incomplete, "allow_leakage": allow_leakage}
-    begun = sweeps.start(run.workspace, config, chosen, **allowed)
+    lora = config.lora_rank is not None
+    chosen = read_rates(rates) if rates else studies.grid_for(run.workspace, config.retriever, lora=lora)
+    study = studies.sweep(run.workspace, config, chosen)
+    if not run.json:
+        note(plan_text(studies.plan(run.workspace, study)))
+    begun = studies.run(run.workspace, study, allow_incomplete=allow_incomplete, allow_leakage=allow_leakage)
     warn_incomplete(run.workspace, config.query_set)
-    ids = [job.id for job in begun.jobs]
-    if not run.wait:
-        text = "\n".join([f"{begun.id}: {len(ids)} trainings (see: study report {begun.id})", *ids])
-        return run.say({"id": begun.id, "name": begun.name, "jobs": ids}, text)
-    code = run.followed(ids)
-    report = sweeps.report(run.workspace, begun.id)
-    run.say(report.to_dict(), to_markdown(report))
-    return code
+    done = run.started(begun.job_id)
+    if run.wait and not run.json:
+        print(f"\n{to_markdown(studies.report(run.workspace, begun.job_id))}")
+    return done
 
 
 # models

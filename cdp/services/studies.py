@@ -22,6 +22,7 @@ from cdp.retrievers import ResolvedRetriever, resolve
 from cdp.services import access, clusters, completeness, leakage, projects, queries, synthesis
 from cdp.studies import StudyConfig, StudyReport, StudySource, read_plan, ready_made, records, to_markdown
 from cdp.studies import build as build_report
+from cdp.studies.config import grid, read_rates
 from cdp.studies.estimate import PlannedGeneration, Speed, StudyPlan, estimate, measured_speeds
 from cdp.studies.plan import (
     BY,
@@ -46,16 +47,19 @@ from cdp.studies.text import beside, minutes, plan_text, progress_text, threshol
 from cdp.studies.trial import DEV_SPLITS, reported_split
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import get_method
-from cdp.training.plan import complete
+from cdp.training.plan import complete, defaults_for, eval_steps_of, rate
 from cdp.training.reasoning import check_reasoned
 from cdp.training.weightings import WEIGHTINGS
 
 __all__ = [
     "beside",
+    "eval_steps_of",
     "minutes",
     "plan_text",
     "progress_text",
+    "rate",
     "read_plan",
+    "read_rates",
     "ready_made",
     "threshold_rows",
     "to_markdown",
@@ -406,14 +410,14 @@ def plan(
         problem = problems_of_budget(config, source)
         if problem:
             raise ConfigError(problem, hint="Lower the budget, leave out the highest Q/Doc, or use equal documents.")
-    names = ("epochs", "batch_size", "learning_rate", "max_length")
+    names = ("epochs", "batch_size", "max_length")
     given = {name: getattr(config, name) for name in names if getattr(config, name) is not None}
     study_plan = estimate(
         config,
         sources,
         benchmarks,
         settings={
-            name: complete(TrainingConfig.from_dict({"query_set": "any", **given}), retriever)
+            name: complete(TrainingConfig.from_dict({"query_set": "any", **given, **config.more_settings()}), retriever)
             for name, retriever in retrievers.items()
         },
         speeds=speeds(workspace),
@@ -547,6 +551,59 @@ def leaks_of(workspace: Workspace, config: StudyConfig, sets: Sequence[str] | No
     """The judged queries among those of ``sets``; without these, of the query sets that the plan names."""
     names = config.items("query_sets") if sets is None else sets
     return leakage.find_leaks(workspace, names, benchmark_names(config) + dev_names(config))
+
+
+def grid_for(workspace: Workspace, retriever: str, lora: bool = False) -> tuple[float, ...]:
+    """The learning rates to try with a retriever: the paper's, or some around the retriever's own, or LoRA's."""
+    found = defaults_for(resolve(access.model(workspace, retriever), workspace).defaults, lora)
+    return grid(float(found["learning_rate"].value))
+
+
+# Settings of a training that a study names in its own way, or that do not tell trainings apart.
+NAMED_BY_STUDY = {
+    "query_set", "retriever", "weighting", "kappa", "per_doc", "max_documents", "pairs", "epochs", "batch_size",
+    "steps", "max_length", "learning_rate", "seed", "name", "benchmark", "split", "reasoning", "gpus", "save_steps",
+}  # fmt: skip
+
+
+@access.reads
+def sweep(workspace: Workspace, config: TrainingConfig, rates: Sequence[float]) -> StudyConfig:
+    """The study that a learning-rate sweep is: this training at each rate, chosen by the dev split of its benchmark.
+
+    The split that ``config`` names chooses, or the benchmark's dev; other queries are reported. ConfigError for fewer
+    than two rates, or without a benchmark.
+    """
+    if len(set(rates)) < 2:
+        raise ConfigError("A sweep needs at least two learning rates.", hint="Write them as 2e-7,5e-7,1e-6.")
+    if not config.benchmark:
+        raise ConfigError("A sweep needs a dev benchmark to choose by.", hint="Set benchmark, as --benchmark NAME.")
+    info = describe(resolve_benchmark(access.benchmark(workspace, config.benchmark), workspace), workspace)
+    others = [name for name in info.splits if name != config.split]
+    splits = {}
+    if config.split and others and choose_split(info, config.split):
+        name = config.benchmark
+        splits = {"dev": f"{name}:{config.split}", "benchmarks": f"{name}:{reported_split(others)}"}
+    query_set = counted(workspace, StudySource("", "", query_sets.resolve_query_set(workspace, config.query_set).id))
+    usual = TrainingConfig(query_set="any").to_dict()
+    more = {k: v for k, v in config.to_dict().items() if k not in NAMED_BY_STUDY and v != usual[k]}
+    capped = "" if config.kappa == usual["kappa"] else f"@{config.kappa:g}"
+    return StudyConfig.from_dict(
+        {
+            "benchmarks": config.benchmark,
+            "query_sets": config.query_set,
+            "retrievers": config.retriever,
+            "per_doc": str(config.per_doc or max(1, len(query_set.counts))),
+            "weightings": f"{config.weighting}{capped}",
+            "seeds": str(config.seed),
+            "learning_rate": ", ".join(map(rate, sorted(rates))),
+            "training": ", ".join(f"{name}={value}" for name, value in more.items()),
+            "name": config.name or f"{resolve(config.retriever, workspace).name}, learning rates",
+            **{name: getattr(config, name) for name in ("max_documents", "epochs", "batch_size", "steps", "max_length",
+                                                        "reasoning", "gpus")},
+            "budget": config.pairs,
+            **splits,
+        }
+    )  # fmt: skip
 
 
 def list_studies(workspace: Workspace) -> list[JobView]:

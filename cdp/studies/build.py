@@ -34,6 +34,7 @@ from cdp.studies.plan import PARAPHRASED, UNTRAINED, Cell, StudySource, conditio
 from cdp.studies.pooling import COVARIATES, Observation, Pooled, QueryObservations, observe, over_datasets, over_queries
 from cdp.studies.report import BenchmarkFacts, StudyReport, StudyRow
 from cdp.studies.verdict import Kin, as_independent, left_out, power_text, sentence, verdict
+from cdp.training.plan import rate
 
 # With fewer datasets a correlation over them rests on very little, whatever its p.
 FEW_DATASETS = 6
@@ -41,7 +42,7 @@ FEW_DATASETS = 6
 
 def findings(report: StudyReport) -> list[str]:
     """The answer, most important first. Nothing is said that a comparison of the study does not show."""
-    sentences = [*_best(report)]
+    sentences = [*_rates(report), *_best(report)]
     for comparison in (SCALING, PARAPHRASE, WEIGHTING):
         by_condition: dict[tuple[str, str, str, str], list[Gain]] = defaultdict(list)
         for gain in report.of(comparison):
@@ -49,6 +50,31 @@ def findings(report: StudyReport) -> list[str]:
         sentences += [_compared(comparison, group) for group in by_condition.values()]
     sentences += _relation(report)
     return sentences
+
+
+def _rates(report: StudyReport) -> list[str]:
+    """The learning rate that the dev split chooses, for each retriever whose trainings differ in it alone."""
+    sentences = []
+    for retriever in report.config.items("retrievers") if len(report.config.rates()) > 1 else ():
+        rows = [row for row in report.rows if row.retriever == retriever and row.rate is not None and row.best_dev]
+        if len({row.cell._replace(rate=None) for row in rows}) != 1:
+            continue
+        first, *others = sorted(rows, key=lambda row: (-(row.best_dev or 0.0), row.rate))
+        text = (
+            f"{retriever}: learning rate {rate(first.rate or 0.0)}, dev NDCG@10 {first.best_dev:.2f} at step "
+            f"{first.best_step:,}"
+        )
+        if others:
+            text += f", {(first.best_dev or 0.0) - (others[0].best_dev or 0.0):.2f} points ahead of the next"
+        at_end = {min(report.config.rates(), key=_number): "lower", max(report.config.rates(), key=_number): "higher"}
+        if first.rate in at_end and report.finished == report.planned:
+            text += f". It is at the end of the grid: a {at_end[first.rate]} one may be better"
+        sentences.append(f"{text}.")
+    return sentences
+
+
+def _number(value: float | None) -> float:
+    return value or 0.0
 
 
 def _best(report: StudyReport) -> list[str]:
@@ -350,9 +376,17 @@ def _row(
         seconds=float(np.mean([t["seconds"] for t in training])) if training else 0.0,
         steps=int(training[0].get("steps", 0)) if training else 0,
         steps_per_epoch=int(training[0].get("steps_per_epoch", 0)) if training else 0,
+        dev=_dev_curve(training),
         chosen_on_dev=bool(training) and all(t.get("best_step") is not None for t in training),
         intervals={name: _interval(list(v.values())) for name, v in by_benchmark.items() if _several_queries(v)},
     )
+
+
+def _dev_curve(training: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, float], ...]:
+    """(step, mean dev score over the seeds) of the evaluations that all trainings of a row have."""
+    curves = [{int(e["step"]): float(e["ndcg@10"]) for e in t.get("evaluations", ())} for t in training]
+    shared = sorted(set.intersection(*map(set, curves))) if curves else []
+    return tuple((step, float(np.mean([curve[step] for curve in curves]))) for step in shared)
 
 
 def _several_queries(scores: Mapping[int, Any]) -> bool:

@@ -151,11 +151,13 @@ class StudyConfig(Config):
         advanced=True,
     )  # fmt: skip
     batch_size: int | None = option(None, "Pairs per step.", unit="pairs", minimum=2, advanced=True)
-    learning_rate: float | None = option(None, "Peak learning rate.", minimum=0.0, maximum=1.0, advanced=True)
+    learning_rate: str = option("", "Peak learning rates to compare; the preset's own if empty.", advanced=True)
     max_length: int | None = option(None, "Longest text.", unit="tokens", minimum=8, advanced=True)
     gpus: int | None = option(
         None, "1 GPU if there is one and this is empty, 0 for CPU.", minimum=0, maximum=1, advanced=True,
     )  # fmt: skip
+
+    training: str = option("", "Further settings of every training, as name=value.", advanced=True)
 
     def items(self, field_name: str) -> list[str]:
         """The entries of a list field, in order, each once."""
@@ -169,6 +171,17 @@ class StudyConfig(Config):
         if wrong is not None:
             raise ConfigError(f"'families' must hold entries like name=family, not {wrong!r}.")
         return {name.strip(): family.strip() for name, _, family in pairs}
+
+    def rates(self) -> list[float | None]:
+        """The learning rates, ascending; None for the retriever's own."""
+        return list(read_rates(self.learning_rate)) or [None]
+
+    def more_settings(self) -> dict[str, str]:
+        """{name: value} of the further training settings; ConfigError for an entry without ``=``."""
+        pairs = [entry.partition("=") for entry in self.items("training")]
+        if not all(sign for _, sign, _ in pairs):
+            raise ConfigError("'training' must hold entries like name=value.")
+        return {name.strip(): value.strip() for name, _, value in pairs}
 
     def numbers(self, field_name: str, *, minimum: int) -> list[int]:
         """The entries of a list of whole numbers; ConfigError where one is no number or below ``minimum``."""
@@ -219,6 +232,8 @@ class StudyConfig(Config):
         self.family_names()
         trainings = len(self.numbers("per_doc", minimum=1)) * len(self.numbers("seeds", minimum=0))
         trainings *= len(self.items("retrievers")) * len(self.items("weightings"))
+        trainings *= len(self.rates())
+        self.more_settings()
         trainings *= len(self.items("query_sets")) + len(self.items("methods"))
         trainings *= 2 if self.design == BOTH else 1
         if trainings > MOST_TRAININGS:
@@ -226,6 +241,36 @@ class StudyConfig(Config):
                 f"The study would be {trainings:,} trainings, more than {MOST_TRAININGS:,}.",
                 hint="Compare fewer of its lists at once.",
             )
+
+
+# The paper's grid of learning rates (tab:lr_sensitivity).
+RATES = (2e-7, 5e-7, 1e-6, 2e-6, 5e-6, 1e-5)
+
+# The grid for a retriever whose own rate is not in the paper's: this many times its rate.
+AROUND = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+
+
+def grid(default: float) -> tuple[float, ...]:
+    """The paper's grid where it holds a retriever's default rate, else one around that rate."""
+    return RATES if default in RATES else tuple(float(f"{factor * default:.3g}") for factor in AROUND)
+
+
+def read_rates(text: str) -> tuple[float, ...]:
+    """``2e-7, 1e-6`` as ascending rates. ConfigError for anything else, for one out of range, or one named twice."""
+    rates = []
+    for word in text.replace(";", ",").split(","):
+        if not word.strip():
+            continue
+        try:
+            value = float(word)
+        except ValueError:
+            raise ConfigError(f"{word.strip()!r} is no learning rate.", hint="Write numbers: 2e-7,5e-7,1e-6.") from None
+        if not 0 < value <= 1:
+            raise ConfigError(f"A learning rate lies above 0 and up to 1, not at {word.strip()}.")
+        rates.append(value)
+    if len(set(rates)) < len(rates):
+        raise ConfigError("A learning rate is named twice.")
+    return tuple(sorted(rates))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from cdp.base.statistics import bootstrap_interval, has_spread, holm, t_test, tw
 from cdp.evaluation import bm25
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
 from cdp.studies.plan import HYBRID, UNTRAINED, Cell, paraphrase_of
+from cdp.training.plan import rate
 
 TRAINING = "trained_minus_untrained"
 LEXICAL = "bm25_minus_untrained"
@@ -60,10 +61,11 @@ class Gain:
     seeds_agree: bool
     held: str = ""
     by_seed: tuple[float, ...] = ()
+    rate: float | None = None
 
     @property
     def cell(self) -> Cell:
-        return Cell(self.retriever, self.source, self.per_doc, self.weighting, self.held)
+        return Cell(self.retriever, self.source, self.per_doc, self.weighting, self.held, self.rate)
 
     @property
     def significant(self) -> bool:
@@ -78,7 +80,8 @@ class Gain:
         plain = self.weighting == "none" or (self.comparison == WEIGHTING and self.weighting == "cw")
         weights = "" if plain else f", {self.weighting}"
         held = f", {self.held}" if self.held else ""
-        return f"{self.retriever}, {self.source}{weights}{held}"
+        rates = "" if self.rate is None else f", learning rate {rate(self.rate)}"
+        return f"{self.retriever}, {self.source}{weights}{held}{rates}"
 
 
 def gains(scores: Mapping[Cell, Mapping[str, Scores]], cw: Mapping[str, float]) -> list[Gain]:
@@ -133,7 +136,7 @@ def _controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
 def _gain(
     comparison: str, cell: Cell, against: Cell, benchmark: str, cw: float, scores: Scores, control: Scores
 ) -> Gain | None:
-    retriever, source, per_doc, weighting, held = cell
+    retriever, source, per_doc, weighting, held, peak = cell
     if comparison == TRAINING:
         (before,) = control.values()
         differences = [values - before for values in scores.values()]
@@ -170,6 +173,7 @@ def _gain(
         seeds_agree=all(value * points > 0 for value in by_seed),
         held=held,
         by_seed=tuple(by_seed),
+        rate=peak,
     )
 
 

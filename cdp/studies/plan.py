@@ -16,7 +16,7 @@ from cdp.benchmarks import Benchmark, choose_split, describe, load_benchmark, re
 from cdp.evaluation import bm25
 from cdp.studies.config import BOTH, StudyConfig
 from cdp.training.pairs import PairSet, draw_pairs
-from cdp.training.plan import order_of
+from cdp.training.plan import order_of, rate
 from cdp.training.reasoning import with_reasoned
 from cdp.training.weightings import WEIGHTINGS
 
@@ -51,6 +51,7 @@ class Cell(NamedTuple):
     per_doc: int = 0
     weighting: str = "none"
     held: str = ""
+    rate: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +103,18 @@ class Condition:
     max_documents: int | None = None
     budget: int | None = None
     held: str = ""
+    rate: float | None = None
+    """The peak learning rate where the study names some; None for the retriever's own."""
 
     @property
     def cell(self) -> Cell:
-        return Cell(self.retriever, self.source, self.per_doc, self.weighting, self.held)
+        return Cell(self.retriever, self.source, self.per_doc, self.weighting, self.held, self.rate)
 
     def __str__(self) -> str:
         weights = "" if self.weighting == "none" else f", {self.weighting}-weighted"
         held = f", {self.held}" if self.held else ""
-        return f"{self.retriever} on {self.source}, Q/Doc {self.per_doc}{weights}{held}, seed {self.seed}"
+        rates = "" if self.rate is None else f", learning rate {rate(self.rate)}"
+        return f"{self.retriever} on {self.source}, Q/Doc {self.per_doc}{weights}{held}{rates}, seed {self.seed}"
 
 
 def method_of(label: str) -> str:
@@ -129,13 +133,14 @@ def conditions(config: StudyConfig, sources: Sequence[StudySource]) -> list[Cond
     if len({source.label for source in sources}) < len(sources):
         raise ConfigError("Two query sets of the study have the same name.", hint="Name them by their ids.")
     return [
-        Condition(retriever, source.label, per_doc, weighting, seed, documents, budget, held)
+        Condition(retriever, source.label, per_doc, weighting, seed, documents, budget, held, peak)
         for retriever in config.items("retrievers")
         for source in sources
         for per_doc in config.numbers("per_doc", minimum=1)
         if config.budget is not None or not source.counts or source.n_with(per_doc)
         for documents, budget, held in _sizes(config, source, per_doc)
         for weighting in config.items("weightings")
+        for peak in config.rates()
         for seed in config.numbers("seeds", minimum=0)
     ]
 
@@ -247,12 +252,13 @@ def training_config(config: StudyConfig, condition: Condition, query_set: str, r
         "seed": condition.seed,
         "epochs": config.epochs,
         "batch_size": config.batch_size,
-        "learning_rate": config.learning_rate,
+        "learning_rate": condition.rate,
         "max_length": config.max_length,
         "hard_negatives": 0,
         "gpus": config.gpus,
     }
-    return TrainingConfig.from_dict({name: value for name, value in values.items() if value is not None})
+    given = {name: value for name, value in values.items() if value is not None}
+    return TrainingConfig.from_dict({**given, **config.more_settings()})
 
 
 def benchmark_names(config: StudyConfig) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from cdp.studies.gains import Gain
 from cdp.studies.plan import HYBRID, UNTRAINED, Cell, StudySource
 from cdp.studies.pooling import Pooled
 from cdp.studies.verdict import UNCLEAR, Verdict
+from cdp.training.plan import rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +65,22 @@ class StudyRow:
     held: str = ""
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     chosen_on_dev: bool = False
+    rate: float | None = None
+    dev: tuple[tuple[int, float], ...] = ()
+    """(step, mean NDCG@10 on the dev split in percent) of each evaluation while training."""
+
+    @property
+    def best_step(self) -> int | None:
+        """The first step with the best mean dev score."""
+        return max(self.dev, key=lambda point: (point[1], -point[0]))[0] if self.dev else None
+
+    @property
+    def best_dev(self) -> float | None:
+        return max((score for _, score in self.dev), default=None)
 
     @property
     def cell(self) -> Cell:
-        return Cell(self.retriever, self.source, self.per_doc, self.weighting, self.held)
+        return Cell(self.retriever, self.source, self.per_doc, self.weighting, self.held, self.rate)
 
     @property
     def name(self) -> str:
@@ -79,7 +92,8 @@ class StudyRow:
             return f"{bm25.TITLE} and {self.retriever}"
         weights = "" if self.weighting == "none" else f", {self.weighting}"
         held = f", {self.held}" if self.held else ""
-        return f"{self.retriever}, {self.source}, Q/Doc {self.per_doc}{weights}{held}"
+        rates = "" if self.rate is None else f", learning rate {rate(self.rate)}"
+        return f"{self.retriever}, {self.source}, Q/Doc {self.per_doc}{weights}{held}{rates}"
 
 
 @dataclass(frozen=True)

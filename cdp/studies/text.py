@@ -11,6 +11,7 @@ from cdp.studies.estimate import StudyPlan
 from cdp.studies.gains import TITLES, Gain
 from cdp.studies.pooling import CONDITION, COVARIATES, QUERIES, Pooled
 from cdp.studies.report import StudyReport, StudyRow
+from cdp.training.plan import rate
 
 
 def plan_text(plan: StudyPlan) -> str:
@@ -101,6 +102,7 @@ def to_markdown(report: StudyReport) -> str:
             "",
             escaped(report.config.criteria),
         ]
+    lines += _section("Learning rates", rate_rows(report))
     lines += ["", "## Benchmarks", "", table(*benchmark_rows(report))]
     lines += ["", "## NDCG@10", "", main_table(report)]
     for title, body in comparison_tables(report).items():
@@ -282,6 +284,7 @@ def beside(report: StudyReport) -> dict[str, tuple[list[str], list[list[str]], s
     """{title: (head, rows, note)} of the tables that stand beside scores and differences; those without rows are left
     out."""
     found = {
+        "Learning rates": (*rate_rows(report), ""),
         "Benchmarks": (*benchmark_rows(report), ""),
         "All together": (*pooled_rows(report.pooled), POOLED_NOTE),
     }
@@ -347,6 +350,29 @@ POOLED_NOTE = (
     "are centred. Below about four degrees of freedom (df) an interval is a rough one. A slope on words of a "
     "query or on overlap is no cause: these come with the queries."
 )
+
+
+def rate_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:
+    """(head, rows): the dev scores of each learning rate at its evaluations, the best in bold."""
+    rows = [row for row in report.rows if row.rate is not None]
+    steps = sorted({step for row in rows for step, _ in row.dev})
+    best = max((row.best_dev or 0.0 for row in rows), default=0.0)
+    head = ["Training", "Learning rate", *(f"Step {step:,}" for step in steps), "Best", "At step", "Reported"]
+    return head, [
+        [
+            escaped(f"{row.retriever}, {row.source}, Q/Doc {row.per_doc}"),
+            rate(row.rate or 0.0),
+            *(f"{dict(row.dev)[step]:.2f}" if step in dict(row.dev) else "–" for step in steps),
+            "–"
+            if row.best_dev is None
+            else f"**{row.best_dev:.2f}**"
+            if row.best_dev == best
+            else f"{row.best_dev:.2f}",
+            "–" if row.best_step is None else f"{row.best_step:,}",
+            "–" if row.average is None else f"{row.average:.2f}",
+        ]
+        for row in rows
+    ]
 
 
 def benchmark_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:

@@ -39,5 +39,3 @@ with frame.guarded():
                     sweep.summary(workspace, config, rates)
                 else:
                     training_form.summary(workspace, config, judged)
-        if swept:
-            sweep.results(workspace)

@@ -14,7 +14,7 @@ from cdp.base.workspace import Workspace, append_jsonl, write_json
 from cdp.corpus import read_documents, store
 from cdp.jobs import list_jobs, stop, wait
 from cdp.query_sets import QuerySet
-from cdp.services import completeness, queries, studies, sweeps, training
+from cdp.services import completeness, queries, studies, training
 from cdp.studies import StudyConfig
 
 JOB = "synthesis-20260101-000000-abcd-lost"
@@ -44,12 +44,13 @@ def torn(workspace: Workspace, tmp_path: Path) -> QuerySet:
 
 @pytest.fixture
 def mini(workspace: Workspace) -> str:
-    """A benchmark of one query."""
+    """A benchmark of three queries."""
     folder = workspace.benchmark("mini")
     (folder / "qrels").mkdir(parents=True)
     append_jsonl(folder / "corpus.jsonl", [{"_id": f"c{i}", "title": "", "text": f"mill {i}"} for i in range(3)])
-    append_jsonl(folder / "queries.jsonl", [{"_id": "q", "text": "which mill"}])
-    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\tc1\t1\n")
+    append_jsonl(folder / "queries.jsonl", [{"_id": f"q{i}", "text": f"which mill {i}"} for i in range(3)])
+    lines = "".join(f"q{i}\tc{i}\t1\n" for i in range(3))
+    (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{lines}")
     return "mini"
 
 
@@ -84,7 +85,7 @@ def test_no_door_to_training_takes_it_unasked(workspace: Workspace, torn: QueryS
     with pytest.raises(ConfigError, match=refused):
         training.start(workspace, config)
     with pytest.raises(ConfigError, match=refused):
-        sweeps.start(workspace, config.replace(benchmark=mini), [1e-3, 1e-4])
+        studies.run(workspace, studies.sweep(workspace, config.replace(benchmark=mini), [1e-3, 1e-4]))
     assert list_jobs(workspace, ["training"]) == []
     begun = training.start(workspace, config, allow_incomplete=True)
     stop(workspace, begun.job_id, at_once=True)

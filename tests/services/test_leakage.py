@@ -16,7 +16,7 @@ from cdp.corpus import read_documents, store
 from cdp.jobs import list_jobs, stop, wait
 from cdp.query_sets import ImportOptions
 from cdp.retrievers import leakage as room
-from cdp.services import leakage, results, studies, sweeps, training
+from cdp.services import leakage, results, studies, training
 from cdp.studies import StudyConfig
 from tests.benchmarks.folders import write_benchmark
 from tests.services.support import evaluation
@@ -62,8 +62,9 @@ def test_training_on_judged_queries_is_refused_at_every_door(workspace: Workspac
     assert leakage.FLAG in (told.value.hint or "")
     with pytest.raises(ConfigError, match=refused):
         training.start(workspace, config.replace(benchmark="mills", split="test"))
+    swept = studies.sweep(workspace, config.replace(benchmark="mills", split="test"), [1e-3, 1e-4])
     with pytest.raises(ConfigError, match=refused):
-        sweeps.start(workspace, config.replace(benchmark="mills", split="test"), [1e-3, 1e-4])
+        studies.run(workspace, swept)
     study = StudyConfig(query_sets="tested", benchmarks="mills:test", retrievers=RETRIEVER, per_doc="1")
     with pytest.raises(ConfigError, match=refused):
         studies.run(workspace, study)

@@ -25,7 +25,6 @@ from cdp.services import (
     metrics,
     queries,
     studies,
-    sweeps,
     synthesis,
     training,
     tuning,
@@ -231,8 +230,8 @@ def asked(workspace: Workspace, path: str) -> dict[str, Callable[[], Any]]:
         "training.start": lambda: training.start(
             workspace, TrainingConfig.from_dict(train), benchmarks=[(path, "test")]
         ),
-        "sweeps.grid_for": lambda: sweeps.grid_for(workspace, path),
-        "sweeps.start": lambda: sweeps.start(
+        "studies.grid_for": lambda: studies.grid_for(workspace, path),
+        "studies.sweep": lambda: studies.sweep(
             workspace, TrainingConfig.from_dict({**train, "benchmark": path}), [1e-3, 1e-4]
         ),
         "metrics.start scorer": lambda: metrics.start(

@@ -73,9 +73,9 @@ def study_job(workspace: Workspace, job_id: str, query_set: str, benchmarks: lis
             "seeds": "0, 1",
             "steps": 10,
             "batch_size": 8,
-            "learning_rate": 0.05,
             "gpus": 0,
             **settings,
+            "learning_rate": str(settings.get("learning_rate", 0.05)),
         }
     )
     source = counted(workspace, StudySource("human", "human", query_set))

@@ -10,6 +10,7 @@ import pytest
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.studies import StudyConfig, StudySource, conditions, read_plan, ready_made
+from cdp.studies.config import AROUND, RATES, grid
 from cdp.studies.estimate import STARTING_S, Speed, estimate
 from cdp.studies.plan import (
     EQUAL_PAIRS,
@@ -20,6 +21,7 @@ from cdp.studies.plan import (
     steps_of,
     training_config,
 )
+from cdp.training.plan import eval_steps_of
 
 HUMAN = StudySource("human", "human", "set", "", 100, (100, 60, 20))
 
@@ -109,7 +111,7 @@ def test_pairs_are_counted_from_the_queries_that_there_are() -> None:
 
 
 def test_a_condition_as_a_training() -> None:
-    config = plan(epochs=2, learning_rate=0.01)
+    config = plan(epochs=2, learning_rate="0.01")
     condition = conditions(config, [HUMAN])[0]
     found = training_config(config, condition, "set-1")
     assert (found.query_set, found.per_doc, found.epochs, found.learning_rate) == ("set-1", 1, 2, 0.01)
@@ -227,3 +229,25 @@ def test_trainings_that_are_there_take_no_time() -> None:
     assert whole.seconds is not None
     assert whole.seconds > 900
     assert there.seconds == STARTING_S
+
+
+def test_learning_rates_are_a_list_and_a_sweep_is_a_plan_of_them() -> None:
+    config = plan(learning_rate="1e-5, 2e-7;5e-07", training="clip_norm=0.5, lora_rank=4")
+    assert config.rates() == [2e-7, 5e-7, 1e-5]
+    assert plan().rates() == [None]
+    found = conditions(config, [HUMAN])
+    assert len(found) == 3 * len(conditions(plan(), [HUMAN]))
+    assert found[0].cell.rate == 2e-7
+    assert "learning rate 2e-7" in str(found[0])
+    trained = training_config(config, found[0], "set-1")
+    assert (trained.learning_rate, trained.clip_norm, trained.lora_rank) == (2e-7, 0.5, 4)
+    for wrong, words in (("1e-5,x", "'x'"), ("0,1e-5", "above 0"), ("1e-5,2", "up to 1"), ("1e-5,1e-5", "twice")):
+        with pytest.raises(ConfigError, match=words):
+            plan(learning_rate=wrong)
+    assert grid(2e-6) == grid(5e-6) == RATES
+    assert grid(5e-3) == tuple(pytest.approx(5e-3 * factor) for factor in AROUND)
+
+
+def test_a_short_run_is_evaluated_five_times() -> None:
+    every = [eval_steps_of(TrainingConfig(query_set="any"), steps) for steps in (5000, 2500, 499, 18, 5, 1)]
+    assert every == [500, 500, 100, 4, 1, 1]

@@ -267,7 +267,7 @@ def test_a_study_compares_ri_with_equal_weights_on_imported_reasoned_forms(
     thought = query_sets.import_queries(forms, workspace, corpus, "thought").query_set.id
     config = StudyConfig.from_dict(
         {"query_sets": query_set, "benchmarks": benchmarks[0], "weightings": "none, ri", "per_doc": "1", "seeds": "0",
-         "epochs": 2, "batch_size": 8, "learning_rate": 0.05, "gpus": 0, "reasoning": thought}
+         "epochs": 2, "batch_size": 8, "learning_rate": "0.05", "gpus": 0, "reasoning": thought}
     )  # fmt: skip
     plan = studies.plan(workspace, config)
     assert [source.reasoning for source in plan.sources] == [thought]

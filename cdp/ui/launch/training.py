@@ -12,10 +12,11 @@ import streamlit as st
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.services import benchmarks, clusters, commands, leakage, sweeps, training
+from cdp.services import benchmarks, clusters, commands, leakage, training
 from cdp.services.leakage import Leak
 from cdp.services.queries import QuerySet
 from cdp.services.training import TrainingPlan
+from cdp.studies.trial import DEV_SPLITS
 from cdp.training.weightings import WEIGHTINGS
 from cdp.ui import jobs as job_views
 from cdp.ui.queries import sets as stored_sets
@@ -42,7 +43,7 @@ def split_labels(workspace: Workspace) -> dict[str, str]:
 
 def dev_options(workspace: Workspace) -> dict[str, tuple[str, str]]:
     """``usable_splits`` with those made for choosing first."""
-    return dict(sorted(usable_splits(workspace).items(), key=lambda item: item[1][1] not in sweeps.DEV_SPLITS))
+    return dict(sorted(usable_splits(workspace).items(), key=lambda item: item[1][1] not in DEV_SPLITS))
 
 
 def other_model(key: str, value: str = "") -> str:
