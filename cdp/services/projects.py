@@ -1,8 +1,8 @@
-"""Projects: the corpora and benchmarks that belong together, and with them their queries, jobs and results.
+"""Projects: corpora and benchmarks that belong together, and with them their queries, jobs and results.
 
-``members(workspace, project_id)`` says what belongs to a project; a list is cut down with it where it is shown. A
-corpus in no project stands for one of its own name (``implied``), which is made when something is changed on it. A
-benchmark in no project belongs to none, and is for all.
+``members(workspace, project_id)`` says what belongs to a project; each list is filtered with it where it is shown. A
+corpus in no project counts as an implied project of its own, which is created on its first change. A benchmark in no
+project is for all.
 """
 
 from __future__ import annotations
@@ -29,38 +29,39 @@ from cdp.synthesis.work import query_set_id
 
 __all__ = ["ALL", "Index", "Members", "Project", "damaged"]
 
-# In place of a project: everything in the workspace, of all projects.
+# In place of a project: everything in the workspace.
 ALL = "all"
 
-
 NONE_YET = "There is no project yet: add documents (projects add PATH)."
+NOTHING: frozenset[str] = frozenset()
+
+T = TypeVar("T")
 
 
 def list_projects(workspace: Workspace) -> list[Project]:
-    """All projects, the newest first: those that were made, and one for each corpus that is in none."""
+    """Return all projects, newest first, implied ones included."""
     return Index(workspace).projects
 
 
 def resolve(workspace: Workspace, name: str) -> Project:
-    """The project with this id, this name, or the only one whose id or name begins so; see ``names.pick``."""
+    """Return the project with this id, name or unique prefix; see ``text.pick``."""
     return pick("project", name, list_projects(workspace), none_yet=NONE_YET)
 
 
 def project_of(workspace: Workspace, kind: str, thing: str) -> Project | None:
-    """The project of a ``corpus``, ``query_set``, ``benchmark`` or ``job`` by its id, the newest of several; None for a
-    thing that is in none, or is not there. ``projects_of`` gives them all."""
+    """Return the newest of ``projects_of``, or None."""
     return next(iter(projects_of(workspace, kind, thing)), None)
 
 
 def projects_of(workspace: Workspace, kind: str, thing: str) -> list[Project]:
-    """Every project that a thing belongs to, the newest first."""
+    """Return the projects of a ``corpus``, ``query_set``, ``benchmark`` or ``job`` by its id, newest first."""
     index = Index(workspace)
     ids = index.of(kind, thing)
     return [project for project in index.projects if project.id in ids]
 
 
 def members(workspace: Workspace, project_id: str | None) -> Members:
-    """What belongs to a project; with ``ALL`` (or None) everything does. NotFoundError for one that is not there."""
+    """Return what belongs to a project; everything for ``ALL`` or None. NotFoundError for an unknown project."""
     index = Index(workspace)
     if project_id in (None, "", ALL):
         return Members(None, index)
@@ -68,7 +69,7 @@ def members(workspace: Workspace, project_id: str | None) -> Members:
 
 
 def missing(workspace: Workspace, project: Project) -> list[str]:
-    """The corpora and benchmarks that a project names and that are gone or cannot be read, each with what to do."""
+    """Return a sentence on each deleted or unreadable corpus and benchmark of a project."""
     messages = []
     corpora = {manifest.id for manifest in list_corpora(workspace)}
     for corpus in project.corpora:
@@ -77,25 +78,19 @@ def missing(workspace: Workspace, project: Project) -> list[str]:
             messages.append(f"The corpus {corpus} {state}. Add its documents again.")
     problems = {info.name: info.problem for info in library.list_benchmarks(workspace)}
     for name in project.benchmarks:
-        if problems.get(name, "it is gone"):
-            state = f"cannot be used: {problems[name].rstrip('.')}" if name in problems else "was deleted"
-            messages.append(f"The benchmark {name} {state}. Add it again.")
+        if name not in problems:
+            messages.append(f"The benchmark {name} was deleted. Add it again.")
+        elif problems[name]:
+            messages.append(f"The benchmark {name} cannot be used: {problems[name].rstrip('.')}. Add it again.")
     return messages
 
 
 @access.writes
-def create(
-    workspace: Workspace,
-    name: str,
-    *,
-    corpora: Sequence[str] = (),
-    benchmarks: Sequence[str] = (),
-) -> Project:
-    """A new project with these members. ConfigError where another one has the name."""
-    title = _title(workspace, name)
+def create(workspace: Workspace, name: str, *, corpora: Sequence[str] = (), benchmarks: Sequence[str] = ()) -> Project:
+    """Create a project with these members. ConfigError where another one has the name."""
     return projects.create(
         workspace,
-        title,
+        _title(workspace, name),
         corpora=_corpora(workspace, corpora),
         benchmarks=_benchmarks(workspace, benchmarks),
         taken={manifest.id for manifest in list_corpora(workspace)},  # these are the ids of implied projects
@@ -106,7 +101,7 @@ def create(
 def add_members(
     workspace: Workspace, project_id: str, *, corpora: Sequence[str] = (), benchmarks: Sequence[str] = ()
 ) -> Project:
-    """Take corpora and benchmarks, which stay in other projects that have them, into this one."""
+    """Add corpora and benchmarks to a project; they stay in other projects that have them."""
     new = _corpora(workspace, corpora), _benchmarks(workspace, benchmarks)
     project = _made(workspace, resolve(workspace, project_id))
     return projects.update(workspace, project.id, lambda before: before.with_members(*new))
@@ -114,7 +109,7 @@ def add_members(
 
 @access.writes
 def rename(workspace: Workspace, project_id: str, name: str) -> Project:
-    """Another name; the id stays. ConfigError where another project has it."""
+    """Rename a project; its id stays. ConfigError where another project has the name."""
     project = resolve(workspace, project_id)
     title = _title(workspace, name, besides=project.id)
     return projects.update(workspace, _made(workspace, project).id, lambda before: replace(before, name=title))
@@ -122,7 +117,7 @@ def rename(workspace: Workspace, project_id: str, name: str) -> Project:
 
 @access.writes
 def delete(workspace: Workspace, project_id: str) -> None:
-    """Remove a project. What belonged to it stays: each of its corpora then stands for a project of its own."""
+    """Delete a project. Its members stay, each of its corpora as an implied project."""
     project = resolve(workspace, project_id)
     if project.implied:
         raise ConfigError(f"{project.name} is a corpus in no project; there is nothing to remove.")
@@ -131,23 +126,20 @@ def delete(workspace: Workspace, project_id: str) -> None:
 
 @access.writes
 def use(workspace: Workspace, name: str) -> Project | None:
-    """Remember a project: commands without ``--project`` are about it. ``ALL`` (or nothing) forgets it again."""
-    if name in ("", ALL):
-        projects.set_default(workspace, "")
-        return None
-    project = resolve(workspace, name)
-    projects.set_default(workspace, project.id)
+    """Remember the project of commands without ``--project``; ``ALL`` or "" forgets it."""
+    project = None if name in ("", ALL) else resolve(workspace, name)
+    projects.set_default(workspace, project.id if project else "")
     return project
 
 
 def default(workspace: Workspace) -> Project | None:
-    """The project that ``use`` remembered, if it is still there."""
+    """Return the project that ``use`` remembered, if it still exists."""
     chosen = projects.default(workspace)
     return next((p for p in list_projects(workspace) if p.id == chosen), None) if chosen else None
 
 
 def _made(workspace: Workspace, project: Project) -> Project:
-    """A project that has a record: an implied one gets it, under the id by which links know it."""
+    """Return the project, an implied one created under the id by which links know it."""
     if not project.implied:
         return project
     return projects.create(
@@ -156,7 +148,7 @@ def _made(workspace: Workspace, project: Project) -> Project:
 
 
 def _title(workspace: Workspace, name: str, besides: str = "") -> str:
-    """A name that can be stored and is not taken."""
+    """Return a name that can be stored. ConfigError for an empty or taken one."""
     title = " ".join(checked_title(name).split())
     if not title:
         raise ConfigError("A project needs a name.")
@@ -181,13 +173,8 @@ def _benchmarks(workspace: Workspace, names: Collection[str]) -> tuple[str, ...]
     return tuple(names)
 
 
-T = TypeVar("T")
-
-NOTHING: frozenset[str] = frozenset()
-
-
 class Index:
-    """Who belongs to whom in a workspace, as it is now; what takes longer to read is read when it is asked for."""
+    """The projects of each corpus, benchmark, query set and job of a workspace, read when asked for."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -195,96 +182,90 @@ class Index:
 
     @cached_property
     def projects(self) -> list[Project]:
-        """All projects, the newest first; a corpus that is in none stands for one of its own."""
+        """All projects, newest first, with an implied one for each corpus in none."""
         made = projects.list_projects(self.workspace)
-        inside = {corpus for project in made for corpus in project.corpora}
+        # A project that was emptied may still have the id of a corpus that once was implied: the record wins.
+        taken = {corpus for project in made for corpus in project.corpora} | {project.id for project in made}
         implied = [
             Project(manifest.id, manifest.name, manifest.created, corpora=(manifest.id,), implied=True)
             for manifest in list_corpora(self.workspace)
-            if manifest.id not in inside
+            if manifest.id not in taken
         ]
-        # A project that was emptied may still have the id of a corpus that once was implied: the record wins.
-        ids = {project.id for project in made}
-        return sorted(
-            [*made, *(project for project in implied if project.id not in ids)],
-            key=lambda project: (project.created, project.id),
-            reverse=True,
-        )
+        return sorted([*made, *implied], key=lambda project: (project.created, project.id), reverse=True)
 
     @cached_property
-    def _corpora(self) -> dict[str, frozenset[str]]:
-        return _by_member((project.id, project.corpora) for project in self.projects)
+    def corpora(self) -> dict[str, frozenset[str]]:
+        """{corpus: ids of its projects}."""
+        return _owners((project.id, project.corpora) for project in self.projects)
 
     @cached_property
-    def _benchmarks(self) -> dict[str, frozenset[str]]:
-        return _by_member((project.id, project.benchmarks) for project in self.projects)
+    def benchmarks(self) -> dict[str, frozenset[str]]:
+        """{benchmark: ids of its projects}."""
+        return _owners((project.id, project.benchmarks) for project in self.projects)
 
     @cached_property
     def _corpus_of_set(self) -> dict[str, str]:
         sets = query_sets.list_query_sets(self.workspace)
-        # Old plans name query sets by their names; an id that is the same wins.
+        # Plans may name query sets by their names; an id that is the same wins.
         return {**{item.name: item.corpus_id for item in sets}, **{item.id: item.corpus_id for item in sets}}
 
     @cached_property
     def _job_ids(self) -> frozenset[str]:
-        try:
+        with suppress(FileNotFoundError):
             return frozenset(os.listdir(self.workspace.jobs))
-        except FileNotFoundError:
-            return NOTHING
+        return NOTHING
 
     def of(self, kind: str, thing: str) -> frozenset[str]:
-        """The ids of the projects of a ``corpus``, ``query_set``, ``benchmark`` or ``job`` with this id."""
+        """Return the ids of the projects of a ``corpus``, ``query_set``, ``benchmark`` or ``job`` with this id."""
         if kind == "corpus":
-            return self._corpora.get(thing, NOTHING)
+            return self.corpora.get(thing, NOTHING)
         if kind == "benchmark":
-            return self._benchmarks.get(thing, NOTHING)
+            return self.benchmarks.get(thing, NOTHING)
         if kind == "query_set":
-            return self.of("corpus", self._corpus_of_set.get(thing, ""))
+            return self.corpora.get(self._corpus_of_set.get(thing, ""), NOTHING)
         if kind == "job":
             return self.of_job_id(thing)
         raise ValueError(f"{kind!r} is no kind of thing in a project")
 
     def of_job_id(self, job_id: str) -> frozenset[str]:
-        """The projects of a job; none where there is no such job."""
+        """Return the projects of a job; none where there is no such job."""
         if job_id not in self._of_job:
-            self._of_job[job_id] = NOTHING  # a job that names itself, or two that name each other, end here
+            self._of_job[job_id] = NOTHING  # ends the recursion of jobs that name themselves or each other
             if is_name(job_id) and (self.workspace.jobs / job_id).is_dir():
                 with suppress(CdpError):
                     self._of_job[job_id] = self._of_spec(jobs.load_spec(self.workspace, job_id))
         return self._of_job[job_id]
 
     def of_job(self, job: JobView) -> frozenset[str]:
-        """The projects of a job that was read already."""
+        """Return the projects of a job that was read already."""
         if job.id not in self._of_job:
             self._of_job[job.id] = NOTHING
             self._of_job[job.id] = self._of_spec(job)
         return self._of_job[job.id]
 
     def of_evaluation(self, retriever: str, benchmark: str) -> frozenset[str]:
-        """The projects of a score: those of the training (its job's id, or ``<study>.<key>``) and of the benchmark."""
+        """Return the projects of a score: of its training (job's id, or ``<study>.<key>``) and its benchmark."""
         trained = self.of_job_id(retriever) or self.of_job_id(retriever.rpartition(".")[0])
         return trained | self.of("benchmark", benchmark)
 
     def _of_spec(self, job: JobSpec | JobView) -> frozenset[str]:
-        config, inputs = job.config, job.inputs
-        judged = frozenset[str]().union(*(self.of("benchmark", name) for name in _benchmarks_of(config)))
+        # Benchmarks only from settings that hold them: not every text, for one may be called "test".
+        listed = _texts([job.config.get(name, "") for name in ("benchmark", "benchmarks", "dev")])
+        judged = NOTHING.union(*(self.of("benchmark", name) for name in listed))
         if job.kind == "evaluation":
-            return self.of_job_id(str(config.get("retriever", ""))) | judged
-        named = set(_texts([config, inputs]))
-        corpora = {name for name in named if name in self._corpora}
-        corpora |= {self._corpus_of_set[name] for name in named if name in self._corpus_of_set}
-        own = frozenset[str]().union(*(self.of("corpus", corpus) for corpus in corpora))
+            return self.of_job_id(str(job.config.get("retriever", ""))) | judged
+        named = set(_texts([job.config, job.inputs]))
+        own = NOTHING.union(*(self.of("corpus", name) | self.of("query_set", name) for name in named))
         if own:
             return own
-        others = frozenset[str]().union(*(self.of_job_id(name) for name in named & self._job_ids if name != job.id))
-        return others or judged
+        return NOTHING.union(*(self.of_job_id(name) for name in named & self._job_ids if name != job.id)) or judged
 
 
 @dataclass(frozen=True)
 class Members:
     """What belongs to ``project``; everything where it is None.
 
-    ``has_…`` are true for what belongs to the project, and for what belongs to no project at all.
+    ``has_…`` and ``keep`` take members of the project, and what belongs to no project at all.
     """
 
     project: Project | None
@@ -292,13 +273,13 @@ class Members:
 
     @property
     def corpora(self) -> tuple[str, ...]:
-        """The ids of the project's corpora; of all corpora without a project."""
-        return self.project.corpora if self.project else tuple(self.index._corpora)
+        """The ids of the project's corpora."""
+        return self.project.corpora if self.project else tuple(self.index.corpora)
 
     @property
     def benchmarks(self) -> tuple[str, ...]:
-        """The names of the project's own benchmarks; those that are for all are not among them."""
-        return self.project.benchmarks if self.project else tuple(self.index._benchmarks)
+        """The names of the project's own benchmarks, without those that are for all."""
+        return self.project.benchmarks if self.project else tuple(self.index.benchmarks)
 
     @cached_property
     def query_sets(self) -> tuple[str, ...]:
@@ -306,7 +287,7 @@ class Members:
         return tuple(q.id for q in query_sets.list_query_sets(self.index.workspace) if self.has("query_set", q.id))
 
     def has(self, kind: str, thing: str) -> bool:
-        """Whether a ``corpus``, ``query_set``, ``benchmark`` or ``job`` is of this project, or of none."""
+        """Return True for a ``corpus``, ``query_set``, ``benchmark`` or ``job`` of this project, or of none."""
         return self._holds(self.index.of(kind, thing)) if self.project else True
 
     def has_job(self, job: JobView) -> bool:
@@ -318,42 +299,34 @@ class Members:
         return self._holds(self.index.of_evaluation(retriever, benchmark)) if self.project else True
 
     def keep(self, kind: str, things: Iterable[T]) -> list[T]:
-        """Those of ``things`` that ``has`` is true for, in their order: manifests, jobs, records of benchmarks.
+        """Return those of ``things`` that belong here, in their order: manifests, jobs, records of benchmarks.
 
         ``kind`` may also be ``evaluation``: rows of the catalogue's evaluations.
         """
         listed = list(things)
         if self.project is None:
             return listed
-        for thing in listed:  # what was read already is not read again for the evaluations of it
+        for thing in listed:  # so that evaluations do not read the jobs of this list again
             if isinstance(thing, JobView) and thing.kind != "evaluation":
                 self.index.of_job(thing)
         return [thing for thing in listed if self._has_thing(kind, thing)]
 
     def _has_thing(self, kind: str, thing: Any) -> bool:
+        def value(name: str) -> str:
+            return str(thing[name] if isinstance(thing, Mapping) else getattr(thing, name))
+
         if isinstance(thing, JobView):
             return self.has_job(thing)
         if kind == "evaluation":
-            # A hybrid or reranked result belongs where its retriever does.
-            of = thing.get("settings", {}).get("retriever") or thing["retriever_id"]
-            return self.has_evaluation(str(of), str(thing["benchmark"]))
-        return self.has(kind, str(_of(thing, "name" if kind == "benchmark" else "id")))
+            return self.has_evaluation(value("retriever_id"), value("benchmark"))
+        return self.has(kind, value("name" if kind == "benchmark" else "id"))
 
     def _holds(self, ids: frozenset[str]) -> bool:
         return not ids or (self.project is not None and self.project.id in ids)
 
 
-def _of(thing: Any, name: str) -> Any:
-    return thing[name] if isinstance(thing, Mapping) else getattr(thing, name)
-
-
-def _benchmarks_of(config: Mapping[str, Any]) -> Iterator[str]:
-    """Each benchmark that settings name: not every text, for one may be called "test"."""
-    for name in ("benchmark", "benchmarks", "dev"):
-        yield from _texts(config.get(name, ""))
-
-
-def _by_member(pairs: Iterable[tuple[str, tuple[str, ...]]]) -> dict[str, frozenset[str]]:
+def _owners(pairs: Iterable[tuple[str, tuple[str, ...]]]) -> dict[str, frozenset[str]]:
+    """Return {member: ids of projects} of (project, members) pairs."""
     owners: dict[str, set[str]] = {}
     for project_id, names in pairs:
         for name in names:
@@ -367,12 +340,13 @@ def check_unused(workspace: Workspace, what: str, name: str) -> None:
     ``what`` describes the thing, as in "The query set x"; ``name`` is its id.
     """
     users = [job for job in jobs.list_active(workspace) if job.id != name and name in _named_by(job)]
-    if not users:
-        return
-    shown = ", ".join(f"{job.name} ({job.id}, {job.state})" for job in users[:5])
-    more = f" and {len(users) - 5} more" if len(users) > 5 else ""
-    needs = "an active job" if len(users) == 1 else f"{len(users)} active jobs"
-    raise ConfigError(f"{what} is needed by {needs}: {shown}{more}.", hint="Wait until it has ended, or stop it first.")
+    if users:
+        shown = ", ".join(f"{job.name} ({job.id}, {job.state})" for job in users[:5])
+        more = f" and {len(users) - 5} more" if len(users) > 5 else ""
+        needs = "an active job" if len(users) == 1 else f"{len(users)} active jobs"
+        raise ConfigError(
+            f"{what} is needed by {needs}: {shown}{more}.", hint="Wait until it has ended, or stop it first."
+        )
 
 
 def _named_by(job: JobView) -> Iterator[str]:
