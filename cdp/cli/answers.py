@@ -36,13 +36,11 @@ class Run:
         self.project = str(given.get("project", ""))
         self.scope: Members
         self.ends = ExitStack()
-        # A job on what standard input held is followed: its file ends with this process.
-        self.read_input = False
-        # Where output data has standard output to itself, the answer goes to stderr.
-        self.piped = False
+        self.read_input = False  # then jobs are followed: their file ends with this process
+        self.piped = False  # then data has standard output to itself, and the answer goes to stderr
 
     def say(self, value: Any, text: str) -> int:
-        """Print the answer, as JSON if asked for, else as text, and return exit code 0."""
+        """Print the answer, as JSON if asked for, else as text; return exit code 0."""
         answer = json.dumps(value, ensure_ascii=False, default=display.plain, indent=2) if self.json else text
         # A file's name may hold bytes that are no text: they are shown as escapes, which JSON reads too.
         shown = answer.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -51,7 +49,6 @@ class Run:
 
     def started(self, job_id: str, *also: str) -> int:
         """Say which jobs were started; with ``--wait`` follow them to their ends. The answer is about the first."""
-        from cdp.cli import display
         from cdp.services import jobs
 
         if not (self.wait or self.read_input):
@@ -70,7 +67,6 @@ class Run:
 
     def followed(self, job_ids: Sequence[str]) -> int:
         """Follow jobs to their ends, say on stderr how each ended, and return 1 if one did not finish."""
-        from cdp.cli import display
         from cdp.services import jobs
 
         code = DONE
@@ -83,7 +79,6 @@ class Run:
 
     def _followed(self, job_ids: Sequence[str]) -> Any:
         """Follow the first of these jobs. Detached where Ctrl-C is pressed."""
-        from cdp.cli import display
         from cdp.services import jobs
 
         first = job_ids[0]
@@ -126,6 +121,10 @@ class Run:
         with open(files[0], "rb") as file:
             shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
         sys.stdout.buffer.flush()
+
+    def deleted(self, id: str, text: str = "") -> int:
+        """Say that a thing is removed; return exit code 0."""
+        return self.say({"id": id, "deleted": True}, text or f"{id} is removed")
 
     def written(self, target: str, text: str, about: Mapping[str, Any]) -> int:
         """Write a text to ``target``, or to standard output for ``-``, and say so."""

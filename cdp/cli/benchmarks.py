@@ -50,10 +50,7 @@ def _number(n: int | None) -> str:
 
 
 @command("benchmarks show")
-def show(
-    run: Run,
-    name: Annotated[str, f"a benchmark or a group ({GROUPS})"],
-) -> int:
+def show(run: Run, name: Annotated[str, f"a benchmark or a group ({GROUPS})"]) -> int:
     """One benchmark or group: size, licence, protocol, source."""
     from cdp.services import benchmarks
 
@@ -161,4 +158,4 @@ def delete(run: Run, name: Stored) -> int:
     from cdp.services import benchmarks
 
     benchmarks.delete(run.workspace, name)
-    return run.say({"id": name, "deleted": True}, f"{name} is removed; results on it stay")
+    return run.deleted(name, f"{name} is removed; results on it stay")

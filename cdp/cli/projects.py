@@ -50,10 +50,8 @@ def list_(run: Run) -> int:
     from cdp.services import projects
 
     used = projects.default(run.workspace)
-    rows = [
-        {**display.plain(project), "used": used is not None and used.id == project.id}
-        for project in projects.list_projects(run.workspace)
-    ]
+    listed = projects.list_projects(run.workspace)
+    rows = [{**display.plain(project), "used": used is not None and used.id == project.id} for project in listed]
     for problem in projects.damaged(run.workspace):
         warn(problem)
     counted = [{**row, "corpora": len(row["corpora"]), "benchmarks": len(row["benchmarks"])} for row in rows]
@@ -99,8 +97,7 @@ def delete(run: Run, id: Id) -> int:
 
     project = projects.resolve(run.workspace, id)
     projects.delete(run.workspace, project.id)
-    text = f"{project.id} is removed; its corpora and benchmarks stay"
-    return run.say({"id": project.id, "deleted": True}, text)
+    return run.deleted(project.id, f"{project.id} is removed; its corpora and benchmarks stay")
 
 
 def joined(run: Run, *, corpus: str = "", benchmark: str = "") -> None:
@@ -182,4 +179,4 @@ def corpus_delete(run: Run, id: Id) -> int:
 
     manifest = corpora.resolve_corpus(run.workspace, id)
     corpora.delete(run.workspace, manifest.id)
-    return run.say({"id": manifest.id, "deleted": True}, f"{manifest.id} is removed")
+    return run.deleted(manifest.id)

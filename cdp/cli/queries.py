@@ -47,8 +47,8 @@ def preview(
 
     document = doc or corpora.page(run.workspace, corpus, 0, 1)[0].id
     names = [name.strip() for name in methods.split(",") if name.strip()]
-    own = {"per_doc": per_doc, "generator": generator or None}
-    options: dict[str, Any] = {**{name: value for name, value in own.items() if value is not None}, **set}
+    typed = {"per_doc": per_doc, "generator": generator}
+    options: dict[str, Any] = {**{name: value for name, value in typed.items() if value not in (None, "")}, **set}
     check_generator(str(options.get("generator", "template")), names[0] if len(names) == 1 else "", set)
     shown = queries.preview(run.workspace, corpus, document, methods=names, **options)
     run.say({"document_id": document, "methods": shown}, _previews(document, list(shown.values())))
@@ -287,7 +287,7 @@ def delete(run: Run, id: Id) -> int:
 
     query_set = queries.show(run.workspace, id)
     queries.delete(run.workspace, query_set.id)
-    return run.say({"id": query_set.id, "deleted": True}, f"{query_set.id} is removed")
+    return run.deleted(query_set.id)
 
 
 @command("queries best")
@@ -325,8 +325,7 @@ def round_trip(run: Run, config: RoundTripConfig) -> int:
     """At which rank each query finds the document it was written for."""
     from cdp.services import queries
 
-    gpus = {} if config.gpus is None else {"gpus": config.gpus}
-    return run.started(queries.start_round_trip(run.workspace, config.query_set, config.by, **gpus))
+    return run.started(queries.start_round_trip(run.workspace, config.query_set, config.by, gpus=config.gpus))
 
 
 @command("queries filter", places=("query_set",), job=True)

@@ -17,7 +17,7 @@ NAME = "demo"
 
 @access.writes
 def load(workspace: Workspace) -> list[str]:
-    """Put the demo into the workspace where it is not there yet; what was added, in words."""
+    """Add what the workspace lacks of the demo; return a sentence on each addition."""
     done: list[str] = []
     added = corpora.add(workspace, FOLDER, name=NAME)
     if not added.existed:
@@ -48,12 +48,12 @@ def load(workspace: Workspace) -> list[str]:
 
 
 def corpus(workspace: Workspace) -> str:
-    """The id of the demo's corpus, by its name; empty where it is not there."""
+    """Return the id of the demo's corpus; empty if it is not loaded."""
     return next((manifest.id for manifest in corpora.list_corpora(workspace) if manifest.name == NAME), "")
 
 
 def _free_name(workspace: Workspace) -> str:
-    """The project's name: somebody may have made one of that name without the demo."""
+    # A project of that name may exist without the demo.
     taken = {project.name.casefold() for project in projects.list_projects(workspace) if not project.implied}
     return next(n for i in range(1, len(taken) + 2) if (n := NAME if i == 1 else f"{NAME} {i}") not in taken)
 

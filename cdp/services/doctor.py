@@ -1,4 +1,4 @@
-"""Checks of this machine and the workspace, each with what to do where it fails."""
+"""Checks of this machine and the workspace, each with the remedy where it fails."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DISTRIBUTION = "cdp-studio"
 
 @dataclass(frozen=True)
 class Check:
-    """One check: whether it is fine, and what was found or what to do."""
+    """One check: whether it passed, and the finding or the remedy."""
 
     name: str
     ok: bool
@@ -34,7 +34,7 @@ class Check:
 
 
 def check(workspace: Workspace) -> list[Check]:
-    """Every check; none changes anything."""
+    """Run every check; none changes anything."""
     return [
         _run("Python", _python),
         _run("packages", _packages),
@@ -62,7 +62,7 @@ def _python() -> tuple[bool, str]:
 
 
 def _packages() -> tuple[bool, str]:
-    """Whether every library is there in a version that was tested: in a clone the pinned one, else one of a range."""
+    """Check that every library has a tested version: in a clone the pinned one, else one of the package's range."""
     if INSTALLED:
         wanted = [Requirement(text) for text in importlib.metadata.requires(DISTRIBUTION) or ()]
         wanted = [item for item in wanted if item.marker is None or item.marker.evaluate({"extra": ""})]
@@ -76,7 +76,7 @@ def _packages() -> tuple[bool, str]:
 
 
 def _difference(requirement: Requirement) -> str:
-    """What is wrong with an installed library, in words; empty where nothing is."""
+    """Return what is wrong with an installed library; empty if nothing."""
     try:
         version = importlib.metadata.version(requirement.name).split("+")[0]
     except importlib.metadata.PackageNotFoundError:
@@ -85,7 +85,7 @@ def _difference(requirement: Requirement) -> str:
 
 
 def _plugins() -> tuple[bool, str]:
-    """Which packages and files add to this installation; one that cannot be loaded is a CdpError that names it."""
+    """List the plug-ins. CdpError names one that cannot be loaded."""
     for kind in HOMES:
         len(registry(kind))
     packages = dict.fromkeys(package_of(entry) for entry in installed_plugins())

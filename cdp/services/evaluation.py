@@ -1,4 +1,4 @@
-"""Benchmarks and the evaluation of retrievers on them."""
+"""Evaluations of retrievers on benchmarks, and imports of other programs' runs."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from cdp.evaluation import bm25, combined
 from cdp.retrievers import PRESETS, in_cache, resolve
 from cdp.services import access, clusters, results
 
-WORKER = "cdp.workers.evaluation"
-
 # A small, widely used cross-encoder for passages.
 CROSS_ENCODER = "cross-encoder/ms-marco-MiniLM-L6-v2"
 
@@ -24,7 +22,7 @@ CROSS_ENCODER = "cross-encoder/ms-marco-MiniLM-L6-v2"
 def checked(
     workspace: Workspace, retriever: str, benchmark: str, split: str = "", **settings: object
 ) -> EvaluationConfig:
-    """The configuration of an evaluation whose retriever, benchmark and split exist, their names made whole."""
+    """Return the configuration of an evaluation, its retriever, benchmark and split resolved."""
     name, split, _ = judged_on(workspace, benchmark, split)
     config = EvaluationConfig.from_dict(
         {**settings, "retriever": _named(workspace, retriever)[0], "benchmark": name, "split": split}
@@ -37,19 +35,19 @@ def checked(
 
 
 def check_cross_encoder(workspace: Workspace, name: str) -> None:
-    """NotFoundError, or ConfigError for a model of single texts."""
+    """Raise NotFoundError for an unknown model, ConfigError for a model of single texts."""
     access.model(workspace, name)
     if resolve(name, workspace).origin in ("preset", "job"):
         raise ConfigError(
-            f"{name} embeds single texts; what is needed is a model that scores pairs.",
+            f"{name} embeds single texts; a model that scores pairs is needed.",
             hint=f"Name a cross-encoder, such as {CROSS_ENCODER}.",
         )
 
 
 def judged_on(workspace: Workspace, benchmark: str, split: str = "") -> tuple[str, str, BenchmarkInfo]:
-    """A benchmark as a job's configuration names it (by name, or as a whole path outside the workspace), and the split.
+    """Return a benchmark as a job's configuration names it (by name, or by path outside the workspace), and the split.
 
-    NotFoundError or InputError for one that there is not, or that may not be read.
+    NotFoundError or InputError for an unknown or forbidden one.
     """
     folder = resolve_benchmark(access.benchmark(workspace, benchmark), workspace)
     info = describe(folder, workspace)
@@ -58,7 +56,7 @@ def judged_on(workspace: Workspace, benchmark: str, split: str = "") -> tuple[st
 
 
 def _named(workspace: Workspace, retriever: str) -> tuple[str, str]:
-    """The whole name of a retriever and what it is called in lists. ``bm25`` and ``bm25:<language>`` are no models."""
+    """Return a retriever's resolved name and its label in lists. ``bm25`` and ``bm25:<language>`` are no models."""
     language = bm25.language_in(retriever)
     if language is not None:
         bm25.check_language(language)
@@ -69,7 +67,7 @@ def _named(workspace: Workspace, retriever: str) -> tuple[str, str]:
 
 @access.reads
 def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
-    """The id of the newest result for the same model, judgments and settings, if there is one."""
+    """Return the id of the newest result for the same model, judgments and settings, or None."""
     info = describe(resolve_benchmark(config.benchmark, workspace), workspace)
     words = bm25.language_in(config.retriever)
     words = words if words is None else words or info.language or "en"
@@ -91,14 +89,14 @@ def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
 
 @access.runs
 def start(workspace: Workspace, config: EvaluationConfig) -> str:
-    """Submit an evaluation; the job's id. Everything that can be known now is checked now."""
+    """Submit an evaluation after all checks; return the job's id."""
     whole = checked(**{**config.to_dict(), "workspace": workspace})
     return _submit(workspace, whole, _named(workspace, whole.retriever)[1])
 
 
 @access.runs
 def start_after(workspace: Workspace, config: EvaluationConfig, training_job: str) -> str:
-    """Submit the evaluation of what a training job will have made; it waits for that job."""
+    """Submit the evaluation of a training job's model; it waits for that job."""
     whole = EvaluationConfig.from_dict({**config.to_dict(), "retriever": training_job})
     return _submit(workspace, whole, jobs.load_spec(workspace, training_job).name, after=[training_job])
 
@@ -151,7 +149,7 @@ def strong_baselines(
 
 @access.runs
 def start_import(workspace: Workspace, config: ResultImportConfig) -> str:
-    """Submit the import; the job's id. ConfigError for a name that a retriever of one's own has already."""
+    """Submit the import; return the job's id. ConfigError for the name of a retriever of the workspace."""
     name = " ".join(config.retriever.split())
     own = is_name(name) and workspace.job(name).is_dir()
     if not name or name in PRESETS or own or bm25.language_in(name) is not None:
@@ -185,7 +183,7 @@ def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after
         kind="evaluation",
         name=f"{combined.title(label, config.hybrid, config.rerank)} on {info.name}"
         + ("" if config.split == "test" else f" {config.split}"),
-        module=WORKER,
+        module="cdp.workers.evaluation",
         config=config.to_dict(),
         launcher="accelerate" if device.count > 1 else "python",
         device=device,

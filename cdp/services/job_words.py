@@ -1,4 +1,4 @@
-"""What is said of a job: the same words on a page and in a terminal. Plain text in, plain text out."""
+"""Words on jobs, the same on a page and in a terminal. Plain text in, plain text out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from cdp.base.text import counted, duration, time_left
 from cdp.jobs import JobView
 
-# What each kind of job does.
+# The activity of each kind of job.
 KINDS = {
     "synthesis": "Writing queries",
     "metrics": "Measuring queries",
@@ -38,7 +38,7 @@ FAILURES = {
     "bug": "fault in the program",
 }
 
-# What a training writes down as it goes on, in `metrics.jsonl`: its name and its format.
+# The measures of a training in `metrics.jsonl`: name and format.
 FIGURES: dict[str, tuple[str, str]] = {
     "loss": ("loss", "{:.4f}"),
     "learning_rate": ("learning rate", "{:.2e}"),
@@ -56,7 +56,7 @@ def where(view: JobView) -> str:
 
 
 def doing(view: JobView) -> str:
-    """How far a job is, in a few words: ``training · 320 of 1,200 steps · 27% · about 2 min left``."""
+    """Return a job's progress: ``training · 320 of 1,200 steps · 27% · about 2 min left``."""
     state = str(view.state)
     if state == "queued":
         return " · ".join(part for part in ("queued", f"place {view.position}" if view.position else "") if part)
@@ -69,7 +69,7 @@ def doing(view: JobView) -> str:
 
 
 def sentence(view: JobView) -> str:
-    """What a job's state means for whoever looks at it: one or two sentences, the same wherever it is shown."""
+    """Return what a job's state means, in one or two sentences."""
     state = str(view.state)
     after = "" if view.seconds is None else f" after {duration(view.seconds)}"
     model_note = " Its model is kept." if view.has_model else ""
@@ -78,7 +78,7 @@ def sentence(view: JobView) -> str:
         turn = "It is next in the queue." if ahead == 0 else f"It waits for its turn; {ahead} before it in the queue."
         return view.message or turn
     if state == "running":
-        return f"It runs in the background{_failed(view)}, whatever happens to this window."
+        return f"It runs in the background{_failed(view)} and continues when this window is closed."
     if state == "finished":
         return f"It ran to its end{after}{_failed(view)}.{model_note}"
     if state == "stopped":
@@ -97,7 +97,7 @@ def _failed(view: JobView) -> str:
 
 
 def failure(view: JobView) -> tuple[str, str, list[str]]:
-    """What went wrong, what to do next, and the last lines of the log; empty where nothing went wrong."""
+    """Return (message, hint, last lines of the log) of a failed job; empty for any other."""
     failure_record = view.failure
     if not failure_record:
         return "", "", []
@@ -108,8 +108,8 @@ def failure(view: JobView) -> tuple[str, str, list[str]]:
 
 
 def figures(latest: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The newest value of each measure of a training, as (name, value with its unit)."""
-    # A study writes down the score of each training as it ends, and no score on a dev split while it trains.
+    """Return the newest value of each measure of a training, as (name, value with its unit)."""
+    # A study logs the score of each training as it ends, and no dev score while it trains.
     of_study = {"ndcg_at_10": ("NDCG@10 of the last training", "{:.2f}%")} if "condition" in latest else {}
     return [
         (name, form.format(latest[key]))
@@ -119,11 +119,11 @@ def figures(latest: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def memory(view: JobView) -> list[tuple[str, str]]:
-    """What the job's process holds now, as (name, value): for jobs that write down no measures of their own."""
+    """Return the memory of the job's process, as (name, value): for jobs without measures of their own."""
     held = (("host memory", view.host_memory), ("GPU memory", view.gpu_memory))
     return [(name, f"{value / 2**20:,.0f} MiB") for name, value in held if value]
 
 
 def rate(view: JobView) -> str:
-    """The throughput of the present phase: ``12.5 documents per second``; empty where it is unknown."""
+    """Return the throughput of the present phase, ``12.5 documents per second``; empty if unknown."""
     return f"{view.rate:,.1f} {view.unit} per second" if view.active and view.rate and view.unit else ""

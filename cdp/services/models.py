@@ -1,7 +1,7 @@
-"""The models that were trained here: what there is, their cards, giving one to the Hugging Face hub, ONNX.
+"""Trained models: list, cards, upload to the Hugging Face hub, ONNX.
 
-``HF_ENDPOINT`` names another hub. Authentication comes from ``HF_TOKEN`` or ``hf auth login``, never from a setting of
-ours: a token on a command line stands in the shell's history and in lists of processes.
+``HF_ENDPOINT`` names another hub. Authentication comes from ``HF_TOKEN`` or ``hf auth login``, never from a setting: a
+token on a command line stands in the shell's history and in lists of processes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class HubError(CdpError):
 
 @dataclass(frozen=True)
 class Fault:
-    """Why a model is not to be given away unasked: ``kind`` is ``leaked`` or ``incomplete``."""
+    """A reason against publishing a model: ``kind`` is ``leaked`` or ``incomplete``."""
 
     kind: str
     sentence: str
@@ -66,20 +66,17 @@ class TrainedModel:
 
 
 def list_models(workspace: Workspace) -> list[TrainedModel]:
-    """The models that are there, the newest first."""
-    models = []
-    for job in jobs.list_jobs(workspace, ["training"]):
-        if has_model(workspace.job(job.id)) and training_result(workspace.job(job.id)):
-            models.append(_described(workspace, job.id))
-    return models
+    """Return the trained models, newest first."""
+    folders = {job.id: workspace.job(job.id) for job in jobs.list_jobs(workspace, ["training"])}
+    return [_described(workspace, id) for id, job in folders.items() if has_model(job) and training_result(job)]
 
 
 def show(workspace: Workspace, name: str) -> TrainedModel:
-    """The model of a training job, by its id, name or the beginning of its id. NotFoundError where there is none."""
+    """Return the model of a training by its id, name or unique prefix. NotFoundError where there is none."""
     job = naming.training(workspace, name)
-    resolve(job, workspace)  # says in words why a job has no model
+    resolve(job, workspace)  # says why a job has no model
     if training_result(workspace.job(job)) is None:
-        raise NotFoundError("training's result", job, hint="Train it again: its record is gone.")
+        raise NotFoundError("training's result", job, hint="Train it again: its record was deleted.")
     return _described(workspace, job)
 
 
@@ -107,25 +104,16 @@ def _described(workspace: Workspace, job: str) -> TrainedModel:
 
 def _faults(result: Mapping[str, Any], scores: Sequence[Score]) -> list[Fault]:
     notes = [str(note) for note in result.get("notes", ())]
-    faults = [Fault("leaked", note) for note in notes if note.startswith("**Leaked**")]
-    if not faults:
-        leaked = [score for score in scores if "leaked" in score.badges]
-        faults += [Fault("leaked", f"**Leaked** on {score.benchmark}: {score.remark}") for score in leaked[:1]]
-    faults += [Fault("incomplete", note) for note in notes if note.startswith("**Stopped")]
-    faults += [Fault("incomplete", f"**Incomplete**: {note}") for note in notes if note == INCOMPLETE]
-    return faults
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return ""
+    leaked = [note for note in notes if note.startswith("**Leaked**")]
+    leaked = leaked or [f"**Leaked** on {s.benchmark}: {s.remark}" for s in scores if "leaked" in s.badges][:1]
+    incomplete = [note for note in notes if note.startswith("**Stopped")]
+    incomplete += [f"**Incomplete**: {note}" for note in notes if note == INCOMPLETE]
+    return [*(Fault("leaked", note) for note in leaked), *(Fault("incomplete", note) for note in incomplete)]
 
 
 @dataclass(frozen=True)
 class Push:
-    """What is, or would be, on the hub: files with their bytes, the card. ``url`` and ``commit`` are empty before."""
+    """The files with their bytes and the card, on the hub or planned; ``url`` and ``commit`` are empty when planned."""
 
     repository: str
     private: bool
@@ -151,11 +139,10 @@ def push(
     allow_leakage: bool = False,
     allow_incomplete: bool = False,
 ) -> Push:
-    """Upload a trained model as one commit, private unless ``public``; with ``dry_run`` only return what it would be.
+    """Upload a trained model as one commit, private unless ``public``; with ``dry_run`` only plan it.
 
-    ConfigError for a name that the hub would not take, a model that saw judged queries or was not trained to its end
-    (unless that is allowed: then the card says it at its top), no token, or a public repository without ``public``.
-    HubError where the hub does not answer or refuses.
+    ConfigError for a malformed name, a model that saw judged queries or was not trained to its end (unless allowed:
+    then its card says so), no token, or a public repository without ``public``. HubError where the hub refuses.
     """
     if not re.fullmatch(r"[\w.\-]+(/[\w.\-]+)?", repository):
         raise ConfigError(f"{repository!r} is no name of a repository.", hint="Write owner/name.")
@@ -166,18 +153,19 @@ def push(
     for fault in model.faults:
         if not allowed[fault.kind]:
             raise ConfigError(
-                f"{model.title} is not given away unasked: {fault.sentence.replace('**', '')}",
-                hint=f"If you mean it: {FLAGS[fault.kind]}; the card says it at its top.",
+                f"{model.title} needs your consent to be published: {fault.sentence.replace('**', '')}",
+                hint=f"Allow it: {FLAGS[fault.kind]}; the card says it at its top.",
             )
     refresh(workspace, model.id)
-    text = published(_text(card_file(model.folder)), repository, model.faults)
+    card = card_file(model.folder)
+    text = published(card.read_text(encoding="utf-8") if card.is_file() else "", repository, model.faults)
     files = tuple((path, len(text.encode()) if path == CARD else size) for path, size in model.files)
     planned = Push(repository, not public, files, text, tuple(fault.sentence for fault in model.faults))
     return planned if dry_run else _upload(model, planned)
 
 
 def published(text: str, repository: str, faults: Sequence[Fault]) -> str:
-    """Return the card as it stands on the hub: it loads the model from there, its faults are under its title."""
+    """Return the card for the hub: it loads the model from there, and its faults stand under its title."""
     text = text.replace(f'"{FOLDER}"', f'"{repository}"')
     missing = "".join(f"> {fault.sentence}\n\n" for fault in faults if f"> {fault.sentence}" not in text)
     return re.sub(r"(?m)^# .*\n\n?", lambda title: f"{title[0].rstrip()}\n\n{missing}", text, count=1)
@@ -188,7 +176,7 @@ def _upload(model: TrainedModel, planned: Push) -> Push:
     from huggingface_hub.errors import HfHubHTTPError
 
     if not get_token():
-        raise ConfigError("Nobody is logged in to the hub.", hint="Log in with hf auth login, or set HF_TOKEN.")
+        raise ConfigError("You are not logged in to the hub.", hint="Log in with hf auth login, or set HF_TOKEN.")
     api = HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None, library_name="cdp-studio", library_version=__version__)
     repository = planned.repository
     operations = [
