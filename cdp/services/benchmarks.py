@@ -1,4 +1,4 @@
-"""The benchmarks that are known by name: what they are, bringing them in, and scores over groups of them."""
+"""Benchmarks by name: the registry, downloads, own ones and subsets; evaluations over groups."""
 
 from __future__ import annotations
 
@@ -33,14 +33,12 @@ from cdp.services import access, evaluation, projects
 
 __all__ = ["list_benchmarks"]
 
-WORKER = "cdp.workers.download"
-KIND = "download"
 GROUPS = registry.GROUPS
 
 
 @dataclass(frozen=True)
 class RegistryStatus:
-    """An entry of the registry, and the workspace's benchmarks that are it. ``wanted`` is how many it is made of."""
+    """An entry of the registry, the workspace's benchmarks that are it, and the number of those that it consists of."""
 
     entry: Entry
     stored: tuple[str, ...]
@@ -49,18 +47,18 @@ class RegistryStatus:
 
     @property
     def here(self) -> bool:
-        """Whether all that it is made of is in the workspace."""
+        """True if the workspace has all of it."""
         return self.present == self.wanted
 
     @property
     def state(self) -> str:
-        """In words, whether it is in the workspace: ``yes``, ``3 of 12``, ``no``."""
+        """``yes``, ``3 of 12``, ``no``."""
         return "yes" if self.here else f"{self.present} of {self.wanted}" if self.present else "no"
 
 
 @dataclass(frozen=True)
 class BenchmarkDetails:
-    """A benchmark by name: what the registry says of it, or which members a group has, and what is in the workspace."""
+    """A benchmark or group by name: its registry entry or members, and what is in the workspace."""
 
     name: str
     entry: Entry | None = None
@@ -72,7 +70,7 @@ class BenchmarkDetails:
 
 @dataclass(frozen=True)
 class GroupStart:
-    """The evaluations of a group: ``jobs`` that were started, ``reused`` results that were there, what is missing."""
+    """The evaluations of a group: started ``jobs``, ``reused`` results, and missing benchmarks."""
 
     name: str
     jobs: tuple[str, ...]
@@ -82,7 +80,7 @@ class GroupStart:
 
 
 def list_registry(workspace: Workspace, group: str = "") -> list[RegistryStatus]:
-    """The registry's entries, all or those of a group, with what is in the workspace. Parts of a mean are left out."""
+    """Return the registry's entries, all or those of a group, without parts of a mean."""
     members = None
     if group:
         benchmark_group = registry.find_group(group)
@@ -101,38 +99,34 @@ def _registry_status(entry: Entry, stored_entries: Mapping[str, tuple[str, str]]
 
 
 def list_own(workspace: Workspace) -> list[BenchmarkInfo]:
-    """The workspace's benchmarks that stand for none of the registry: own ones, subsets, and broken ones."""
+    """Return the workspace's benchmarks that are not of the registry: own ones, subsets, and broken ones."""
     registered_names = {name for name, _ in _stored_entries(workspace).values()}
     return [info for info in list_benchmarks(workspace) if info.name not in registered_names]
 
 
 def _stored_entries(workspace: Workspace) -> dict[str, tuple[str, str]]:
-    """{entry: (name, split) of the stored benchmark that is it}: downloaded ones, and own ones that are the same.
+    """Return {entry: (name, split) of its stored benchmark}, downloaded or added.
 
-    An own benchmark counts if its name and its numbers of documents and judged queries are the registry's, so that a
-    sample that happens to be called the same never does.
+    An added benchmark counts if its name and its numbers of documents and judged queries are the registry's: a sample
+    of the same name does not.
     """
     stored_entries: dict[str, tuple[str, str]] = {}
     for info in list_benchmarks(workspace):
-        if info.problem or info.subset_of:
-            continue
-        entry = registry.find(info.entry or info.name)
+        entry = None if info.problem or info.subset_of else registry.find(info.entry or info.name)
         if entry is None or not entry.schema:
             continue
-        if info.entry:
-            split = entry.split if entry.split in info.splits else info.splits[0]
-        else:
-            sizes = (info.n_documents, {split: n for split, n in info.judged.items() if n == entry.queries})
-            if sizes[0] != entry.documents or not sizes[1]:
+        splits = list(info.splits)
+        if not info.entry:
+            splits = [split for split, n in info.judged.items() if n == entry.queries]
+            if info.n_documents != entry.documents or not splits:
                 continue
-            split = entry.split if entry.split in sizes[1] else next(iter(sizes[1]))
         if entry.name not in stored_entries or info.name == entry.name:
-            stored_entries[entry.name] = (info.name, split)
+            stored_entries[entry.name] = (info.name, entry.split if entry.split in splits else splits[0])
     return stored_entries
 
 
 def show(workspace: Workspace, name: str) -> BenchmarkDetails:
-    """What is known of a benchmark or a group by that name. NotFoundError names what there is."""
+    """Return the details of a benchmark or a group. NotFoundError lists the known names."""
     stored_entries = _stored_entries(workspace)
     group, entry = registry.find_group(name), registry.find(name)
     if group is not None and entry is None:
@@ -151,18 +145,15 @@ def show(workspace: Workspace, name: str) -> BenchmarkDetails:
     if entry is None and info is None:
         known_names = [*library.list_names(workspace), *registry.groups(), *(e.name for e in registry.entries())]
         raise NotFoundError("benchmark", name, known=known_names, hint="See `benchmarks list`.")
-    parts = (
-        tuple(_registry_status(part, stored_entries) for part in registry.parts(entry.name))
-        if entry is not None
-        else ()
-    )
+    parts = registry.parts(entry.name) if entry is not None else ()
+    members = tuple(_registry_status(part, stored_entries) for part in parts)
     shown = stored or (entry.name if entry is not None else name)
-    return BenchmarkDetails(shown, entry, members=parts, info=info, manifest=manifest)
+    return BenchmarkDetails(shown, entry, members=members, info=info, manifest=manifest)
 
 
 @access.reads
 def check_download(config: DownloadConfig) -> tuple[tuple[Entry, ...], Path | None]:
-    """What a download brings in and from which folder; refused is what can be known to fail without the network."""
+    """Return a download's benchmarks and folder. Raises for what is known to fail without the network."""
     wanted = registry.leaves(config.benchmark)
     if config.name and len(wanted) > 1:
         raise ConfigError(f"{config.benchmark} is {len(wanted)} benchmarks, which keep their own names.")
@@ -175,15 +166,15 @@ def check_download(config: DownloadConfig) -> tuple[tuple[Entry, ...], Path | No
 
 @access.runs
 def start_download(workspace: Workspace, config: DownloadConfig) -> str:
-    """Submit a download; the job's id. What can be known without the network is checked now."""
+    """Submit a download after ``check_download``; return the job's id."""
     wanted, folder = check_download(config)
     entry, group = registry.find(config.benchmark), registry.find_group(config.benchmark)
     label = entry.title if entry is not None else group.title if group is not None else config.benchmark
     return jobs.submit(
         workspace,
-        kind=KIND,
+        kind="download",
         name=f"{label}{f' as {config.name}' if config.name else ''}",
-        module=WORKER,
+        module="cdp.workers.download",
         config={**config.to_dict(), "folder": str(folder) if folder else ""},
         inputs={"entries": [leaf.name for leaf in wanted]},
         device=jobs.DeviceRequest.light(),
@@ -192,7 +183,7 @@ def start_download(workspace: Workspace, config: DownloadConfig) -> str:
 
 @access.writes
 def add(workspace: Workspace, path: str | Path, *, name: str = "", language: str = "") -> BenchmarkInfo:
-    """Take a folder or a zip in BEIR layout into the workspace, after checking it; ``language`` is guessed if empty."""
+    """Check and add a folder or a zip in BEIR layout; ``language`` is detected if empty."""
     language = language.strip().lower()
     bm25.check_language(language)
     with disk_faults_told("The import"):
@@ -211,7 +202,7 @@ def sample(
     seed: int = 0,
     called: str = "",
 ) -> tuple[BenchmarkInfo, bool]:
-    """Draw a subset of a stored benchmark: (what it is, whether it was there already). It joins its projects."""
+    """Draw a subset of a stored benchmark into its projects; return (the subset, whether it existed)."""
     if queries < 1 or documents < 1:
         raise ConfigError("A subset needs at least one query and one document.")
     drawn = subsets.sample(name, workspace, queries=queries, documents=documents, split=split, seed=seed, called=called)
@@ -223,7 +214,7 @@ def sample(
 
 @access.writes
 def delete(workspace: Workspace, name: str) -> None:
-    """Remove a benchmark from the workspace and its projects. Results on it stay. ConfigError while a job needs it."""
+    """Delete a benchmark, also from its projects. Results on it stay. ConfigError while a job needs it."""
     projects.check_unused(workspace, f"The benchmark {name}", name)
     remove_benchmark(name, workspace)
     room.forget(workspace, benchmark=name)
@@ -233,7 +224,7 @@ def delete(workspace: Workspace, name: str) -> None:
 
 
 def is_several(workspace: Workspace, name: str) -> bool:
-    """Whether a name means several benchmarks: a group, or a mean of parts, and nothing of that name is stored."""
+    """Return True for a name of several benchmarks (a group, or a mean of parts) that is not stored itself."""
     entry, group = registry.find(name), registry.find_group(name)
     if (entry is None or entry.schema) and group is None:
         return False
@@ -242,10 +233,9 @@ def is_several(workspace: Workspace, name: str) -> bool:
 
 @access.runs
 def evaluate(workspace: Workspace, config: EvaluationConfig) -> GroupStart:
-    """Evaluate a retriever on all that a group, or a mean, is made of and that is in the workspace.
+    """Evaluate a retriever on the stored benchmarks of a group or a mean, one job each.
 
-    One job each; what was evaluated before with the same settings is not done again. ConfigError if nothing of it is
-    in the workspace.
+    Existing results with the same settings are reused. ConfigError if none of the benchmarks is stored.
     """
     leaves, stored_entries = registry.leaves(config.benchmark), _stored_entries(workspace)
     missing = tuple(leaf.name for leaf in leaves if leaf.name not in stored_entries)
@@ -274,7 +264,7 @@ def evaluate(workspace: Workspace, config: EvaluationConfig) -> GroupStart:
 def evaluate_on(
     workspace: Workspace, retriever: str, benchmark_splits: Sequence[tuple[str, str]], settings: Mapping[str, Any]
 ) -> list[str]:
-    """Evaluate a retriever on each (benchmark or group, split), but for what has such a result; the jobs' ids."""
+    """Evaluate a retriever on each (benchmark or group, split) without such a result; return the jobs' ids."""
     started: list[str] = []
     for name, split in benchmark_splits:
         values = {**settings, "retriever": retriever, "benchmark": name, "split": split}

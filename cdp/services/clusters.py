@@ -1,4 +1,4 @@
-"""Ray clusters that jobs may be given to: choosing one, and what it has and is able to do."""
+"""Ray clusters for jobs: choosing one, checking its nodes, and which ones visitors may use; requests of devices."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from cdp.base.errors import CdpError, ConfigError
+from cdp.base.text import counted
 from cdp.base.workspace import Workspace
 from cdp.jobs import DeviceRequest, Gpu, cluster_of, gpu_trouble, list_gpus, place
 from cdp.jobs.ray import RayLauncher, RayNode
@@ -16,11 +17,12 @@ from cdp.services import access
 from cdp.services.access import Action, NotAllowedError, may
 
 HERE = place.HERE
+CLUSTERS = "CDP_ALLOWED_CLUSTERS"
 
 
 @dataclass(frozen=True)
 class Report:
-    """A cluster: the Ray that it runs, and its living nodes, each of which has tried the workspace."""
+    """A cluster: its version of Ray, and its living nodes, each of which has tested the workspace."""
 
     address: str
     ray: str
@@ -33,7 +35,7 @@ class Report:
         n, n_gpus = len(self.nodes), sum(node.gpus for node in self.nodes)
         gpus = f"{n_gpus} GPUs{f' ({kinds})' if kinds else ''}" if n_gpus else "no GPU"
         cpus, memory = sum(node.cpus for node in self.nodes), sum(node.memory for node in self.nodes)
-        has = f"{n} node{'s' * (n != 1)}, {cpus:g} CPUs, {gpus}, {memory:.0f} GB memory"
+        has = f"{counted(n, 'node')}, {cpus:g} CPUs, {gpus}, {memory:.0f} GB memory"
         return (
             f"{self.address}: Ray {self.ray}, Python {self.nodes[0].python}, {has}; all see the workspace and its locks"
         )
@@ -45,7 +47,7 @@ def setting(workspace: Workspace) -> str:
 
 
 def look(workspace: Workspace, address: str) -> Report:
-    """Return what a cluster has, once each of its nodes has tried the workspace: locks and renames; takes seconds.
+    """Return what a cluster has, after each of its nodes has tested locks and renames of the workspace (seconds).
 
     Raises ConfigError, ClusterError or NotAllowedError where jobs of the workspace cannot run there.
     """
@@ -60,7 +62,7 @@ def look(workspace: Workspace, address: str) -> Report:
 
 @access.writes
 def use(workspace: Workspace, address: str) -> Report | None:
-    """Make a cluster the workspace's own, once its nodes were tried; None for this machine."""
+    """Make a cluster the workspace's own after a test of its nodes; None for this machine."""
     address = place.checked_address(address)
     report = look(workspace, address) if address else None
     place.set_for_workspace(workspace, address)
@@ -69,9 +71,9 @@ def use(workspace: Workspace, address: str) -> Report | None:
 
 @contextmanager
 def chosen(workspace: Workspace, address: str) -> Iterator[None]:
-    """Start jobs within there: ``here`` is this machine; "": where the workspace says.
+    """Send jobs that are started within to this cluster; ``here`` is this machine, "" the workspace's choice.
 
-    Raises NotAllowedError for a cluster that may not be given jobs from here.
+    Raises NotAllowedError for a cluster that visitors may not use.
     """
     if not address.strip():
         with place.choosing(None):
@@ -84,7 +86,7 @@ def chosen(workspace: Workspace, address: str) -> Iterator[None]:
 
 
 def trouble(workspace: Workspace) -> tuple[bool, str]:
-    """For ``doctor``: whether the workspace's cluster is fit, and in one line what it has or what is in the way."""
+    """Return, for ``doctor``, whether the workspace's cluster is usable, and its description or fault."""
     address = setting(workspace)
     if not address:
         return True, "none: jobs run on this machine"
@@ -94,11 +96,8 @@ def trouble(workspace: Workspace) -> tuple[bool, str]:
         return False, str(error)
 
 
-CLUSTERS = "CDP_ALLOWED_CLUSTERS"
-
-
 def named(workspace: Workspace) -> list[str]:
-    """The addresses that the operator has named, the workspace's own first."""
+    """Return the addresses that the operator has named, the workspace's own first."""
     addresses = [place.of_workspace(workspace), *_listed()]
     return [address for address in dict.fromkeys(addresses) if address]
 
@@ -111,7 +110,7 @@ def _listed() -> list[str]:
 
 
 def check_cluster(workspace: Workspace, address: str) -> None:
-    """NotAllowedError unless jobs may be given to this cluster from here; this machine ("") always may."""
+    """Raise NotAllowedError unless jobs may be given to this cluster; this machine ("") is always allowed."""
     if not address or may(Action.ANY_CLUSTER):
         return
     if may(Action.RUN) and address in named(workspace):
@@ -135,20 +134,20 @@ def check_resume_on(workspace: Workspace, job_id: str) -> None:
 
 @cache
 def gpus() -> tuple[Gpu, ...]:
-    """The GPUs of this machine. Asked once: a form is drawn again and again, and they do not come and go."""
+    """Return the GPUs of this machine, listed once per process."""
     return tuple(list_gpus())
 
 
 @cache
 def gpu_problem() -> str:
-    """Return a sentence if this machine has GPUs that jobs may miss; empty otherwise. Asked once, like ``gpus``."""
+    """Return a sentence if this machine has GPUs that jobs may miss; empty otherwise. Cached like ``gpus``."""
     return gpu_trouble()
 
 
 def request(workspace: Workspace, gpus: int | None, *, at_most: int | None = None) -> DeviceRequest:
-    """A CPU slot, or so many GPUs, at most ``at_most``. None means one GPU, the CPU where there is none.
+    """Return a request of a CPU slot or ``gpus`` GPUs, at most ``at_most``. None means one GPU, the CPU without any.
 
-    ConfigError where a cluster has not what is asked for.
+    ConfigError where a cluster has fewer.
     """
     if gpus == 0:
         return DeviceRequest.cpu()
@@ -159,7 +158,7 @@ def request(workspace: Workspace, gpus: int | None, *, at_most: int | None = Non
         count = min(count, at_most)
     if count > present:
         raise ConfigError(
-            f"The job asks for {count} GPU{'s' * (count != 1)}, and the cluster at {cluster} has {present}.",
+            f"The job asks for {counted(count, 'GPU')}, and the cluster at {cluster} has {present}.",
             hint="Ask for fewer, or for 0 to run on CPUs.",
         )
     return DeviceRequest.gpus(count) if count else DeviceRequest.cpu()

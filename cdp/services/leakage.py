@@ -1,9 +1,8 @@
-"""Whether a training would see what a benchmark judges: such a training is refused, or marked as leaked for ever.
+"""Test leakage: a training on judged queries is refused, or its results stay marked as leaked.
 
-Leaked are queries that the evaluated split judges, in these words or with the same content words, whatever document
-they stand for, and of imported sets documents that are the split's positives by queries of that benchmark. Queries of
-another split of it are no leak, and neither are other queries for the documents that answer the split's: training on
-synthetic queries over the corpus that will be searched is what one does in-domain, and such a result says so
+Leaked are queries that the evaluated split judges, in the same words or with the same content words, for any document;
+of imported sets also documents that are the split's positives by queries of that benchmark. Queries of another split
+are no leak. Neither are other queries for the split's documents: that is in-domain training, and such a result says so
 (``retrievers.leakage.in_domain``).
 """
 
@@ -35,8 +34,11 @@ FOLLOWS = "The training and every result of it, now and later, are then marked a
 
 @dataclass(frozen=True)
 class Leak:
-    """What is trained on (a query set's name, or a retriever's) and one split of a benchmark: how many of the
-    ``judged`` queries are among its own, and how many of its ``documents`` are the split's positives."""
+    """Overlap of a training source (query set or retriever) with one split of a benchmark.
+
+    ``queries`` of the ``judged`` ones are in the source, ``near`` of them reworded (the same content words), and
+    ``documents`` of the source are the split's positives. ``query_set`` is empty for a retriever's earlier training.
+    """
 
     source: str
     benchmark: str
@@ -45,9 +47,7 @@ class Leak:
     judged: int
     documents: int = 0
     query_set: str = ""
-    """The query set's id; empty where it is what the retriever was trained on before."""
     near: int = 0
-    """How many of ``queries`` are there in other words: the same content words."""
 
     @property
     def sentence(self) -> str:
@@ -65,9 +65,8 @@ class Leak:
 
 @dataclass(frozen=True)
 class _JudgedSplit:
-    """One split of a benchmark: the keys of its queries, shape (n, 2), the hashes of those of the other splits
-    (``other``) and of all (``every``), and the documents that are relevant to any. ``key`` tells one state of the
-    files from another."""
+    """One split of a benchmark: keys of its queries, shape (n, 2), hashes of the queries of the other splits
+    (``other``) and of all (``every``), and its relevant documents. ``key`` identifies the state of the files."""
 
     key: str
     queries: room.Hashes
@@ -83,7 +82,7 @@ def find_leaks(
     *,
     per_doc: int | None = None,
 ) -> list[Leak]:
-    """The leaks between query sets (by id or name, empty ones skipped) and (benchmark, split) places, each once."""
+    """Return the leaks between query sets (by id or name, empty ones skipped) and (benchmark, split) places."""
     sets = [query_sets.resolve_query_set(workspace, name) for name in dict.fromkeys(names) if name]
     leaks = []
     for name, split in dict.fromkeys(benchmark_splits):
@@ -100,7 +99,7 @@ def find_leaks(
 
 
 def among(workspace: Workspace, names: Iterable[str], texts: Iterable[str], benchmark: str, split: str) -> list[Leak]:
-    """The leaks between query sets and the queries of a split that is still to be made."""
+    """Return the leaks between query sets and the queries of a planned split."""
     judged = room.distinct(room.keys(texts))
     leaks = []
     for name in dict.fromkeys(names):
@@ -115,8 +114,8 @@ def among(workspace: Workspace, names: Iterable[str], texts: Iterable[str], benc
 def of_training(
     workspace: Workspace, config: TrainingConfig, benchmark_splits: Iterable[tuple[str, str]]
 ) -> list[Leak]:
-    """The leaks of a training that is evaluated there, by its query set, by its dev benchmark, and by what the
-    retriever that it starts from was trained on."""
+    """Return the leaks of a training with these evaluations and its dev benchmark, by its query set and by the earlier
+    training of the retriever that it starts from."""
     wanted = [*benchmark_splits, *([(config.benchmark, config.split)] if config.benchmark else [])]
     if not wanted:
         return []
@@ -136,12 +135,9 @@ def of_training(
 def leave_out(
     workspace: Workspace, name: str, benchmark_splits: Iterable[tuple[str, str]], *, called: str = ""
 ) -> tuple[QuerySet, int]:
-    """A copy of a query set without the queries that these (benchmark, split) places judge, and how many it lacks; the
-    set itself and 0 where they judge none of it.
-
-    Queries that a model writes are sometimes a benchmark's own by chance: a few short ones in thousands are no reason
-    to give up the set, or to have every result of it marked.
-    """
+    """Return a copy of a query set without the queries that these (benchmark, split) places judge, and their number;
+    the set itself and 0 if there are none."""
+    # A model sometimes writes a benchmark's own query by chance: a few short ones in thousands.
     query_set = query_sets.resolve_query_set(workspace, name)
     chosen = [_place(workspace, benchmark, split) for benchmark, split in dict.fromkeys(benchmark_splits)]
     judged = np.unique(np.concatenate([_judged(folder, split).queries for folder, split in chosen]))
@@ -155,7 +151,7 @@ def leave_out(
 
 
 def require(leaks: Iterable[Leak], allow_leakage: bool) -> None:
-    """ConfigError for the first leak, unless someone said yes to it."""
+    """Raise ConfigError for the first leak, unless leaks are allowed."""
     for leak in () if allow_leakage else leaks:
         raise ConfigError(
             f"{leak.sentence} Its score there would not say how it answers queries that it has never seen.",
@@ -165,7 +161,7 @@ def require(leaks: Iterable[Leak], allow_leakage: bool) -> None:
 
 
 def links(leaks: Iterable[Leak]) -> dict[str, Any]:
-    """What the inputs of a job say of the leaks that were allowed; empty without any."""
+    """Return the record of allowed leaks for a job's inputs; empty without any."""
     records = [dataclasses.asdict(leak) for leak in leaks]
     return {room.LEAKAGE: records} if records else {}
 
@@ -184,7 +180,7 @@ def _hashes(workspace: Workspace, query_set: str, per_doc: int | None = None) ->
 
 
 def _judged(folder: Path, split: str) -> _JudgedSplit:
-    """Read once for as long as the judgments of the split stay as they are."""
+    """Return one split of a benchmark, cached while its judgments are unchanged."""
 
     def compute() -> _JudgedSplit:
         grades = {name: beir_files.read_qrels(path).grades for name, path in qrels_files(folder).items()}
@@ -208,8 +204,8 @@ def _judged(folder: Path, split: str) -> _JudgedSplit:
 
 
 def _documents(workspace: Workspace, query_set: QuerySet, judged: _JudgedSplit, split: str) -> int:
-    """Documents of a human set that are positives of the split, by queries of the benchmark that no other split
-    judges, or by any other query of a set that was imported with this split."""
+    """Count documents of an imported set that are positives of the split, by queries of the benchmark that no other
+    split judges, or by any other query of a set that was imported with this split."""
     whole = split in query_set.parameters.get("splits", ())
     path = query_sets.files(workspace, query_set.id).queries
 

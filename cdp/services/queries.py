@@ -36,11 +36,11 @@ from cdp.synthesis.preview import Shown, needs_process, previews, previews_in_pr
 
 @dataclass(frozen=True)
 class Preview:
-    """The queries that one method gives for one document, and what they look like.
+    """The queries of one method for one document, with their measures.
 
-    ``self_bleu`` is None for fewer than two queries. ``problems`` are sentences on what was wrong with the answer.
-    ``cost`` is in US dollars, None where the model has no price. ``sources`` are the queries behind those of a
-    reasoning method. ``error`` says why this method failed on this document, ``traceback`` where in our code.
+    ``self_bleu`` is None for fewer than two queries, ``cost`` (US dollars) for a model without a price. ``problems``
+    are sentences on the answer's faults. ``sources`` are the queries behind those of a reasoning method. ``error`` and
+    ``traceback`` say why this method failed on this document.
     """
 
     method: str
@@ -83,10 +83,10 @@ def preview(
     api_key: str = "",
     **settings: Any,
 ) -> dict[str, Preview]:
-    """The queries of each method for one document, without storing anything.
+    """Return the queries of each method for one document, without storing anything.
 
-    ``settings`` are further fields of SynthesisConfig (model, base_url, temperature …). What needs torch runs in a
-    process of its own, whose model is loaded for this call and gone after it.
+    ``settings`` are further fields of SynthesisConfig (model, base_url, temperature …). A generator that needs torch
+    runs in a process of its own, with its model loaded for this call.
     """
     if not methods:
         raise ConfigError("No method is named.", hint=f"There is: {', '.join(METHODS)}.")
@@ -120,7 +120,6 @@ def preview(
 
 
 def _described(name: str, shown: Shown, language: str, price: Price | None, problems: list[str]) -> Preview:
-    """What came out, with what can be told of it at once."""
     queries = shown.queries
     return Preview(
         method=name,
@@ -150,9 +149,9 @@ def generate(
     tokens_per_query: float | None = None,
     latency_s: float | None = None,
 ) -> str:
-    """Start writing queries for a corpus; the job's id. The key travels in the worker's environment only.
+    """Start writing queries for a corpus; return the job's id. The key travels in the worker's environment only.
 
-    What the run is expected to cost is kept with the job, to stand beside what it did cost.
+    The expected cost is stored with the job, to be compared with the actual cost.
     """
     checked = synthesis.resolved(workspace, config)
     manifest = load_manifest(workspace, checked.corpus)
@@ -225,10 +224,10 @@ def describe(
 
 @access.writes
 def best(workspace: Workspace, query_set: str, keep: int, *, name: str = "") -> tuple[QuerySet, int]:
-    """InPars' filter: a new set of the ``keep`` queries of the highest mean token log-probability, over all documents;
-    and how many queries had none and could not take part.
+    """Make a set of the ``keep`` queries of the highest mean token log-probability (InPars' filter); return it and the
+    number of queries without one.
 
-    Equal ones are taken in the corpus's order. ConfigError where no query has a log-probability, or there are fewer.
+    Ties are broken by the corpus's order. ConfigError if fewer queries have a log-probability.
     """
     source = query_sets.resolve_query_set(workspace, query_set)
     ranked: list[tuple[float, int, int]] = []
@@ -239,7 +238,7 @@ def best(workspace: Workspace, query_set: str, keep: int, *, name: str = "") -> 
         without += sum(value is None for value in logprobs)
     if not ranked:
         raise ConfigError(
-            f"No query of {source.name} has a log-probability, so the best cannot be told.",
+            f"No query of {source.name} has a log-probability, so they cannot be ranked.",
             hint="Write them with logprobs=yes, at an endpoint that gives log-probabilities; some leave them out.",
         )
     if not 1 <= keep <= len(ranked):
@@ -301,7 +300,7 @@ def failures(workspace: Workspace, query_set: str) -> Summary:
 
 
 def page(workspace: Workspace, query_set: str, offset: int = 0, limit: int = 20) -> list[tuple[str, list[str]]]:
-    """Documents and their queries, ``limit`` of them from the one at ``offset``."""
+    """Return ``limit`` documents with their queries, from the one at ``offset``."""
     resolved_set = query_sets.resolve_query_set(workspace, query_set)
     lines = islice(query_sets.iter_lines(workspace, resolved_set.id), offset, offset + limit)
     return [(line["document_id"], line["queries"]) for line in lines]
@@ -309,7 +308,7 @@ def page(workspace: Workspace, query_set: str, offset: int = 0, limit: int = 20)
 
 @access.writes
 def delete(workspace: Workspace, query_set: str) -> None:
-    """Remove a query set. What was trained on it stays. ConfigError while a job writes it or needs it."""
+    """Delete a query set. Models trained on it stay. ConfigError while a job writes or needs it."""
     resolved_set = query_sets.resolve_query_set(workspace, query_set)
     projects.check_unused(workspace, f"The query set {resolved_set.name}", resolved_set.id)
     query_sets.delete(workspace, resolved_set.id)

@@ -1,4 +1,4 @@
-"""The query workbench: what is known of each query, which are chosen by it, and what people decide about them."""
+"""The query workbench: the table of single queries, selections of them, and people's decisions."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ from cdp.query_sets.nonsense import FORMATS, REASONS
 from cdp.services import access, corpora, queries
 
 UNDECIDED = "undecided"
+USABLE_WITHIN = 10
 
 
 class QueryChoice(Config):
-    """Which queries of a set are looked at, or decided about together. What is empty does not matter."""
+    """A selection of a set's queries; empty settings select all."""
 
     rank_above: int | None = option(
         None, "Round-trip rank below this: the query does not find its document among the first so many.", minimum=1,
@@ -47,7 +48,7 @@ class QueryChoice(Config):
 
     @property
     def text(self) -> str:
-        """What is chosen, as it is kept with a decision: ``rank_above=10 duplicate``."""
+        """The selection as it is stored with a decision: ``rank_above=10 duplicate``."""
         given = {name: value for name, value in self.to_dict().items() if value not in (None, False, "")}
         if self.rank_above is None:
             given.pop("by", None)
@@ -56,9 +57,8 @@ class QueryChoice(Config):
 
 @dataclass(frozen=True)
 class ReviewedQuery:
-    """One query of a document as the workbench shows it. ``ranks`` maps what looked for its document to the rank, 0
-    where it did not find it. ``passage`` is (start, end) in the document's text of the passage that the generator
-    recorded, else of the query itself where it stands there; None for neither."""
+    """One query of a document. ``ranks`` maps retrievers to the rank of its document, 0 for not found. ``passage`` is
+    (start, end) in the document's text of the generator's recorded passage, else of the query itself, or None."""
 
     row: int
     id: str
@@ -76,7 +76,7 @@ class ReviewedQuery:
 
 @dataclass(frozen=True)
 class ReviewedDocument:
-    """A document with its queries. ``document`` is None where the corpus does not have it any more."""
+    """A document with its queries. ``document`` is None if the corpus no longer has it."""
 
     id: str
     document: Document | None
@@ -94,16 +94,13 @@ def table(workspace: Workspace, query_set: QuerySet) -> QueryTable:
 
 
 def decisions(workspace: Workspace, query_set: QuerySet) -> Decisions:
-    """What was decided about the queries of the set as it is now."""
-
-    def read() -> Decisions:
-        return room.read_decisions(workspace, query_set)
-
-    return ANSWERS.get(query_sets.files(workspace, query_set.id).review, ("decisions", query_set.content_hash), read)
+    """Return the decisions on the set's present queries."""
+    path = query_sets.files(workspace, query_set.id).review
+    return ANSWERS.get(path, ("decisions", query_set.content_hash), lambda: room.read_decisions(workspace, query_set))
 
 
 def chosen(workspace: Workspace, query_set: QuerySet, table: QueryTable, choice: QueryChoice) -> NDArray[np.bool_]:
-    """(n,): the queries that a choice means. InputError for ranks that were not measured, or formats that are none."""
+    """Return a mask (n,) of the selected queries. InputError for ranks that were not measured or unknown formats."""
     mask = np.ones(len(table), bool)
     if choice.rank_above is not None:
         scores = queries.round_trips(workspace, query_set).get(choice.by)
@@ -139,7 +136,7 @@ def chosen(workspace: Workspace, query_set: QuerySet, table: QueryTable, choice:
 
 
 def document(workspace: Workspace, query_set: QuerySet, table: QueryTable, index: int) -> ReviewedDocument:
-    """The ``index``-th document of the set with its queries and what is known of each."""
+    """Return the ``index``-th document of the set with its queries."""
     line = query_sets.read_at(workspace, query_set.id, int(table.offset[index]))
     name = str(line["document_id"])
     try:
@@ -180,7 +177,7 @@ def _passage(text: str, *candidates: str) -> tuple[int, int] | None:
 def decide(
     workspace: Workspace, query_set: str, queries: Sequence[str], decision: str, *, text: str = "", why: str = ""
 ) -> int:
-    """Write down a decision about these queries (ids); how many they are. NotFoundError for an id that is none."""
+    """Store a decision on these queries (ids); return their number. NotFoundError for an unknown id."""
     named = query_sets.resolve_query_set(workspace, query_set)
     known = set(table(workspace, named).ids)
     for name in queries:
@@ -193,7 +190,7 @@ def decide(
 
 @access.writes
 def decide_all(workspace: Workspace, query_set: str, choice: QueryChoice, decision: str) -> int:
-    """The same for every query that a choice means; how many they are."""
+    """Store a decision on every selected query; return their number."""
     named = query_sets.resolve_query_set(workspace, query_set)
     whole = table(workspace, named)
     ids = [whole.ids[row] for row in np.flatnonzero(chosen(workspace, named, whole, choice))]
@@ -206,14 +203,14 @@ def decide_all(workspace: Workspace, query_set: str, choice: QueryChoice, decisi
 def reviewed(
     workspace: Workspace, query_set: str, *, name: str = "", only_accepted: bool = False
 ) -> query_sets.Derived:
-    """The query set that the decisions leave. The first set and its decisions stay."""
+    """Derive the query set that the decisions leave. The first set and its decisions stay."""
     named = query_sets.resolve_query_set(workspace, query_set)
     with disk_faults_told("The reviewed set"):
         return room.reviewed(workspace, named, name=checked_title(name), only_accepted=only_accepted)[0]
 
 
 def origin(query_set: QuerySet) -> str:
-    """What a derived set was made from and why it differs, in a sentence; empty for any other set."""
+    """Return a sentence on the origin of a derived set; empty for any other set."""
     facts = query_set.parameters
     parent = facts.get("made_from")
     if not parent:
@@ -230,13 +227,10 @@ def origin(query_set: QuerySet) -> str:
     return f"Made from {parent} by {how}: {int(without.get('queries') or 0):,} queries left out."
 
 
-USABLE_WITHIN = 10
-
-
 @dataclass(frozen=True)
 class Usability:
-    """How many of a set's ``n`` queries are usable, and why the others are not: each counted once, under its first
-    reason. ``by`` names whose round-trip ranks were looked at; none where none was measured."""
+    """The usable ones of a set's ``n`` queries, and the others counted by their first reason. ``by`` names the
+    retrievers of the round-trip ranks that were considered."""
 
     n: int
     usable: int
@@ -249,8 +243,8 @@ class Usability:
 
 
 def usability(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> Usability:
-    """The share of usable queries: no nonsense, no repetition, and where round-trip ranks were measured, its document
-    among the first ten by at least one of those who looked for it."""
+    """Count usable queries: no nonsense, no repetition, and their document among the first ten by at least one of the
+    retrievers whose round-trip ranks were measured."""
     left = np.ones(len(table), bool)
     reasons: dict[str, int] = {}
 

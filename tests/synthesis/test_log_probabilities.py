@@ -81,7 +81,7 @@ def test_an_endpoint_without_log_probabilities_writes_all_the_same_and_it_is_sai
     assert sum(len(line["queries"]) for line in lines) == 8
     assert not any("logprobs" in line for line in lines)
     assert main(["queries", "best", name, "--keep", "2"]) != 0
-    assert "has a log-probability, so the best cannot be told" in capsys.readouterr().err
+    assert "has a log-probability, so they cannot be ranked" in capsys.readouterr().err
 
 
 def test_a_kept_answer_keeps_its_log_probability(server: ChatServer, workspace: Workspace) -> None:
