@@ -176,6 +176,8 @@ def _options(run: Run, answer: Any, corpus: str) -> str:
     from cdp.services import decide as service
 
     options, writer = service.list_options(run.workspace, answer, corpus)
+    if not options:
+        return ""
     reference = service.reference(answer)
     over = {id(c.option): c.figures for c in answer.over(reference)} if reference else {}
     rows = [

@@ -117,7 +117,8 @@ class Settling:
 class Answer:
     """``settled`` is whether the choice stands; ``figure`` is the headline's difference, ``options`` all that was
     measured, the cheapest first, ``findings`` the other differences in sentences, ``equal_pairs`` those of the second
-    question; ``rule`` says how the published rule relates to the measurement."""
+    question; ``rule`` says how the published rule relates to the measurement, ``readers`` names retrievers where the
+    answer is to choose another one."""
 
     headline: str
     choice: Choice
@@ -134,6 +135,7 @@ class Answer:
     options: tuple[Arm, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     equal_pairs: tuple[Comparison, ...] = ()
+    readers: tuple[str, ...] = ()
     evidence: Evidence | None = field(default=None, repr=False)
 
     @property
@@ -246,7 +248,7 @@ def decide(evidence: Sequence[Evidence], task: Task) -> Answer:
     own = [e for e in evidence if e.basis.study and any(arm.trained for arm in e.arms)]
     unread = [e for e in evidence if not e.basis.reads_language]
     if own:
-        lead = max(own, key=lambda e: _design(e, task))
+        lead = max(own, key=_design)
         lead = replace(lead, arms=(*lead.arms, *_fixed_elsewhere(lead, own)))
         return _measured(lead, own, task) if lead.basis.reads_language else _of_language(lead, task)
     if unread:
@@ -258,12 +260,11 @@ def decide(evidence: Sequence[Evidence], task: Task) -> Answer:
     return Answer("Nothing is known about this task yet: test it on your data.", Choice(), NO_EVIDENCE, limits=limits)
 
 
-def _design(e: Evidence, task: Task) -> tuple[Any, ...]:
-    """How good a study is for the task; the best leads."""
+def _design(e: Evidence) -> tuple[Any, ...]:
+    """How good a study's design is; the best leads."""
     b = e.basis
     trained = [arm for arm in e.arms if arm.trained and not arm.held]
     return (
-        not task.retriever or b.retriever == task.retriever,
         b.reads_language,
         not b.elsewhere,
         not b.stale,
@@ -591,6 +592,7 @@ def _of_language(lead: Evidence, task: Task) -> Answer:
         steps=max((arm.steps for arm in trained), default=0),
         figure=figure,
         options=options,
+        readers=tuple(task.readers),
         evidence=lead,
     )
 

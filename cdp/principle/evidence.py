@@ -108,15 +108,15 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be decided. ``retriever`` is the one meant, empty for the best that was measured; ``readers`` names
-    retrievers for ``language``. ``rule`` is what the published rule says of the target queries ("avoid", "test",
-    "recommend"; empty where it has no evidence for such a task), ``domain`` their relation to the training queries."""
+    """What is to be decided. ``readers`` names retrievers for ``language``.
 
-    corpus: str = ""
+    ``rule`` is what the published rule says of the target queries ("avoid", "test", "recommend"; empty where it has no
+    evidence for such a task), ``domain`` their relation to the training queries. ``unknown`` says why nothing follows
+    from the published results; empty where something does.
+    """
+
     language: str = "en"
     domain: str = "ood"
     rule: str = ""
-    retriever: str = ""
     readers: Sequence[str] = ()
     unknown: str = ""
-    """Why nothing follows from the published results; empty where something does."""

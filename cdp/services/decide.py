@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -24,9 +25,8 @@ from cdp.corpus import CorpusManifest, load_manifest, resolve_corpus
 from cdp.evaluation import bm25
 from cdp.jobs import JobView
 from cdp.principle import Answer
-from cdp.principle.decide import SAME_STEPS, name_of
-from cdp.principle.evidence import BM25, DIVERSE, MODEL, PARAPHRASE, PEOPLE, TEMPLATE, Arm, Basis, Evidence
-from cdp.principle.evidence import Task as Question
+from cdp.principle.decide import RETRIEVER, SAME_STEPS, name_of
+from cdp.principle.evidence import BM25, DIVERSE, MODEL, PARAPHRASE, PEOPLE, TEMPLATE, Arm, Basis, Evidence, Task
 from cdp.retrievers import PRESETS
 from cdp.services import studies, synthesis
 from cdp.services.complexity import Profiled
@@ -47,32 +47,28 @@ def decide(
     target: Profiled | None = None,
     domain: str = "ood",
     task: str = "",
-    retriever: str = "",
 ) -> Answer:
     """Return what is best known for a corpus and the queries of a task.
 
-    ``target`` are its queries, None where none are named; ``domain`` and ``task`` what they are for the published
-    rule; ``retriever`` the one that is meant, empty for the best that was measured.
+    ``target`` are its queries, None where none are named; ``domain`` and ``task`` what they are for the published rule.
     """
     manifest = resolve_corpus(workspace, corpus) if corpus else None
     published = target.recommend(domain=domain, task=task) if target is not None else None
     benchmark = target.benchmark.rpartition(":")[0] if target is not None else ""
     evidence = _own(workspace, manifest.id if manifest else "", benchmark, target is not None)
     language = manifest.main_language if manifest else target.language if target is not None else "unknown"
-    if not evidence and not _reads(retriever or DEFAULT_RETRIEVER, language):
-        evidence.append(Evidence(Basis(retriever=retriever or DEFAULT_RETRIEVER, reads_language=False)))
+    if not evidence and not _reads(DEFAULT_RETRIEVER, language):
+        evidence.append(Evidence(Basis(retriever=DEFAULT_RETRIEVER, reads_language=False)))
     if published is not None and (prior := published.evidence()) is not None:
         evidence.append(prior)
-    question = Question(
-        corpus=manifest.name if manifest else "",
+    asked = Task(
         language=language,
         domain=domain,
         rule=published.level if published is not None and not published.scope.outside else "",
-        retriever=retriever,
         readers=[name for name in PRESETS if name != DEFAULT_RETRIEVER and _reads(name, language)],
         unknown=published.missing if published is not None else "No target queries are named.",
     )
-    return principle.decide(evidence, question)
+    return principle.decide(evidence, asked)
 
 
 def _reads(retriever: str, language: str) -> bool:
@@ -90,16 +86,10 @@ def _own(workspace: Workspace, corpus: str, benchmark: str, named: bool) -> list
         if not isinstance(about, dict):
             continue
         with suppress(CdpError, KeyError, TypeError, ValueError):  # a study that cannot be read is no evidence
-            of_study = ANSWERS.get(
-                view.folder / records.FOLDER, ("evidence", str(view.state)),
-                lambda view=view, about=about: list(_of_study(workspace, view, about)),  # type: ignore[misc]
-            )  # fmt: skip
-            for e in of_study:
-                same_corpus = bool(corpus) and e.basis.corpus == corpus
-                same_queries = bool(benchmark) and benchmark in (
-                    e.basis.benchmark,
-                    _whole(workspace, e.basis.benchmark)[0],
-                )
+            load = partial(_of_study, workspace, view, about)
+            for e in ANSWERS.get(view.folder / records.FOLDER, ("evidence", str(view.state)), load):
+                names = (e.basis.benchmark, _whole(workspace, e.basis.benchmark)[0])
+                same_corpus, same_queries = bool(corpus) and e.basis.corpus == corpus, benchmark in names
                 if same_corpus or same_queries:
                     elsewhere = "documents" if corpus and not same_corpus else ""
                     elsewhere = elsewhere or ("queries" if named and not same_queries else "")
@@ -132,12 +122,13 @@ def _present(workspace: Workspace, basis: Basis, about: Mapping[str, Any]) -> di
             stale.append("judged queries")
         whole, split = _whole(workspace, basis.benchmark)
         if split:
-            facts["sampled_from"] = describe(resolve_benchmark(whole, workspace), workspace).judged[split]
+            facts["sampled_from"] = describe(resolve_benchmark(whole, workspace), workspace).judged.get(split, 0)
     return {**facts, "stale": tuple(stale)}
 
 
-def _of_study(workspace: Workspace, view: JobView, about: Mapping[str, Any]) -> Iterator[Evidence]:
+def _of_study(workspace: Workspace, view: JobView, about: Mapping[str, Any]) -> list[Evidence]:
     """The evidence of a study: one for each benchmark, retriever and corpus that it trained on."""
+    found = []
     config, sources = plan_of(about)
     by_corpus: dict[str, list[StudySource]] = defaultdict(list)
     for source in sources:
@@ -178,7 +169,8 @@ def _of_study(workspace: Workspace, view: JobView, about: Mapping[str, Any]) -> 
                     queries=f"{facts['place']} {arms[0].scores.shape[1]}",
                     **_judged(facts.get("source") or {}),
                 )
-                yield Evidence(basis, tuple(arms))
+                found.append(Evidence(basis, tuple(arms)))
+    return found
 
 
 def _corpus_of(workspace: Workspace, query_set: str) -> str:
@@ -244,7 +236,7 @@ def next_step(answer: Answer, corpus: str) -> Step | None:
     params: dict[str, str | list[str]] = {"corpus": corpus} if corpus else {}
     arm = next((a for a in answer.options if (a.kind, a.per_doc) == (choice.kind, choice.per_doc)), None)
     if arm is None or not arm.trained:
-        if not choice.kind or choice.kind == "retriever":
+        if not choice.kind or choice.kind == RETRIEVER:
             return None
         return Step("search", "Try it on a query", f"search your documents with {name_of(choice)}.", params, {})
     params |= {"query_set": arm.query_set, "retriever": basis.retriever}
@@ -287,6 +279,10 @@ class Option:
         return "not known" if self.price is None else "free" if not self.price else dollars(self.price)
 
 
+# What is shown with prices while nothing was measured.
+OFFERED = ((DIVERSE, 1), (PARAPHRASE, 1), (PARAPHRASE, 5), (DIVERSE, 5))
+
+
 def list_options(
     workspace: Workspace, answer: Answer, corpus: str, chosen: Writer | None = None
 ) -> tuple[list[Option], Writer]:
@@ -297,7 +293,8 @@ def list_options(
     writes = writer(workspace, corpus, chosen)
     arms: Iterable[Arm] = answer.evidence.arms if answer.evidence else ()
     measured = [*answer.options, *(arm for arm in arms if arm not in answer.options)]
-    offered = ((DIVERSE, 1), (PARAPHRASE, 1), (PARAPHRASE, 5), (DIVERSE, 5))
+    # No advice on queries before there is a retriever that reads them.
+    offered = OFFERED if answer.choice.kind != RETRIEVER else ()
     known = measured or [Arm(kind, np.zeros((1, 2)), per_doc) for kind, per_doc in offered]
     options = []
     for arm in known:

@@ -33,7 +33,7 @@ def evidence_of(situation: Mapping[str, Any]) -> list[Evidence]:
 
 
 def task_of(situation: Mapping[str, Any]) -> Task:
-    return Task(corpus="my documents", **situation.get("task", {}))
+    return Task(**situation.get("task", {}))
 
 
 def study(

@@ -43,13 +43,15 @@ def test_asked() -> bool:
     return st.query_params.get(OPEN) == "1"
 
 
-def test_button(workspace: Workspace, corpus: str, *, again: bool) -> None:
-    """The page's one button; nothing while a test is being planned or runs."""
+def test_button(workspace: Workspace, corpus: str, *, again: bool, retriever: str) -> None:
+    """The button that plans the test, with this retriever; nothing while one is being planned or runs."""
     if not corpus:
         frame.page_button("documents", "Add documents to test it", "decide_corpus", icon="add")
     elif not test_asked() and trial.running(workspace, corpus) is None:
-        label = "Test again" if again else LABEL
+        label = f"Test {retriever}" if retriever else "Test again" if again else LABEL
         if st.button(label, type="secondary" if again else "primary", icon=":material/experiment:", key="decide_test"):
+            if retriever:
+                st.session_state["trial_retriever"] = retriever
             state.write(OPEN, "1")
             st.rerun()
 
@@ -224,7 +226,8 @@ def answer(workspace: Workspace, known: Answer, request: AdviceRequest, command:
             icon = ":material/model_training:"
             if step and st.button(step.label, type="primary", icon=icon, key="decide_next", help=md(step.why)):
                 hand_over(step)
-            test_button(workspace, request.corpus, again=known.measured)
+            better = known.readers[0] if known.readers else ""
+            test_button(workspace, request.corpus, again=step is not None, retriever=better)
             forms.download(
                 "Export", lambda: service.page(workspace, known, request.corpus, command), "decision.html",
                 key="decide_export", help="One page to send: the answer, its basis, its limits and every option.",
@@ -268,6 +271,8 @@ def home_line(workspace: Workspace, corpus: str) -> None:
 def options(workspace: Workspace, known: Answer, corpus: str) -> None:
     """Every option in a table, and its difference to the choice as a chart."""
     rows, writes = service.list_options(workspace, known, corpus, writing.chosen_llm())
+    if not rows:
+        return
     reference = service.reference(known)
     over = {(c.option.kind, c.option.per_doc): c for c in known.over(reference)} if reference else {}
     against = f"Against {name_of(reference)}" if reference else "Difference"
