@@ -43,7 +43,7 @@ ORPHAN_CHECK_EVERY_S = 1.0
 NODE_VARIABLE, GROUP_VARIABLE, START_VARIABLE = "CDP_NODE", "CDP_GROUP", "CDP_START"
 
 
-class Spread(Protocol):
+class WorkerPool(Protocol):
     """A worker pool that writes the files of a job. ``gpus`` is the number of GPUs of each process."""
 
     @property
@@ -66,8 +66,8 @@ class Spread(Protocol):
 class Job:
     """A worker's view of its job. Only rank 0 writes; reports of other ranks are ignored."""
 
-    # Set by ``cdp.jobs.ray`` on a cluster for a job submitted with ``spreads``; None: work in this process.
-    spread: ClassVar[Spread | None] = None
+    # Set by ``cdp.jobs.ray`` on a cluster for a job submitted with ``uses_pool``; None: work in this process.
+    pool: ClassVar[WorkerPool | None] = None
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -54,15 +54,15 @@ def submit(
     env_secrets: Mapping[str, str] | None = None,
     grace_s: float | None = None,
     after: Sequence[str] = (),
-    spreads: bool = False,
+    uses_pool: bool = False,
 ) -> str:
     """Write the job's specification, start its supervisor, here or on the chosen cluster, and return its id.
 
     ``env_secrets`` reach the worker as environment variables; only their names are written, so that a resume can ask
     for them. An empty value hides a variable of this process from the worker. ``after`` names the job's dependencies:
     it keeps its place in the queue, starts when they have finished (or were stopped), and fails if one fails.
-    ``grace_s`` is the time from a stop to a kill (default ``$CDP_STOP_GRACE_S`` or 30). ``spreads``: the worker uses
-    ``Job.spread`` if it has one.
+    ``grace_s`` is the time from a stop to a kill (default ``$CDP_STOP_GRACE_S`` or 30). ``uses_pool``: the worker uses
+    ``Job.pool`` if it has one.
 
     Raises ConfigError for devices that the machine does not have, NotFoundError for an unknown dependency,
     WorkspaceError if the folder cannot be written or no process started.
@@ -96,7 +96,7 @@ def submit(
             grace_s=_grace() if grace_s is None else grace_s,
             after=tuple(after),
             cluster=cluster,
-            spreads=spreads,
+            uses_pool=uses_pool,
         )
         Status.queued(folder, cluster)
         write_json(folder / "spec.json", spec.to_dict())

@@ -7,7 +7,7 @@ the same path (``probe`` tests it):
   ``alive.lock``, and does not need the submitting machine.
 - There ``RayRun`` starts the worker as a Ray task, or the processes of a training as a Ray Train group, on any nodes
   with room. ``_work`` is the node's side: the same module on the same folder as on one machine.
-- ``RayTasks`` is for workers that write many independent files: one Ray task per missing file.
+- ``RayPool`` is for workers that write many independent files: one Ray task per missing file.
 
 Keys are neither sent to Ray nor written: nodes take them from the environment of ``ray start``.
 """
@@ -316,8 +316,8 @@ class RayRun:
 
         cpus, gpus = self._each
         values, tasks = self._values(), None
-        if self.spec.spreads:  # its tasks have the job's devices
-            tasks, cpus, gpus = RayTasks(cpus, gpus), LIGHT_CPUS, 0.0
+        if self.spec.uses_pool:  # its tasks have the job's devices
+            tasks, cpus, gpus = RayPool(cpus, gpus), LIGHT_CPUS, 0.0
         # max_calls: the worker changes the environment and the current folder of its process.
         options: dict[str, Any] = {"num_cpus": cpus, "num_gpus": gpus, "max_retries": 0, "max_calls": 1}
         task: Any = ray.remote(**options, runtime_env=_settings())(_work)
@@ -457,16 +457,14 @@ def _settings() -> dict[str, Any]:
 # The node's side
 
 
-def _work(
-    module: str, folder_name: str, attempt: int, values: Mapping[str, str], tasks: RayTasks | None = None
-) -> None:
+def _work(module: str, folder_name: str, attempt: int, values: Mapping[str, str], tasks: RayPool | None = None) -> None:
     """Run a worker's module in this process of Ray's, with ``values`` added to the environment.
 
     The outcome is in the job's files. Raises only to end the other processes of a group.
     """
     os.environ.update(values)
     private_files()
-    Job.spread = tasks
+    Job.pool = tasks
     folder = Path(folder_name)
     _until(lambda: (folder / "spec.json").is_file(), SHOWN_WITHIN_S)
     if outcome_of(folder, attempt) or written_by(attempt, folder / "failure.json"):
@@ -532,8 +530,8 @@ def _in_a_line(error: BaseException) -> str:
 
 
 @dataclass(frozen=True)
-class RayTasks:
-    """``cdp.base.worker.Spread`` on a cluster: one Ray task per missing file."""
+class RayPool:
+    """``cdp.base.worker.WorkerPool`` on a cluster: one Ray task per missing file."""
 
     cpus: float
     gpus: float
@@ -544,7 +542,7 @@ class RayTasks:
         files: Iterable[tuple[Path, tuple[Any, ...]]],
         should_stop: Callable[[], bool],
     ) -> Iterator[Path]:
-        """See ``cdp.base.worker.Spread``. Tasks of a lost node are retried on another."""
+        """See ``cdp.base.worker.WorkerPool``. Tasks of a lost node are retried on another."""
         import ray
 
         values = {name: os.environ[name] for name in (*OF_TASKS, *PASSED) if name in os.environ}

@@ -78,8 +78,8 @@ class JobSpec:
     ``inputs``: ids and hashes of its inputs. ``secrets``: only *names* of environment variables that it needs, never
     values. ``cwd``: base of relative paths in the configuration. ``sequence``: order of submission. ``grace_s``:
     seconds from a stop to a kill. ``after``: jobs that have to finish first. ``cluster``: the Ray cluster that it was
-    submitted to, "" for this machine (a resume may choose another, see ``status.json``). ``spreads``: on a cluster its
-    worker gives its files to Ray tasks, each with the job's devices.
+    submitted to, "" for this machine (a resume may choose another, see ``status.json``). ``uses_pool``: on a cluster
+    its worker gives its files to Ray tasks, each with the job's devices.
     """
 
     id: str
@@ -97,7 +97,7 @@ class JobSpec:
     grace_s: float = 30.0
     after: tuple[str, ...] = ()
     cluster: str = ""
-    spreads: bool = False
+    uses_pool: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         return {"schema": SCHEMA, **asdict(self)}
@@ -120,7 +120,7 @@ class JobSpec:
             grace_s=float(values.get("grace_s", 30.0)),
             after=tuple(values.get("after", ())),
             cluster=str(values.get("cluster", "")),
-            spreads=bool(values.get("spreads", False)),
+            uses_pool=bool(values.get("uses_pool", False)),
         )
 
 

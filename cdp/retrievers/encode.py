@@ -43,7 +43,17 @@ class Stopped(Exception):  # noqa: N818 - it answers a request, it is no error
 Progress = Callable[[int, int], None]
 Loader = Callable[[], "SentenceTransformer"]
 
-__all__ = ["Elsewhere", "Embedded", "EmbeddingStore", "Encoding", "Share", "Stopped", "cast", "encode", "precision_for"]
+__all__ = [
+    "Embedded",
+    "EmbeddingStore",
+    "Encoding",
+    "PoolEncoder",
+    "Share",
+    "Stopped",
+    "cast",
+    "encode",
+    "precision_for",
+]
 
 
 @dataclass(frozen=True)
@@ -176,7 +186,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class PoolEncoder:
     """Other processes that encode the missing shards: each loads the retriever of this name and length itself."""
 
     map_missing: Callable[..., Iterator[Path]]
@@ -226,12 +236,12 @@ class EmbeddingStore:
         *,
         shard_texts: int = SHARD_TEXTS,
         share: Share | None = None,
-        elsewhere: Elsewhere | None = None,
+        pool: PoolEncoder | None = None,
     ) -> None:
         self.root = workspace.embeddings
         self.shard_texts = shard_texts
         self.share = share or Share()
-        self.elsewhere = elsewhere
+        self.pool = pool
 
     def folder(self, key: str) -> Path:
         return self.root / key
@@ -273,10 +283,10 @@ class EmbeddingStore:
         mine = [i for i in range(len(starts)) if not there[i] and self.share.has(i)]
         done = len(texts) - sum(wanted[i] for i in mine)
         stopped = False
-        if self.elsewhere is not None and mine:
+        if self.pool is not None and mine:
             shards = ((paths[i], list(texts[starts[i] : starts[i] + wanted[i]])) for i in mine)
             rows = dict(zip(paths, wanted, strict=True))
-            for path in self.elsewhere.encode(shards, encoding, batch_size, should_stop):
+            for path in self.pool.encode(shards, encoding, batch_size, should_stop):
                 done += rows[path]
                 if progress is not None:
                     progress(done, len(texts))

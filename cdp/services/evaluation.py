@@ -189,5 +189,5 @@ def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after
         device=device,
         inputs={"benchmark": info.name, "benchmark_hash": info.content_hash, "split": config.split},
         after=after,
-        spreads=not lexical,
+        uses_pool=not lexical,
     )

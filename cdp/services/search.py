@@ -217,7 +217,7 @@ def start_index(workspace: Workspace, config: IndexConfig) -> str:
         config={"retriever": name, "collection": collection.id},
         device=clusters.request(workspace, 0 if lexical else None, at_most=1),
         inputs={"collection": collection.id, "documents": collection.state, "benchmark": collection.benchmark},
-        spreads=not lexical,
+        uses_pool=not lexical,
     )
 
 

@@ -539,7 +539,7 @@ def run(
         module=WORKER,
         config=config.to_dict(),
         device=clusters.request(workspace, config.gpus, at_most=1),
-        spreads=True,
+        uses_pool=True,
         inputs={"sources": [dataclasses.asdict(source) for source in ready], **leakage.links(leaks)},
         after=generations,
     )

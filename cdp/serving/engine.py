@@ -35,7 +35,7 @@ from cdp.corpus.documents import ROW_GROUP_ROWS, SCHEMA, to_documents
 from cdp.evaluation import bm25
 from cdp.evaluation.evaluate import Protocol, length_of, protocol_for
 from cdp.retrievers import load, model_hash
-from cdp.retrievers.encode import Elsewhere, EmbeddingStore, Encoding, cast, encode, precision_for
+from cdp.retrievers.encode import EmbeddingStore, Encoding, PoolEncoder, cast, encode, precision_for
 from cdp.retrievers.exact_search import Prepared, search
 from cdp.retrievers.resolve import ResolvedRetriever, resolve
 
@@ -339,7 +339,7 @@ class Engine:
     """The retrievers and collections in use, held within ``limit`` bytes. Takes calls of several threads at once.
 
     Indexing that takes longer than ``patience_s`` seconds raises NotPreparedError; None waits for it. ``download``
-    allows models of the hub that are not on this machine; ``elsewhere`` encodes documents in other processes.
+    allows models of the hub that are not on this machine; ``pool`` encodes documents in other processes.
     """
 
     def __init__(
@@ -351,10 +351,10 @@ class Engine:
         device: str | None = "cpu",
         download: bool = False,
         progress: Progress | None = None,
-        elsewhere: Elsewhere | None = None,
+        pool: PoolEncoder | None = None,
     ) -> None:
         self.workspace, self.patience_s = workspace, patience_s
-        self.device, self.download, self.elsewhere = device, download, elsewhere
+        self.device, self.download, self.pool = device, download, pool
         self.progress = progress or (lambda phase, done, total: None)
         self.cache = Cache(limit)
         # Seconds per document by retriever and documents, measured once.
@@ -447,7 +447,7 @@ class Engine:
         self, encoder: Encoder, collection: Collection, documents: Documents, title: str
     ) -> Sequence[np.ndarray]:
         """Return the embeddings of all documents in order, computing and keeping those that are missing."""
-        store = EmbeddingStore(self.workspace, elsewhere=self.elsewhere)
+        store = EmbeddingStore(self.workspace, pool=self.pool)
         # An evaluation may have kept them in another precision, for example on a GPU.
         precisions = dict.fromkeys((precision_for(encoder.model), "fp32", "fp16", "bf16"))
         ways = [encoder.encoding("document", precision) for precision in precisions]

@@ -21,7 +21,7 @@ from cdp.evaluation.evaluate import Evaluation, embed_benchmark, evaluate_embedd
 from cdp.evaluation.results import write_result
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
-from cdp.retrievers.encode import Elsewhere, EmbeddingStore, Share, Stopped, cast, precision_for
+from cdp.retrievers.encode import EmbeddingStore, PoolEncoder, Share, Stopped, cast, precision_for
 
 # A model may take this long to load (a download on first use) without a heartbeat.
 LOADING_S = 300.0
@@ -71,13 +71,13 @@ def dense(
     the first alone searches; the others get None."""
     job.progress("loading the model", 0, 0, "", next_within_s=LOADING_S)
     # On a cluster Ray tasks encode, and this process only loads the model to know it.
-    spread = job.spread
-    device, share = ("cpu", Share()) if spread else _processes(config.gpus)
+    workers = job.pool
+    device, share = ("cpu", Share()) if workers else _processes(config.gpus)
     model = load(retriever, device, config.max_length)
     identity = model_hash(model)
-    on_gpu = spread.gpus > 0 if spread else None
+    on_gpu = workers.gpus > 0 if workers else None
     precision = precision_for(model, on_gpu=on_gpu) if config.precision == "auto" else config.precision
-    elsewhere = Elsewhere(spread.map, config.retriever, config.max_length) if spread else None
+    pool = PoolEncoder(workers.map, config.retriever, config.max_length) if workers else None
 
     def report(phase: str, done: int, total: int) -> None:
         job.progress(phase, done, total, "texts", next_within_s=BATCH_S)
@@ -88,7 +88,7 @@ def dense(
         protocol=config.protocol,
         batch_size=config.batch_size,
         precision=precision,
-        store=EmbeddingStore(job.workspace, share=share, elsewhere=elsewhere),
+        store=EmbeddingStore(job.workspace, share=share, pool=pool),
         model_hash=identity,
         progress=report,
         should_stop=job.stop_requested,

@@ -10,7 +10,7 @@ import time
 
 from cdp.base.config import IndexConfig
 from cdp.base.worker import Job, run
-from cdp.retrievers.encode import Elsewhere, Stopped
+from cdp.retrievers.encode import PoolEncoder, Stopped
 from cdp.serving.engine import Engine, memory_limit
 
 SILENT_S = 300.0  # of loading a model, a call of the encoder, or building an index
@@ -25,10 +25,8 @@ def main(job: Job) -> None:
             raise Stopped
         job.progress(phase, done, total, "documents" if total else "", next_within_s=SILENT_S)
 
-    elsewhere = Elsewhere(job.spread.map, config.retriever) if job.spread else None
-    engine = Engine(
-        job.workspace, memory_limit(), None, device=None, download=True, progress=report, elsewhere=elsewhere
-    )
+    pool = PoolEncoder(job.pool.map, config.retriever) if job.pool else None
+    engine = Engine(job.workspace, memory_limit(), None, device=None, download=True, progress=report, pool=pool)
     try:
         documents = len(engine.open(config.retriever, config.collection).documents)
     except Stopped:

@@ -61,7 +61,7 @@ def conducted(job: Job, inputs: Inputs) -> Counter[str]:
     from cdp.studies.run import Study
     from cdp.training.optimiser import keep_freed_memory
 
-    if job.spread is None:
+    if job.pool is None:
         keep_freed_memory()
         study = Study(job, inputs)
         study.execute()
@@ -73,7 +73,7 @@ def conducted(job: Job, inputs: Inputs) -> Counter[str]:
         if (read_json_or_none(path) or {}).get("failed"):
             path.unlink()
     total: Counter[str] = Counter()
-    for done, path in enumerate(job.spread.map(do_step, files, job.stop_requested), 1):
+    for done, path in enumerate(job.pool.map(do_step, files, job.stop_requested), 1):
         told = read_json(path)
         job.n_failures += told["failures"]
         total.update({name: told[name] for name in ("trained", "reused", "failed")})

@@ -322,14 +322,14 @@ def test_steps_as_tasks_are_skipped_where_they_are_there_and_tried_again_where_t
 ) -> None:
     folder = study_job(workspace, "study-1", query_set, benchmarks, retrievers=tiny, seeds="0")
     allow_leakage(folder, query_set)
-    monkeypatch.setattr(Job, "spread", spread := InTurn())
+    monkeypatch.setattr(Job, "pool", pool := InTurn())
     run(folder)
-    assert spread.made == ["00000.json", "00001.json", "00002.json"]
+    assert pool.made == ["00000.json", "00001.json", "00002.json"]
     assert read_json(folder / "results" / "study.json")["trained"] == 2
     assert [line["step"] for line in read_jsonl(folder / "metrics.jsonl")] == [2, 3]
     assert studies.report(workspace, "study-1").finished == 2
     failed = folder / "steps" / "00001.json"
     write_json(failed, {**read_json(failed), "failed": 1})
-    monkeypatch.setattr(Job, "spread", again := InTurn())
+    monkeypatch.setattr(Job, "pool", again := InTurn())
     run(folder)
     assert again.made == ["00001.json"]
