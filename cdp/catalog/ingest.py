@@ -231,6 +231,7 @@ def _condition(value: Fields, content: Content) -> None:
     if value.get("failure"):
         return
     study, key, about = _job_id(content.path), _text(value["key"])[:8], value["condition"]
+    name = _text(value.get("run") or value["retriever"])
     run = f"{study}.{key}"
     rows = []
     for place, evaluation in value["evaluations"].items():
@@ -248,8 +249,8 @@ def _condition(value: Fields, content: Content) -> None:
         row = {
             "id": evaluation_id,
             "job_id": study,
-            "retriever_id": run if about is not None else _text(value["retriever"]),
-            "retriever_name": _text(value["retriever"]) if about is None else f"{value['retriever']} in {study}",
+            "retriever_id": run if about is not None else name,
+            "retriever_name": name if about is None else f"{name} in {study}",
             "retriever_kind": STUDY if about is not None else STUDY_START,
             "retriever_hash": "",
             "benchmark": _text(evaluation["benchmark"]),

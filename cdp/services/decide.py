@@ -34,7 +34,7 @@ from cdp.services.synthesis import Writer, dollars, writer
 from cdp.studies import records
 from cdp.studies.build import latest, plan_of
 from cdp.studies.gains import read_scores
-from cdp.studies.plan import ON, StudySource, conditions, method_of
+from cdp.studies.plan import ON, Cell, StudySource, conditions, method_of
 from cdp.studies.trial import TrialConfig
 
 DEFAULT_RETRIEVER = str(TrialConfig.settings()["retriever"].default)
@@ -187,25 +187,25 @@ def _judged(source: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _arms(
-    scores: Mapping[Any, Any], behind: Mapping[Any, Any], place: str, retriever: str, sources: Sequence[StudySource]
+    scores: Mapping[Cell, Any], behind: Mapping[Cell, Any], place: str, retriever: str, sources: Sequence[StudySource]
 ) -> Iterator[Arm]:
     """The options of a study on one benchmark: those of this retriever with equal weights, and BM25."""
     by_label = {source.label: source for source in sources}
     for cell, by_benchmark in scores.items():
-        name, label, per_doc, weighting, held = cell
         of_seed = by_benchmark.get(place)
-        if not of_seed or weighting != "none" or name not in (retriever, bm25.NAME):
+        if not of_seed or cell.weighting != "none" or cell.rate or cell.retriever not in (retriever, bm25.NAME):
             continue
         rows = np.array([of_seed[seed] for seed in sorted(of_seed)])
-        if not per_doc:
-            yield Arm(BM25 if name == bm25.NAME else label, rows)
+        label = cell.source
+        if not cell.per_doc:
+            yield Arm(BM25 if cell.retriever == bm25.NAME else label, rows)
         elif label in by_label:
             training = [r["training"] for r in behind[cell] if r.get("training")]
             yield Arm(
                 kind=label.partition(ON)[0] if method_of(label) in (DIVERSE, PARAPHRASE) else label,
                 scores=rows,
-                per_doc=per_doc,
-                held=held,
+                per_doc=cell.per_doc,
+                held=cell.held,
                 documents=max((int(t.get("documents", 0)) for t in training), default=0),
                 pairs=max((int(t.get("pairs", 0)) for t in training), default=0),
                 steps=max((int(t.get("steps", 0)) for t in training), default=0),

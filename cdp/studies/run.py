@@ -23,13 +23,14 @@ from cdp.base.failures import failure_of
 from cdp.base.worker import Job
 from cdp.base.workspace import now
 from cdp.benchmarks import Benchmark
-from cdp.evaluation import Evaluation, bm25, evaluate_model
+from cdp.evaluation import Evaluation, bm25, combined, evaluate_model
 from cdp.evaluation.evaluate import judge_on
 from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
 from cdp.retrievers.encode import EmbeddingStore, Stopped, cast, precision_for
 from cdp.retrievers.static import TokenMemo
 from cdp.studies import records
 from cdp.studies.plan import (
+    HYBRID,
     STEP_S,
     Condition,
     Inputs,
@@ -119,6 +120,8 @@ class Study:
             self._guarded(step, step.retriever, partial(self._trained, step))
         elif step.retriever == bm25.NAME:
             self._guarded(None, step.retriever, self._lexical)
+        elif step.source == HYBRID:
+            self._guarded(None, step.retriever, partial(self._hybrid, step.retriever))
         else:
             self._guarded(None, step.retriever, partial(self._untrained, step.retriever))
 
@@ -179,6 +182,23 @@ class Study:
         records.save(
             self.job.folder, key, None, {"retriever": name, "base_hash": base_hash, **scores, "created": now()}
         )
+
+    def _hybrid(self, name: str) -> None:
+        """The fusion of BM25 and an untrained retriever, whose embeddings are in the store."""
+        retriever, base_hash = self.base(name)
+        key = records.key_of({"hybrid": base_hash, "max_length": self.config.max_length})
+        stored = records.find(self.job.workspace, self.job.folder, key)
+        evaluations: dict[str, Any] = dict(stored["evaluations"]) if stored is not None else {}
+        missing = [(k, b) for k, b in zip(self.keys, self.benchmarks, strict=True) if k not in evaluations]
+        if missing:
+            model = load(retriever, _device(self.config.gpus), self.config.max_length, memo=self._memo)
+        for place, benchmark in missing:
+            watch = partial(self._encoding, f"{name} hybrid: {benchmark.name}")
+            dense = self._evaluated(model, benchmark, base_hash, watch)
+            lexical = bm25.evaluate_bm25(benchmark, watch=watch)
+            evaluations[place] = self._scores(benchmark, combined.hybrid(benchmark, dense, lexical))
+        facts = {"retriever": name, "run": combined.retriever_id(name, True, ""), "hybrid": True}
+        records.save(self.job.folder, key, None, {**facts, "evaluations": evaluations, "created": now()})
 
     def _trained(self, condition: Condition) -> None:
         retriever, base_hash = self.base(condition.retriever)
@@ -303,28 +323,34 @@ class Study:
     ) -> dict[str, Any]:
         """Scores on every benchmark that is not known yet. ``identity`` is the hash of a model whose embeddings are
         worth keeping: the untrained one's, which every study needs again. ``seen`` is what it was trained on."""
-        precision = precision_for(model)
-        model = cast(model, precision)
         evaluations: dict[str, Any] = dict(stored["evaluations"]) if stored is not None else {}
         for key, benchmark in judged:
             if key in evaluations:
                 continue
             self._report(f"{what}: {benchmark.name}")
-            evaluation = evaluate_model(
-                model,
-                benchmark,
-                protocol=self.config.protocol,
-                precision=precision,
-                store=self.store if identity else None,
-                model_hash=identity,
-                progress=partial(self._encoding, f"{what}: {benchmark.name}"),
-                should_stop=self.job.stop_requested,
+            evaluation = self._evaluated(
+                model, benchmark, identity, partial(self._encoding, f"{what}: {benchmark.name}")
             )
             if seen is not None:
                 allowed = {"leaked_training": 1} if self._leak_allowed else {}
                 evaluation.counts.update(leakage.counts_of(*seen, benchmark) | allowed)
             evaluations[key] = self._scores(benchmark, evaluation)
         return {"evaluations": evaluations}
+
+    def _evaluated(
+        self, model: SentenceTransformer, benchmark: Benchmark, identity: str, watch: Callable[[str, int, int], None]
+    ) -> Evaluation:
+        precision = precision_for(model)
+        return evaluate_model(
+            cast(model, precision),
+            benchmark,
+            protocol=self.config.protocol,
+            precision=precision,
+            store=self.store if identity else None,
+            model_hash=identity,
+            progress=watch,
+            should_stop=self.job.stop_requested,
+        )
 
     def _scores(self, benchmark: Benchmark, evaluation: Evaluation) -> dict[str, Any]:
         """What the report needs of an evaluation; scores in [0, 1]."""

@@ -87,6 +87,7 @@ def study_of(
             "retrievers": config.retriever,
             "seeds": "0, 1, 2",
             "bm25": True,
+            "hybrid": True,
             "spend": config.spend if spend else None,
             "name": name,
         }

@@ -18,7 +18,7 @@ from cdp.services import results, studies
 from cdp.services.leakage import LEAKAGE, Leak
 from cdp.studies import StudyConfig, records
 from cdp.studies.estimate import STARTING_S, measured_speeds
-from cdp.studies.plan import condition_pairs, conditions, training_config
+from cdp.studies.plan import HYBRID, condition_pairs, conditions, training_config
 from cdp.training.plan import prepare
 from cdp.workers.study import main
 from tests.studies import conftest as fixtures
@@ -239,7 +239,8 @@ def test_trainings_of_the_same_documents_take_the_steps_of_the_highest_q_doc(
     workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str
 ) -> None:
     folder = study_job(
-        workspace, "study-1", query_set, benchmarks[:1], retrievers=tiny, dev=benchmarks[2], seeds="0", steps=None,
+        workspace, "study-1", query_set, benchmarks[:1], retrievers=tiny, dev=benchmarks[2], hybrid=True, seeds="0",
+        steps=None,
         epochs=8,
     )  # fmt: skip
     run(folder)
@@ -251,6 +252,9 @@ def test_trainings_of_the_same_documents_take_the_steps_of_the_highest_q_doc(
     report = studies.report(workspace, "study-1")
     assert any(text.startswith("Equal documents and steps") for text in report.limits)
     assert all(row.chosen_on_dev for row in report.rows if row.pairs)
+    (fused,) = [row for row in report.rows if row.source == HYBRID]
+    assert fused.name == f"BM25 and {tiny}"
+    assert f"hybrid:{tiny}" in {r.get("run") for r in records.list_records(folder)}
     again = studies.plan(workspace, report.config)
     assert (again.reused, again.seconds) == (2, STARTING_S)
 
