@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache, partial
 from itertools import islice
 from random import Random
 from typing import Any, TypeVar
@@ -136,11 +136,17 @@ CORPUS_GROUP = 10
 
 ONE_QUERY = "No document has two queries. The corpus scope compares queries of different documents."
 NO_QUERY = "There are no queries."
+# What is recorded beside the value of a built-in measure.
+_FACTS = {
+    "self_bleu": {"tokenizer": TOKENIZER, "smoothing": SMOOTHING, "reason": ONE_QUERY},
+    "len_sim": {"tokenizer": TOKENIZER, "reason": "No document has human queries."},
+}
 
 _CHUNK = 512
 _NAN = float("nan")
 
 IdWithQueries = tuple[str, Sequence[str]]
+OfDocument = Callable[[Sequence[str], Sequence[str]], float]
 
 
 @dataclass(slots=True)
@@ -185,7 +191,7 @@ def measure_query_set(
     corpus scope of Self-BLEU. An interval is over documents. A document that cannot be measured goes to ``failures``.
     """
     failures = failures or Failures()
-    columns, pool = Columns(), CorpusPool(seed=seed)
+    columns, pool = _Columns(with_human=human is not None), CorpusPool(seed=seed)
     stream = iter(documents)
     count = partial(count_content_words, language=language, stopwords=stopwords)
     while chunk := [(name, list(queries[:per_doc])) for name, queries in islice(stream, _CHUNK)]:
@@ -195,11 +201,11 @@ def measure_query_set(
             if cw is None:
                 continue
             with failures.item(name, "\n".join(queries)):
-                columns.add(name, queries, None if human is None else human.get(name, ()), cw)
+                columns.add(name, queries, () if human is None else human.get(name, ()), cw)
                 pool.add(queries)
     failures.close()
     cw_facts = {"tokenizer": language_of(language).tokenizer, "stopwords": stopwords}
-    measures = _summary(columns, pool, cw_facts, human is not None, sampled_from, seed)
+    measures = _summary(columns, pool, cw_facts, sampled_from, seed)
     measures.n_failed = failures.n
     return measures
 
@@ -217,67 +223,56 @@ def _counted(
     return failures.batch(together, [queries for _, queries in documents], names.__getitem__, "\n".join)
 
 
-def _columns_of_others() -> dict[tuple[str, int], array[float]]:
-    names = [name for name, measure in MEASURES.items() if measure.of_document]
-    return {(name, depth): array("d") for name in names for depth in (0, *DEPTHS)}
+class _Columns:
+    """One number per document for each measure and M, growing as documents stream by. M = 0 means all queries."""
 
+    def __init__(self, *, with_human: bool) -> None:
+        self.ids: list[str] = []
+        self.sizes = array("l")
+        self.human_sizes = array("l")
+        self.cw: list[NDArray[np.int64]] = []
+        self.n_empty = 0
+        self.functions: dict[str, OfDocument] = {
+            "self_bleu": lambda queries, human: _self_bleu(queries),
+            **({"len_sim": _len_sim} if with_human else {}),
+            **{name: measure.of_document for name, measure in MEASURES.items() if measure.of_document},
+        }
+        self.values = {(name, depth): array("d") for name in self.functions for depth in (0, *DEPTHS)}
 
-@dataclass(slots=True)
-class Columns:
-    """One number per document and column, growing as documents stream by. ``others`` has one per registered measure of
-    a document and M; Self-BLEU and Len-Sim share a document's tokens over all M instead."""
-
-    ids: list[str] = field(default_factory=list)
-    sizes: array[int] = field(default_factory=lambda: array("l"))
-    cw: list[NDArray[np.int64]] = field(default_factory=list)
-    bleu: dict[int, array[float]] = field(default_factory=lambda: {depth: array("d") for depth in (0, *DEPTHS)})
-    similar: dict[int, array[float]] = field(default_factory=lambda: {depth: array("d") for depth in (0, *DEPTHS)})
-    others: dict[tuple[str, int], array[float]] = field(default_factory=_columns_of_others)
-    human_sizes: array[int] = field(default_factory=lambda: array("l"))
-    n_empty: int = 0
-
-    def add(self, name: str, queries: list[str], human: Sequence[str] | None, cw: NDArray[np.int64]) -> None:
-        """Measure one document and add its values: all of them, or none where one raises."""
-        tokenised = [tokens(query) for query in queries] if len(queries) > 1 else []
-        full = _self_bleu(tokenised)
-        bleu = [full if not 0 < depth < len(queries) else _self_bleu(tokenised[:depth]) for depth in self.bleu]
-        similar: list[float] = []
-        if human is not None:
-            lengths, human_lengths = [word_count(query) for query in queries], [word_count(query) for query in human]
-            full = length_similarity(lengths, human_lengths) if human else _NAN
-            similar = [
-                length_similarity(lengths[:depth], human_lengths) if 0 < depth < len(queries) and human else full
-                for depth in self.similar
-            ]
-        others = [
-            float(function(queries[: depth or None], human or ()))
-            for measure, depth in self.others
-            if (function := MEASURES[measure].of_document)
-        ]
+    def add(self, name: str, queries: list[str], human: Sequence[str], cw: NDArray[np.int64]) -> None:
+        """Measure one document and add its values: all of them, or none if one raises."""
+        taken = {depth: min(depth or len(queries), len(queries)) for depth in (0, *DEPTHS)}
+        values: dict[tuple[str, int], float] = {}
+        for measure, function in self.functions.items():
+            of_first = {n: float(function(queries[:n], human)) for n in set(taken.values())}
+            values |= {(measure, depth): of_first[n] for depth, n in taken.items()}
         self.ids.append(name)
         self.sizes.append(len(queries))
+        self.human_sizes.append(len(human))
         self.cw.append(cw)
-        for column, value in zip(self.bleu.values(), bleu, strict=True):
-            column.append(value)
-        for column, value in zip(self.others.values(), others, strict=True):
-            column.append(value)
-        if human is not None:
-            self.human_sizes.append(len(human))
-            for column, value in zip(self.similar.values(), similar, strict=True):
-                column.append(value)
+        for key, value in values.items():
+            self.values[key].append(value)
+
+    def at(self, name: str, depth: int) -> NDArray[np.float64]:
+        """Return the values of a measure at one M, shape (n_documents,)."""
+        return np.array(self.values[name, depth])
 
 
-def _self_bleu(tokenised: list[list[str]]) -> float:
-    return sum(bleu_against_others(tokenised)) / len(tokenised) if len(tokenised) > 1 else _NAN
+# A document is measured at several M: its queries are cut once.
+_tokens = lru_cache(maxsize=1024)(tokens)
+_word_count = lru_cache(maxsize=1024)(word_count)
+
+
+def _self_bleu(queries: Sequence[str]) -> float:
+    return sum(bleu_against_others(list(map(_tokens, queries)))) / len(queries) if len(queries) > 1 else _NAN
+
+
+def _len_sim(queries: Sequence[str], human: Sequence[str]) -> float:
+    return length_similarity([*map(_word_count, queries)], [*map(_word_count, human)]) if human else _NAN
 
 
 def _summary(
-    columns: Columns,
-    pool: CorpusPool,
-    cw_facts: Mapping[str, Any],
-    has_human: bool,
-    sampled_from: int | None,
-    seed: int,
+    columns: _Columns, pool: CorpusPool, cw_facts: Mapping[str, Any], sampled_from: int | None, seed: int
 ) -> QuerySetMeasures:
     sizes = np.array(columns.sizes, dtype=np.int64)
     human_sizes = np.array(columns.human_sizes, dtype=np.int64)
@@ -285,45 +280,21 @@ def _summary(
     most = int(sizes.max(initial=0))
     values = []
     for depth in [*(d for d in DEPTHS if d < most), most]:
-        column = 0 if depth == most else depth
-        capped_sizes = np.minimum(sizes, depth)
+        capped = np.minimum(sizes, depth)
+        n_pairs = {"self_bleu": int((capped * (capped - 1) // 2).sum()), "len_sim": int((capped * human_sizes).sum())}
         facts: dict[str, Any] = {
-            "n_queries": int(capped_sizes.sum()), "per_doc": depth, "seed": seed, "sampled_from": sampled_from
+            "n_queries": int(capped.sum()), "per_doc": depth, "seed": seed, "sampled_from": sampled_from
         }  # fmt: skip
-        values.append(
-            aggregate(
-                "self_bleu",
-                np.array(columns.bleu[column]),
-                n_pairs=int((capped_sizes * (capped_sizes - 1) // 2).sum()),
-                tokenizer=TOKENIZER,
-                smoothing=SMOOTHING,
-                reason=ONE_QUERY if most else NO_QUERY,
-                **facts,
-            )
-        )
-        if has_human:
-            values.append(
-                aggregate(
-                    "len_sim",
-                    np.array(columns.similar[column]),
-                    n_pairs=int((capped_sizes * human_sizes).sum()),
-                    tokenizer=TOKENIZER,
-                    reason="No document has human queries.",
-                    **facts,
-                )
-            )
-        values += [
-            aggregate(name, np.array(others), n_pairs=0, reason=f"{MEASURES[name].title} is not defined.", **facts)
-            for (name, at), others in columns.others.items()
-            if at == column
-        ]
+        for name in columns.functions:
+            own = _FACTS.get(name, {"reason": f"{MEASURES[name].title} is not defined."})
+            own = own if most or name != "self_bleu" else {**own, "reason": NO_QUERY}
+            column = columns.at(name, 0 if depth == most else depth)
+            values.append(aggregate(name, column, n_pairs=n_pairs.get(name, 0), **own, **facts))
         sums = _cw_sums(cw, sizes, depth)
-        values.append(mean_over_queries("cw", sums, capped_sizes, n_pairs=0, reason=NO_QUERY, **cw_facts, **facts))
+        values.append(mean_over_queries("cw", sums, capped, n_pairs=0, reason=NO_QUERY, **cw_facts, **facts))
     values.append(_corpus_self_bleu(pool.drawn(), per_doc=most, seed=seed, sampled_from=sampled_from))
-    per_document = {"self_bleu": np.array(columns.bleu[0]), "cw": _cw_sums(cw, sizes, most) / np.maximum(sizes, 1)}
-    per_document |= {name: np.array(others) for (name, depth), others in columns.others.items() if depth == 0}
-    if has_human:
-        per_document["len_sim"] = np.array(columns.similar[0])
+    per_document = {name: columns.at(name, 0) for name in columns.functions}
+    per_document["cw"] = _cw_sums(cw, sizes, most) / np.maximum(sizes, 1)
     return QuerySetMeasures(values, columns.ids, per_document, cw, columns.n_empty)
 
 
@@ -340,13 +311,11 @@ def _corpus_self_bleu(pool: list[str], **facts: Any) -> MetricValue:
     n_queries = sum(map(len, groups))
     value = aggregate(
         "self_bleu",
-        np.array([_self_bleu([tokens(query) for query in group]) for group in groups]),
+        np.array([_self_bleu(group) for group in groups]),
         n_queries=n_queries,
         n_pairs=sum(len(group) * (len(group) - 1) // 2 for group in groups),
         scope=CORPUS,
-        tokenizer=TOKENIZER,
-        smoothing=SMOOTHING,
-        reason="There are not two documents with queries.",
+        **{**_FACTS["self_bleu"], "reason": "There are not two documents with queries."},
         **facts,
     )
     return replace(value, n_documents=n_queries)
