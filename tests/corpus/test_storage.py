@@ -107,10 +107,10 @@ def _store_in_child(root: str, path: str, name: str) -> None:
 
 @pytest.mark.slow
 def test_processes_that_store_the_same_content_make_one_corpus(workspace: Workspace, tmp_path: Path) -> None:
-    path = jsonl(tmp_path / "a.jsonl", ({"_id": i, "text": f"text {i}"} for i in range(5000)))
+    path = jsonl(tmp_path / "a.jsonl", ({"_id": i, "text": f"text {i}"} for i in range(500)))
     context = multiprocessing.get_context("spawn")
     children = [
-        context.Process(target=_store_in_child, args=(str(workspace.root), str(path), f"n{i}")) for i in range(3)
+        context.Process(target=_store_in_child, args=(str(workspace.root), str(path), f"n{i}")) for i in range(2)
     ]
     for child in children:
         child.start()

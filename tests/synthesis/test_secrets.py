@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,8 +10,8 @@ import pytest
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.workspace import Workspace
+from cdp.cli import main
 from cdp.services import jobs, queries, synthesis
-from tests.support import REPOSITORY
 from tests.synthesis.conftest import CorpusMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer
 
@@ -97,20 +94,20 @@ def test_a_key_in_the_address_is_refused_before_anything_is_written(
 
 
 def test_the_command_line_takes_the_key_from_the_environment_and_repeats_it_nowhere(
-    server: ChatServer, workspace: Workspace, make_corpus: CorpusMaker
+    server: ChatServer,
+    workspace: Workspace,
+    make_corpus: CorpusMaker,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     corpus = make_corpus(3)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    monkeypatch.setenv("CDP_WORKSPACE", str(workspace.root))
     words = ["queries", "generate", "--corpus", corpus.id, "--generator", "openai", "--set", f"model={MODEL}",
              "--set", f"base_url={server.url}", "--wait", "--json"]  # fmt: skip
-    environment = {
-        **os.environ,
-        "OPENAI_API_KEY": KEY,
-        "OPENAI_BASE_URL": server.url,
-        "CDP_WORKSPACE": str(workspace.root),
-    }
-    done = subprocess.run(
-        [sys.executable, "-m", "cdp", *words], cwd=REPOSITORY, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert KEY not in done.stdout + done.stderr
+    code = main(words)
+    shown = "".join(capfd.readouterr())
+    assert code == 0, shown
+    assert KEY not in shown
     assert holding(workspace.root) == []

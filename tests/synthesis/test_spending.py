@@ -142,10 +142,10 @@ def test_a_stop_keeps_what_arrives_within_the_grace_period(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
 ) -> None:
     """SIGTERM while every request is on its way: their answers are kept, and nothing is paid for twice."""
-    n = 60
+    n = 30
     server.latency = 0.5
     job = make_job(**settings(server, make_corpus(n).id, concurrency=8))
-    for target in (4, 20, 36) if SOAK else (4, 36):
+    for target in (4, 12, 20) if SOAK else (12,):
         worker = start_worker(job)
         while len(server.bodies) < target and worker.poll() is None:
             time.sleep(0.005)
@@ -182,27 +182,6 @@ def test_an_answer_that_takes_longer_than_a_stop_may_is_given_up_and_counted(
     assert time.monotonic() - began < server.hang, "it did not wait for the answer that never comes"
     assert (result["n_documents"], result["failures"], result["complete"]) == (2, 0, False)
     assert result["spent"]["unanswered"] == 1
-
-
-@pytest.mark.slow
-def test_after_a_kill_the_job_says_how_many_may_be_paid_for_twice(
-    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
-) -> None:
-    n = 40
-    server.latency = 0.3
-    job = make_job(**settings(server, make_corpus(n).id, concurrency=8))
-    worker = start_worker(job)
-    while len(server.bodies) < 20:
-        time.sleep(0.005)
-    worker.kill()
-    worker.communicate()
-    worker = start_worker(job)
-    output, _ = worker.communicate(timeout=60)
-    result = read_json(job.results / "synthesis.json")
-    unanswered = result["spent"]["unanswered"]
-    assert sum(server.answered.values()) - n <= unanswered <= 10
-    assert f"{unanswered} requests were on the way" in output
-    assert result["spent"]["requests"] == n
 
 
 @pytest.mark.slow
