@@ -137,7 +137,7 @@ CORPUS_GROUP = 10
 ONE_QUERY = "No document has two queries. The corpus scope compares queries of different documents."
 NO_QUERY = "There are no queries."
 # What is recorded beside the value of a built-in measure.
-_FACTS = {
+_FACTS: dict[str, dict[str, Any]] = {
     "self_bleu": {"tokenizer": TOKENIZER, "smoothing": SMOOTHING, "reason": ONE_QUERY},
     "len_sim": {"tokenizer": TOKENIZER, "reason": "No document has human queries."},
 }
