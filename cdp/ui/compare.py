@@ -67,20 +67,13 @@ def page(workspace: Workspace) -> None:
     on_place = comparison.on([place])
     differences = {row.retriever_id: row for row in on_place.rows}
     _answer(on_place, arrived)
-    _table([differences.get(row.retriever_id, row) for row in shown], baseline, hidden)
+    _table(workspace, [differences.get(row.retriever_id, row) for row in shown], baseline, hidden)
     if chosen := [row for row in here if row.retriever_id in picked]:
         _edit(workspace, chosen)
-    _baselines(workspace, here, baseline)
     _differences(on_place)
     _tested(workspace, on_place, shown)
     _details(workspace, on_place, comparison)
-    frame.next_step(
-        "evidence",
-        "Plan a study",
-        "a study repeats trainings over seeds and shows how certain the answer is.",
-        "compare_next",
-        tab="studies",
-    )
+    frame.link("evidence", "Plan a study: trainings repeated over seeds", tab="studies")
 
 
 # what is compared
@@ -172,7 +165,7 @@ def largest(rows: Sequence[Row]) -> Row:
     return max(rows, key=lambda row: (not row.marks, row.difference or 0.0))
 
 
-def _table(rows: Sequence[Row], baseline: str, hidden: Sequence[str]) -> None:
+def _table(workspace: Workspace, rows: Sequence[Row], baseline: str, hidden: Sequence[str]) -> None:
     """One row per recipe, the best first; chosen rows alone are compared."""
     if not rows:
         st.caption("No row fits the filters.")
@@ -180,8 +173,8 @@ def _table(rows: Sequence[Row], baseline: str, hidden: Sequence[str]) -> None:
     trained = [{badge.word for badge in row.badges} for row in rows if row.trained]
     common = set.intersection(*trained) if len(trained) > 1 else set()  # of all trained ones: said once below
     columns: dict[str, Sequence[Any]] = {
+        "NDCG@10": [row.score for row in rows],  # first: what one sees on a phone
         "Recipe": [f"{row.retriever} (baseline)" if row.retriever_id == baseline else row.retriever for row in rows],
-        "NDCG@10": [row.score for row in rows],
         "Difference": [MISSING if row.difference is None else points(row.difference) + _stars(row) for row in rows],
         "95% interval": [interval((row.low, row.high), sign=True) for row in rows],
         "p": [p_value(row.p_holm) for row in rows],
@@ -211,9 +204,9 @@ def _table(rows: Sequence[Row], baseline: str, hidden: Sequence[str]) -> None:
         hide_index=True,
         placeholder=MISSING,
         column_config={
-            "Recipe": st.column_config.TextColumn(width=330),
+            "Recipe": st.column_config.TextColumn(width=260),
             "NDCG@10": st.column_config.TextColumn(
-                alignment="right", help="In percent; ± is the standard deviation over seeds."
+                width=105, alignment="right", help="In percent; ± is the standard deviation over seeds."
             ),
             "Difference": right,
             "95% interval": right,
@@ -226,13 +219,12 @@ def _table(rows: Sequence[Row], baseline: str, hidden: Sequence[str]) -> None:
         row_height=ROW_HEIGHT,
         height=ROW_HEIGHT * (1 + min(len(rows), 2 * MOST)) + 2,
     )
-    common_words = [f"All trained ones: {md(', '.join(sorted(common)))}."] if common else []
     marked = ["Leaked and stopped runs stand last."] if any(row.marks for row in rows) else []
-    st.caption(
-        " ".join(
-            [f"{count(len(rows), 'recipe')}.", *hidden, *marked, *common_words, "Choose rows to compare only these."]
-        )
-    )
+    shared = [f"All trained ones: {md(', '.join(sorted(common)))}."] if common else []
+    left = [f"{count(len(rows), 'recipe')}.", *hidden, *marked, *shared, "Choose rows to compare only these."]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(" ".join(left), width="stretch")
+        _baselines(workspace, rows, baseline)
 
 
 def _cell(row: Row, key: str) -> Any:
@@ -306,14 +298,13 @@ def _baselines(workspace: Workspace, here: Sequence[Row], baseline: str) -> None
                 state.write("job", started[0])
                 frame.go("jobs", job=started[0])
 
-    with st.container(horizontal=True, vertical_alignment="center"):
-        for title, configs in lacking.items():
-            if configs and (title != "reranked" or evaluation.cross_encoder_here()):
-                add(title)
-            elif configs:
-                with st.popover("Add reranked", icon=":material/add:", type="tertiary"):
-                    name = st.text_input("Cross-encoder (name or folder)", evaluation.CROSS_ENCODER)
-                    add(title, name)
+    for title, configs in lacking.items():
+        if configs and (title != "reranked" or evaluation.cross_encoder_here()):
+            add(title)
+        elif configs:
+            with st.popover("Add reranked", icon=":material/add:", type="tertiary"):
+                name = st.text_input("Cross-encoder (name or folder)", evaluation.CROSS_ENCODER)
+                add(title, name)
 
 
 # differences

@@ -25,7 +25,7 @@ def test_all_recipes_stand_there_and_studies_and_bm25_among_them(runs_here: Work
     at = open_page("compare", project="all")
     assert not at.exception
     shown = table(at)
-    assert list(shown.columns)[:4] == ["Recipe", "NDCG@10", "Difference", "95% interval"]
+    assert list(shown.columns)[:4] == ["NDCG@10", "Recipe", "Difference", "95% interval"]
     assert list(shown["Recipe"]) == ["diverse × 5", "BM25", "diverse × 1", "paraphrase × 5", "minilm (baseline)"]
     assert next(iter(shown["Difference"])).startswith("+30.1")
     assert any(c.value.startswith("5 recipes.") for c in at.caption)
