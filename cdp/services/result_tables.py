@@ -376,7 +376,7 @@ def test_line(comparison: Comparison) -> str:
     """The test in one line."""
     queries = max((row.n_queries for row in comparison.rows if row.p_holm is not None), default=0)
     seeds = " and the seeds" if any(row.noise == "seeds" for row in comparison.rows) else ""
-    return f"Paired t-test over {queries:,} queries{seeds}{_corrected(comparison)}. Bars: 95% intervals, each for itself."
+    return f"Paired t-test over {queries:,} queries{seeds}{_corrected(comparison)}. Bars: uncorrected 95% intervals."
 
 
 def _corrected(comparison: Comparison) -> str:
@@ -389,7 +389,8 @@ def noise_notes(comparison: Comparison) -> list[str]:
     if any(row.noise == "seeds" for row in comparison.rows):
         sentences.append(
             "Where both sides were trained with several seeds (or one was not trained here), p and interval are those "
-            "of queries crossed with seeds (Cameron, Gelbach & Miller 2011), with Satterthwaite's degrees of freedom."
+            "of the two-level test: queries crossed with seeds (Cameron, Gelbach & Miller 2011), with Satterthwaite's "
+            "degrees of freedom."
         )
     alone = [row.retriever for row in comparison.rows if row.noise == "unknown"]
     if alone:

@@ -1,4 +1,4 @@
-"""Decide's answer fits the screen, and its button sets up exactly the training that it names."""
+"""Decide's answer fits the screen, and three clicks lead from it to the training that it names, compared."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import pytest
 from playwright.sync_api import Page
 
 from cdp.base.workspace import Workspace
+from cdp.services import jobs, results
 from tests.browser.conftest import Looker, Server
+from tests.browser.test_from_data_to_decision import COUNT_CLICKS, clicks
 from tests.services.test_decide import diverse_helps, run_study, sets_of, task
 
 __all__ = ["task"]
@@ -49,8 +51,17 @@ def test_the_answer_fits_and_is_followed(
     assert box["y"] + box["height"] <= PHONE["height"]
     tab.shot("13-answer-on-a-phone")
     tab.page.set_viewport_size({"width": 1440, "height": 900})
+    tab.page.evaluate(COUNT_CLICKS)
     tab.press("Train this").see("Start training")
     main = tab.page.get_by_test_id("stMain")
     assert main.get_by_label("Q/Doc", exact=True).first.input_value() == "5"
     assert f"query_set={task['diverse']}" in tab.page.url
     assert "retriever=static-minilm" in tab.page.url
+    tab.press("Start training").see("Compare results", seconds=240)
+    tab.press("Compare results").see("Paired t-test over", seconds=60)
+    assert clicks(tab.page) == 3
+    (trained,) = jobs.list_jobs(workspace, ["training"])
+    assert f"run={trained.id}" in tab.page.url
+    rows = {row.kind for row in results.list_rows(workspace, results.list_evaluations(workspace))}
+    assert rows >= {results.TRAINING, results.UNTRAINED, results.BM25}
+    tab.shot("14-compared")
