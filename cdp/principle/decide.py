@@ -43,6 +43,9 @@ SAME_STEPS = 1.1
 
 MOST_LIMITS = 3
 
+# To have more than so many times the queries or the seeds is no advice: both grow then.
+MOST_FACTOR = 10
+
 RETRIEVER = "retriever"
 NO_EVIDENCE, PUBLISHED = "no evidence", "published evidence only"
 
@@ -245,7 +248,7 @@ def _cost(arm: Arm) -> tuple[int, int]:
 
 def decide(evidence: Sequence[Evidence], task: Task) -> Answer:
     """Return the cheapest option that none is shown to beat, from the best evidence; the newest comes first."""
-    own = [e for e in evidence if e.basis.study and any(arm.trained for arm in e.arms)]
+    own = [e for e in evidence if e.basis.study and _answers(e)]
     unread = [e for e in evidence if not e.basis.reads_language]
     if own:
         lead = max(own, key=_design)
@@ -258,6 +261,12 @@ def decide(evidence: Sequence[Evidence], task: Task) -> Answer:
         return _published(published, task)
     limits = (task.unknown,) if task.unknown else ()
     return Answer("Nothing is known about this task yet: test it on your data.", Choice(), NO_EVIDENCE, limits=limits)
+
+
+def _answers(e: Evidence) -> bool:
+    """Whether it compares a training with something, on two queries or more."""
+    arms = [arm for arm in e.arms if not arm.held]
+    return len(arms) > 1 and any(arm.trained for arm in arms) and arms[0].scores.shape[1] > 1
 
 
 def _design(e: Evidence) -> tuple[Any, ...]:
@@ -547,7 +556,7 @@ def _settling(lead: Evidence, may: Comparison | None, seeds: int) -> Settling | 
     allowed = (reach / may.factor) ** 2
     by_queries = may.query_variance / (allowed - may.seed_variance) if allowed > may.seed_variance else math.inf
     by_seeds = may.seed_variance / (allowed - may.query_variance) if allowed > may.query_variance else math.inf
-    if min(by_queries, by_seeds) == math.inf:
+    if min(by_queries, by_seeds) > MOST_FACTOR:
         by_queries = by_seeds = (may.query_variance + may.seed_variance) / allowed
         queries, more = _rounded(b.judged_queries * by_queries), math.ceil(seeds * by_seeds)
         return Settling(f"About {queries:,} judged queries and {more} seeds would settle it.", queries, more)

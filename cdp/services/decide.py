@@ -26,14 +26,26 @@ from cdp.evaluation import bm25
 from cdp.jobs import JobView
 from cdp.principle import Answer
 from cdp.principle.decide import RETRIEVER, SAME_STEPS, name_of
-from cdp.principle.evidence import BM25, DIVERSE, MODEL, PARAPHRASE, PEOPLE, TEMPLATE, Arm, Basis, Evidence, Task
+from cdp.principle.evidence import (
+    BM25,
+    DIVERSE,
+    EQUAL_PAIRS,
+    MODEL,
+    PARAPHRASE,
+    PEOPLE,
+    TEMPLATE,
+    Arm,
+    Basis,
+    Evidence,
+    Task,
+)
 from cdp.retrievers import PRESETS
 from cdp.services import studies, synthesis
 from cdp.services.complexity import Profiled
 from cdp.services.synthesis import Writer, dollars, writer
 from cdp.studies import records
 from cdp.studies.build import latest, plan_of
-from cdp.studies.gains import read_scores
+from cdp.studies.gains import Scores, read_scores
 from cdp.studies.plan import ON, Cell, StudySource, conditions, method_of
 from cdp.studies.trial import TrialConfig
 
@@ -85,7 +97,7 @@ def _own(workspace: Workspace, corpus: str, benchmark: str, named: bool) -> list
         about = read_json_or_none(view.folder / "results" / "about.json")
         if not isinstance(about, dict):
             continue
-        with suppress(CdpError, KeyError, TypeError, ValueError):  # a study that cannot be read is no evidence
+        with suppress(CdpError, KeyError, TypeError):  # a study that cannot be read is no evidence
             load = partial(_of_study, workspace, view, about)
             for e in ANSWERS.get(view.folder / records.FOLDER, ("evidence", str(view.state)), load):
                 names = (e.basis.benchmark, _whole(workspace, e.basis.benchmark)[0])
@@ -140,7 +152,7 @@ def _of_study(workspace: Workspace, view: JobView, about: Mapping[str, Any]) -> 
     for facts in about["benchmarks"]:
         for corpus, own in by_corpus.items():
             for retriever in config.items("retrievers"):
-                arms = list(_arms(scores, behind, facts["place"], retriever, own))
+                arms = list(_arms(scores, behind, facts["place"], retriever, own, config.held_equal))
                 trained = [arm for arm in arms if arm.trained]
                 if not trained:
                     continue
@@ -187,25 +199,31 @@ def _judged(source: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _arms(
-    scores: Mapping[Cell, Any], behind: Mapping[Cell, Any], place: str, retriever: str, sources: Sequence[StudySource]
+    scores: Mapping[Cell, Mapping[str, Scores]],
+    behind: Mapping[Cell, Any],
+    place: str,
+    retriever: str,
+    sources: Sequence[StudySource],
+    design: str,
 ) -> Iterator[Arm]:
     """The options of a study on one benchmark: those of this retriever with equal weights, and BM25."""
     by_label = {source.label: source for source in sources}
     for cell, by_benchmark in scores.items():
-        of_seed = by_benchmark.get(place)
-        if not of_seed or cell.weighting != "none" or cell.rate or cell.retriever not in (retriever, bm25.NAME):
+        label, per_doc, of_seed = cell.source, cell.per_doc, by_benchmark.get(place)
+        other = cell.weighting != "none" or cell.rate is not None or cell.retriever not in (retriever, bm25.NAME)
+        if not of_seed or other:
             continue
         rows = np.array([of_seed[seed] for seed in sorted(of_seed)])
-        label = cell.source
-        if not cell.per_doc:
+        if not per_doc:
             yield Arm(BM25 if cell.retriever == bm25.NAME else label, rows)
         elif label in by_label:
             training = [r["training"] for r in behind[cell] if r.get("training")]
             yield Arm(
                 kind=label.partition(ON)[0] if method_of(label) in (DIVERSE, PARAPHRASE) else label,
                 scores=rows,
-                per_doc=cell.per_doc,
-                held=cell.held,
+                per_doc=per_doc,
+                # With a budget all is at equal pairs: the documents of one query each are more.
+                held=cell.held or (EQUAL_PAIRS if design == EQUAL_PAIRS and per_doc > 1 else ""),
                 documents=max((int(t.get("documents", 0)) for t in training), default=0),
                 pairs=max((int(t.get("pairs", 0)) for t in training), default=0),
                 steps=max((int(t.get("steps", 0)) for t in training), default=0),
