@@ -20,8 +20,10 @@ from xdist.scheduler import LoadScopeScheduling
 from cdp import jobs
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
+from cdp.jobs import control
 from cdp.services import access
 from tests import uncollected
+from tests.support import supervise
 
 # Two processes that test on two cores and start workers: a thread that waits for its fellows would keep others waiting.
 # Set before torch is loaded, and heard by every child.
@@ -125,6 +127,16 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Works
         with suppress(CdpError, OSError):  # a test may leave a workspace in which nothing can be read
             for job in jobs.list_active(workspace):
                 jobs.stop(workspace, job.id, at_once=True)
+
+
+@pytest.fixture
+def jobs_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs are done in this process as they are submitted, by their real workers.
+
+    A worker of its own takes seconds to load what a tiny job then needs for a tenth of one. That a supervisor starts it
+    in a process, stops it and resumes it is tested with the jobs.
+    """
+    monkeypatch.setattr(control, "_start_supervisor", supervise)
 
 
 @pytest.fixture(autouse=True)

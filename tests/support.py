@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import signal
 import socket
 import sys
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -20,6 +21,9 @@ import pytest
 from cdp import query_sets
 from cdp.base import worker
 from cdp.base.workspace import Workspace
+from cdp.jobs.launchers import End
+from cdp.jobs.records import JobSpec
+from cdp.jobs.supervisor import Supervisor
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SHARED = REPOSITORY.parent / "shared"
@@ -68,6 +72,35 @@ def work(module: str, folder: Path) -> int:
         sys.stdout, sys.stderr = streams
         signal.signal(signal.SIGTERM, handler)
     return 0
+
+
+def supervise(
+    workspace: Workspace,
+    folder: Path,
+    spec: JobSpec,
+    _lock: int,
+    secrets: Mapping[str, str],
+    *,
+    cluster: str,
+    attempt: int,
+) -> None:
+    """Do a job that is submitted, here and at once, and record its end as its supervisor would."""
+    supervisor = Supervisor(folder)
+    own = {**secrets, "CDP_ATTEMPT": str(attempt), "CDP_WORKSPACE": str(workspace.root)}
+    before = {name: os.environ.get(name) for name in own}
+    assert not cluster
+    supervisor.status.running(supervisor_pid=os.getpid(), worker_pid=os.getpid(), devices=("cpu",))
+    try:
+        os.environ.update(own)
+        with open(folder / "worker.log", "a", encoding="utf-8") as log, redirect_stdout(log), redirect_stderr(log):
+            code = work(spec.module, folder)
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+    supervisor._record_end(End(code))
+    supervisor.queue.remove(spec.id)
 
 
 def search_processes(workspace: Workspace) -> list[psutil.Process]:

@@ -15,7 +15,7 @@ from tests.benchmarks.hub_server import Hub, Server
 from tests.benchmarks.published import put
 from tests.cli.support import answer, refusal, run
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jobs_here")]
 
 
 @pytest.fixture

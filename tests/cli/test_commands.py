@@ -15,7 +15,7 @@ import pytest
 from cdp import cli
 from cdp.base.workspace import Workspace
 from cdp.cli.declare import all_commands
-from tests.cli.support import answer, refusal, run, spawn, spawned_answer
+from tests.cli.support import answer, refusal, run, spawn
 from tests.support import REPOSITORY
 
 
@@ -56,8 +56,8 @@ def test_bad_input_to_a_real_process_is_one_line_and_exit_code_2(workspace: Work
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("jobs_here")
 def test_the_five_steps_on_the_demo(workspace: Workspace) -> None:
-    """One command that starts a job and waits for it is a process of its own, the others run here."""
     assert len(answer("demo")["loaded"]) == 5
     assert answer("demo")["loaded"] == []
 
@@ -77,7 +77,7 @@ def test_the_five_steps_on_the_demo(workspace: Workspace) -> None:
     assert advice["level"] == "test"
     assert advice["interval"][0] < advice["mean_cw"] < advice["interval"][1]
 
-    trained = spawned_answer("train", "demo diverse", "--weighting", "cw", "--wait")
+    trained = answer("train", "demo diverse", "--weighting", "cw", "--wait")
     assert trained["state"] == "finished"
     for retriever in ("static-minilm", trained["id"]):
         evaluated = answer("evaluate", retriever, "--benchmark", "demo", "--wait")

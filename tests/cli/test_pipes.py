@@ -18,7 +18,7 @@ from cdp.services import demo
 from tests.cli.support import answer, refusal, run
 from tests.support import REPOSITORY
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jobs_here")]
 
 
 def test_documents_queries_and_exports_flow_through_pipes(workspace: Workspace, tmp_path: Path) -> None:

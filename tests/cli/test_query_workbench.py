@@ -10,7 +10,7 @@ from cdp.base.workspace import Workspace
 from cdp.services import demo
 from tests.cli.support import run
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jobs_here")]
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ from cdp.serving import engine
 from tests.cli.support import run
 from tests.support import stop_search
 
-pytestmark = pytest.mark.slow  # a first search loads the stemmer's library for a second
+# A first search loads the stemmer's library for a second.
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jobs_here")]
 
 
 @pytest.fixture(autouse=True)

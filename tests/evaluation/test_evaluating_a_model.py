@@ -85,7 +85,12 @@ def test_a_run_survives_being_written(model, small: Benchmark, tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("name", "split"),
-    [("scifact", "test"), ("hotpotqa_sample", "test"), ("musique_sample", ""), ("2wikimultihopqa_sample", "")],
+    [
+        ("scifact", "test"),
+        ("musique_sample", ""),
+        pytest.param("hotpotqa_sample", "test", marks=pytest.mark.soak),
+        pytest.param("2wikimultihopqa_sample", "", marks=pytest.mark.soak),
+    ],
 )
 def test_real_benchmarks_agree_with_trec_eval_on_every_query(model, name: str, split: str, tmp_path: Path) -> None:
     benchmark = load_benchmark(shared(f"data/{name}"), split)

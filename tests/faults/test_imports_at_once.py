@@ -1,4 +1,4 @@
-"""Six processes import at the same moment: nothing is mixed, everything is whole, and nothing is left behind."""
+"""Four processes import at the same moment: nothing is mixed, everything is whole, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from tests.benchmarks import published
 from tests.benchmarks.folders import DOCUMENTS, write_benchmark
 from tests.support import REPOSITORY
 
-OF = 6
-# Six processes with 96 queries or documents each: 576 in all, which one set held once.
+OF = 4
+# More than a buffer of one line, in each process.
 EACH = 96
 
 
@@ -34,7 +34,7 @@ def jsonl(path: Path, rows: list[dict[str, Any]]) -> None:
 
 @pytest.fixture
 def prepared(tmp_path: Path, workspace: Workspace) -> Path:
-    """What the six bring: for each kind one file of its own, and one that all of them bring."""
+    """What the four bring: for each kind one file of its own, and one that all of them bring."""
     jsonl(tmp_path / "corpus.jsonl", [{"_id": f"d{i}", "text": f"document {i}"} for i in range(EACH)])
     with read_documents(tmp_path / "corpus.jsonl") as result:
         store(result, "shared", workspace)
@@ -62,7 +62,7 @@ def left_behind(workspace: Workspace) -> list[str]:
 
 
 @pytest.mark.slow
-def test_six_at_once(prepared: Path, workspace: Workspace) -> None:
+def test_four_at_once(prepared: Path, workspace: Workspace) -> None:
     programs = [
         subprocess.Popen(
             [sys.executable, "-m", "tests.faults.importing", str(number), str(OF), str(prepared)],
@@ -97,7 +97,7 @@ def test_six_at_once(prepared: Path, workspace: Workspace) -> None:
     assert len(list_corpora(workspace)) == 1 + OF
 
     winners = [number for number, g in enumerate(got) if g["benchmarks"] == "mine"]
-    assert len(winners) == 1, "six different benchmarks cannot all have one name"
+    assert len(winners) == 1, "different benchmarks cannot all have one name"
     losers = [g["benchmarks"]["error"] for number, g in enumerate(got) if number not in winners]
     assert all("another benchmark called 'mine'" in error for error in losers)
     assert all(text.endswith(f"({winners[0]})") for text in load_benchmark(workspace.benchmark("mine")).documents)

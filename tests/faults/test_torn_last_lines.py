@@ -11,9 +11,11 @@ import pytest
 from cdp import jobs
 from cdp.base.config import SynthesisConfig
 from cdp.base.workspace import Workspace, append_jsonl, read_jsonl
+from cdp.jobs import control
 from cdp.services import corpora, queries
 from tests.faults.support import kill, resumes_without_loss, worker_of
 from tests.jobs.support import logged, start, until, until_state, until_step
+from tests.support import supervise
 
 RECORDS = [{"step": n, "text": "ünï\ncode"} for n in range(3)]
 
@@ -56,7 +58,9 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_a_synthesis_killed_in_the_midst_of_a_line(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_synthesis_killed_in_the_midst_of_a_line(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every document gets its queries once, in the corpus's order, as in a run that nothing interrupted."""
     source = tmp_path / "documents.jsonl"
     text = "The river {n} flows because melting snow feeds it."
@@ -80,7 +84,9 @@ def test_a_synthesis_killed_in_the_midst_of_a_line(workspace: Workspace, tmp_pat
         file.truncate(path.stat().st_size - 25)
     jobs.resume(workspace, torn_id)
     until_state(workspace, torn_id, "finished")
-    until_state(undisturbed, generate(undisturbed), "finished")
+    with monkeypatch.context() as here:
+        here.setattr(control, "_start_supervisor", supervise)
+        generate(undisturbed)
 
     def texts(where: Workspace) -> list[tuple[str, list[str]]]:
         path = written(where)

@@ -164,7 +164,7 @@ def test_a_model_is_listed_with_the_licence_on_its_card(workspace: Workspace) ->
     assert "model.safetensors" in run("models", "show", "t4").stdout
 
 
-@pytest.mark.parametrize("kind", ["static", "transformer"])
+@pytest.mark.parametrize("kind", [pytest.param("static", marks=pytest.mark.soak), "transformer"])
 def test_a_retriever_in_onnx_embeds_as_the_model_does(workspace: Workspace, tmp_path: Path, kind: str) -> None:
     import numpy as np
     import onnxruntime

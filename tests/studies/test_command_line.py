@@ -106,6 +106,7 @@ def test_a_study_is_listed_and_has_nothing_to_report_before_it_began(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("jobs_here")
 def test_run_with_missing_queries_and_report_in_every_form(
     loaded: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

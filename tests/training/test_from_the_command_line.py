@@ -17,7 +17,7 @@ from tests.support import work
 from tests.support_models import tiny_retriever, tiny_static
 from tests.training.conftest import TOPICS, write_benchmark, write_job
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jobs_here")]
 Ask = Callable[..., str]
 
 
