@@ -38,7 +38,7 @@ def add(
     if done.benchmark is not None:
         judged = ", ".join(f"{split} {n:,}" for split, n in done.benchmark.judged.items())
         lines.append(f"benchmark {done.benchmark.name}: queries by split: {judged}")
-    lines += [f"query set {q.id}: {counted(q.n_queries, 'query', 'queries')}" for q in done.query_sets]
+    lines += [f"query set {q.id}: {counted(q.n_queries, 'pair')}" for q in done.query_sets]
     lines += [f"left out: {reason}: {n:,}" for reason, n in done.left_out.items()]
     lines += [*done.stated, *(f"missing: {text}" for text in done.missing)]
     return run.say({**display.plain(done), "id": done.project.id}, "\n".join(lines))

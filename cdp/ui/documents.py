@@ -256,7 +256,7 @@ def _remember(added: Added) -> None:
     if added.benchmark is not None:
         judged = ", ".join(f"{split} {n:,}" for split, n in added.benchmark.judged.items())
         notes.append(f"Benchmark {added.benchmark.name}: queries by split: {judged}.")
-    notes += [f"Query set {q.name}: {count(q.n_queries, 'query', 'queries')}." for q in added.query_sets]
+    notes += [f"Query set {q.name}: {count(q.n_queries, 'pair')}." for q in added.query_sets]
     if added.left_out:
         left_out = ", ".join(f"{reason}: {n:,}" for reason, n in added.left_out.items())
         notes.append(f"Left out: {left_out}.")

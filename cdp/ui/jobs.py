@@ -377,7 +377,9 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
 
     query_set = str(view.config.get("query_set", ""))
     if view.kind == "training":
-        evaluations = [job for job in jobs.list_jobs(workspace, ["evaluation"]) if job.config["retriever"] == view.id]
+        evaluations = [
+            job for job in jobs.list_jobs(workspace, ["evaluation"]) if job.config.get("retriever") == view.id
+        ]
         if any(job.active for job in evaluations):
             live(_evaluating, True, workspace, [job.id for job in evaluations])
         elif evaluations:

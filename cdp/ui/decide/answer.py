@@ -265,7 +265,11 @@ def home_line(workspace: Workspace, corpus: str) -> None:
             frame.link("decide", "Decide", corpus=corpus)
         else:
             st.markdown("**Next:** find out on your own documents. Nothing was measured yet.", width="stretch")
-            test_summary(workspace, corpus)
+            if trial.running(workspace, corpus) is not None:
+                test_summary(workspace, corpus)
+            else:
+                params = {"corpus": corpus, OPEN: "1"}
+                frame.page_button("decide", LABEL, "home_test", icon="experiment", params=params)
 
 
 def options(workspace: Workspace, known: Answer, corpus: str) -> None:

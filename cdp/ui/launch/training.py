@@ -198,7 +198,7 @@ def settings(
     ordered = training.in_order(query_sets, state.kept("corpus") or "")
     query_set = state.choose(
         "Query set",
-        {q.id: f"{stored_sets.set_name(workspace, q)} ({count(q.n_queries, 'query', 'queries')})" for q in ordered},
+        {q.id: f"{stored_sets.set_name(workspace, q)} ({count(q.n_queries, 'pair')})" for q in ordered},
         "query_set",
         what="query set",
         help=frame.definition("query_set"),
@@ -267,9 +267,7 @@ def _needed(workspace: Workspace, query_set: str, weighting: str, first: dict[st
         return {"weights": forms.widget(TrainingConfig, "weights", key=key, value=first.get("weights"))}
     candidates = training.reasoned_sets(workspace, query_set)
     preset = str(first.get("reasoning") or "")
-    names = {
-        q.id: f"{stored_sets.set_name(workspace, q)} ({count(q.n_queries, 'query', 'queries')})" for q in candidates
-    }
+    names = {q.id: f"{stored_sets.set_name(workspace, q)} ({count(q.n_queries, 'pair')})" for q in candidates}
     if preset and preset not in names:
         names[preset] = preset
     ri = needs == "reasoning"

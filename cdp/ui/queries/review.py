@@ -346,7 +346,7 @@ def _result(workspace: Workspace, query_set: QuerySet, n: int) -> None:
             derived = review.reviewed(workspace, query_set.id, only_accepted=only)
             notes = [f"{derived.dropped:,} left out, {derived.rewritten:,} rewritten. The first set is unchanged."]
             new = derived.query_set
-            forms.remember(f"{new.name}: {count(new.n_queries, 'query', 'queries')}.", notes)
+            forms.remember(f"{new.name}: {count(new.n_queries, 'pair')}.", notes)
             state.write("query_set", new.id)
             st.rerun()
     forms.command(
@@ -424,7 +424,7 @@ def _filter(workspace: Workspace, query_set: QuerySet) -> None:
         for other in made[:10]:
             frame.link(
                 "queries",
-                f"{md(other.name, 60)} ({count(other.n_queries, 'query', 'queries')})",
+                f"{md(other.name, 60)} ({count(other.n_queries, 'pair')})",
                 query_set=other.id,
                 tab="review",
             )

@@ -77,7 +77,7 @@ def add(workspace: Workspace, manifest: CorpusManifest) -> None:
                 notes.append(f"and {done.n_rejected - len(done.rejected)} more rows that could not be imported")
             query_set = done.query_set
             forms.remember(
-                f"{query_set.name}: {count(query_set.n_queries, 'query', 'queries')} for "
+                f"{query_set.name}: {count(query_set.n_queries, 'pair')} for "
                 f"{count(query_set.n_documents, 'document')}.",
                 notes,
             )
@@ -100,11 +100,12 @@ def listing(workspace: Workspace, sets: list[QuerySet]) -> None:
                 "Licence": [q.licence or "–" for q in sets],
                 "Q/Doc": [q.per_doc for q in sets],
                 "Documents": [q.n_documents for q in sets],
-                "Queries": [q.n_queries for q in sets],
+                "Pairs": [q.n_queries for q in sets],
                 "Without queries": [q.n_failures for q in sets],
                 "Created": [moment(q.created) for q in sets],
             },
             alt="Query sets",
+            config={"Pairs": st.column_config.NumberColumn(help="A pair is a query with a document that answers it.")},
         )
 
 
@@ -153,7 +154,7 @@ def _lacks(workspace: Workspace, query_set: QuerySet) -> None:
 def remove(workspace: Workspace, query_set: QuerySet) -> None:
     """A popover that deletes the set."""
     with st.popover("Delete this query set", icon=":material/delete:", type="tertiary"):
-        st.markdown(f"Delete **{md(query_set.name)}** with {count(query_set.n_queries, 'query', 'queries')}?")
+        st.markdown(f"Delete **{md(query_set.name)}** with {count(query_set.n_queries, 'pair')}?")
         st.caption("Retrievers trained on it are kept.")
         if forms.button("Delete", key=f"delete_{query_set.id}", icon=":material/delete:"):
             with frame.guarded():
