@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
+import sys
 from dataclasses import asdict
+from importlib.util import find_spec
 from typing import Annotated, Any, Literal
 
 from cdp.base.config import IndexConfig, ServingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.text import duration, size, typed_folder
-from cdp.cli import display
-from cdp.cli.answers import Run, note
+from cdp.base.workspace import REPOSITORY
+from cdp.cli import DONE, FAILED, display
+from cdp.cli.answers import Run, note, refuse_unless
 from cdp.cli.declare import command, completion_script
-from cdp.cli.overview import DONE, FAILED
 from cdp.services.prune import BY_DEFAULT, PRUNABLE
+
+PORT = 8501
 
 
 @command("search", project=("corpus",))
@@ -117,9 +122,20 @@ def app(
     browser: Annotated[bool, "open it in a browser"] = False,
 ) -> int:
     """Open the dashboard: serve it on this machine until Ctrl-C."""
-    from cdp.services import dashboard
+    from cdp.jobs.launchers import python_path
+    from cdp.services.doctor import DISTRIBUTION
 
-    command_line, environment = dashboard.server(run.workspace, port=port or dashboard.PORT, browser=browser)
+    number = PORT if port is None else port
+    refuse_unless(0 < number < 65536, f"There is no port {number}.", "Ports go from 1 to 65535.")
+    refuse_unless(
+        find_spec("streamlit"),
+        "The dashboard needs Streamlit, which is not installed.",
+        f"Install it with: {sys.executable} -m pip install '{DISTRIBUTION}[app]'",
+    )
+    # Everything else is as .streamlit/config.toml beside app.py says, or Streamlit's own variables.
+    options = ["--server.port", str(number), "--server.headless", "false" if browser else "true"]
+    command_line = [sys.executable, "-m", "streamlit", "run", str(REPOSITORY / "app.py"), *options]
+    environment = {**os.environ, "CDP_WORKSPACE": str(run.workspace.root), "PYTHONPATH": python_path(os.environ)}
     note(f"The workspace is {run.workspace.root}")
     with subprocess.Popen(command_line, env=environment) as server:
         signal.signal(signal.SIGTERM, lambda *_: server.terminate())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import date
 from typing import Annotated, Any, Literal
 
@@ -16,11 +15,10 @@ from cdp.base.config import (
 )
 from cdp.base.errors import ConfigError
 from cdp.base.registry import Names
-from cdp.base.text import counted
-from cdp.cli import display
+from cdp.base.text import counted, duration
+from cdp.cli import DONE, FAILED, display
 from cdp.cli.answers import Run, refuse_unless, warn, warn_incomplete
 from cdp.cli.declare import Id, Name, Reads, Set, check_generator, command
-from cdp.cli.overview import DONE, FAILED
 from cdp.query_sets import ImportOptions
 from cdp.services.review import QueryChoice
 
@@ -51,23 +49,17 @@ def preview(
     options: dict[str, Any] = {**{name: value for name, value in typed.items() if value not in (None, "")}, **set}
     check_generator(str(options.get("generator", "template")), names[0] if len(names) == 1 else "", set)
     shown = queries.preview(run.workspace, corpus, document, methods=names, **options)
-    run.say({"document_id": document, "methods": shown}, _previews(document, list(shown.values())))
-    return FAILED if all(one.error for one in shown.values()) else DONE
-
-
-def _previews(document_id: str, shown: Sequence[Any]) -> str:
-    """Return the queries of each method, with their content words and the method's Self-BLEU."""
-    lines = [f"document {document_id}"]
-    for item in shown:
+    lines = [f"document {document}"]
+    for item in shown.values():
         bleu = "" if item.self_bleu is None else f"Self-BLEU {item.self_bleu:.3f}, "
         mean = sum(item.cw) / len(item.cw) if item.cw else 0.0
         lines += ["", f"{item.method} ({bleu}CW {mean:.1f})" if item.queries or not item.error else item.method]
-        lines += [
-            f"{i:3}. [CW {cw:2}] {query}" for i, (query, cw) in enumerate(zip(item.queries, item.cw, strict=True), 1)
-        ]
+        numbered = enumerate(zip(item.queries, item.cw, strict=True), 1)
+        lines += [f"{i:3}. [CW {cw:2}] {query}" for i, (query, cw) in numbered]
         lines += [f"     note: {problem}" for problem in item.problems]
         lines += [f"     failed: {item.error}"] if item.error else []
-    return "\n".join(lines)
+    run.say({"document_id": document, "methods": shown}, "\n".join(lines))
+    return FAILED if all(one.error for one in shown.values()) else DONE
 
 
 @command("queries generate", project=("corpus",), job=True)
@@ -87,11 +79,10 @@ def estimate(
     latency: Annotated[float | None, "seconds per request, from a preview"] = None,
 ) -> int:
     """Tokens, price and time of writing queries for a corpus, before it starts; generator openai if omitted."""
-    from cdp.base.text import duration
     from cdp.services import synthesis
 
     expected = synthesis.estimate(run.workspace, config, tokens_per_query=tokens_per_query, latency_s=latency)
-    lines = [f"{expected.n_documents:,} documents, {expected.requests:,} requests"]
+    lines = [f"{counted(expected.n_documents, 'document')}, {counted(expected.requests, 'request')}"]
     if expected.requests:
         lines.append(
             f"input tokens: {expected.input_tokens:,} ± {expected.input_margin:,} (95%, "
@@ -162,8 +153,9 @@ def batch_read(run: Run, path: Annotated[str, Reads(".jsonl"), "the batch's outp
     from cdp.services import synthesis
 
     done = synthesis.batch_read(run.workspace, path)
-    lines = [f"{done.answers:,} answers kept", *([f"{done.failed:,} lines without one"] if done.failed else [])]
-    return run.say(done, "\n".join([*lines, *(f"  {problem}" for problem in done.problems)]))
+    failed = [f"{counted(done.failed, 'line')} without one"] if done.failed else []
+    lines = [f"{counted(done.answers, 'answer')} cached", *failed, *(f"  {problem}" for problem in done.problems)]
+    return run.say(done, "\n".join(lines))
 
 
 # in and out
