@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -14,7 +13,6 @@ from typing import Annotated, Any, Literal
 from cdp.base.config import IndexConfig, ServingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.text import duration, size, typed_folder
-from cdp.base.workspace import REPOSITORY
 from cdp.cli import DONE, FAILED, display
 from cdp.cli.answers import Run, note, refuse_unless
 from cdp.cli.declare import command, completion_script
@@ -122,7 +120,7 @@ def app(
     browser: Annotated[bool, "open it in a browser"] = False,
 ) -> int:
     """Open the dashboard: serve it on this machine until Ctrl-C."""
-    from cdp.jobs.launchers import python_path
+    from cdp.services import commands
     from cdp.services.doctor import DISTRIBUTION
 
     number = PORT if port is None else port
@@ -132,10 +130,7 @@ def app(
         "The dashboard needs Streamlit, which is not installed.",
         f"Install it with: {sys.executable} -m pip install '{DISTRIBUTION}[app]'",
     )
-    # Everything else is as .streamlit/config.toml beside app.py says, or Streamlit's own variables.
-    options = ["--server.port", str(number), "--server.headless", "false" if browser else "true"]
-    command_line = [sys.executable, "-m", "streamlit", "run", str(REPOSITORY / "app.py"), *options]
-    environment = {**os.environ, "CDP_WORKSPACE": str(run.workspace.root), "PYTHONPATH": python_path(os.environ)}
+    command_line, environment = commands.dashboard(run.workspace.root, number, browser)
     note(f"The workspace is {run.workspace.root}")
     with subprocess.Popen(command_line, env=environment) as server:
         signal.signal(signal.SIGTERM, lambda *_: server.terminate())

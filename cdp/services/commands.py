@@ -1,12 +1,15 @@
-"""The command line that does the work of a button, as text to copy."""
+"""Command lines: as text to copy, the work of a button; and the one that serves the dashboard."""
 
 from __future__ import annotations
 
+import os
 import shlex
+import sys
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cdp.base.workspace import INSTALLED
+from cdp.base.workspace import INSTALLED, REPOSITORY
 
 if TYPE_CHECKING:  # the command line shows its help without loading pydantic
     from cdp.base.settings import Config
@@ -53,3 +56,13 @@ def changed(config: Config) -> dict[str, Any]:
         for setting in config.settings().values()
         if (value := getattr(config, setting.name)) != setting.default
     }
+
+
+def dashboard(workspace: Path, port: int, browser: bool) -> tuple[list[str], dict[str, str]]:
+    """Return the command that serves the dashboard of a workspace on this machine alone, and its environment."""
+    from cdp.jobs.launchers import python_path
+
+    # Everything else is as .streamlit/config.toml beside app.py says, or Streamlit's own variables.
+    options = ["--server.port", str(port), "--server.headless", "false" if browser else "true"]
+    command = [sys.executable, "-m", "streamlit", "run", str(REPOSITORY / "app.py"), *options]
+    return command, {**os.environ, "CDP_WORKSPACE": str(workspace), "PYTHONPATH": python_path(os.environ)}
