@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
-from cdp.cli import DONE, FAILED, display
+from cdp.cli import display
+from cdp.cli.overview import DONE, FAILED
 
 if TYPE_CHECKING:
     from cdp.services.projects import Members

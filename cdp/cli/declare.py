@@ -26,8 +26,8 @@ from cdp.base.errors import CdpError, ConfigError, nearest, offer
 from cdp.base.registry import registry
 from cdp.base.settings import Config
 from cdp.base.workspace import Workspace, disk_fault, open_workspace, private_files
-from cdp.cli import BAD_INPUT, DONE, INTERRUPTED, MODULES, SECTIONS
 from cdp.cli.answers import STANDARD, Detached, Handler, Run, note
+from cdp.cli.overview import BAD_INPUT, DONE, INTERRUPTED, MODULES, SECTIONS
 from cdp.services.commands import PROGRAM
 
 

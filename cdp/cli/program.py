@@ -13,9 +13,10 @@ from typing import Annotated, Any, Literal
 from cdp.base.config import IndexConfig, ServingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.text import duration, size, typed_folder
-from cdp.cli import DONE, FAILED, display
+from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless
 from cdp.cli.declare import command, completion_script
+from cdp.cli.overview import DONE, FAILED
 from cdp.services.prune import BY_DEFAULT, PRUNABLE
 
 PORT = 8501

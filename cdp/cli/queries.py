@@ -16,9 +16,10 @@ from cdp.base.config import (
 from cdp.base.errors import ConfigError
 from cdp.base.registry import Names
 from cdp.base.text import counted, duration
-from cdp.cli import DONE, FAILED, display
+from cdp.cli import display
 from cdp.cli.answers import Run, refuse_unless, warn, warn_incomplete
 from cdp.cli.declare import Id, Name, Reads, Set, check_generator, command
+from cdp.cli.overview import DONE, FAILED
 from cdp.query_sets import ImportOptions
 from cdp.services.review import QueryChoice
 

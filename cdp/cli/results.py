@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cdp.base.config import EvaluationConfig, ResultImportConfig
 from cdp.base.text import interval, p_value, signed
-from cdp.cli import DONE, display
+from cdp.cli import display
 from cdp.cli.answers import Run, note
 from cdp.cli.declare import command
+from cdp.cli.overview import DONE
 
 if TYPE_CHECKING:
     from cdp.services.results import Comparison
