@@ -122,12 +122,13 @@ def test_the_tutorial_with_nothing_but_the_wheel(tmp_path: Path) -> None:
     }
     with watch.step("the tutorial, every block"):
         told = run(examples(TUTORIAL), folder, environment, timeout=3600)
-    assert "Write one query per document" in told or "different queries" in told
+    assert "judged by people" in told
     for name in ("documents.jsonl", "questions.csv", "pairs.parquet", "python.zip"):
         assert (folder / name).stat().st_size > 0
     program = studio / "bin" / "cdp"
     decision = json.loads(called(program, "decide", "--json", folder=folder, environment=environment))
-    assert decision["standing"] == "measured"
+    assert decision["badge"] == "judged by people"
+    assert decision["basis"]["study"]
     workspace = own / ".local" / "share" / "cdp-studio"
     with watch.step("open the dashboard"), dashboard(program, folder, environment) as url:
         looked = seen(f"{url}/compare?project=python", "one query each", "BM25")
