@@ -87,26 +87,16 @@ def turn() -> str:
 def _source() -> tuple[list[UploadedFile], str, str]:
     """What is chosen: uploads, or a path on the server with, maybe, that of a file of queries."""
     way = forms.segments("File location", WAYS, key="corpus_way", hidden=True, persistent=False)
-    if way == "Upload":
+    if way != "Path on this server":
+        folder = way == "Folder"
         uploads = st.file_uploader(
-            "Documents, and where you have them queries and judgments",
-            type=[*corpora.file_types(), "tab"],
-            accept_multiple_files=True,
+            f"{'A folder with documents' if folder else 'Documents'}, and queries and judgments if you have them",
+            type=[*corpora.file_types(), "tab", *(corpora.expected_types() if folder else ())],
+            accept_multiple_files="directory" if folder else True,
             max_upload_size=forms.MAX_UPLOAD_MB,
-            key=f"corpus_file{turn()}",
-            help="One file or several: a table, JSONL, texts, or a zip. A folder in BEIR layout, as a zip or as its "
-            "files, brings its benchmark along.",
-        )
-        return list(uploads or ()), "", ""
-    if way == "Folder":
-        uploads = st.file_uploader(
-            "A folder with documents, and where you have them queries and judgments",
-            type=[*corpora.file_types(), "tab", *corpora.expected_types()],
-            accept_multiple_files="directory",
-            max_upload_size=forms.MAX_UPLOAD_MB,
-            key=f"corpus_folder{turn()}",
-            help="With the folders in it: texts, tables, or a BEIR layout. Images, audio and programs stay where they "
-            "are; every other file that is not read is named after the import.",
+            key=f"corpus_{'folder' if folder else 'file'}{turn()}",
+            help="Tables, JSONL, texts, or a BEIR layout (also as a zip), which brings its benchmark along. Files that "
+            "are not read are named after the import.",
         )
         return list(uploads or ()), "", ""
     path = st.text_input(
@@ -412,13 +402,11 @@ def faults(workspace: Workspace, manifest: CorpusManifest) -> None:
 
 def remove(workspace: Workspace, manifest: CorpusManifest) -> None:
     """Delete the corpus, after asking."""
-    with st.popover("Delete this corpus", icon=":material/delete:", type="tertiary"):
-        st.markdown(f"Delete **{md(manifest.name)}** and its {count(manifest.n_documents, 'document')}?")
-        st.caption("Delete its query sets first.")
-        if forms.button("Delete", key=f"delete_{manifest.id}", icon=":material/delete:"):
-            with frame.guarded():
-                corpora.delete(workspace, manifest.id)
-                state.keep("corpus", None)
-                st.query_params.clear()
-                forms.remember(f"{manifest.name} is deleted.", ["Nothing else was changed."])
-                st.rerun()
+    question = f"Delete **{md(manifest.name)}** and its {count(manifest.n_documents, 'document')}?"
+    with forms.deletion("Delete this corpus", question, "Delete its query sets first.", manifest.id) as agreed:
+        if agreed:
+            corpora.delete(workspace, manifest.id)
+            state.keep("corpus", None)
+            st.query_params.clear()
+            forms.remember(f"{manifest.name} is deleted.", ["Nothing else was changed."])
+            st.rerun()

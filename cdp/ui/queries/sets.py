@@ -152,13 +152,12 @@ def _lacks(workspace: Workspace, query_set: QuerySet) -> None:
 
 
 def remove(workspace: Workspace, query_set: QuerySet) -> None:
-    """A popover that deletes the set."""
-    with st.popover("Delete this query set", icon=":material/delete:", type="tertiary"):
-        st.markdown(f"Delete **{md(query_set.name)}** with {count(query_set.n_queries, 'pair')}?")
-        st.caption("Retrievers trained on it are kept.")
-        if forms.button("Delete", key=f"delete_{query_set.id}", icon=":material/delete:"):
-            with frame.guarded():
-                queries.delete(workspace, query_set.id)
-                state.keep("query_set", None)
-                forms.remember(f"{query_set.name} is deleted.", ["Retrievers trained on it are kept."])
-                st.rerun()
+    """Delete the set, after asking."""
+    question = f"Delete **{md(query_set.name)}** with {count(query_set.n_queries, 'pair')}?"
+    kept = "Retrievers trained on it are kept."
+    with forms.deletion("Delete this query set", question, kept, query_set.id) as agreed:
+        if agreed:
+            queries.delete(workspace, query_set.id)
+            state.keep("query_set", None)
+            forms.remember(f"{query_set.name} is deleted.", [kept])
+            st.rerun()

@@ -331,6 +331,16 @@ def opened(workspace: Workspace, uploaded: UploadedFile | None, path: str) -> It
         raise InputError("No file is selected.", hint="Choose a file to upload, or enter a path on this server.")
 
 
+@contextmanager
+def deletion(label: str, question: str, note: str, key: str) -> Iterator[bool]:
+    """A popover that asks before something is deleted; yields whether the button was pressed, errors in one box."""
+    with st.popover(label, icon=":material/delete:", type="tertiary"):
+        st.markdown(question)
+        st.caption(note)
+        with frame.guarded():
+            yield button("Delete", key=f"delete_{key}", icon=":material/delete:")
+
+
 def demo_button(workspace: Workspace, key: str) -> None:
     """A button that loads the demo collection and turns to its project."""
     if button(

@@ -145,11 +145,6 @@ def pick_row(
     return rows[0] if rows and rows[0] < n else None
 
 
-def decimals(*columns: str, digits: int = 2) -> dict[str, Any]:
-    """Column settings that show numbers with so many digits."""
-    return {name: st.column_config.NumberColumn(format=f"%.{digits}f") for name in columns}
-
-
 def figures(*shown: tuple[str, Any] | tuple[str, Any, str | None] | None) -> None:
     """A row of figures, each (label, value) or (label, value, help); None is left out."""
     with st.container(horizontal=True):
