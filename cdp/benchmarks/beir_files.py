@@ -54,7 +54,7 @@ class Problems:
 
 
 def digest_of(path: Path) -> str:
-    """Hex SHA-256 of a file's text, compressed or not, whatever its line breaks."""
+    """Return the hex SHA-256 of a file's text, compressed or not, with line breaks normalised."""
     digest = hashlib.sha256()
     for _, line in lines_of(path):
         digest.update((line or "").rstrip("\r\n").encode("utf-8", "surrogatepass") + b"\n")

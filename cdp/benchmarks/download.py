@@ -364,7 +364,7 @@ def _existing(entry: Entry, target: Path, workspace: Workspace, revision: str, f
     same = not revision or manifest.source.get("asked") == revision or commit.startswith(revision)
     if manifest.entry == entry.name and manifest.subset is None and folder is None and same:
         return Stored(library.describe(target, workspace), True)
-    there = f"the registry's {manifest.entry}" if manifest.entry else "a benchmark of one's own"
+    there = f"the registry's {manifest.entry}" if manifest.entry else "your own benchmark"
     at = ", ".join(f"{repo} at {commit[:12]}" for repo, commit in manifest.commits.items())
     raise ConfigError(
         f"The workspace has {there} under the name {target.name!r} already{f' ({at})' if at else ''}.",

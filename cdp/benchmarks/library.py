@@ -100,7 +100,7 @@ def describe(folder: Path | str, workspace: Workspace | None = None) -> Benchmar
     path = _info_file(folder, workspace) if workspace is not None else None
     value = read_json_or_none(path) if path is not None else None
     if isinstance(value, dict) and value.get("schema") == _SCHEMA and value.get("state") == state:
-        with contextlib.suppress(TypeError, KeyError):  # a description that cannot be read is made anew
+        with contextlib.suppress(TypeError, KeyError):  # an unreadable description is made again
             info = value["info"]
             return BenchmarkInfo(**{**info, "splits": tuple(info["splits"]), "warnings": tuple(info["warnings"])})
     surveyed = survey(folder, allow_unknown=True)
@@ -281,7 +281,7 @@ def set_language(folder: Path, language: str) -> None:
 
 
 def install(finished: Path, target: Path) -> bool:
-    """Give a finished folder its name; False where somebody else has just put another one there."""
+    """Give a finished folder its name; False if another process has just put another one there."""
     try:
         os.rename(finished, target)  # fails on a folder that holds something, and takes the place of an empty one
     except OSError:
@@ -296,7 +296,7 @@ def _taken(name: str) -> InputError:
 
 
 def _checked(folder: Path, source: Path) -> BenchmarkInfo:
-    """Read and check every split; what is wrong is told of the ``source`` that was given, not of where it lies now."""
+    """Read and check every split. Errors name the ``source`` that was given, not the unpacked copy."""
     try:
         return survey(folder, allow_unknown=False)
     except InputError as error:
@@ -311,7 +311,7 @@ def remove_benchmark(name: str, workspace: Workspace) -> None:
     if name not in list_names(workspace):
         raise NotFoundError("benchmark", name, known=list_names(workspace))
     try:
-        with staging(workspace.benchmarks) as doomed:  # gone at once for readers, and whole until then
+        with staging(workspace.benchmarks) as doomed:  # a rename removes it at once for readers
             os.rename(workspace.benchmarks / name, doomed / "benchmark")
     except OSError as error:
         raise WorkspaceError(f"The benchmark {name!r} could not be removed: {error.strerror or error}.") from error

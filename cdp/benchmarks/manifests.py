@@ -1,6 +1,6 @@
 """``manifest.json`` of a stored benchmark: where it came from, and what its protocol asks for beyond its files.
 
-A folder that somebody made by hand has none; then the rules for all benchmarks hold.
+A folder made by hand has none; then the general rules hold.
 """
 
 from __future__ import annotations

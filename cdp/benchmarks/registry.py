@@ -108,13 +108,13 @@ def groups() -> dict[str, Group]:
 
 
 def find(name: str) -> Entry | None:
-    """The entry of that name, whatever its case; None if there is none."""
+    """Return the entry of that name, ignoring case; None if there is none."""
     wanted = name.strip().lower()
     return next((entry for entry in entries() if entry.name == wanted), None)
 
 
 def find_group(name: str) -> Group | None:
-    """The group of that name or title, whatever its case; None if there is none."""
+    """Return the group of that name or title, ignoring case; None if there is none."""
     wanted = name.strip().lower()
     return next((g for g in groups().values() if wanted in (g.name, g.title.lower())), None)
 

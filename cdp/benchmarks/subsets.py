@@ -115,7 +115,7 @@ def sample(
             write_beir(folder, texts, lines, judged)
             manifests.write(folder, described)
             made = library.survey(folder, allow_unknown=False)
-            if not library.install(folder, target):  # somebody drew the same subset at the same time
+            if not library.install(folder, target):  # another process drew the same subset at the same time
                 return _stored(target, subset, workspace), True
     except OSError as error:
         raise WorkspaceError(f"The subset could not be written: {error.strerror or error}.") from error

@@ -69,7 +69,7 @@ class Rejections:
 
     @property
     def full(self) -> bool:
-        """Whether further rejections are only counted."""
+        """Return True if further rejections are only counted."""
         return len(self._kept) >= KEPT_REJECTIONS
 
     @property

@@ -1,4 +1,4 @@
-"""A Parquet file of documents, read by row group so that memory stays bounded whatever its size."""
+"""A Parquet file of documents, read by row group so that memory stays bounded."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class DocumentFile:
             self._metadata = pq.read_metadata(path)
         except (pa.ArrowException, OSError) as error:
             raise WorkspaceError(
-                f"The documents in {path} cannot be read: {str(error).splitlines()[0]}.", hint="Add the corpus anew."
+                f"The documents in {path} cannot be read: {str(error).splitlines()[0]}.", hint="Add the corpus again."
             ) from error
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""A look at what somebody brings, before it is read in full: the columns, the first rows, what they seem to be."""
+"""Preview a file before it is read in full: its columns, first rows and likely roles."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Glimpse:
 
     @property
     def of_queries(self) -> bool:
-        """Whether the rows are queries for documents that stand elsewhere."""
+        """Return True if the rows are queries for documents that stand elsewhere."""
         return self.guess(DOCUMENTS) is not None and self.queries is not None and self.guess(GUESSES["text"]) is None
 
 

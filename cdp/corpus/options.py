@@ -19,7 +19,7 @@ MAX_ID_CHARACTERS = 512
 KEPT_REJECTIONS = 1_000
 
 
-# Named for the id or the title: documents are numbered, or have no title, whatever the fields are called. A field that
+# Named for the id or the title: documents are numbered, or have no title, for any field names. A field that
 # is called so itself goes first.
 NO_FIELD = "-"
 

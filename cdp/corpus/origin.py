@@ -1,4 +1,4 @@
-"""Who wrote the queries of an imported set: people, a language model, or nobody knows; and under which licence.
+"""Who wrote the queries of an imported set: people, a language model, or unknown; and under which licence.
 
 Nothing in a file of queries says so, and the answer changes what may be concluded (human queries were not written to
 differ) and what may be done with a model trained on them, so it is asked, and unknown until it is answered.
@@ -55,5 +55,5 @@ def written_by(kind: str, generator: str, model: str) -> str:
     if generator == "template":
         return "the template generator, from the documents' own words"
     if generator == "ranking":
-        return "nobody: they are sentences of the documents"
+        return "no one: they are sentences of the documents"
     return model or generator or "unknown: who wrote them was not recorded"

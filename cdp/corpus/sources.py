@@ -54,12 +54,12 @@ def likely_encoding(data: bytes) -> str:
 
 
 def _is_binary(data: bytes) -> bool:
-    """Whether more than one byte in fifty is a control character that no text file holds."""
+    """Return True if more than one byte in fifty is a control character that no text file holds."""
     return sum(byte < 9 or 13 < byte < 32 for byte in data) > len(data) / 50
 
 
 def _is_utf_8(head: bytes) -> bool:
-    """Whether the beginning of a file, which may be cut off within a character, is UTF-8."""
+    """Return True if the beginning of a file, which may be cut off within a character, is UTF-8."""
     try:
         codecs.getincrementaldecoder("utf-8")("strict").decode(head)
     except UnicodeDecodeError:
@@ -104,7 +104,7 @@ class _Utf8(io.RawIOBase):
             text = self._decoder.decode(block, final=self._ended)
         except UnicodeDecodeError as error:
             raise self._not_decodable(error, block, pending) from None
-        except ValueError as error:  # utf-16 without its mark, escapes that lead nowhere: no place is told
+        except ValueError as error:  # utf-16 without its mark, invalid escapes: the error has no position
             raise self._not_text(str(error)) from None
         self._offset += len(block)
         self._lines += block.count(b"\n")
@@ -153,7 +153,7 @@ class _Utf8(io.RawIOBase):
         problem = f"It is not {name}: byte 0x{error.object[start]:02X} at offset {offset:,} does not fit."
         wide = self._encoding.lower().startswith(
             ("utf-16", "utf-32", "utf16", "utf32")
-        )  # lines cannot be told by bytes
+        )  # a byte count gives no line number
         return InputError(problem, hint=hint, file=self._source.name, line=None if wide else line)
 
 
@@ -259,7 +259,7 @@ class Source:
     budget: Budget
     path: Path | None = None
     packed: bool = True
-    """Whether the bytes that come out are counted: of a plain file they are no more than it has."""
+    """Return True if the bytes that come out are counted: of a plain file they are no more than it has."""
 
     @classmethod
     def of_file(cls, path: Path, name: str, budget: Budget) -> Source:
@@ -318,7 +318,7 @@ class Source:
     def damaged(self, error: Exception) -> InputError:
         problem = shown_name(str(error)) or type(error).__name__
         return InputError(
-            f"The compressed data cannot be unpacked: {problem}.", hint="Make or copy the file anew.", file=self.name
+            f"The compressed data cannot be unpacked: {problem}.", hint="Create or copy the file again.", file=self.name
         )
 
     @contextmanager

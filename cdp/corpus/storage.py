@@ -101,7 +101,7 @@ _log = logging.getLogger(__name__)
 def store(
     result: ReadResult, name: str, workspace: Workspace, *, source: str | None = None, licence: str = ""
 ) -> CorpusManifest:
-    """Store what was read; the corpus that is there if the same content was stored before, under whatever name.
+    """Store what was read; return the existing corpus if the same content was stored before under any name.
 
     Who says a licence of content that is there already changes what was said before. ``source`` is the name to show for
     where the documents come from, if not the file's own. The folder appears whole or not at all; two processes that
@@ -194,7 +194,7 @@ def _manifest(path: Path) -> CorpusManifest:
         manifest = CorpusManifest.from_dict(read_json(path))
         return checked(CorpusManifest, {f.name: getattr(manifest, f.name) for f in fields(manifest)}, path)
     except (TypeError, KeyError, ValueError, AttributeError) as error:
-        raise WorkspaceError(f"{path} is damaged ({error!r}).", hint="Delete the corpus and add it anew.") from error
+        raise WorkspaceError(f"{path} is damaged ({error!r}).", hint="Delete the corpus and add it again.") from error
 
 
 def list_corpora(workspace: Workspace) -> list[CorpusManifest]:
@@ -214,7 +214,7 @@ def resolve_corpus(workspace: Workspace, name_or_id: str) -> CorpusManifest:
 
 
 def delete_corpus(workspace: Workspace, corpus_id: str) -> None:
-    """Remove a corpus. It is gone at once for readers; NotFoundError if it is not there."""
+    """Remove a corpus, at once for readers. Raises NotFoundError if there is none."""
     folder = workspace.corpus(corpus_id)
     if not folder.is_dir():
         load_manifest(workspace, corpus_id)

@@ -154,7 +154,7 @@ def plain_form(text: str) -> str:
 
 
 def prompt_of(query_set: QuerySet) -> str:
-    """What the model was asked with: a prompt of one's own, or the method's; empty where nobody knows."""
+    """Return the prompt of a set: the user's own, or the method's; empty if unknown."""
     own = str(query_set.parameters.get("prompt") or "")
     methods = registry("method")
     known = query_set.kind == "synthetic" and query_set.method in methods
@@ -164,13 +164,13 @@ def prompt_of(query_set: QuerySet) -> str:
 def _language(workspace: Workspace, query_set: QuerySet) -> str:
     try:
         return query_set.language or load_manifest(workspace, query_set.corpus_id).counted_language
-    except CdpError:  # the corpus is gone
+    except CdpError:  # the corpus was deleted
         return query_set.language or "en"
 
 
 def _documents_of_each(workspace: Workspace, query_set: QuerySet) -> Mapping[int, int]:
-    """For how many documents each query stands that stands for several, by the hash of its plain form: of millions of
-    queries the texts would not fit."""
+    """Return {hash of a query's plain form: its documents} of queries that several documents share."""
+    # Hashes, because the texts of millions of queries would not fit in memory.
     counts: Counter[int] = Counter()
     for line in query_sets.read_queries(workspace, query_set.id):
         counts.update({hash(plain_form(text)) for text in line.queries})
@@ -183,7 +183,7 @@ class _Contents:
     def __init__(self, workspace: Workspace, query_set: QuerySet) -> None:
         self._stream: Iterator[tuple[str, str]] = iter(())
         self._known: dict[str, str] = {}
-        with suppress(CdpError):  # the corpus is gone
+        with suppress(CdpError):  # the corpus was deleted
             documents = iter_documents(workspace, query_set.corpus_id)
             load_manifest(workspace, query_set.corpus_id)
             self._stream = ((document.id, document.content) for document in documents)
@@ -191,6 +191,6 @@ class _Contents:
             self._known = dict(self._stream)
 
     def of(self, document_id: str) -> str:
-        """Its content; empty where the corpus is gone, or does not have it where it should stand."""
+        """Return a document's content; empty if the corpus was deleted or lacks it."""
         known = self._known.get(document_id)
         return next((text for name, text in self._stream if name == document_id), "") if known is None else known

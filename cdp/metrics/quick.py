@@ -1,6 +1,6 @@
 """The measures of a query set that need no model, kept beside it until it changes.
 
-They take a second per 12,000 queries. So whatever writes a set measures it at its end, and what is kept is read by
+They take a second per 12,000 queries. So each writer of a set measures it at its end, and the stored values are read by
 every page: ``queries/<id>/measures/<key>.json`` and, with a value per document, ``<key>.npz``. The key is over the
 content of the set (and of the human queries), the language and the stopwords.
 """
@@ -57,7 +57,7 @@ class QuickPlan:
 
 
 def _whole(values: Any, path: Path) -> bool:
-    """Whether what is kept is what was measured: a damaged file counts as none, and is measured anew."""
+    """Return False for a damaged file of stored values, which is measured again."""
     try:
         checked(CwProfile, values["cw"], path)
         numbers = (values["n_empty"], *(v["per_doc"] for v in values["values"]))
@@ -119,7 +119,7 @@ def measure(plan: QuickPlan, report: Report | None = None, failures: Failures | 
     except WorkspaceError:
         if os.access(plan.workspace.root, os.W_OK):
             raise
-        # What was measured of a workspace that nobody may write is shown, and measured anew the next time.
+        # In a read-only workspace the values are shown and measured again next time.
     return values
 
 

@@ -65,7 +65,7 @@ def derive(
         copied = Files(folder / "set")
         copied.folder.mkdir()
         n: Counter[str] = Counter()
-        gone: set[str] = set()
+        dropped: set[str] = set()
         kept: set[str] = set()
 
         def changed() -> Iterator[dict[str, Any]]:
@@ -79,7 +79,7 @@ def derive(
                 n.update(dropped=len(texts) - len(stays), rewritten=rewritten)
                 if source.rankings.exists():
                     kept.update(text for text in texts if text is not None)
-                    gone.update(document.queries)
+                    dropped.update(document.queries)
                 lists = [key for key in ONE_PER_QUERY if len(line.get(key) or ()) == len(texts)]
                 line.pop("usage", None)  # it was paid once, by the job that wrote the set
                 if stays:
@@ -96,8 +96,8 @@ def derive(
         for path in (source.failures, *beside):
             if path.exists():
                 shutil.copyfile(path, copied.folder / path.name)
-        if source.rankings.exists():  # what teachers ranked for a query that is gone would be trained on all the same
-            rows = (row for row in read_jsonl(source.rankings) if row.get("query") not in gone - kept)
+        if source.rankings.exists():  # rankings of a dropped query would still be trained on
+            rows = (row for row in read_jsonl(source.rankings) if row.get("query") not in dropped - kept)
             append_jsonl(copied.rankings, rows)
         made_from = {"made_from": query_set.id, "made_from_hash": parent_hash}
         copy = dataclasses.replace(
@@ -130,8 +130,8 @@ def leave_out(
         return query_set, 0
 
     def stays(document: DocumentQueries) -> list[str | None]:
-        gone = drop(document.queries)
-        return [None if gone[at] else text for at, text in enumerate(document.queries)]
+        dropped = drop(document.queries)
+        return [None if dropped[at] else text for at, text in enumerate(document.queries)]
 
     derived = derive(workspace, query_set, stays, name, {"without": {**reason, "queries": n}})
     return derived.query_set, derived.dropped
@@ -141,7 +141,7 @@ ACCEPT, REJECT, EDIT, CLEAR = "accept", "reject", "edit", "clear"
 # What may be decided; `clear` takes back what was decided before.
 DECISIONS = (ACCEPT, REJECT, EDIT, CLEAR)
 
-# Characters of a query that somebody writes.
+# Characters of an edited query.
 LONGEST = 2000
 
 

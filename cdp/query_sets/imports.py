@@ -63,7 +63,7 @@ def import_queries(
     """Store the queries of ``source`` (a file, a BEIR folder, or (document id, query or queries) pairs) as a set.
 
     ``options`` say how a file is read and who wrote the queries; ``kind``, where it is given, is what the set is. The
-    same queries under the same name are stored once; whoever says where they are from changes what was said before.
+    same queries under the same name are stored once; a stated origin replaces an earlier one.
     InputError where nothing could be used.
     """
     options = options or ImportOptions()
@@ -161,7 +161,7 @@ def install(workspace: Workspace, query_set: QuerySet, set_folder: Path) -> Quer
             if present.corpus_id == query_set.corpus_id:
                 return _with_origin(workspace, present, query_set)
             raise InputError(
-                f"A query set {query_set.id!r} of another corpus has the same queries.", hint="Name it anew."
+                f"A query set {query_set.id!r} of another corpus has the same queries.", hint="Choose another name."
             )
         try:
             set_folder.rename(folder)
@@ -311,7 +311,7 @@ class ImportOptions(Config):
     )  # fmt: skip
     origin: str = option(
         UNKNOWN, "Who wrote the queries: human, llm (a language model), or unknown.",
-        reason="A file does not say; nothing is claimed until somebody knows.", choices=ORIGINS,
+        reason="A file does not say; nothing is claimed until the origin is known.", choices=ORIGINS,
     )  # fmt: skip
     model: str = option("", "For llm: the model that wrote them, as far as known. Nothing is loaded.")
     prompt: str = option("", "For llm: the prompt, its name, or where it is described.")
@@ -502,7 +502,7 @@ def _files(path: Path, budget: Budget) -> Iterator[dict[str, Source]]:
         archive = zipfile.ZipFile(path)
     except (*DAMAGED, OSError) as error:
         problem = shown_name(str(error))
-        raise InputError(f"It cannot be opened as a zip: {problem}.", hint="Make it anew.", file=path) from error
+        raise InputError(f"It cannot be opened as a zip: {problem}.", hint="Zip it again.", file=path) from error
     with archive:
         names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
         tops = [PurePosixPath(name).parent for name in names if PurePosixPath(name).name in QUERIES]
@@ -524,7 +524,7 @@ MAX_UNPACKED_BYTES = 20 * 2**30
 
 
 def read_pairs(pairs: Iterable[tuple[str, str | Iterable[str]]]) -> Iterator[QueryRow]:
-    """Rows from (document id, query or queries) pairs; their number stands for the line."""
+    """Rows from (document id, query or queries) pairs; their number counts as the line."""
     for number, (document_id, queries) in enumerate(pairs, start=1):
         yield QueryRow(number, document_id, (queries,) if isinstance(queries, str) else tuple(queries))
 

@@ -1,6 +1,6 @@
 """What was measured of a query set: beside it, by measures that need no model, and by metrics jobs.
 
-Whoever measures writes; this reads, for whoever says what is known of a set. Columns of one value per query lie in
+Jobs write these files; this module reads them. Columns of one value per query lie in
 ``measures/<kind>/<key>.npz``: the key is over the set's content, so what was measured of another content is not found.
 """
 
@@ -33,7 +33,7 @@ def quick_file(workspace: Workspace, query_set: str, key: str) -> Path:
 def save_columns(
     workspace: Workspace, query_set: str, kind: str, key: str, columns: Mapping[str, NDArray[Any]]
 ) -> None:
-    """Keep columns of a set. A workspace that nobody may write keeps nothing, and is measured anew."""
+    """Keep columns of a set. A read-only workspace keeps nothing, and is measured again."""
     content = io.BytesIO()
     np.savez_compressed(content, allow_pickle=False, **columns)
     try:

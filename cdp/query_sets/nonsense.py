@@ -39,7 +39,7 @@ MIN_FUNCTION_WORDS, LEAD = 2, 3
 # Characters of the prompt that a query must repeat to be an echo of it.
 MIN_ECHO = 24
 
-# Characters of a document by which its language and script are told.
+# Characters of a document from which its language and script are detected.
 READ_OF_DOCUMENT = 2000
 
 MIN_LOOP_WORDS, LOOP_SHARE = 12, 0.25
@@ -125,12 +125,12 @@ def _lowered(prompt: str) -> str:
 
 
 def _echoes(text: str, prompt: str) -> bool:
-    """Whether the query is a part of the prompt, word by word."""
+    """Return True if the query is a part of the prompt, word by word."""
     return len(text) >= MIN_ECHO and bool(prompt) and text.casefold() in _lowered(prompt)
 
 
 def _loops(text: str) -> bool:
-    """Whether few words make up a long text: what a small model falls into."""
+    """Return True if few words make up a long text: what a small model falls into."""
     listed = _WORD.findall(text.casefold())
     return len(listed) >= MIN_LOOP_WORDS and len(set(listed)) <= LOOP_SHARE * len(listed)
 

@@ -1,6 +1,6 @@
 """Query sets on disk: ``queries/<id>/manifest.json`` and ``queries.jsonl``, one line per document in corpus order.
 
-Only this room opens these files; everybody else asks for a ``QuerySet``, its ``DocumentQueries`` or its one hash.
+Only this room opens these files; other rooms ask for a ``QuerySet``, its ``DocumentQueries`` or its one hash.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def files(workspace: Workspace, query_set_id: str) -> Files:
 class QuerySet:
     """The manifest of a query set.
 
-    ``kind`` is "synthetic", "human", or "unknown" where nobody said who wrote imported queries. ``per_doc`` is what was
+    ``kind`` is "synthetic", "human", or "unknown" (imported, origin not stated). ``per_doc`` is what was
     asked for per document; of an imported set, the most that a document has. ``n_documents`` counts those that have
     queries; ``n_failures`` those that were asked about and have none, and of an imported set the rejected rows.
     ``content_hash`` (16 hex digits over ids, queries and imported hard negatives) is empty until the set is complete;
@@ -185,7 +185,7 @@ class QuerySet:
 
     @property
     def imported(self) -> bool:
-        """Whether the queries were there already."""
+        """Return True if the queries were there already."""
         return self.generator == "import"
 
     @property
@@ -258,7 +258,7 @@ def load(workspace: Workspace, query_set_id: str) -> QuerySet:
 
 
 def exists(workspace: Workspace, query_set_id: str) -> bool:
-    """Whether there is a query set of that id."""
+    """Return True if there is a query set of that id."""
     return files(workspace, query_set_id).manifest.exists()
 
 

@@ -279,7 +279,7 @@ class EmbeddingStore:
         paths = [folder / f"shard-{i:05d}.npy" for i in range(len(starts))]
         wanted = [min(size, len(texts) - start) for start in starts]
         there = [_open(path, rows) is not None for path, rows in zip(paths, wanted, strict=True)]
-        self.share.agree(False)  # nobody writes before everybody has looked
+        self.share.agree(False)  # no process writes before all have looked
         mine = [i for i in range(len(starts)) if not there[i] and self.share.has(i)]
         done = len(texts) - sum(wanted[i] for i in mine)
         stopped = False

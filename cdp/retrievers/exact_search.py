@@ -1,7 +1,7 @@
 """Exact search: the k documents with the highest dot product, for any corpus that fits on disk.
 
 Documents are multiplied a block at a time in float32. The rounding error of such a product has a proven bound, so a
-document is dropped only if it cannot be among the best k whatever its error; the few that are left are scored again in
+document is dropped only if it cannot be among the best k for any error; the few that are left are scored again in
 float64. The result is that of a float64 computation at the speed of float32 products, in memory that does not grow
 with the corpus.
 
@@ -368,7 +368,7 @@ def _one_blas_thread() -> Iterator[None]:
 
 @contextmanager
 def _full_float32() -> Iterator[None]:
-    """Multiply float32 in float32, whatever shortcut (TF32) the process has allowed."""
+    """Multiply float32 in float32, without the TF32 shortcut."""
     import torch
 
     before = torch.get_float32_matmul_precision()

@@ -132,7 +132,7 @@ def n_shared(first: Hashes, second: Hashes) -> int:
 
 
 def query_texts(folder: Path, wanted: Collection[str] | None = None) -> Iterator[tuple[str, str]]:
-    """(id, text) of a benchmark's queries, all or the wanted ones. A line that cannot be used is told by its check."""
+    """Yield (id, text) of a benchmark's queries, all or the wanted ones. Unusable lines are skipped."""
     for _, line in beir_files.lines_of(part(folder, "queries")):
         try:
             fields = json.loads(line or "")
@@ -177,7 +177,7 @@ def chain(workspace: Workspace, retriever: str) -> Iterator[tuple[Path, dict[str
 def seen(workspace: Workspace, retriever: str) -> Hashes:
     """The hashes of all queries that a retriever was trained on, those of what it started from among them.
 
-    A training of before hashes were kept is told by its query set, as long as that is there.
+    A training without stored hashes is read from its query set, if that still exists.
     """
     seen_hashes: list[Hashes] = [np.empty(0, dtype=np.uint64)]
     for folder, spec in chain(workspace, retriever):
@@ -232,7 +232,7 @@ def counts_of(queries: Hashes, documents: Hashes, benchmark: Benchmark) -> dict[
 
 
 def in_domain(counts: Mapping[str, Any]) -> bool:
-    """Whether the training saw a good part of the documents that answer the benchmark's queries: no leak, but no
+    """Return True if the training saw a good part of the documents that answer the benchmark's queries: no leak, but no
     out-of-domain score either."""
     trained, judged = int(counts.get("trained_positives", 0)), int(counts.get("judged_positives", 0))
     return trained > 0 and trained >= IN_DOMAIN * judged
@@ -266,7 +266,7 @@ def remarks(counts: Mapping[str, Any], judged: int) -> list[str]:
         sentences.append(
             f"In-domain: the training had queries for {counts['trained_positives']:,} of the "
             f"{counts['judged_positives']:,} documents that answer the benchmark's queries. That is the normal use for "
-            "one's own documents; it says nothing of other ones."
+            "your own documents; it says nothing about others."
         )
     return sentences
 

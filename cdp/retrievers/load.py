@@ -131,7 +131,7 @@ def _from_hub(source: str, name: str) -> Path:
 
 
 def _transformer(preset: Retriever, resolved: ResolvedRetriever, device: str | None, dtype: str) -> SentenceTransformer:
-    """Encoder or decoder, pooling, normalisation as the preset says, whatever the repository's own files say."""
+    """Encoder or decoder, pooling, normalisation from the preset, not from the repository's files."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 

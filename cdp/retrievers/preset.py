@@ -49,7 +49,7 @@ def minilm_folder() -> Path:
 # published: as the model's authors evaluate it; paper: cosine similarity for every model.
 PROTOCOLS = ("published", "paper")
 
-# By what a trained model is scored: the loss compares by cosine, whatever its base was published with.
+# Similarity of a trained model: the loss compares by cosine, even if its base was published with another one.
 TRAINED_SIMILARITY = "cosine"
 
 COSINE = {"published": "cosine", "paper": "cosine"}
@@ -95,7 +95,7 @@ class Retriever(Registered):
     dimensions: int = 0
     """Of an embedding; 0 where it is not said."""
     languages: tuple[str, ...] = ()
-    """What its model was trained on, as ISO 639-1; empty for many languages, or where nobody says."""
+    """Language of the training data (ISO 639-1); empty for many languages, or if unknown."""
 
     def default(self, setting: str) -> Any:
         """The value of a default setting: learning_rate, batch_size, epochs, max_length or scale, and of the paper's

@@ -28,7 +28,7 @@ def model_folder(job_folder: Path) -> Path:
 
 
 def has_model(job_folder: Path) -> bool:
-    """Whether a training has left its model, whole: the folder appears by a rename."""
+    """Return True if a training has left its model, whole: the folder appears by a rename."""
     return (model_folder(job_folder) / "modules.json").is_file()
 
 
@@ -83,8 +83,8 @@ class ResolvedRetriever:
 def resolve(name: str, workspace: Workspace, *, check_hub: bool = True) -> ResolvedRetriever:
     """Find the model called ``name``.
 
-    NotFoundError: no such preset, job, folder or hub model. ModelError: it exists but cannot be used, or nobody can
-    tell because the hub cannot be reached. ``check_hub=False`` takes a hub name on trust, without any request.
+    NotFoundError: no such preset, job, folder or hub model. ModelError: it exists but cannot be used, or the
+    hub cannot be reached to look for it. ``check_hub=False`` takes a hub name on trust, without any request.
     """
     name = name.strip()
     if name in PRESETS:
@@ -153,7 +153,7 @@ def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
         return resolved
     return replace(
         resolved,
-        # It was trained with cosine, whatever its base was evaluated with.
+        # It was trained with cosine, even if its base is evaluated with another similarity.
         similarity=COSINE,
         max_length=base.max_length if base.max_length is None else resolved.max_length,
         defaults=base.defaults,
@@ -164,7 +164,7 @@ def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
 
 def refuse_pickles(folder: Path) -> None:
     """Raise ModelError if a model in the workspace has weights in a format that can run code when it is read."""
-    # Everything written here is safetensors, so another format came with a workspace of somebody else.
+    # This program writes safetensors only, so another format came from outside.
     for path in sorted(folder.rglob("*")):
         if path.suffix.lower() in PICKLES:
             raise ModelError(
@@ -217,13 +217,13 @@ def _described(name: str, source: str, folder: Path | None, local: bool, origin:
 
 
 def in_cache(name: str) -> bool:
-    """Whether a model of the hub is on this machine already."""
+    """Return True if a model of the hub is on this machine already."""
     candidates = [name] if "/" in name else [f"sentence-transformers/{name}", name]
     return _may_be_on_hub(name) and any(_cached_folder(candidate) is not None for candidate in candidates)
 
 
 def _may_be_on_hub(name: str) -> bool:
-    """Whether the hub could have a model of that name."""
+    """Return True if the hub could have a model of that name."""
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils import validate_repo_id
 

@@ -155,7 +155,7 @@ class StaticModel(nn.Sequential):
 
     @torch.inference_mode()
     def encode(self, texts: Sequence[str], *, prompt: str = "", batch_size: int = 32, **ignored: Any) -> np.ndarray:
-        """Embeddings (n_texts, dim), as a NumPy array whatever else is asked for.
+        """Embeddings (n_texts, dim), always as a NumPy array.
 
         TypeError for a single text, whose letters would be embedded one by one.
         """
@@ -219,7 +219,7 @@ class StaticModel(nn.Sequential):
 
 
 def is_static(model: Any) -> bool:
-    """Whether the first module is a table of token vectors, the library's or ours."""
+    """Return True if the first module is a table of token vectors, the library's or ours."""
     return isinstance(getattr(model[0], "embedding", None), nn.EmbeddingBag)
 
 

@@ -59,7 +59,7 @@ def estimate(
     """The expected tokens, price and time of a run.
 
     ``tokens_per_query`` of output and ``latency_s`` of one request are better measured in a preview; without it, the
-    method's typical query is assumed and no time is told. A generator that is no LLM needs no tokens and costs nothing,
+    method's typical query is assumed, without a time. A generator that is no LLM needs no tokens and costs nothing,
     a local model costs nothing by the table.
     """
     corpus = load_manifest(workspace, config.corpus)

@@ -50,7 +50,7 @@ class Generation:
     sources: tuple[str, ...] = ()
     """For a method that works from existing queries: the one behind each of ``queries``."""
     logprobs: tuple[float | None, ...] = ()
-    """The mean log-probability of the tokens of the answer behind each query; empty where none was told."""
+    """The mean token log-probability of the answer behind each query; empty if the endpoint returned none."""
 
 
 def generate_for(
@@ -109,7 +109,7 @@ def generate_for(
 
 
 def _logprobs(queries: Sequence[str], answers: Sequence[Answer], method: Method) -> tuple[float | None, ...]:
-    """What each query's own answer told of its tokens; empty where no answer told anything."""
+    """Return the log-probability of each query's answer; empty if no answer has one."""
     if not method.one_per_call or all(answer.logprob is None for answer in answers):
         return ()
     logprob_of: dict[str, float | None] = {}

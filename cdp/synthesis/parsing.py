@@ -64,7 +64,7 @@ _FIELD_LABEL = re.compile(
 )
 _QUESTION_FIELD = re.compile(r"^[*_ \t]*question[*_\s]*[:：][*_\s]*", re.IGNORECASE | re.MULTILINE)
 _TASK_FIELD = re.compile(r"^[*_ \t]*(task|query|language)[*_ \t]*[:：][*_ \t]*(.*)$", re.IGNORECASE | re.MULTILINE)
-# A string, or the whole rest of one that never ends: read on from there, or each quote in it would start anew.
+# A string, or the whole rest of one that never ends: reading continues behind it, so each quote is scanned once.
 _JSON_STRING = re.compile(r'"(?:[^"\\\n]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+(?P<end>"(?P<key>\s*+:)?)?')
 _QUOTES = ('""', "''", "“”", "‘’", "„“", "«»", "「」", "『』", "``")
 _CHINESE_DIGITS = "一二三四五六七八九"
@@ -86,7 +86,7 @@ class Parsed:
 
     @property
     def usable(self) -> bool:
-        """Whether all queries that were asked for are there."""
+        """Return True if all queries that were asked for are there."""
         return "too_few" not in self.problems
 
 

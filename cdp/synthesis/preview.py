@@ -101,7 +101,7 @@ def _shown(
 
 
 def needs_process(config: SynthesisConfig, methods: Sequence[str]) -> bool:
-    """Whether one of the methods, or the generator, needs torch."""
+    """Return True if one of the methods, or the generator, needs torch."""
     chosen = [method_of(config.replace(method=name)) for name in methods]
     llm = any(not method.generator for method in chosen)
     return any(method.generator for method in chosen) or (llm and GENERATORS[config.generator].local)
@@ -110,7 +110,7 @@ def needs_process(config: SynthesisConfig, methods: Sequence[str]) -> bool:
 def previews_in_process(
     workspace: Workspace, config: SynthesisConfig, methods: Sequence[str], document_id: str, *, api_key: str = ""
 ) -> dict[str, Shown]:
-    """``previews`` in a process of its own, which is gone afterwards. The key goes through its stdin."""
+    """``previews`` in a separate process. The key goes through its stdin."""
     request = {
         "workspace": str(workspace.root),
         "config": config.to_dict(),

@@ -2,7 +2,7 @@
 
 What goes wrong with one document, a bug of our own included, is recorded and the run goes on; see ``base.failures``.
 
-Each document's line is appended to ``queries.jsonl`` as soon as its answer is there, in whatever order; when the run
+Each document's line is appended to ``queries.jsonl`` as soon as its answer arrives, in any order; when the run
 ends the file is put into the order of the corpus. A resumed run skips the documents that have a line and asks again
 about those that had failed; an answer that was already paid for comes from the cache.
 """

@@ -64,7 +64,7 @@ class Work:
         return replace(work, documents=n_documents)
 
     def takes(self, position: int) -> bool:
-        """Whether the document at this position of the corpus is asked about."""
+        """Return True if the document at this position of the corpus is asked about."""
         return position < self.positions if self.drawn is None else position in self.drawn
 
     def items(self, workspace: Workspace, *, start: int = 0) -> Iterator[Item]:

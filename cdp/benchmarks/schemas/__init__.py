@@ -88,7 +88,7 @@ class Contents:
 class Part:
     """Files of one role: in a hub repository (``patterns``, the first that matches anything counts), or at a ``url``.
 
-    In a pattern ``*`` stands for any characters but a slash, and ``**/`` for any folders.
+    In a pattern ``*`` matches any characters but a slash, and ``**/`` for any folders.
     """
 
     role: str

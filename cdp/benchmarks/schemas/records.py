@@ -23,7 +23,7 @@ BATCH = 2048
 # Characters of a JSON file that is no JSON Lines; it has to be held as a whole.
 LARGEST_JSON = 2**29
 
-HINT = "Download the file anew; if it stays like this, its publisher has changed the layout."
+HINT = "Download the file again. If that does not help, its publisher has changed the layout."
 
 
 def rows(path: Path) -> Iterator[Row]:

@@ -118,7 +118,7 @@ FOLDER = Container("folder", "Folder", "a folder of such files", (), Path.is_dir
 
 
 def is_beir(path: Path) -> bool:
-    """Whether a folder has a BEIR corpus at its top."""
+    """Return True if a folder has a BEIR corpus at its top."""
     return any((path / name).is_file() for name in BEIR_CORPUS)
 
 
@@ -145,7 +145,7 @@ def zip_contents(path: Path, options: ReadOptions, known: Sequence[str], budget:
         archive = zipfile.ZipFile(path)
     except (*DAMAGED, OSError) as error:
         problem = shown_name(str(error))
-        raise InputError(f"It cannot be opened as a zip: {problem}.", hint="Make it anew.", file=path) from error
+        raise InputError(f"It cannot be opened as a zip: {problem}.", hint="Zip it again.", file=path) from error
     with archive:
         archived = ContainerContents([])
         members: dict[str, zipfile.ZipInfo] = {}
@@ -182,7 +182,7 @@ def _unreadable(info: zipfile.ZipInfo) -> str:
 
 
 def is_zip(path: Path) -> bool:
-    """Whether the file is called a zip."""
+    """Return True if the file is called a zip."""
     return path.suffix.lower() == ".zip" and not path.is_dir()
 
 

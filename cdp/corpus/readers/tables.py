@@ -21,7 +21,7 @@ Cells = tuple[int, list[str]]
 
 
 def sample(source: Source, options: ReadOptions) -> str:
-    """The whole lines among the first 262,144 characters, from which delimiter and quoting are told."""
+    """The whole lines among the first 262,144 characters, from which delimiter and quoting are detected."""
     with open_text(source, options.encoding, newline="") as text:
         head = text.read(SAMPLE_CHARACTERS)
     if len(head) < SAMPLE_CHARACTERS:
@@ -179,7 +179,7 @@ def tsv_rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
 
 
 def shows_quoting(text: str) -> bool:
-    """Whether quotation marks in the first rows wrap whole cells, as spreadsheets write them, in every row."""
+    """Return True if quotation marks in the first rows wrap whole cells, as spreadsheets write them, in every row."""
     if '"' not in text:
         return False
     records = parses(text, "\t", True)

@@ -199,7 +199,7 @@ def sections(lines: Iterable[Line]) -> Iterator[Section]:
 
 
 def _can_be_title(lines: list[str]) -> bool:
-    """Whether the line before an underline is a paragraph of one line (else the underline is a rule or a list)."""
+    """Return True if the line before an underline is a one-line paragraph; else the underline is a rule or a list."""
     if not lines or not lines[-1].strip() or lines[-1].lstrip().startswith(("-", "*", "+", ">", "|", "#")):
         return False
     return len(lines) == 1 or not lines[-2].strip()

@@ -1,7 +1,7 @@
 """Self-BLEU (Zhu et al. 2018; sec:appendix_qd of the paper): how much a document's queries repeat each other's n-grams.
 
 The value equals the mean of NLTK's ``sentence_bleu(the other queries, query)`` with equal weights on 1- to 4-grams and
-smoothing method 1. NLTK counts every reference anew for every hypothesis; here each n-gram of a document is counted
+smoothing method 1. NLTK counts every reference again for every hypothesis; here each n-gram of a document is counted
 once: a query's clipped count of an n-gram needs only its largest count among the others, which follows from the two
 largest counts over all queries.
 """

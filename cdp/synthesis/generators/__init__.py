@@ -65,7 +65,7 @@ class GeneratorType(Registered):
 
     @property
     def is_llm(self) -> bool:
-        """Whether a language model answers."""
+        """Return True if a language model answers."""
         return self.endpoint or self.local
 
 

@@ -177,7 +177,7 @@ class LocalModelGenerator(Generator):
         return self._batcher(longest, sampling.stop)(item, len(tokens))
 
     def _drawing(self, sampling: Sampling, prompt: str) -> tuple[float, float, int]:
-        """Temperature, top_p and a seed of this request's own: it draws the same in whatever batch it ends up."""
+        """Return temperature, top_p and the request's own seed, so that its batch does not change the draw."""
         temperature = self._config.temperature if sampling.temperature is None else sampling.temperature
         digest = sha256_text(str(self._config.seed), str(sampling.seed or 0), prompt)
         return temperature, 1.0 if sampling.top_p is None else sampling.top_p, int(digest[:15], 16)

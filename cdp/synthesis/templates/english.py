@@ -230,7 +230,7 @@ def _keywords(material: Material) -> Iterator[Candidate]:
 
 
 def _is_whole(sentence: str) -> bool:
-    """Return True if a sentence stands alone: a finite verb, no pronoun as a subject, nobody who speaks."""
+    """Return True if a sentence stands alone: a finite verb, no pronoun as a subject, no speaker."""
     tokens = [token.lower().strip(",;'’") for token in sentence.split()]
     return (
         tokens[0] not in POINTING | _COMMANDS
@@ -243,7 +243,7 @@ def _is_whole(sentence: str) -> bool:
 
 
 def _is_impersonal(text: str) -> bool:
-    """Return True if no pronoun is the subject of a clause and nobody speaks or is spoken to."""
+    """Return True if no pronoun is the subject of a clause and no speaker or listener is named."""
     return SPEAKERS.isdisjoint(re.findall(r"[a-z]+", text.lower())) and not _PRONOUN_SUBJECT.search(text)
 
 
