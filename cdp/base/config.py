@@ -340,10 +340,6 @@ class MiningConfig(Config):
         "Leave out documents whose similarity is above (1 - margin) of the own document's. No such rule if empty.",
         reason="TopK-PercPos with 95%, which NV-Retriever found to work best.", minimum=0.0, maximum=1.0,
     )
-    max_score: float | None = option(
-        None, "Leave out documents that are more similar to the query than this (cosine).", minimum=-1.0, maximum=1.0,
-        advanced=True,
-    )
     cross_encoder: str = option(
         "",
         "A cross-encoder that scores each query with its document and its negatives, by name or folder: soft labels "

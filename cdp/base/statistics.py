@@ -335,20 +335,12 @@ def effect_size(deltas: NDArray[np.float64]) -> float | None:
 
 def t_test(deltas: NDArray[np.float64]) -> float | None:
     """Return the two-sided p of the paired t-test; 1 where nothing differs, None for a single query."""
-    spread = float(deltas.std(ddof=1)) if len(deltas) > 1 else 0.0
-    return interval_of_summary(len(deltas), float(deltas.mean()), spread)[2]
-
-
-def interval_of_summary(n: int, mean: float, spread: float) -> tuple[float | None, float | None, float | None]:
-    """Return (low, high, p) of a mean difference over ``n`` queries with this standard deviation: the 95% interval and
-    the two-sided p of Student's t. None for a single query."""
-    if n < 2:
-        return None, None, None
-    if spread <= 1e-12 * abs(mean) or not spread:
-        return mean, mean, 1.0 if not mean else 0.0
-    error = spread / n**0.5
-    half = float(stdtrit(n - 1, 0.975)) * error
-    return mean - half, mean + half, float(2 * stdtr(n - 1, -abs(mean) / error))
+    if len(deltas) < 2:
+        return None
+    effect = effect_size(deltas)
+    if effect is None:
+        return 0.0
+    return float(2 * stdtr(len(deltas) - 1, -abs(effect * len(deltas) ** 0.5)))
 
 
 def randomisation_test(deltas: NDArray[np.float64], *, draws: int = DRAWS, seed: int = 0) -> float:

@@ -86,7 +86,7 @@ class JobSpec:
     kind: str
     name: str
     created: str
-    sequence: int
+    sequence: int = 0
     module: str
     launcher: str = "python"
     device: DeviceRequest = field(default_factory=DeviceRequest.cpu)
@@ -104,24 +104,18 @@ class JobSpec:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        return cls(
-            id=str(values["id"]),
-            kind=str(values["kind"]),
-            name=str(values["name"]),
-            module=str(values["module"]),
-            config=dict(values["config"]),
-            created=str(values["created"]),
-            sequence=int(values.get("sequence", 0)),
-            launcher=str(values.get("launcher", "python")),
-            device=DeviceRequest.from_dict(values.get("device", {})),
-            inputs=dict(values.get("inputs", {})),
-            secrets=tuple(values.get("secrets", ())),
-            cwd=str(values.get("cwd", "")),
-            grace_s=float(values.get("grace_s", 30.0)),
-            after=tuple(values.get("after", ())),
-            cluster=str(values.get("cluster", "")),
-            uses_pool=bool(values.get("uses_pool", False)),
-        )
+        kinds: dict[str, Any] = {
+            **dict.fromkeys(("id", "kind", "name", "module", "created", "launcher", "cwd", "cluster"), str),
+            "config": dict,
+            "inputs": dict,
+            "secrets": tuple,
+            "after": tuple,
+            "sequence": int,
+            "grace_s": float,
+            "uses_pool": bool,
+            "device": DeviceRequest.from_dict,
+        }
+        return cls(**{name: kind(values[name]) for name, kind in kinds.items() if name in values})
 
 
 def read_spec(folder: Path) -> JobSpec:
