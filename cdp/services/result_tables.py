@@ -20,6 +20,9 @@ from cdp.benchmarks import registry
 from cdp.benchmarks.schemas import Entry
 from cdp.services.results import SIGNIFICANT, Comparison, Row, benchmark_label
 
+# Of the column of names.
+HEAD = "NDCG@10"
+
 # {(retriever, dataset): percent}; a pair that was not evaluated is left out.
 Values = Mapping[tuple[str, str], float]
 
@@ -45,7 +48,6 @@ class Table:
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]
-    measure: str = "NDCG@10"
     notes: tuple[str, ...] = field(default=())
 
     def records(self) -> list[dict[str, Any]]:
@@ -74,7 +76,6 @@ def comparison_table(
     retrievers: Sequence[str],
     groups: Mapping[str, Sequence[str]],
     daggers: Collection[tuple[str, str]] = (),
-    measure: str = "NDCG@10",
     notes: Sequence[str] = (),
     marks: Mapping[tuple[str, str], str] | None = None,
 ) -> Table:
@@ -103,7 +104,7 @@ def comparison_table(
                 cells[retriever].append(replace(mean, mark=mark))
     ranked = [_ranked([cells[retriever][i] for retriever in retrievers]) for i in range(len(columns))]
     rows = tuple((name, tuple(column[j] for column in ranked)) for j, name in enumerate(retrievers))
-    return Table(tuple(columns), rows, measure, tuple(notes))
+    return Table(tuple(columns), rows, tuple(notes))
 
 
 def _mean(values: Sequence[float | None]) -> Cell:
@@ -154,7 +155,7 @@ def to_markdown(table: Table) -> str:
     def row(texts: Sequence[str]) -> str:
         return "| " + " | ".join(texts) + " |"
 
-    heads = [_markdown(text) for text in (table.measure, *table.columns)]
+    heads = [_markdown(text) for text in (HEAD, *table.columns)]
     lines = [row(heads), "|:--|" + "--:|" * len(table.columns)]
     for name, cells in table.rows:
         lines.append(row([_markdown(name), *(_shown(cell, "**{}**", "<u>{}</u>", "†") for cell in cells)]))
@@ -187,7 +188,7 @@ def to_latex(table: Table) -> str:
     lines = [
         rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
         r"\toprule",
-        " & ".join(_latex(text) for text in [table.measure, *table.columns]) + r" \\",
+        " & ".join(_latex(text) for text in [HEAD, *table.columns]) + r" \\",
         r"\midrule",
     ]
     for name, cells in table.rows:
@@ -203,17 +204,6 @@ def to_latex(table: Table) -> str:
 ALL = "All"
 # The group of benchmarks that count in none of the registry's.
 OWN = "Own"
-
-
-@dataclass(frozen=True)
-class MeanGroup:
-    """Benchmarks that are reported as one mean, all under one protocol.
-
-    ``members`` are places as ``Row.place`` names them, those among them where nobody was evaluated.
-    """
-
-    title: str
-    members: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -240,11 +230,16 @@ def means(comparison: Comparison) -> list[SharedMean]:
     rows = comparison.rows
     if not rows:
         return []
-    mean_groups = [MeanGroup(ALL, tuple(dict.fromkeys(row.place for row in rows)))]
+    mean_groups = {ALL: tuple(dict.fromkeys(row.place for row in rows))}
     if any(_entry(row) is not None for row in rows):
-        mean_groups += groups(rows)
+        mean_groups |= groups(rows)
     values, everyone = scores(rows), list(dict.fromkeys(row.retriever for row in rows))
-    return [_shared_mean(group, values, everyone) for group in mean_groups]
+    found = []
+    for title, members in mean_groups.items():
+        shared = [label for label in members if all((name, label) in values for name in everyone)]
+        means = {name: fmean(values[name, label] for label in shared) for name in everyone if shared}
+        found.append(SharedMean(title, len(shared), len(members), means))
+    return found
 
 
 def scores(rows: Sequence[Row]) -> dict[tuple[str, str], float]:
@@ -264,14 +259,14 @@ def scores(rows: Sequence[Row]) -> dict[tuple[str, str], float]:
     return ndcg_by_label
 
 
-def groups(rows: Sequence[Row]) -> list[MeanGroup]:
-    """The groups that the rows belong to, each with all of its members; ``OWN`` last, without others.
+def groups(rows: Sequence[Row]) -> dict[str, tuple[str, ...]]:
+    """{group: all of its members as ``Row.place`` names them} of the rows' groups; ``OWN`` last, without others.
 
     A group is there if it is the narrowest one of any row, and then counts all of its members: HotpotQA alone brings
     Multi-hop, and counts in BEIR too where another member of BEIR is.
     """
-    mean_groups: list[MeanGroup] = []
-    own: list[MeanGroup] = []
+    mean_groups: dict[str, tuple[str, ...]] = {}
+    own: dict[str, tuple[str, ...]] = {}
     labels = {label for _, label in scores(rows)}
     for protocol in sorted({row.protocol for row in rows}, key=lambda name: (name != "published", name)):
         there: dict[Entry, str] = {}
@@ -293,10 +288,10 @@ def groups(rows: Sequence[Row]) -> list[MeanGroup]:
                 named = (
                     there.get(member) or benchmark_label(member.name, member.split, protocol) for member in members
                 )
-                mean_groups.append(MeanGroup(title + suffix, tuple(named)))
+                mean_groups[title + suffix] = tuple(named)
         if mine:
-            own.append(MeanGroup(OWN + suffix, tuple(mine)))
-    return mean_groups + own
+            own[OWN + suffix] = tuple(mine)
+    return mean_groups | own
 
 
 def _entry(row: Row) -> Entry | None:
@@ -327,12 +322,6 @@ def _members() -> list[tuple[str, list[Entry]]]:
     return named + [(whole.title, list(registry.parts(whole.name))) for whole in _wholes()]
 
 
-def _shared_mean(group: MeanGroup, values: Mapping[tuple[str, str], float], everyone: Sequence[str]) -> SharedMean:
-    labels = [label for label in group.members if all((name, label) in values for name in everyone)]
-    means = {name: sum(values[name, label] for label in labels) / len(labels) for name in everyone if labels}
-    return SharedMean(group.title, len(labels), len(group.members), means)
-
-
 def paper_table(comparison: Comparison) -> Table:
     """Retrievers by benchmarks with the means of the groups, the best bold, a dagger on significant differences.
 
@@ -344,9 +333,8 @@ def paper_table(comparison: Comparison) -> Table:
     return comparison_table(
         scores(comparison.rows),
         retrievers=[name for name, _ in retrievers],
-        groups={group.title: group.members for group in groups(comparison.rows)},
+        groups=groups(comparison.rows),
         daggers={(row.retriever, row.place) for row in comparison.rows if row.significant},
-        measure="NDCG@10",
         notes=notes(comparison),
         marks={(row.retriever, row.place): row.marks for row in comparison.rows if row.marks},
     )

@@ -370,10 +370,6 @@ def _distinct(facts: Mapping[str, Mapping[str, str]], runs: Sequence[str], keys:
     return len({tuple(facts[run].get(key, "") for key in keys) for run in runs})
 
 
-def is_bm25(retriever: str) -> bool:
-    return bm25.language_in(retriever) is not None
-
-
 # one row per recipe
 
 
@@ -482,7 +478,7 @@ def _recipe_name(name: str, runs: int) -> str:
 
 
 def _kind(row: Mapping[str, Any]) -> str:
-    if is_bm25(row["retriever_id"]):
+    if bm25.language_in(row["retriever_id"]) is not None:
         return BM25
     kinds = {"job": TRAINING, STUDY: IN_STUDY, "preset": UNTRAINED, STUDY_START: UNTRAINED}
     return kinds.get(row["retriever_kind"], row["retriever_kind"] or OTHER)

@@ -414,9 +414,13 @@ def _by_query(workspace: Workspace, comparison: Comparison, rows: Sequence[Row])
 def _all_benchmarks(comparison: Comparison) -> None:
     """Recipes × benchmarks as a paper has them, with the means of groups and their coverage."""
     table = result_tables.paper_table(comparison)
+    shared = result_tables.means(comparison)[0]
     tables.show(
         {
             "Recipe": [name for name, _ in table.rows],
+            f"Mean: {shared.coverage}": [
+                f"{shared.values[name]:.1f}" if shared.values else MISSING for name, _ in table.rows
+            ],
             **{
                 column: [result_tables.plain_cell(cells[i]) for _, cells in table.rows]
                 for i, column in enumerate(table.columns)
@@ -424,7 +428,10 @@ def _all_benchmarks(comparison: Comparison) -> None:
         },
         alt="NDCG@10 in percent of each recipe on each benchmark, with means and their coverage",
     )
-    st.caption(" ".join(f"{mean.group}: mean over {mean.coverage}." for mean in result_tables.means(comparison)))
+    st.caption(
+        "The first mean covers the benchmarks that all shown retrievers share. Means of groups say how many of the "
+        "group's benchmarks they cover, where some are missing."
+    )
 
 
 def _settings(comparison: Comparison) -> None:
