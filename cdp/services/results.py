@@ -59,8 +59,8 @@ MOST = 14
 NO_PART_OF_THE_RECIPE = ("name", "seed", "gpus", "save_steps", "max_documents", "budget")
 
 # Settings that a name has already, or that do not tell recipes apart.
-IN_NO_NAME = ("query_set", "per_doc", "weighting", "query_source", "retriever", "hybrid", "rerank", "split",
-              *NO_PART_OF_THE_RECIPE)  # fmt: skip
+IN_NO_NAME = ("query_set", "per_doc", "weighting", "query_source", "retriever", "hybrid", "rerank", "steps",
+              "benchmark", "split", *NO_PART_OF_THE_RECIPE)  # fmt: skip
 
 # Characters of what people write about a run.
 LONGEST = {"name": 120, "tag": 40, "note": 2000}
@@ -348,26 +348,25 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
             "held": str(others.pop("held", None) or ""),
             "start": str(row["start"]),
             "corpus": trained.corpus,
-            "documents": f"{trained.documents:,} documents",
+            "documents": counted(trained.documents, "document"),
+            "steps": counted(trained.steps, "step"),
+            "checkpoint": f"best on {' '.join(trained.dev)}" if trained.dev[0] else "",
             **{key: f"{key.replace('_', ' ')} {value}" if value else "" for key, value in others.items()},
         }
     by_name: dict[str, list[str]] = defaultdict(list)
     for run in facts:
         by_name[names[run]].append(run)
-    for name, runs in by_name.items():
+    for runs in by_name.values():
         keys = dict.fromkeys(key for run in runs for key in facts[run])
-        told: list[str] = []
-        for key in keys:  # only what tells more of them apart than what is told already
-            if _distinct(facts, runs, [*told, key]) > _distinct(facts, runs, told):
-                told.append(key)
         for run in runs:
-            names[run] = SEPARATOR.join([name, *filter(None, (facts[run].get(key) for key in told))])
+            others = [other for other in runs if facts[other] != facts[run]]
+            for key in keys:  # until it is told from all others
+                left = [other for other in others if facts[other].get(key) == facts[run].get(key)]
+                if len(left) < len(others) and facts[run].get(key):
+                    names[run] += f"{SEPARATOR}{facts[run][key]}"
+                others = left
     seeds = {row["retriever_id"]: row["trained"].settings.get("seed") or 0 for row in rows if row["trained"]}
     return {run: f"{name}{SEPARATOR}seed {seeds[run]}" if run in facts else name for run, name in names.items()}
-
-
-def _distinct(facts: Mapping[str, Mapping[str, str]], runs: Sequence[str], keys: Sequence[str]) -> int:
-    return len({tuple(facts[run].get(key, "") for key in keys) for run in runs})
 
 
 # one row per recipe
