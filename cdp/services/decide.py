@@ -259,7 +259,9 @@ def next_step(answer: Answer, corpus: str) -> Step | None:
         return Step("search", "Try it on a query", f"search your documents with {name_of(choice)}.", params, {})
     params |= {"query_set": arm.query_set, "retriever": basis.retriever}
     params["benchmarks"] = [f"{basis.benchmark}/{basis.split}"]
-    settings = {"per_doc": choice.per_doc, "weighting": "none"}
+    settings: dict[str, Any] = {"per_doc": choice.per_doc, "weighting": "none"}
+    if arm.steps and basis.equal_steps and basis.documents >= basis.of_documents:
+        settings["steps"] = arm.steps  # as measured; on more documents than were measured the epochs decide
     why = f"train {basis.retriever} on {name_of(choice)} per document."
     return Step("launch", "Train this", why, params, settings)
 

@@ -359,12 +359,12 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     for runs in by_name.values():
         keys = dict.fromkeys(key for run in runs for key in facts[run])
         for run in runs:
-            others = [other for other in runs if facts[other] != facts[run]]
+            alike = [other for other in runs if facts[other] != facts[run]]
             for key in keys:  # until it is told from all others
-                left = [other for other in others if facts[other].get(key) == facts[run].get(key)]
-                if len(left) < len(others) and facts[run].get(key):
+                left = [other for other in alike if facts[other].get(key) == facts[run].get(key)]
+                if len(left) < len(alike) and facts[run].get(key):
                     names[run] += f"{SEPARATOR}{facts[run][key]}"
-                others = left
+                alike = left
     seeds = {row["retriever_id"]: row["trained"].settings.get("seed") or 0 for row in rows if row["trained"]}
     return {run: f"{name}{SEPARATOR}seed {seeds[run]}" if run in facts else name for run, name in names.items()}
 

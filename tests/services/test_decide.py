@@ -162,7 +162,7 @@ def test_the_next_step_trains_what_the_answer_says(workspace: Workspace, task: d
     run_study(workspace, sets_of(task), diverse_helps)
     step = decide.next_step(of_tales(workspace, task), task["corpus"])
     assert step is not None
-    assert (step.page, step.settings) == ("launch", {"per_doc": 5, "weighting": "none"})
+    assert (step.page, step.settings) == ("launch", {"per_doc": 5, "weighting": "none", "steps": 87})
     assert (step.params["query_set"], step.params["retriever"]) == (task["diverse"], "static-minilm")
 
 
