@@ -13,9 +13,8 @@ import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 from cdp.base.errors import InputError, NotFoundError, WorkspaceError
 from cdp.base.records import Document
@@ -38,7 +37,7 @@ from cdp.benchmarks.benchmark import (
     qrels_files,
     subset_note,
 )
-from cdp.corpus.sources import DAMAGED, Budget, Source, existing, shown_name
+from cdp.corpus.sources import DAMAGED, Budget, existing, shown_name, zip_member
 
 _SCHEMA = 3
 _REPORT_EVERY = 20_000
@@ -351,7 +350,7 @@ def _unpack(archive: Path, target: Path) -> None:
     try:
         with zipfile.ZipFile(archive) as file:
             for info, name in _members(file).items():
-                source = Source(shown_name(info.filename), partial(_opened, file, info), budget)
+                source = zip_member(file, info, budget)
                 path = target / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with source.open() as stream, open(path, "wb") as out:
@@ -359,11 +358,6 @@ def _unpack(archive: Path, target: Path) -> None:
                         out.write(block)
     except DAMAGED as error:
         raise InputError(f"It cannot be unpacked: {shown_name(str(error))}.", hint=hint, file=archive) from error
-
-
-def _opened(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> BinaryIO:
-    # The archive was opened before, and what is wrong with one member comes out as it is read.
-    return cast(BinaryIO, archive.open(info))
 
 
 def _members(archive: zipfile.ZipFile) -> dict[zipfile.ZipInfo, str]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from cdp.base.errors import InputError
 from cdp.base.staging import scratch
@@ -336,3 +336,20 @@ class Source:
             yield copy
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open a zip. Raises InputError for a damaged one."""
+    try:
+        archive = zipfile.ZipFile(path)
+    except (*DAMAGED, OSError) as error:
+        problem = shown_name(str(error))
+        raise InputError(f"It cannot be opened as a zip: {problem}.", hint="Zip it again.", file=path) from error
+    with archive:
+        yield archive
+
+
+def zip_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: Budget) -> Source:
+    """Return a member of an open zip. Damage shows as it is read."""
+    return Source(shown_name(info.filename), lambda: cast(BinaryIO, archive.open(info)), budget)

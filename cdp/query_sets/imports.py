@@ -11,14 +11,12 @@ import errno
 import itertools
 import re
 import secrets
-import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 from cdp.base.errors import SHOWN_PROBLEMS, InputError, WorkspaceError, nearest, offer
 from cdp.base.failures import Failures, describe
@@ -30,7 +28,16 @@ from cdp.corpus.checks import LONGEST_SHOWN, LOOKED_THROUGH, listed, storable
 from cdp.corpus.options import ReadOptions, check_encoding
 from cdp.corpus.origin import KIND_OF, ORIGINS, UNKNOWN, check_origin, described
 from cdp.corpus.readers import BadRow, Row, row_format_of
-from cdp.corpus.sources import DAMAGED, Budget, Source, existing, numbered_lines, open_text, shown_name
+from cdp.corpus.sources import (
+    Budget,
+    Source,
+    existing,
+    numbered_lines,
+    open_text,
+    open_zip,
+    shown_name,
+    zip_member,
+)
 from cdp.query_sets import store
 from cdp.query_sets.store import Files, QuerySet, known_language, put_in_order, write_lines
 
@@ -86,10 +93,10 @@ def import_queries(
             negatives = _write(rows, positions, set_folder, rejected, corpus.id, source)
             query_set = _described(set_folder, corpus, label, negatives, rejected.n, language)
             stated["parameters"] |= query_set.parameters
-            query_set = dataclasses.replace(query_set, method=method, **{**stated, "kind": kind or stated["kind"]})
+            query_set = replace(query_set, method=method, **{**stated, "kind": kind or stated["kind"]})
             if splits_read:  # says later what a benchmark of the same folder judges
                 splits = {"splits": splits_read, **({"left_out": left_out} if left_out else {})}
-                query_set = dataclasses.replace(query_set, parameters={**query_set.parameters, **splits})
+                query_set = replace(query_set, parameters={**query_set.parameters, **splits})
             notes = tuple(f"Left out: the split {split}, which is for measuring." for split in left_out)
             stored = install(workspace, query_set, set_folder)
             return ImportedQueries(stored, rejected.n, tuple(rejected.first), notes)
@@ -498,26 +505,15 @@ def _files(path: Path, budget: Budget) -> Iterator[dict[str, Source]]:
         files = [file for file in path.rglob("*") if file.is_file()]
         yield {file.relative_to(path).as_posix(): Source.of_file(file, file.name, budget) for file in files}
         return
-    try:
-        archive = zipfile.ZipFile(path)
-    except (*DAMAGED, OSError) as error:
-        problem = shown_name(str(error))
-        raise InputError(f"It cannot be opened as a zip: {problem}.", hint="Zip it again.", file=path) from error
-    with archive:
-        names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
-        tops = [PurePosixPath(name).parent for name in names if PurePosixPath(name).name in QUERIES]
+    with open_zip(path) as archive:
+        infos = {PurePosixPath(i.filename): i for i in archive.infolist() if not i.filename.startswith("__MACOSX/")}
+        tops = [name.parent for name in infos if name.name in QUERIES]
         top = min(tops, key=lambda folder: len(folder.parts), default=PurePosixPath())
         yield {
-            PurePosixPath(name).relative_to(top).as_posix(): Source(
-                shown_name(PurePosixPath(name).name), partial(_opened, archive, name), budget
-            )
-            for name in names
-            if PurePosixPath(name).is_relative_to(top)
+            name.relative_to(top).as_posix(): replace(zip_member(archive, info, budget), name=shown_name(name.name))
+            for name, info in infos.items()
+            if name.is_relative_to(top)
         }
-
-
-def _opened(archive: zipfile.ZipFile, name: str) -> BinaryIO:
-    return cast(BinaryIO, archive.open(name))
 
 
 MAX_UNPACKED_BYTES = 20 * 2**30

@@ -11,13 +11,12 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, cast
 
 from cdp.base.errors import InputError
 from cdp.corpus.checks import UNREADABLE, Rejected
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import READERS, Container, ContainerContents, RowFormat
-from cdp.corpus.sources import DAMAGED, Budget, Source, shown_name
+from cdp.corpus.sources import Budget, Source, open_zip, shown_name, zip_member
 
 BEIR_CORPUS = ("corpus.jsonl", "corpus.jsonl.gz")
 _BEIR_PARTS = re.compile(r"queries\.jsonl(\.gz)?|qrels/[^/]+\.tsv")
@@ -141,12 +140,7 @@ _ARCHIVES = (".zip", ".tar", ".tgz", ".7z", ".rar")
 @contextmanager
 def zip_contents(path: Path, options: ReadOptions, known: Sequence[str], budget: Budget) -> Iterator[ContainerContents]:
     """The members as streams. The bytes that really come out are counted, not what the archive's index says."""
-    try:
-        archive = zipfile.ZipFile(path)
-    except (*DAMAGED, OSError) as error:
-        problem = shown_name(str(error))
-        raise InputError(f"It cannot be opened as a zip: {problem}.", hint="Zip it again.", file=path) from error
-    with archive:
+    with open_zip(path) as archive:
         archived = ContainerContents([])
         members: dict[str, zipfile.ZipInfo] = {}
         for info in archive.infolist():
@@ -159,12 +153,8 @@ def zip_contents(path: Path, options: ReadOptions, known: Sequence[str], budget:
             elif not info.is_dir():
                 members[info.filename] = info
         chosen, archived.notes = choose(list(members), options, known)
-        archived.sources = [_source(archive, members[name], budget) for name in chosen]
+        archived.sources = [zip_member(archive, members[name], budget) for name in chosen]
         yield archived
-
-
-def _source(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: Budget) -> Source:
-    return Source(shown_name(info.filename), lambda: cast(BinaryIO, archive.open(info)), budget)
 
 
 def _unreadable(info: zipfile.ZipInfo) -> str:
