@@ -14,9 +14,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from cdp.base.version import __version__ as __version__
-
 if TYPE_CHECKING:
+    from cdp.base.version import __version__ as __version__
     from cdp.complexity import content_words, cw_weights
     from cdp.evaluation import ndcg, search
     from cdp.metrics import dist_sim, paraphrase_ratio, self_bleu
@@ -38,6 +37,7 @@ __all__ = [
 ]
 
 _ROOMS = {
+    "__version__": "cdp.base.version",
     "WeightedInfoNCELoss": "cdp.training.loss",
     "content_words": "cdp.complexity",
     "cw_weights": "cdp.complexity",
