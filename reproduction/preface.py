@@ -52,7 +52,8 @@ LIMITS = (
     "are, the likelier it is that one is met by chance.",
     "“Not decided” is no evidence against a claim: its interval says what is ruled out. “Not supported” stands where a "
     "plan says what supports a claim and not what contradicts it: the numbers below say which way they point.",
-    "Trained on the same few sources, all differences of a study share what is peculiar to these.",
+    "Trained on the same few sources, all differences of a study share what is peculiar to these: the errors of the "
+    "pooled models here are robust for families alone. Run again, they are robust for training corpora as well.",
 )
 
 

@@ -19,6 +19,7 @@ from cdp.base.statistics import SeedTest
 from cdp.base.workspace import Workspace, read_json, write_bytes
 from cdp.services import studies
 from cdp.studies import StudyReport
+from cdp.studies.config import stored
 from cdp.studies.pooling import Pooled
 from reproduction.evidence import Evidence, gather
 from reproduction.stages import Stage, find
@@ -78,7 +79,10 @@ def of_files(folder: Path, chosen: Sequence[Stage]) -> Runs:
     for stage in chosen:
         file = folder / f"{stage.plan}.json"
         kept: Any = read_json(file) if file.is_file() else {"state": "not run", "report": None, "problem": ""}
-        report = None if kept["report"] is None else _read(StudyReport, kept["report"], file)
+        report = kept["report"]
+        if report is not None:
+            config = stored(report["config"]).to_dict()
+            report = _read(StudyReport, {**report, "config": config}, file)
         found.append(Run(stage.plan, kept["state"], report, kept["problem"]))
     file = folder / MODELS
     models = read_json(file) if file.is_file() else {"pools": {}, "half": None}

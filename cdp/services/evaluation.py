@@ -71,7 +71,7 @@ def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
     info = describe(resolve_benchmark(config.benchmark, workspace), workspace)
     words = bm25.language_in(config.retriever)
     words = words if words is None else words or info.language or "en"
-    for row in catalog.evaluations(workspace):
+    for row in catalog.evaluations(workspace, studies=True):
         same = (
             row["retriever_id"] == combined.retriever_id(config.retriever, config.hybrid, config.rerank)
             and row["benchmark_hash"] == info.content_hash

@@ -27,7 +27,7 @@ from cdp.principle import (
     threshold,
     why_no_threshold,
 )
-from cdp.studies.config import BOTH, StudyConfig
+from cdp.studies.config import BOTH, StudyConfig, stored
 from cdp.studies.estimate import CONFOUNDS
 from cdp.studies.gains import TITLES, TRAINING, Gain, Scores, gains, query_gains, read_scores
 from cdp.studies.plan import PARAPHRASED, UNTRAINED, Cell, StudySource, conditions, method_of, untrained
@@ -163,7 +163,7 @@ def limits(report: StudyReport) -> list[str]:
             "training, not a spread of 0; a smaller batch gives one."
         )
     if report.of(SCALING):
-        sentences += _confounds(report)
+        sentences.append(CONFOUNDS[report.config.held_equal])
     for source in report.sources:
         most = max(report.config.numbers("per_doc", minimum=1))
         reached = source.n_with(most)
@@ -191,30 +191,6 @@ def _families(report: StudyReport) -> dict[str, list[str]]:
     return {family: group for family, group in members.items() if len(group) > 1}
 
 
-def _confounds(report: StudyReport) -> list[str]:
-    """What differs between Q/Doc besides the queries per document, with its figures."""
-    by_source: dict[tuple[str, str, str], list[StudyRow]] = defaultdict(list)
-    for row in report.rows:
-        if row.pairs and not row.held:
-            by_source[row.retriever, row.source, row.weighting].append(row)
-    differing_figures = []
-    for rows in by_source.values():
-        low, high = (chosen(rows, key=lambda row: row.per_doc) for chosen in (min, max))
-        figures = [
-            f"{noun} {a:,} and {b:,}"
-            for noun, a, b in (
-                ("documents", low.documents, high.documents),
-                ("pairs", low.pairs, high.pairs),
-                ("steps", low.steps, high.steps),
-            )
-            if a != b and a and b
-        ]
-        if figures:
-            differing_figures.append(f"{low.source} at Q/Doc {low.per_doc} and {high.per_doc}: {', '.join(figures)}")
-    differing = f" Different here: {'; '.join(dict.fromkeys(differing_figures))}." if differing_figures else ""
-    return [CONFOUNDS[report.config.held_equal] + differing]
-
-
 def _listed(names: Iterable[str]) -> str:
     all_names = list(names)
     return f"{', '.join(all_names[:3])}{f' and {len(all_names) - 3} more' if len(all_names) > 3 else ''}"
@@ -232,8 +208,8 @@ def build(
     foreign = [g for g in all_gains if g.source not in {b.name: b.in_domain_of for b in benchmarks}[g.benchmark]]
     all_own = own_differences(all_gains)
     kin = [Kin(b.name, b.cw, b.language, b.family, b.in_domain) for b in benchmarks]
-    excluded = left_out(kin, across_languages=config.across_languages)
-    own = as_independent(own_differences(foreign), kin, across_languages=config.across_languages)
+    excluded = left_out(kin)
+    own = as_independent(own_differences(foreign), kin)
     reason = why_no_threshold(own) if all_own else "There is no comparison of more queries per document with one."
     line = None if reason else threshold(own)
     compared = _as_differences(foreign, (SCALING, PARAPHRASE, WEIGHTING))
@@ -250,7 +226,7 @@ def build(
         benchmarks=tuple(benchmarks),
         rows=tuple(read.rows),
         gains=tuple(all_gains),
-        correlations=tuple(correlation_table(as_independent(compared, kin, across_languages=config.across_languages))),
+        correlations=tuple(correlation_table(as_independent(compared, kin))),
         rates=tuple(positive_rates(all_own)) if all_own else (),
         differences=own,
         verdict=verdict(own),
@@ -268,7 +244,7 @@ def build(
 
 def plan_of(about: Mapping[str, Any]) -> tuple[StudyConfig, list[StudySource]]:
     """The plan and the sources of a study, from ``results/about.json``."""
-    return StudyConfig.from_dict(about["config"]), [
+    return stored(about["config"]), [
         StudySource(**{**source, "counts": tuple(source["counts"])}) for source in about["sources"]
     ]
 

@@ -106,17 +106,6 @@ class StudyConfig(Config):
         "Benchmarks (names) of the same source as the training documents, besides those that share documents with "
         "them: they are in no line through CW.", advanced=True,
     )  # fmt: skip
-    families: str = option(
-        "",
-        "Benchmarks that are of one source, as name=family: one observation together. Splits, subsets and benchmarks "
-        "that share documents are recognised.", advanced=True,
-    )  # fmt: skip
-    across_languages: bool = option(
-        False,
-        "Draw one line through benchmarks of several languages. CW differs between languages, so without it only "
-        "those of the most frequent one are in the line.",
-        reason="Off: CW of different languages are not on one scale.", advanced=True,
-    )  # fmt: skip
     same_language: bool = option(
         False,
         "Evaluate what is trained on queries of one language on the benchmarks of that language alone. The untrained "
@@ -163,14 +152,6 @@ class StudyConfig(Config):
         """The entries of a list field, in order, each once."""
         text: str = getattr(self, field_name)
         return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-
-    def family_names(self) -> dict[str, str]:
-        """{benchmark: family} as the plan says it; ConfigError for an entry without ``=``."""
-        pairs = [entry.partition("=") for entry in self.items("families")]
-        wrong = next((name for name, sign, family in pairs if not (sign and name.strip() and family.strip())), None)
-        if wrong is not None:
-            raise ConfigError(f"'families' must hold entries like name=family, not {wrong!r}.")
-        return {name.strip(): family.strip() for name, _, family in pairs}
 
     def rates(self) -> list[float | None]:
         """The learning rates, ascending; None for the retriever's own."""
@@ -229,7 +210,6 @@ class StudyConfig(Config):
             problems.append(f"a 'budget' makes equal pairs, not {self.design}: use 'max_documents' instead")
         if problems:
             raise ConfigError.from_problems(problems)
-        self.family_names()
         trainings = len(self.numbers("per_doc", minimum=1)) * len(self.numbers("seeds", minimum=0))
         trainings *= len(self.items("retrievers")) * len(self.items("weightings"))
         trainings *= len(self.rates())
@@ -316,6 +296,15 @@ def read_plan(source: str | Path, changes: Mapping[str, str] | None = None) -> S
         raise InputError("'about' must be a sentence.", file=file)
     plain = {name: _plain(name, value, file) for name, value in values.items() if value not in EMPTY}
     return StudyConfig.from_dict({**plain, **(changes or {})})
+
+
+def stored(values: Mapping[str, Any]) -> StudyConfig:
+    """The plan of a study that was run, maybe by an earlier version: settings that left do not keep it from being
+    read."""
+    known = {n: value for n, value in values.items() if n in StudyConfig.settings() and value is not None}
+    if known.get("design") not in DESIGNS:
+        known.pop("design", None)
+    return StudyConfig.from_dict({**known, "learning_rate": str(known.get("learning_rate", ""))})
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -211,10 +211,10 @@ def _notes(
     elif len(different) < 2:
         notes.append("All benchmarks have the same CW, so no correlation with CW can be computed.")
     spoken = sorted({str(b["language"]) for b in benchmarks if b.get("language")})
-    if len(spoken) > 1 and not config.across_languages:
+    if len(spoken) > 1:
         notes.append(
             f"The benchmarks are of several languages ({', '.join(spoken)}): only those of the most frequent one are "
-            "in the line through CW, unless the plan says across_languages."
+            "in the line through CW."
         )
     for b in benchmarks:
         if b.get("empty", 0.0) >= DOUBTFUL:

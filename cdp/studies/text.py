@@ -110,7 +110,7 @@ def to_markdown(report: StudyReport) -> str:
     if report.gains:
         lines += ["", SIGNIFICANCE]
     lines += _section("All together", pooled_rows(report.pooled), POOLED_NOTE)
-    lines += ["", "## Relation to content words", "", *relation_lines(report), "", "## Cost", "", cost_table(report)]
+    lines += ["", "## Relation to content words", "", *relation_lines(report)]
     lines += ["", "## Settings", "", settings_table(report)]
     return "\n".join(lines) + "\n"
 
@@ -229,30 +229,6 @@ def threshold_rows(report: StudyReport) -> list[list[str]]:
          f"{signed(published.r_of_dataset_means)} ({published.p_of_dataset_means:.3f})"],
         ["datasets, points", f"{own.n_datasets}, {own.n_points}", f"{published.n_datasets}, {published.n_points}"],
     ]  # fmt: skip
-
-
-def cost_table(report: StudyReport) -> str:
-    """What each way of training takes and what it brings."""
-    before = {row.retriever: row.average for row in report.rows if not row.pairs}
-    rows = []
-    for row in report.rows:
-        base = before.get(row.retriever)
-        if row.pairs:
-            gain = row.average - base if row.average is not None and base is not None else None
-            rows.append(
-                [
-                    escaped(row.name),
-                    f"{row.documents:,}",
-                    f"{row.pairs:,}",
-                    f"{row.steps:,}" if row.steps else "–",
-                    f"{row.seconds:.0f} s",
-                    "–" if row.average is None else f"{row.average:.2f}",
-                    "–" if gain is None else signed(gain),
-                    "–" if gain is None else signed(1000 * gain / row.pairs),
-                ]
-            )
-    head = ["Training", "Documents", "Queries", "Steps", "Time", "Mean NDCG@10", "Gain", "Gain per 1,000 queries"]
-    return table(head, rows)
 
 
 def settings_table(report: StudyReport) -> str:

@@ -160,7 +160,7 @@ def families(sources: Mapping[str, str], documents: Mapping[str, Set[int]]) -> d
     return family_of
 
 
-def left_out(kin: Sequence[Kin], *, across_languages: bool = False) -> dict[str, str]:
+def left_out(kin: Sequence[Kin]) -> dict[str, str]:
     """{benchmark: why it is in no line through CW}."""
     spoken = Counter(k.language or "en" for k in kin if not k.in_domain)
     main = spoken.most_common(1)[0][0] if spoken else ""
@@ -168,16 +168,14 @@ def left_out(kin: Sequence[Kin], *, across_languages: bool = False) -> dict[str,
     for k in kin:
         if k.in_domain:
             reasons[k.name] = "its source is that of the training documents (in-domain)"
-        elif not across_languages and (k.language or "en") != main:
+        elif (k.language or "en") != main:
             reasons[k.name] = f"its language is {k.language or 'en'}, that of the others {main}"
     return reasons
 
 
-def as_independent(
-    data: Sequence[Difference], kin: Sequence[Kin], *, across_languages: bool = False
-) -> tuple[Difference, ...]:
+def as_independent(data: Sequence[Difference], kin: Sequence[Kin]) -> tuple[Difference, ...]:
     """The differences with one observation per family: the mean of its members, at their mean CW."""
-    excluded = left_out(kin, across_languages=across_languages)
+    excluded = left_out(kin)
     members: dict[str, list[Kin]] = defaultdict(list)
     for k in kin:
         if k.name not in excluded:

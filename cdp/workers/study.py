@@ -179,15 +179,15 @@ def facts_of(benchmark: Benchmark, language: str) -> dict[str, dict[str, float |
 def kinship(
     workspace: Workspace, config: StudyConfig, sources: Sequence[StudySource], benchmarks: Sequence[Benchmark]
 ) -> list[tuple[str, list[str]]]:
-    """(family, the sources that it is in-domain for) of each benchmark: as the plan says, else as documents tell."""
+    """(family, the sources that it is in-domain for) of each benchmark, as its origin and documents tell; in-domain
+    also where the plan says so."""
     corpus_ids = {source.label: corpus_of(workspace, source) for source in sources}
     trained = {
         corpus_id: {hash(document.content.strip()) for document in iter_documents(workspace, corpus_id)}
         for corpus_id in set(corpus_ids.values())
     }
     documents = {str(i): {hash(text.strip()) for text in b.documents} for i, b in enumerate(benchmarks)}
-    named = config.family_names()
-    origins = {str(i): named.get(b.name) or origin_of(b) for i, b in enumerate(benchmarks)}
+    origins = {str(i): origin_of(b) for i, b in enumerate(benchmarks)}
     family = families(origins, documents)
     own = set(config.items("in_domain"))
     return [

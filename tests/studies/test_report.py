@@ -161,7 +161,6 @@ def test_nothing_finished_yet() -> None:
 
 def test_a_budget_removes_the_warning_about_more_pairs() -> None:
     assert any("each pair is seen more often" in text for text in study(grows_with_cw).limits)
-    assert any("pairs 100 and 500" in text for text in study(grows_with_cw).limits)
     assert not any("seen more often" in text for text in study(grows_with_cw, budget=100).limits)
     assert any("come from fewer documents" in text for text in study(grows_with_cw, budget=100).limits)
 
@@ -204,7 +203,7 @@ def test_the_markdown_tables_are_whole() -> None:
         if line.startswith("|"):
             assert line.endswith("|")
     assert "a \\| b" in text
-    assert text.count("| tiny, human, Q/Doc 5, cw") >= 2
+    assert "| tiny, human, Q/Doc 5, cw" in text
 
 
 @pytest.mark.slow
