@@ -52,7 +52,8 @@ def gains(
                 "symbol": [SYMBOLS[i % len(SYMBOLS)] + ("" if g.significant else "-open") for g in rows],
                 "color": palette.get(name) or [GAIN if g.points >= 0 else LOSS for g in rows],
             },
-            error_x=bars([(g.points, g.low, g.high) for g in rows]),
+            # Of a colour of its own: with several marker colours Plotly draws black, which a dark page swallows.
+            error_x={**bars([(g.points, g.low, g.high) for g in rows]), "color": MUTED},
             customdata=[(g.low, g.high) for g in rows],
             hovertemplate=f"{plain(name)}<br>%{{y}}: %{{x:+.2f}} points, 95% from %{{customdata[0]:+.2f}} to "
             "%{customdata[1]:+.2f}<extra></extra>",

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -143,8 +143,6 @@ class Row:
     annotation: Annotation
     created: str
     measures: Mapping[str, float]
-    n_documents: int | None = None
-    seconds: float | None = None
     seed_sd: float | None = None
     baseline_evaluation_id: str | None = None
     difference: float | None = None
@@ -244,7 +242,7 @@ def list_evaluations(workspace: Workspace, scope: Members | None = None) -> list
     rows = rows if scope is None else scope.keep("evaluation", rows)
     results = {training["job_id"]: training["result"] for training in trainings}
     said = naming.list_annotations(workspace)
-    sources: dict[str, tuple[str, str]] = {}
+    source_of = cache(partial(source, workspace))
     evaluations = []
     for row in rows:
         hybrid, rerank = combined.settings_of(row["settings"])
@@ -256,12 +254,12 @@ def list_evaluations(workspace: Workspace, scope: Members | None = None) -> list
             start = str(result.get("retriever") or "")
             if result.get("stopped") and "steps_planned" in result:
                 counts |= {"steps_taken": result["steps"], "steps_planned": result["steps_planned"]}
-            trained = _of_training(workspace, result, sources)
+            trained = _of_training(result, source_of)
             if trained is not None and (hybrid or rerank):  # another recipe, so another family
                 trained = replace(trained, settings={**trained.settings, "hybrid": hybrid, "rerank": rerank})
         elif row["retriever_kind"] == STUDY:
             start = str(row["settings"]["condition"]["retriever"])
-            trained = _of_condition(workspace, row["settings"], sources)
+            trained = _of_condition(row["settings"], source_of)
         made = bm25.TITLE if row["retriever_name"] == bm25.NAME else row["retriever_name"]
         if row["retriever_kind"] == STUDY_START and made in PRESETS:  # studies keep ids
             made = PRESETS[made].title
@@ -292,37 +290,25 @@ def per_doc(pairs: int, documents: int) -> str:
     return f"{pairs / max(1, documents):.1f}".removesuffix(".0")
 
 
-def _source(workspace: Workspace, query_set: str, sources: dict[str, tuple[str, str]]) -> tuple[str, str]:
-    if query_set not in sources:
-        sources[query_set] = source(workspace, query_set)
-    return sources[query_set]
-
-
-def _of_training(
-    workspace: Workspace, result: Mapping[str, Any], sources: dict[str, tuple[str, str]]
-) -> Trained | None:
+def _of_training(result: Mapping[str, Any], source_of: Callable[[str], tuple[str, str]]) -> Trained | None:
     """From a training's result; None for one of before results held what was trained on."""
     settings = result.get("settings") or {}
     if not settings or not {"pairs", "documents"} <= result.keys():
         return None
-    method, corpus = _source(workspace, str(result["query_set"]), sources)
     pairs, documents = int(result["pairs"]), int(result["documents"])
-    incomplete = INCOMPLETE in result.get("notes", ())
     return Trained(
-        method, corpus, per_doc(pairs, documents), pairs, documents, int(result.get("steps") or 0), settings, "",
-        incomplete,
+        *source_of(str(result["query_set"])), per_doc(pairs, documents), pairs, documents,
+        int(result.get("steps") or 0), settings, incomplete=INCOMPLETE in result.get("notes", ()),
     )  # fmt: skip
 
 
-def _of_condition(
-    workspace: Workspace, about: Mapping[str, Any], sources: dict[str, tuple[str, str]]
-) -> Trained | None:
+def _of_condition(about: Mapping[str, Any], source_of: Callable[[str], tuple[str, str]]) -> Trained:
     """From what the catalogue holds of a training of a study."""
     condition, training = about["condition"], about.get("training") or {}
     of_condition = {key: condition.get(key) for key in ("seed", "weighting", "max_documents", "budget", "held")}
     settings = {**(about.get("settings") or {}), **of_condition}
     pairs, documents = int(training.get("pairs") or 0), int(training.get("documents") or 0)
-    method, corpus = _source(workspace, str(settings.get("query_set", "")), sources)
+    method, corpus = source_of(str(settings.get("query_set", "")))
     if not corpus:  # imported, or deleted since: the study's own word for it
         method = str(condition["source"])
     steps = int(training.get("steps_taken") or training.get("steps") or 0)
@@ -448,8 +434,8 @@ def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Famil
                 runs=tuple(row["retriever_id"] for row in runs), kind=_kind(first), made_name=made,
                 start=first["start"], trained=first["trained"], badges=tuple(badges.values()),
                 annotation=replace(annotation, archived=annotation.archived or (own is not None and own.archived)),
-                created=max(row["created"] or "" for row in runs), n_documents=first["n_documents"],
-                seconds=first["seconds"], seed_sd=seed_spread(scores)[1] if has_spread(scores) else None,
+                created=max(row["created"] or "" for row in runs),
+                seed_sd=seed_spread(scores)[1] if has_spread(scores) else None,
                 measures={
                     name: sum(100 * (row["measures"].get(name) or 0.0) for row in runs) / len(runs)
                     for name in first["measures"]

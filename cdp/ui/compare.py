@@ -25,7 +25,7 @@ TABLE, VIEW = "board_table", "compare_view"
 PICKED = "retrievers"
 
 SHOWN_QUERIES = 5
-ROW_HEIGHT = 30  # pixels
+ROW_HEIGHT, HEADER_HEIGHT = 30, 40  # pixels
 
 # Columns that can be added to the table: of a row's training, then of the row.
 OF_TRAINING = {"source": "Queries", "per_doc": "Q/Doc", "pairs": "Pairs", "documents": "Documents", "steps": "Steps",
@@ -72,7 +72,7 @@ def page(workspace: Workspace) -> None:
         _edit(workspace, chosen)
     _differences(on_place)
     _tested(workspace, on_place, shown)
-    _details(workspace, on_place, comparison)
+    _details(workspace, on_place, comparison, arrived)
     frame.link("evidence", "Plan a study: trainings repeated over seeds", tab="studies")
 
 
@@ -144,9 +144,7 @@ def _answer(comparison: Comparison, arrived: str) -> None:
     if not rows:
         st.caption("Nothing else was evaluated on the same queries as the baseline: evaluate another retriever.")
         return
-    about = largest(rows) if arrived not in {row.retriever_id for row in rows} else next(
-        row for row in rows if row.retriever_id == arrived
-    )  # fmt: skip
+    about = _about(rows, arrived)
     difference = about.difference or 0.0
     verb = "gains" if difference > 0 else "loses" if difference < 0 else "neither gains nor loses"
     size = f" {points(abs(difference)).lstrip('+')} points" if difference else ""
@@ -160,9 +158,9 @@ def _answer(comparison: Comparison, arrived: str) -> None:
     )
 
 
-def largest(rows: Sequence[Row]) -> Row:
-    """The row that the answer is about: the largest difference of a run without a mark, if there is one."""
-    return max(rows, key=lambda row: (not row.marks, row.difference or 0.0))
+def _about(rows: Sequence[Row], arrived: str) -> Row:
+    """The row that the answer is about: that of the link's run, else the largest difference without a mark."""
+    return max(rows, key=lambda row: (row.retriever_id == arrived, not row.marks, row.difference or 0.0))
 
 
 def _table(workspace: Workspace, rows: Sequence[Row], baseline: str, hidden: Sequence[str]) -> None:
@@ -217,7 +215,7 @@ def _table(workspace: Workspace, rows: Sequence[Row], baseline: str, hidden: Seq
         on_select=pick,
         selection_mode="multi-row",
         row_height=ROW_HEIGHT,
-        height=ROW_HEIGHT * (1 + min(len(rows), 2 * MOST)) + 2,
+        height=ROW_HEIGHT * min(len(rows), 2 * MOST) + HEADER_HEIGHT,
     )
     marked = ["Leaked and stopped runs stand last."] if any(row.marks for row in rows) else []
     shared = [f"All trained ones: {md(', '.join(sorted(common)))}."] if common else []
@@ -349,14 +347,14 @@ def _tested(workspace: Workspace, comparison: Comparison, shown: Sequence[Row]) 
 # the details, in tabs
 
 
-def _details(workspace: Workspace, on_place: Comparison, whole: Comparison) -> None:
+def _details(workspace: Workspace, on_place: Comparison, whole: Comparison, arrived: str) -> None:
     """The parts that there are, as tabs; what is not open is not worked out."""
     rows = [row for row in on_place.rows if row.baseline_evaluation_id]
     named = {row.runs[0]: row.retriever for row in on_place.rows}
     curves = {run: name for run, name in named.items() if (workspace.jobs / run / "metrics.jsonl").exists()}
     parts: dict[str, Callable[[], None]] = {}
     if rows:
-        parts["Per query"] = lambda: _by_query(workspace, on_place, rows)
+        parts["Per query"] = lambda: _by_query(workspace, on_place, rows, arrived)
     if len({row.place for row in whole.rows}) > 1:
         parts["All benchmarks"] = lambda: _all_benchmarks(whole)
     if on_place.settings:
@@ -373,9 +371,9 @@ def _details(workspace: Workspace, on_place: Comparison, whole: Comparison) -> N
                 draw()
 
 
-def _by_query(workspace: Workspace, comparison: Comparison, rows: Sequence[Row]) -> None:
+def _by_query(workspace: Workspace, comparison: Comparison, rows: Sequence[Row], arrived: str) -> None:
     """The queries that one recipe wins and loses most clearly; at first of the one that the answer is about."""
-    first = largest(rows)
+    first = _about(rows, arrived)
     named = {row.evaluation_id: row for row in (first, *rows)}
     picked = state.choose(
         "Recipe", {key: row.retriever for key, row in named.items()}, "per_query", what="evaluation"
