@@ -218,7 +218,7 @@ def resolve_benchmark(name_or_folder: str, workspace: Workspace) -> Path:
     folder = typed_folder(name_or_folder)
     if folder is not None:
         return folder.resolve()
-    hint = "" if names else "Give a folder in BEIR layout."
+    hint = "" if names else "Get one: benchmarks download NAME, or benchmarks add PATH."
     if registry.find(name_or_folder) is not None:
         hint = f"It can be brought in: benchmarks download {name_or_folder}."
     raise NotFoundError("benchmark", name_or_folder, known=names, hint=hint)

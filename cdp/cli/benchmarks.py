@@ -63,7 +63,7 @@ def show(run: Run, name: Annotated[str, f"a benchmark or a group ({GROUPS})"]) -
         lines += ["", _table([_row(member) for member in benchmark.members], "here")]
     if benchmark.info is not None:
         lines += ["", *_stored_lines(benchmark)]
-    return run.say({**display.plain(benchmark), "id": benchmark.name}, "\n".join(lines))
+    return run.say({**display.plain(benchmark), "id": benchmark.name}, "\n".join(lines).lstrip())
 
 
 def _entry_lines(entry: Any) -> list[str]:

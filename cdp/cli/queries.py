@@ -255,10 +255,9 @@ def show(run: Run, id: Id) -> int:
         "examples": [{"document_id": name, "queries": texts} for name, texts in examples],
         "failures": {"n": failed.n, "first": list(failed.first)},
     }
-    how = ", ".join(part for part in (q.method, q.generator, q.model if q.model != q.generator else "") if part)
     lines = [
         f"{q.id}: {_size(q)} of {q.corpus_id}",
-        f"{q.kind}, {how}; Q/Doc {q.per_doc}; {state.label}",
+        f"{q.kind}{f', {q.method}' if q.method else ''}; Q/Doc {q.per_doc}; {state.label}",
         _origin(q),
         *([f"prompt: {q.prompt_hash[:16]}; job: {q.job_id}"] if q.job_id else []),
         *(text for text in (state.sentence, state.next_step) if text),

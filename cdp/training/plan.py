@@ -194,7 +194,7 @@ INCOMPLETE = "The query set is incomplete: only what was there is trained on."
 
 def licence_notes(retriever: ResolvedRetriever, query_set: QuerySet, workspace: Workspace) -> dict[str, str]:
     """What is recorded of the licences of the model, the documents and the queries."""
-    unknown = "not recorded here; ask whoever published it."
+    unknown = "not recorded here; ask its publisher."
     return {
         "model": retriever.licence or unknown,
         "documents": load_manifest(workspace, query_set.corpus_id).licence or unknown,
