@@ -27,10 +27,13 @@ def write(workspace: Workspace) -> None:
     manifest = next(m for m in manifests if m.id == corpus)
     decide_answer.test_summary(workspace, manifest.id)
     sets = queries.list_query_sets(workspace, corpus=manifest.id)
-    if not job_views.clone_asked():
-        preview.show(workspace, manifest, sets)
+    first, suffix = job_views.prefilled(workspace, "synthesis")
+    key = f"generate{suffix}"
+    chosen = writing.choose_generator(sets, key, first)
+    if not first:
+        preview.show(workspace, manifest, sets, chosen)
     with frame.guarded():
-        writing.generate(workspace, manifest, sets)
+        writing.generate(workspace, manifest, sets, chosen, key, first)
     stored_sets.add(workspace, manifest)
     if sets:
         frame.next_step(

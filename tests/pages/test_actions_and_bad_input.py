@@ -78,17 +78,17 @@ def test_the_preview_follows_document_and_number(open_page: Open, filled: Worksp
     at.slider(key="preview_m").set_value(3).run()
     lists = [m.value for m in at.markdown if m.value.startswith("1. ")]
     assert [text.count("\n") + 1 for text in lists] == [3, 3]
-    at.segmented_control(key="preview_generator").set_value("template").run()
+    at.segmented_control(key="generate_generator").set_value("template").run()
     assert not at.exception
     assert [m.value for m in at.markdown if m.value.startswith("1. ")] != lists
 
 
 def test_an_endpoint_is_not_asked_before_the_button(open_page: Open, filled: Workspace) -> None:
     at = open_page("queries")
-    at.segmented_control(key="preview_generator").set_value("openai").run()
-    at.text_input(key="preview_base_url").set_value("http://127.0.0.1:9/v1").run()
+    at.segmented_control(key="generate_generator").set_value("openai").run()
+    at.text_input(key="generate_base_url").set_value("http://127.0.0.1:9/v1").run()
     assert not at.error
-    at.text_input(key="preview_api_key").set_value("secret-key").run()
+    at.text_input(key="generate_api_key").set_value("secret-key").run()
     at.button(key="preview_ask").click().run(timeout=60)
     assert not at.exception
     assert len(at.error) == 1

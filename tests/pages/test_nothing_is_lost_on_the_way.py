@@ -25,18 +25,6 @@ def test_pasted_queries_survive_a_reload(open_page: Open, filled: Workspace) -> 
     assert complexity_service.load(filled, "../../etc/passwd") == ""
 
 
-def test_the_previews_endpoint_and_model_reach_the_whole_corpus(open_page: Open, filled: Workspace) -> None:
-    at = open_page("queries")
-    at.segmented_control(key="preview_generator").set_value("openai").run()
-    at.text_input(key="preview_base_url").input("http://localhost:9/v1").run()
-    at.text_input(key="preview_model").input("my-model").run()
-    at.run()
-    assert not at.exception
-    assert at.segmented_control(key="generate_generator").value == "openai"
-    assert at.text_input(key="generate_base_url").value == "http://localhost:9/v1"
-    assert at.text_input(key="generate_model").value == "my-model"
-
-
 def test_the_next_step_of_a_finished_job_stands_out_not_its_deletion(open_page: Open, filled: Workspace) -> None:
     config = {"corpus": "demo", "method": "diverse", "per_doc": 5}
     ended_job(filled, "synthesis-20260101-000000-abcd-done", "synthesis", config, name="demo diverse")

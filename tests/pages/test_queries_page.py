@@ -31,7 +31,7 @@ def lists(at: object) -> list[str]:
 
 def test_any_methods_stand_side_by_side_with_formats(open_page: Open, filled: Workspace) -> None:
     at = open_page("queries", document="lighthouse")
-    at.segmented_control(key="preview_generator").set_value("template").run()
+    at.segmented_control(key="generate_generator").set_value("template").run()
     at.multiselect(key="preview_methods").set_value(["diverse", "paraphrase", "sap"]).run()
     assert not at.exception
     assert len(lists(at)) == 3
@@ -45,7 +45,7 @@ def test_any_methods_stand_side_by_side_with_formats(open_page: Open, filled: Wo
 
 def test_reasoning_shows_which_query_it_thought_through(open_page: Open, filled: Workspace) -> None:
     at = open_page("queries", document="lighthouse")
-    at.segmented_control(key="preview_generator").set_value("template").run()
+    at.segmented_control(key="generate_generator").set_value("template").run()
     at.multiselect(key="preview_methods").set_value(["reasoning"]).run()
     assert not at.exception
     assert "from: " in lists(at)[0]
@@ -64,10 +64,10 @@ def test_a_preview_of_an_endpoint_is_measured_and_priced(
 ) -> None:
     priced(filled)
     at = open_page("queries")
-    at.segmented_control(key="preview_generator").set_value("openai").run()
-    at.text_input(key="preview_base_url").set_value(endpoint.url).run()
-    at.text_input(key="preview_model").set_value(MODEL).run()
-    at.text_input(key="preview_api_key").set_value(KEY).run()
+    at.segmented_control(key="generate_generator").set_value("openai").run()
+    at.text_input(key="generate_base_url").set_value(endpoint.url).run()
+    at.text_input(key="generate_model").set_value(MODEL).run()
+    at.text_input(key="generate_api_key").set_value(KEY).run()
     at.button(key="preview_ask").click().run(timeout=60)
     assert not at.exception
     assert not at.error

@@ -77,8 +77,7 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
         "document, and measures on judged queries what it gains over the untrained retriever and BM25."
     )
     sets = queries.list_query_sets(workspace, corpus=corpus)
-    for source in ("preview", "generate"):
-        writing.carry(source, "trial")
+    writing.carry("generate", "trial")
     chosen = writing.choose_generator(sets, "trial", trial.last_generator(workspace, corpus))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width=260):

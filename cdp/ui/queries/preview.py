@@ -43,8 +43,8 @@ class PreviewRequest:
         return SynthesisConfig.from_dict({**dict(self.settings), **named})
 
 
-def show(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -> None:
-    """Pick a document, methods and a generator, and see what each method gives."""
+def show(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet], chosen: writing.Chosen) -> None:
+    """Pick a document and methods, and see what each method gives."""
     st.subheader("Preview for one document", anchor=False)
     document = pick_document(workspace, manifest)
     if document is None:
@@ -59,19 +59,10 @@ def show(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -
         key="preview_methods",
         persist_state="session",
     )
-    with st.container(horizontal=True):
-        per_doc = st.slider(
-            "Queries per document (M)",
-            1,
-            20,
-            5,
-            key="preview_m",
-            help=frame.definition("q_doc"),
-            persist_state="session",
-            width=320,
-        )
-        with st.container():
-            chosen = writing.choose_generator(sets, "preview")
+    per_doc = st.slider(
+        "Queries per document (M)", 1, 20, 5, key="preview_m", help=frame.definition("q_doc"),
+        persist_state="session", width=320,
+    )  # fmt: skip
     if not chosen_methods:
         st.caption("Select at least one method.")
         return

@@ -83,7 +83,7 @@ def choose_generator(sets: list[QuerySet], key: str, first: Mapping[str, Any] | 
     return Chosen(name, {"base_url": base_url, "model": model}, api_key)
 
 
-FORMS = ("trial", "generate", "preview")
+FORMS = ("trial", "generate")
 
 
 def chosen_llm() -> Writer | None:
@@ -303,13 +303,16 @@ def _download(written: tuple[Path, ...]) -> None:
             st.download_button("Download", path.read_bytes, file_name=path.name, key="export_download")
 
 
-def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -> None:
-    """The form, what it comes to, and the button that starts the job."""
+def generate(
+    workspace: Workspace,
+    manifest: CorpusManifest,
+    sets: list[QuerySet],
+    generator: Chosen,
+    key: str,
+    first: Mapping[str, Any],
+) -> None:
+    """The form, what it comes to, and the button that starts the job. ``first`` are settings to begin with."""
     st.subheader("Write queries for all documents", anchor=False)
-    first, suffix = job_views.prefilled(workspace, "synthesis")
-    key = f"generate{suffix}"
-    if not suffix:
-        carry("preview", key)
     all_methods = list(METHODS.values())
     titles = method_titles(all_methods)
     method = forms.segments(
@@ -321,7 +324,7 @@ def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet
     )
     extras = method_extras([method], all_methods, sets, key, first)
     without_llm = any(m.name == method and m.generator for m in all_methods)
-    chosen = Chosen("template", {}) if without_llm else choose_generator(sets, key, first)
+    chosen = Chosen("template", {}) if without_llm else generator
     settings = forms.fields(
         SynthesisConfig,
         key=key,
