@@ -106,13 +106,13 @@ def test_two_nodes_train_what_two_processes_of_one_machine_train(workspace: Work
           PATIENCE_S)  # fmt: skip
     cluster.kill(cluster.nodes.pop())
     ended(workspace, hit)
+    cluster.add(1)  # before anything can fail: the next tests need it
     log = jobs.read_log(workspace, hit)
     assert "A process of the job was lost" in log
     assert "The remaining nodes have room for 1 of 2 processes." in log
     assert [line["step"] for line in logged(workspace, hit)] == list(range(1, STEPS + 1))
     left = zip(weights(workspace.job(there)), weights(workspace.job(hit)), strict=True)
     assert max(float(abs(a.astype("float64") - b.astype("float64")).max()) for a, b in left) < CLOSE
-    cluster.add(1)
 
 
 def in_turn(workspace: Workspace, tmp_path: Path) -> Workspace:
