@@ -37,8 +37,7 @@ class Expected:
     """The difference in NDCG@10 points that the published multi-hop results suggest at this CW.
 
     ``points`` lies on the least-squares line through the dataset means (both retrievers averaged); ``low`` and ``high``
-    bound what one new dataset would show with 95% confidence (a prediction interval: the scatter between datasets is in
-    it), ``mean_low`` and ``mean_high`` the line itself. ``probability`` is that a new dataset gains at all.
+    bound what one new dataset would show (95% prediction interval), ``probability`` is that it gains at all.
     """
 
     comparison: str
@@ -46,8 +45,6 @@ class Expected:
     points: float
     low: float
     high: float
-    mean_low: float
-    mean_high: float
     probability: float
     n_datasets: int
 
@@ -62,7 +59,6 @@ def expected_differences(mean_cw: float) -> tuple[Expected, ...]:
     for comparison, per_doc in conditions:
         fit = fit_of_means([d for d in differences() if (d.comparison, d.per_doc) == (comparison, per_doc)])
         low, high = fit.prediction_interval(mean_cw)
-        mean_low, mean_high = fit.mean_interval(mean_cw)
         expected.append(
             Expected(
                 comparison,
@@ -70,8 +66,6 @@ def expected_differences(mean_cw: float) -> tuple[Expected, ...]:
                 points=float(fit.at(mean_cw)),
                 low=float(low),
                 high=float(high),
-                mean_low=float(mean_low),
-                mean_high=float(mean_high),
                 probability=fit.probability_above(mean_cw),
                 n_datasets=fit.n,
             )
@@ -133,22 +127,6 @@ class Recommendation:
     @property
     def certain(self) -> bool:
         return len(self.possible) == 1
-
-    @property
-    def summary(self) -> str:
-        """The advice and how sure it is."""
-        sure = (
-            "One query cannot tell what the mean CW is."
-            if self.n_queries == 1
-            else ""
-            if self.scope.outside
-            else f"The mean of {self.mean_cw:.1f} content words is clear of the published lines at {LOW} and {HIGH}."
-            if self.certain
-            else f"The mean CW lies between {self.interval[0]:.1f} and {self.interval[1]:.1f}, so the answer could "
-            f"also be {' or '.join(level for level in self.possible if level != self.level)}."
-        )
-        parts = (self.advice, sure, "The published rule rests on four published datasets.")
-        return " ".join(part for part in parts if part)
 
     @property
     def missing(self) -> str:

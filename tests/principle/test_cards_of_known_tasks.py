@@ -51,7 +51,6 @@ def test_english(folder: str) -> None:
     else:
         assert unseen.advice.startswith("The published rule has no evidence for such a task")
         assert unseen.expected == ()
-        assert "the published line" not in unseen.summary.removeprefix(unseen.advice)
 
 
 @pytest.mark.slow

@@ -42,7 +42,7 @@ def test_expected_differences_stay_within_the_evidence() -> None:
         *(("qdoc_minus_one", m) for m in (2, 5, 10, 20)),
         *(("diverse_minus_paraphrase", m) for m in (5, 10, 20)),
     }
-    assert all(e.low < e.mean_low < e.points < e.mean_high < e.high and e.n_datasets == 4 for e in inside)
+    assert all(e.low < e.points < e.high and e.n_datasets == 4 for e in inside)
     outside = recommend([30] * 100)
     assert outside.expected == ()
     assert any("lies outside" in c for c in outside.caveats)
@@ -124,14 +124,6 @@ def test_the_published_gains_of_weighting() -> None:
     assert all(value < 0 for value in gains["TREC-DL"].values())
 
 
-def test_the_summary_says_what_to_do_and_how_sure_it_is() -> None:
-    clear = recommend([11] * 300, task="multi-hop").summary
-    assert "is clear of the published lines at 7 and 10" in clear
-    assert "four published datasets" in clear
-    cw = np.random.default_rng(1).poisson(7.0, size=60)
-    assert "the answer could also be avoid" in recommend(cw).summary or "also be test" in recommend(cw).summary
-
-
 def test_what_each_rule_rests_on_is_said() -> None:
     assert any("NovelHopQA alone" in c for c in recommend([11] * 100, task="multi-hop").caveats)
     assert any("2WikiMultihopQA alone" in c for c in recommend([6.5] * 100, task="multi-hop").caveats)
@@ -143,7 +135,6 @@ def test_one_query_leaves_every_answer_open() -> None:
     assert found.level == "avoid"
     assert found.possible == ("avoid", "test", "recommend")
     assert not found.certain
-    assert "One query cannot tell" in found.summary
     assert any("cannot stand for others" in caveat for caveat in found.caveats)
 
 
