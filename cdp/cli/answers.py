@@ -1,4 +1,4 @@
-"""How every command answers: as text or JSON, at once or after following the job that it started."""
+"""Answers of commands: as text or JSON, at once or after following the started job."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Argument:
 
     @property
     def flag(self) -> str:
-        """What is typed: ``--per-doc``, ``-k``, or the name of a word."""
+        """The text to type: ``--per-doc``, ``-k``, or the name of a word."""
         name = self.name.rstrip("_")
         return name if self.word else f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
 

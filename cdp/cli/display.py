@@ -1,4 +1,4 @@
-"""What a terminal shows: tables, facts, rejected rows. Data in, text out."""
+"""Tables, facts, jobs and progress as text for a terminal. Data in, text out."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def measures(values: Sequence[Mapping[str, Any]]) -> str:
 
 
 def job(view: Any) -> str:
-    """One job: its state and what that means, how far it is, and what went wrong with the end of its log."""
+    """Return one job: its state, progress, and its failure with the end of the log."""
     kind = job_words.KINDS.get(view.kind, view.kind)
     attempt = f", attempt {view.attempt}" if view.attempt > 1 else ""
     lines = [f"{view.id}: {view.state} ({kind.lower()}{attempt})", job_words.sentence(view)]
@@ -112,7 +112,7 @@ def job(view: Any) -> str:
 
 
 def ended(view: Any, outcome: Mapping[str, Any]) -> str:
-    """How a job ended, and the figures that it was run for."""
+    """Return how a job ended, and its results."""
     shown = {k: v for k, v in outcome.items() if isinstance(v, (int, float, str)) and v != ""}
     lines = [job(view), *(f"  {name}: {value_cell(value, 4)}" for name, value in shown.items())]
     notes = outcome.get("notes")

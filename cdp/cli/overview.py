@@ -1,4 +1,4 @@
-"""What ``--help`` shows of the whole command line, and the exit codes. Loads nothing else."""
+"""The overview that ``--help`` prints, and the exit codes. Loads nothing else."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ ABOUT = {
 
 
 class Action(StrEnum):
-    """What the table has a row for."""
+    """A row of the table: an action, in words."""
 
     LOOK = "see pages, documents, queries, results and logs (keys cut out); download what a page shows"
     SEARCH = "search a corpus or benchmark with BM25 or a retriever that is on this machine (its index is kept)"

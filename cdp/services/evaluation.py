@@ -112,14 +112,14 @@ def compared(job: jobs.JobView) -> dict[str, str]:
 
 
 def cross_encoder_here() -> bool:
-    """Whether the cross-encoder that is offered for reranking is on this machine."""
+    """Return True if the offered cross-encoder is on this machine."""
     return in_cache(CROSS_ENCODER)
 
 
 def strong_baselines(
     workspace: Workspace, rows: Sequence[results.Row], baseline: str, cross_encoder: str = ""
 ) -> dict[str, list[EvaluationConfig]]:
-    """What of ``BM25``, ``hybrid`` and ``reranked`` was not measured beside these rows of one benchmark.
+    """Return the missing ones of ``BM25``, ``hybrid`` and ``reranked`` beside these rows of one benchmark.
 
     Hybrid and reranked are made of the baseline and of the best training that is kept, with all its seeds.
     """

@@ -100,7 +100,7 @@ def paired(
 
 
 def values(measured: QuickMetrics, result: dict[str, Any] | None) -> dict[str, dict[str, Any]]:
-    """Every value at the full Q/Doc within documents, by measure: the quick ones, and a metric job's where given.
+    """Return the values at the full Q/Doc within documents by measure: the quick ones, and a metric job's if given.
 
     The paraphrase ratio stands under ``ce`` too, whichever model gave it.
     """
@@ -145,7 +145,7 @@ def start(workspace: Workspace, config: MetricsConfig) -> str:
 
 
 def results(workspace: Workspace, query_set: str) -> list[dict[str, Any]]:
-    """What finished metric jobs found for a query set, newest first: job id, measures, examples."""
+    """Return the results of finished metric jobs for a query set, newest first: job id, measures, examples."""
     resolved_set = query_sets.resolve_query_set(workspace, query_set)
     rows = []
     for job in jobs.list_jobs(workspace, ["metrics"]):

@@ -48,9 +48,10 @@ class RetrieverChoice:
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """What a training would do, from the query set alone: pairs, documents, steps, the settings with every default
-    filled in, whose terms apply, what to know. ``seconds`` come from the last training of this retriever here, or from
-    the speed that is shipped for it; None without either."""
+    """The size of a training, its settings with every default filled in, the licences that apply, and notes.
+
+    ``seconds`` come from the last training of this retriever here, else from its shipped speed; None without either.
+    """
 
     pairs: int
     documents: int
@@ -64,7 +65,7 @@ class TrainingPlan:
 
 @dataclass(frozen=True)
 class TrainingStart:
-    """What was submitted: the training and, around it, evaluations. ``known`` are results that were there already."""
+    """The submitted training and its evaluations. ``known`` are existing results that were reused."""
 
     job_id: str
     evaluations: list[str] = field(default_factory=list)
@@ -72,7 +73,7 @@ class TrainingStart:
 
 
 def list_retrievers(workspace: Workspace) -> list[RetrieverChoice]:
-    """The presets, then the trained retrievers, newest first."""
+    """Return the presets, then the trained retrievers, newest first."""
     presets = [RetrieverChoice(p.name, p.title, "preset", p.help) for p in PRESETS.values()]
     trained = [
         RetrieverChoice(view.id, view.name, "job", f"trained from {view.config.get('retriever', '')}")
@@ -83,7 +84,7 @@ def list_retrievers(workspace: Workspace) -> list[RetrieverChoice]:
 
 
 def defaults(workspace: Workspace, retriever: str, lora: bool = False) -> dict[str, Default]:
-    """What the settings left empty become for this retriever, each with its reason."""
+    """Return the retriever's values for empty settings, each with its reason."""
     preset = PRESETS.get(retriever)  # known, wherever its weights are
     return defaults_for(
         preset.defaults if preset else resolve(access.model(workspace, retriever), workspace).defaults, lora
@@ -91,7 +92,7 @@ def defaults(workspace: Workspace, retriever: str, lora: bool = False) -> dict[s
 
 
 def embedding(retriever: str) -> dict[str, Default]:
-    """How a preset embeds, each with its reason: ``pooling`` and ``prompts``. Empty for a model of another name."""
+    """Return a preset's ``pooling`` and ``prompts``, each with its reason; empty for any other model."""
     preset = PRESETS.get(retriever)
     if preset is None:
         return {}
@@ -103,11 +104,8 @@ def embedding(retriever: str) -> dict[str, Default]:
 
 
 def in_order(sets: Sequence[QuerySet], corpus: str = "") -> list[QuerySet]:
-    """Query sets with the likeliest to train on first: of the corpus that is looked at (or of the newest set's), what
-    an LLM or people wrote before a template's, reasoned forms last, diverse before others; then the newest.
-
-    ``sets`` is newest first.
-    """
+    """Sort query sets (newest first) by how likely they are trained on: this corpus (or the newest set's) first, an
+    LLM's or people's before a template's, reasoned forms last, diverse before others."""
     at = corpus if any(q.corpus_id == corpus for q in sets) else sets[0].corpus_id if sets else ""
     return sorted(
         sets,
@@ -116,8 +114,8 @@ def in_order(sets: Sequence[QuerySet], corpus: str = "") -> list[QuerySet]:
 
 
 def reasoned_sets(workspace: Workspace, query_set: str) -> list[QuerySet]:
-    """The query sets of the same corpus that may hold the reasoned forms of this one's queries: those of the method
-    reasoning first, then imported ones."""
+    """Return the corpus's query sets that may hold reasoned forms of this one's queries: those of the method reasoning
+    first, then imported ones."""
     all_sets = query_sets.list_query_sets(workspace)
     corpus = next((q.corpus_id for q in all_sets if q.id == query_set), "")
     others = [q for q in all_sets if q.id != query_set and q.corpus_id == corpus]
@@ -128,10 +126,7 @@ def reasoned_sets(workspace: Workspace, query_set: str) -> list[QuerySet]:
 
 
 def query_counts(workspace: Workspace, query_set: str) -> NDArray[np.int64]:
-    """How many queries each document of a set has, in the set's order, shape (n_documents,), none of them zero.
-
-    The file is read once; the answer is kept in memory for as long as the file stays as it is.
-    """
+    """Return the number of queries of each document with queries, in the set's order, shape (n_documents,). Cached."""
 
     def compute() -> NDArray[np.int64]:
         lines = query_sets.iter_lines(workspace, query_set)
@@ -142,13 +137,13 @@ def query_counts(workspace: Workspace, query_set: str) -> NDArray[np.int64]:
 
 
 def _counted(workspace: Workspace, query_set: str, config: TrainingConfig) -> tuple[int, int]:
-    """(pairs, documents) of a set's first ``per_doc`` queries."""
+    """Return (pairs, documents) of a set's first ``per_doc`` queries."""
     counts = query_counts(workspace, query_set)
     return int((counts if config.per_doc is None else np.minimum(counts, config.per_doc)).sum()), len(counts)
 
 
 def _drawn(config: TrainingConfig, pairs: int, documents: int) -> tuple[int, int]:
-    """(pairs, documents) of a training on a draw from so many: exact where all documents have as many queries."""
+    """Return (pairs, documents) of a training on a random draw; exact where all documents have as many queries."""
     share = min(1.0, (config.max_documents or documents) / max(1, documents))
     if config.pairs is not None:
         share = min(share, config.pairs / max(1, pairs))
@@ -157,10 +152,10 @@ def _drawn(config: TrainingConfig, pairs: int, documents: int) -> tuple[int, int
 
 @access.reads
 def named(workspace: Workspace, config: TrainingConfig) -> tuple[TrainingConfig, QuerySet]:
-    """``config`` with the ids of the query sets that it names, and the one to train on.
+    """Return ``config`` with the ids of its query sets, and the set to train on.
 
-    What a weighting needs besides is looked at too: reasoned queries for the same corpus, a readable file of weights.
-    Whether every query has its weight is seen when the pairs are read.
+    Also checks that reasoned queries are for the same corpus and that a file of weights is readable; whether every
+    query has its weight is checked when the pairs are read.
     """
     query_set = completeness.with_counts(workspace, query_sets.resolve_query_set(workspace, config.query_set))
     needs = WEIGHTINGS.named(config.weighting).needs
@@ -178,7 +173,7 @@ def named(workspace: Workspace, config: TrainingConfig) -> tuple[TrainingConfig,
 
 @access.reads
 def plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
-    """What a training would do, and with which settings. Nothing is started, no model and no document is read."""
+    """Return the plan of a training. Starts nothing and reads no model and no document."""
     if naming.is_reserved(config.name):
         raise ConfigError(f"{config.name!r} is the name of a retriever already.", hint="Give the training another one.")
     retriever = resolve(config.retriever, workspace)
@@ -220,7 +215,7 @@ def plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
 
 
 def _seconds(workspace: Workspace, retriever: str, pairs: int) -> float | None:
-    """How long a training takes that sees so many pairs, evaluations not counted."""
+    """Return the seconds of a training on so many pairs, without evaluations; None if unknown."""
     trainings = (row for row in catalog.trainings(workspace) if row["retriever"] == retriever)
     rates = (row["result"].get("pairs_per_second") for row in trainings)
     shipped = DEFAULT_SPEEDS[retriever].pairs_per_second if retriever in DEFAULT_SPEEDS else None
@@ -229,13 +224,13 @@ def _seconds(workspace: Workspace, retriever: str, pairs: int) -> float | None:
 
 
 def trained_on(config: TrainingConfig) -> list[str]:
-    """The query sets that a training reads."""
+    """Return the query sets that a training reads."""
     return [config.query_set, *([config.reasoning] if config.reasoning and uses_reasoned(config) else [])]
 
 
 @access.reads
 def label(workspace: Workspace, config: TrainingConfig) -> str:
-    """What a training is called that has no name of its own: by its own Q/Doc and pairs (see ``runs``)."""
+    """Return the name of an unnamed training, by its Q/Doc and pairs (see ``runs``)."""
     query_set = query_sets.resolve_query_set(workspace, config.query_set)
     pairs, documents = _drawn(config, *_counted(workspace, query_set.id, config))
     source, corpus = results.source(workspace, query_set.id)
