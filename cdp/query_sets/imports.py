@@ -11,7 +11,6 @@ import errno
 import itertools
 import re
 import secrets
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from cdp.base.failures import Failures, describe
 from cdp.base.settings import Config, option
 from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, append_jsonl, sha256_file, slug, write_json
-from cdp.corpus import CorpusManifest, load_documents, load_manifest
+from cdp.corpus import load_documents, load_manifest
 from cdp.corpus.checks import LONGEST_SHOWN, LOOKED_THROUGH, listed, storable
 from cdp.corpus.options import ReadOptions, check_encoding
 from cdp.corpus.origin import KIND_OF, ORIGINS, UNKNOWN, check_origin, described
@@ -47,13 +46,15 @@ UNSTORABLE = "the query holds NUL or half of a surrogate pair, which cannot be s
 
 @dataclass(frozen=True)
 class ImportedQueries:
-    """The new set, and what was rejected: the number of rows (or queries) and the first 20 with line and reason."""
+    """The new set, the number of rejected rows and queries, and the first 20 with line and reason.
+
+    ``notes`` name what was left out on purpose.
+    """
 
     query_set: QuerySet
     n_rejected: int
     rejected: tuple[str, ...]
     notes: tuple[str, ...] = ()
-    """What was left out on purpose."""
 
 
 def import_queries(
@@ -87,75 +88,45 @@ def import_queries(
         rows, label = read_pairs(source), name or "imported"
     try:
         with staging(workspace.queries) as folder:
-            set_folder = folder / "set"
-            set_folder.mkdir()
-            rejected = _Rejections(Files(set_folder).failures)
-            negatives = _write(rows, positions, set_folder, rejected, corpus.id, source)
-            query_set = _described(set_folder, corpus, label, negatives, rejected.n, language)
-            stated["parameters"] |= query_set.parameters
-            query_set = replace(query_set, method=method, **{**stated, "kind": kind or stated["kind"]})
-            if splits_read:  # says later what a benchmark of the same folder judges
-                splits = {"splits": splits_read, **({"left_out": left_out} if left_out else {})}
-                query_set = replace(query_set, parameters={**query_set.parameters, **splits})
-            notes = tuple(f"Left out: the split {split}, which is for measuring." for split in left_out)
-            stored = install(workspace, query_set, set_folder)
-            return ImportedQueries(stored, rejected.n, tuple(rejected.first), notes)
+            files = Files(folder / "set")
+            files.folder.mkdir()
+            writing = _Writing(files, positions)
+            writing.write(rows)
+            if not writing.n_lines:
+                raise writing.nothing(corpus.id, source if isinstance(source, Path) else None)
+            totals = store.count(files.queries)
+            # The hash of a set is over ids and queries; with negatives, over the whole lines.
+            content_hash = sha256_file(files.queries)[:16] if writing.n_negatives else totals.content_hash
+            parameters: dict[str, Any] = {**stated.pop("parameters")}
+            if writing.n_negatives:
+                parameters["hard_negatives"] = writing.n_negatives
+            if splits_read:  # says later which splits a benchmark of the same folder judges
+                parameters |= {"splits": splits_read, **({"left_out": left_out} if left_out else {})}
+            query_set = QuerySet(
+                **{**stated, "kind": kind or stated["kind"]},
+                id=f"{slug(label)}-{content_hash[:8]}",
+                name=label,
+                corpus_id=corpus.id,
+                corpus_hash=corpus.content_hash,
+                method=method,
+                generator="import",
+                per_doc=totals.most_per_document,
+                language=language or known_language(corpus),
+                complete=True,
+                n_documents=totals.n_documents,
+                n_queries=totals.n_queries,
+                n_failures=writing.n_rejected,
+                content_hash=content_hash,
+                parameters=parameters,
+            )
+            stored = install(workspace, query_set, files.folder)
     except OSError as error:
         raise WorkspaceError(
             f"The queries could not be stored in {workspace.queries}: {error.strerror or error}.",
             hint="Is the disk full or read-only?",
         ) from error
-
-
-def _write(
-    rows: Iterable[QueryRow],
-    positions: Mapping[str, int],
-    folder: Path,
-    rejected: _Rejections,
-    corpus_id: str,
-    source: object,
-) -> int:
-    """Write ``queries.jsonl`` and ``failures.jsonl``; how many hard negatives there are. InputError without a query."""
-    staged = folder / "staged.jsonl"
-    n: Counter[str] = Counter()
-    write_lines(staged, _usable(rows, positions, rejected, n))
-    if not n["lines"]:
-        many = 0 < n["unknown"] == rejected.n
-        raise InputError(
-            f"None of the {rejected.n} rows belongs to a document of {corpus_id}."
-            if many
-            else f"There is no query to import ({rejected.n} rows rejected).",
-            hint=" ".join(rejected.first[:3]) or "The file is empty.",
-            file=source if isinstance(source, Path) else None,
-        )
-    put_in_order(staged, merge=_Merge(rejected), destination=Files(folder).queries)
-    staged.unlink()
-    rejected.flush()
-    return n["negatives"]
-
-
-def _described(
-    folder: Path, corpus: CorpusManifest, label: str, negatives: int, n_rejected: int, language: str
-) -> QuerySet:
-    """The manifest of what was written."""
-    totals = store.count(Files(folder).queries)
-    # The hash of a set is over ids and queries; with negatives, over the whole lines.
-    content_hash = sha256_file(Files(folder).queries)[:16] if negatives else totals.content_hash
-    return QuerySet(
-        id=f"{slug(label)}-{content_hash[:8]}",
-        name=label,
-        corpus_id=corpus.id,
-        corpus_hash=corpus.content_hash,
-        generator="import",
-        per_doc=totals.most_per_document,
-        language=language or known_language(corpus),
-        complete=True,
-        n_documents=totals.n_documents,
-        n_queries=totals.n_queries,
-        n_failures=n_rejected,
-        content_hash=content_hash,
-        parameters={"hard_negatives": negatives} if negatives else {},
-    )
+    notes = tuple(f"Left out: the split {split}, which is for measuring." for split in left_out)
+    return ImportedQueries(stored, writing.n_rejected, tuple(writing.first_rejected), notes)
 
 
 def install(workspace: Workspace, query_set: QuerySet, set_folder: Path) -> QuerySet:
@@ -190,100 +161,106 @@ def _with_origin(workspace: Workspace, present: QuerySet, stated: QuerySet) -> Q
     return store.update(workspace, present.id, **changes) if changes and present.imported else present
 
 
-class _Rejections:
-    """Counts, keeps the first 20 for people and writes all to a file."""
+class _Writing:
+    """Writes ``queries.jsonl`` of one import, and ``failures.jsonl`` with each row or query that cannot be used."""
 
-    def __init__(self, path: Path) -> None:
-        self.n = 0
-        self.first: list[str] = []
-        self.failures = Failures(path, "import", unit="row")
-        self._path = path
+    def __init__(self, files: Files, positions: Mapping[str, int]) -> None:
+        self.files, self.positions = files, positions
+        self.n_lines = self.n_negatives = self.n_unknown = self.n_rejected = 0
+        # The first 20, in words.
+        self.first_rejected: list[str] = []
+        self._failures = Failures(files.failures, "import", unit="row")
         self._buffer: list[dict[str, Any]] = []
 
-    def add(self, reason: str, *, line: int | None = None, document_id: str = "") -> None:
-        self.n += 1
-        if len(self.first) < SHOWN_PROBLEMS:
-            self.first.append(f"Line {line}: {reason}." if line is not None else f"{document_id}: {reason}.")
+    def write(self, rows: Iterable[QueryRow]) -> None:
+        """Write the usable rows in the order of the corpus, all queries of a document in one line."""
+        staged = self.files.folder / "staged.jsonl"
+        write_lines(staged, self._usable(rows))
+        put_in_order(staged, merge=self._merge, destination=self.files.queries)
+        staged.unlink()
+        self._flush()
+
+    def nothing(self, corpus_id: str, source: Path | None) -> InputError:
+        """Return the error of an import without a single query."""
+        foreign = 0 < self.n_unknown == self.n_rejected
+        return InputError(
+            f"None of the {self.n_rejected} rows belongs to a document of {corpus_id}."
+            if foreign
+            else f"There is no query to import ({self.n_rejected} rows rejected).",
+            hint=" ".join(self.first_rejected[:3]) or "The file is empty.",
+            file=source,
+        )
+
+    def _reject(self, reason: str, *, line: int | None = None, document_id: str = "") -> None:
+        self._count(f"Line {line}: {reason}." if line is not None else f"{document_id}: {reason}.")
         self._buffer.append({"line": line, "document_id": document_id, "reason": reason})
         if len(self._buffer) >= BLOCK:
-            self.flush()
+            self._flush()
 
-    def unexpected(self, error: Exception, row: QueryRow) -> None:
-        """A row that our own code could not handle; RepeatedFailureError after twenty of them in a row."""
-        self.failures.record(f"line {row.line}", error, " | ".join(row.queries), line=row.line)
-        self.n += 1
-        if len(self.first) < SHOWN_PROBLEMS:
-            self.first.append(f"Line {row.line}: {describe(error)}")
+    def _count(self, sentence: str) -> None:
+        self.n_rejected += 1
+        if len(self.first_rejected) < SHOWN_PROBLEMS:
+            self.first_rejected.append(sentence)
 
-    def flush(self) -> None:
-        append_jsonl(self._path, self._buffer)
+    def _flush(self) -> None:
+        append_jsonl(self.files.failures, self._buffer)
         self._buffer = []
 
+    def _usable(self, rows: Iterable[QueryRow]) -> Iterator[dict[str, Any]]:
+        """Yield the lines of the usable rows, in the order of the source."""
+        for row in rows:
+            if not row.reason and row.document_id not in self.positions:
+                self.n_unknown += 1
+                self._reject(f"there is no document {row.document_id!r}", line=row.line, document_id=row.document_id)
+                continue
+            try:
+                line = self._line_of(row)
+            except Exception as error:  # a fault of ours costs this row; twenty in a row end the import
+                self._failures.record(f"line {row.line}", error, " | ".join(row.queries), line=row.line)
+                self._count(f"Line {row.line}: {describe(error)}")
+                continue
+            self._failures.done()
+            if line is not None:
+                self.n_lines += 1
+                self.n_negatives += sum(map(len, line.get("negatives", ())))
+                yield line
 
-def _usable(
-    rows: Iterable[QueryRow], positions: Mapping[str, int], rejected: _Rejections, n: Counter[str]
-) -> Iterator[dict[str, Any]]:
-    """The lines of the usable rows, in the order of the source; ``n`` counts them, their hard negatives, and the rows
-    of unknown documents. A row that our own code cannot handle is written down with its traceback, and rejected."""
-    for row in rows:
-        if not row.reason and row.document_id not in positions:
-            n["unknown"] += 1
-            rejected.add(f"there is no document {row.document_id!r}", line=row.line, document_id=row.document_id)
-            continue
-        try:
-            line = _line_of(row, positions, rejected)
-        except Exception as error:
-            rejected.unexpected(error, row)
-            continue
-        rejected.failures.done()
-        if line is not None:
-            n.update(lines=1, negatives=sum(map(len, line.get("negatives", ()))))
-            yield line
+    def _line_of(self, row: QueryRow) -> dict[str, Any] | None:
+        """Return the line of a row's usable queries; None if it has none."""
+        texts = [" ".join(query.split()) for query in row.queries]
+        problems = [UNSTORABLE if storable(text)[1] else "" if text else "a query is empty" for text in texts]
+        usable = [index for index, problem in enumerate(problems) if not problem]
+        if row.reason or not usable:
+            reason = row.reason or (UNSTORABLE if any(texts) else "the query is empty")
+            self._reject(reason, line=row.line, document_id=row.document_id)
+            return None
+        for problem in filter(None, problems):
+            self._reject(problem, line=row.line, document_id=row.document_id)
+        line = {
+            "document_id": row.document_id,
+            "position": self.positions[row.document_id],
+            "queries": [texts[index] for index in usable],
+        }
+        if row.negatives:
+            line["negatives"] = [self._known(row.negatives[index], row.line) for index in usable]
+        return line
 
+    def _known(self, names: Iterable[str], line: int) -> list[str]:
+        """Return the hard negatives that are documents of the corpus; the others are rejected."""
+        known = []
+        for name in names:
+            if name in self.positions:
+                known.append(name)
+            else:
+                self._reject(f"there is no document {name!r}, named as a negative", line=line)
+        return known
 
-def _line_of(row: QueryRow, positions: Mapping[str, int], rejected: _Rejections) -> dict[str, Any] | None:
-    """What is stored of a row; None where nothing of it can be used. What cannot is rejected."""
-    texts = [" ".join(query.split()) for query in row.queries]
-    problems = ["" if text and not storable(text)[1] else UNSTORABLE if text else "a query is empty" for text in texts]
-    usable = [index for index, problem in enumerate(problems) if not problem]
-    if row.reason or not usable:
-        reason = row.reason or (UNSTORABLE if any(texts) else "the query is empty")
-        rejected.add(reason, line=row.line, document_id=row.document_id)
-        return None
-    for problem in filter(None, problems):
-        rejected.add(problem, line=row.line, document_id=row.document_id)
-    line = {
-        "document_id": row.document_id,
-        "position": positions[row.document_id],
-        "queries": [texts[index] for index in usable],
-    }
-    if row.negatives:
-        line["negatives"] = [_known(row.negatives[index], positions, row, rejected) for index in usable]
-    return line
-
-
-def _known(names: Iterable[str], positions: Mapping[str, int], row: QueryRow, rejected: _Rejections) -> list[str]:
-    """The hard negatives that are documents of the corpus; the others are counted as rejected."""
-    negatives = []
-    for name in names:
-        if name in positions:
-            negatives.append(name)
-        else:
-            rejected.add(f"there is no document {name!r}, named as a negative", line=row.line)
-    return negatives
-
-
-class _Merge:
-    """All queries of one document in one line; a repeated query is counted as rejected."""
-
-    def __init__(self, rejected: _Rejections) -> None:
-        self._rejected = rejected
-
-    def __call__(self, lines: list[dict[str, Any]]) -> dict[str, Any]:
+    def _merge(self, lines: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return all queries of one document in one line; repeated ones are rejected."""
         queries = [query for line in lines for query in line["queries"]]
         distinct = list(dict.fromkeys(queries))
         for _ in range(len(queries) - len(distinct)):
-            self._rejected.add("a query is repeated", document_id=lines[0]["document_id"])
+            self._reject("a query is repeated", document_id=lines[0]["document_id"])
         merged = {**lines[0], "queries": distinct}
         if any("negatives" in line for line in lines):
             named: dict[str, dict[str, None]] = {query: {} for query in distinct}

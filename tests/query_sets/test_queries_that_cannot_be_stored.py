@@ -68,12 +68,12 @@ def test_a_fault_of_our_own_costs_its_row(
     workspace: Workspace, make_corpus: CorpusMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     corpus = make_corpus(300)
-    whole = imports._line_of
+    whole = imports._Writing._line_of
 
-    def faulty(row: QueryRow, *rest: object) -> object:
-        return 1 // 0 if "bad" in row.queries[0] else whole(row, *rest)  # type: ignore[arg-type]
+    def faulty(self: imports._Writing, row: QueryRow) -> object:
+        return 1 // 0 if "bad" in row.queries[0] else whole(self, row)
 
-    monkeypatch.setattr(imports, "_line_of", faulty)
+    monkeypatch.setattr(imports._Writing, "_line_of", faulty)
     pairs = [(f"d{i}", "bad" if i % 50 == 3 else f"what of {i}?") for i in range(300)]
     done = import_queries(pairs, workspace, corpus.id)
     assert (done.query_set.n_queries, done.query_set.n_failures) == (294, 6)
