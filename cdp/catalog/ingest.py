@@ -250,7 +250,7 @@ def _condition(value: Fields, content: Content) -> None:
             "id": evaluation_id,
             "job_id": study,
             "retriever_id": run if about is not None else name,
-            "retriever_name": name if about is None else f"{name} in {study}",
+            "retriever_name": _text(value.get("title") or name) if about is None else f"{name} in {study}",
             "retriever_kind": STUDY if about is not None else STUDY_START,
             "retriever_hash": "",
             "benchmark": _text(evaluation["benchmark"]),

@@ -197,7 +197,11 @@ class Study:
             dense = self._evaluated(model, benchmark, base_hash, watch)
             lexical = bm25.evaluate_bm25(benchmark, watch=watch)
             evaluations[place] = self._scores(benchmark, combined.hybrid(benchmark, dense, lexical))
-        facts = {"retriever": name, "run": combined.retriever_id(name, True, ""), "hybrid": True}
+            evaluations[place]["settings"]["hybrid"] = True
+        facts = {
+            "retriever": name, "run": combined.retriever_id(name, True, ""), "hybrid": True,
+            "title": combined.title(retriever.title, True, ""),
+        }  # fmt: skip
         records.save(self.job.folder, key, None, {**facts, "evaluations": evaluations, "created": now()})
 
     def _trained(self, condition: Condition) -> None:
