@@ -39,7 +39,6 @@ from cdp.base.workspace import Workspace
 from cdp.evaluation import bm25
 from cdp.retrievers.encode import encode, precision_for
 from cdp.retrievers.load import use_threads
-from cdp.retrievers.static import token_counts
 from cdp.serving import web
 from cdp.serving.engine import DEFAULT_K, MOST_K, SHOWN_CHARACTERS, Encoder, Engine, Opened, Ranked, checked_query
 from cdp.serving.web import ApiError, busy, json_response
@@ -236,6 +235,8 @@ class Loaded:
         return self._search(items) if kind == SEARCH else self._embed(kind, items)
 
     def _embed(self, role: str, texts: list[str]) -> list[Embedding]:
+        from cdp.retrievers.static import token_counts
+
         # As an evaluation embeds: the same prompt, length, precision and normalisation.
         encoder = self.encoder
         assert encoder is not None

@@ -27,7 +27,6 @@ from cdp.evaluation import Evaluation, bm25, combined, evaluate_model
 from cdp.evaluation.evaluate import judge_on
 from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
 from cdp.retrievers.encode import EmbeddingStore, Stopped, cast, precision_for
-from cdp.retrievers.static import TokenMemo
 from cdp.studies import records
 from cdp.studies.plan import (
     HYBRID,
@@ -85,6 +84,8 @@ class Study:
         self.benchmarks, self.dev = inputs.benchmarks, inputs.dev
         self.keys = [records.evaluation_key(b.hash, b.split, self.config.protocol) for b in self.benchmarks]
         self.store = EmbeddingStore(job.workspace)
+        from cdp.retrievers.static import TokenMemo
+
         self._memo = TokenMemo()
         self.done = 0
         self.failed = 0
