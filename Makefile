@@ -16,8 +16,8 @@
 
 PYTHON ?= python3.11
 PORT ?= 8501
-# Half of a test process's time is waiting, for a browser or for a job: on two cores four keep both busy.
-TEST_PROCESSES ?= 4
+# Tests wait for browsers and jobs: on two cores three processes keep both busy. Each loads the libraries for 9 CPU seconds.
+TEST_PROCESSES ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -72,7 +72,7 @@ check: install-dev
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
-	$(BIN)/python -m pytest -q -m "not slow and not browser and not soak" -n 3
+	$(BIN)/python -m pytest -q -m "not slow and not browser and not soak" -n 2
 
 # One at a time: what is measured here would measure its neighbour.
 soak: install-dev chromium

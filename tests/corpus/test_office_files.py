@@ -201,11 +201,13 @@ def test_passages_are_of_one_section_and_overlap_and_tell_their_page(read: ReadR
         assert first[-1].strip() == second[0].strip() or first[-1].strip() in " ".join(second[:4])
 
 
+@pytest.mark.slow
 def test_without_passages_each_file_is_one_document(mixed: Path) -> None:
     whole = read_documents(mixed, ReadOptions(passages=0))
     assert whole.n_documents == len(READABLE) + 1
 
 
+@pytest.mark.slow
 def test_the_same_files_in_a_zip(mixed: Path, read: ReadResult, tmp_path: Path) -> None:
     packed = tmp_path / "mixed.zip"
     with zipfile.ZipFile(packed, "w") as archive:
@@ -216,6 +218,7 @@ def test_the_same_files_in_a_zip(mixed: Path, read: ReadResult, tmp_path: Path) 
     assert {r.file for r in unpacked.rejected} == {r.file for r in read.rejected}
 
 
+@pytest.mark.slow
 def test_a_file_that_hangs_or_kills_its_reader_costs_itself_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,6 +246,7 @@ def test_a_file_that_hangs_or_kills_its_reader_costs_itself_alone(
     assert len(blocks) == 1 + 2 * len(SECTIONS)
 
 
+@pytest.mark.slow
 def test_a_bomb_is_refused(tmp_path: Path) -> None:
     page = io.BytesIO(b"<html><body><p>" + b"word " * 25_000_000 + b"</p></body></html>")
     with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:

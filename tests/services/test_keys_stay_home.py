@@ -75,6 +75,7 @@ def test_openais_key_is_not_sent_to_a_server_of_ones_own(other: Listener, monkey
     assert other.keys == ["Bearer none"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["CDP_BASE_URL", "OPENAI_BASE_URL"])
 def test_documents_and_key_go_to_the_environments_address(
     name: str, workspace: Workspace, home: Listener, monkeypatch: pytest.MonkeyPatch
@@ -122,6 +123,7 @@ def repeating(key: str, asked: str) -> tuple[int, dict[str, Any]]:
     return 200, {"id": key, "model": key, "choices": [choice], "usage": {"prompt_tokens": 9, "completion_tokens": 9}}
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_repeats_the_key_has_it_stored_nowhere(
     workspace: Workspace, home: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:

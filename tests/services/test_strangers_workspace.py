@@ -129,6 +129,7 @@ def test_a_relative_path_is_read_from_where_the_job_says_it_was_submitted(worksp
     refused(workspace, job(workspace, "evaluation", config, cwd=str(private.parent)), "benchmark", private.name)
 
 
+@pytest.mark.slow
 def test_who_names_the_folder_again_may_use_it(
     workspace: Workspace, private: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +172,7 @@ def test_documents_and_key_go_to_no_address_of_the_strangers(
     assert listener.keys == []
 
 
+@pytest.mark.slow
 def test_a_current_folder_that_came_with_the_workspace_is_not_imported_from(
     workspace: Workspace, tmp_path: Path
 ) -> None:

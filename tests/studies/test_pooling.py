@@ -189,6 +189,7 @@ def test_several_studies_are_pooled_into_one_model() -> None:
     assert term.value == pytest.approx((0.25 + 1.0) / 2, abs=0.3)  # the slopes at Q/Doc 2 and 5
 
 
+@pytest.mark.slow
 def test_the_mean_gain_covers_with_corpora_families_seeds_and_queries_as_sources() -> None:
     """Corpora that are trained on and families that are judged are crossed: over families alone an interval is far too
     narrow."""
