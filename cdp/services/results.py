@@ -625,7 +625,8 @@ def sampled(workspace: Workspace, comparison: Comparison) -> str:
     if row is None or info is None or not info.subset_of:
         return ""
     whole = infos.get(info.subset_of, info)
-    queries, documents = whole.judged.get(row.split, 0), whole.n_documents
+    # A sample may have split what was one there.
+    queries, documents = whole.judged.get(row.split) or max(whole.judged.values()), whole.n_documents
     sentences = [f"Evaluated on {row.n_queries:,} sampled queries (of {queries:,})."] if queries > row.n_queries else []
     if documents > info.n_documents:
         sentences.append(f"On {info.n_documents:,} of {documents:,} documents scores are higher than on the whole.")

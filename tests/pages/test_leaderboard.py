@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.services import naming, results
+from cdp.benchmarks import load_benchmark
+from cdp.services import jobs, naming, results
+from tests.benchmarks.folders import write_benchmark
 from tests.services import test_board, test_runs
 from tests.services.support import evaluation
 from tests.services.test_runs import BEFORE, better, trained
@@ -68,3 +70,16 @@ def test_chosen_recipes_are_named_tagged_and_archived(runs_here: Workspace, open
 def test_a_run_that_a_link_leads_to_is_what_the_answer_is_about(runs_here: Workspace, open_page: Any) -> None:
     at = open_page("compare", project="all", run="training-1")
     assert any("#### diverse × 1 gains 10" in m.value for m in at.markdown)
+
+
+@pytest.mark.usefixtures("runs_here")
+def test_strong_baselines_are_one_press_where_they_are_lacking(workspace: Workspace, open_page: Any) -> None:
+    folder = write_benchmark(workspace.benchmark("small"))
+    evaluation(workspace, "static-minilm", "small", BEFORE, judgments=load_benchmark(folder).hash)
+    at = open_page("compare", project="all", benchmark="small")
+    assert {"add_BM25", "add_hybrid"} <= {button.key for button in at.button}
+    at.button(key="add_hybrid").click().run()
+    assert not at.exception
+    (job,) = [job for job in jobs.list_jobs(workspace, ["evaluation"]) if job.config.get("hybrid")]
+    assert (job.config["retriever"], job.config["benchmark"]) == ("static-minilm", "small")
+    assert at.title[0].value == "Jobs"

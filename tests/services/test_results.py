@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,10 @@ import scipy
 
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.workspace import Workspace
+from cdp.benchmarks import add_benchmark, load_benchmark
+from cdp.benchmarks.subsets import sample
 from cdp.services import result_tables, results
+from tests.benchmarks.folders import write_benchmark
 from tests.services.support import evaluation
 
 BEFORE = {"q1": 0.2, "q2": 0.5, "q3": 0.9, "q4": 0.0}
@@ -138,3 +142,18 @@ def test_the_interval_is_the_bootstrap_of_the_mean(workspace: Workspace) -> None
     half = 1.96 * deltas.std(ddof=1) / 20
     assert row.low is not None
     assert (row.low, row.high) == pytest.approx((deltas.mean() - half, deltas.mean() + half), abs=half * 0.15)
+
+
+def test_what_was_sampled_is_told_and_only_that(workspace: Workspace, tmp_path: Path) -> None:
+    add_benchmark(write_benchmark(tmp_path / "small"), workspace)
+    made, _ = sample("small", workspace, queries=2, documents=3)
+    for name in ("small", made.name):
+        folder = workspace.benchmark(name)
+        scores = dict.fromkeys(load_benchmark(folder).query_ids, 0.5)
+        for retriever in ("base", "other"):
+            evaluation(workspace, retriever, name, scores, judgments=load_benchmark(folder).hash)
+    found = results.compare(workspace, "base")
+    assert results.sampled(workspace, found.on(["small"])) == ""
+    said = results.sampled(workspace, found.on([made.name]))
+    assert said.startswith("Evaluated on 2 sampled queries (of 3).")
+    assert ("On 3 of 4 documents" in said) == (made.n_documents == 3)
