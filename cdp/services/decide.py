@@ -67,7 +67,7 @@ def decide(
     manifest = resolve_corpus(workspace, corpus) if corpus else None
     published = target.recommend(domain=domain, task=task) if target is not None else None
     benchmark = target.benchmark.rpartition(":")[0] if target is not None else ""
-    evidence = _own(workspace, manifest.id if manifest else "", benchmark, target is not None)
+    evidence = _own(workspace, manifest, benchmark, target is not None)
     language = manifest.main_language if manifest else target.language if target is not None else "unknown"
     if not evidence and not _reads(DEFAULT_RETRIEVER, language):
         evidence.append(Evidence(Basis(retriever=DEFAULT_RETRIEVER, reads_language=False)))
@@ -89,7 +89,7 @@ def _reads(retriever: str, language: str) -> bool:
     return preset is None or not preset.languages or language in (*preset.languages, "unknown")
 
 
-def _own(workspace: Workspace, corpus: str, benchmark: str, named: bool) -> list[Evidence]:
+def _own(workspace: Workspace, corpus: CorpusManifest | None, benchmark: str, named: bool) -> list[Evidence]:
     """The evidence of all own studies on the corpus or the benchmark, the newest first. ``named`` is whether target
     queries are: those of no benchmark are of no study."""
     found: list[Evidence] = []
@@ -101,11 +101,13 @@ def _own(workspace: Workspace, corpus: str, benchmark: str, named: bool) -> list
             load = partial(_of_study, workspace, view, about)
             for e in ANSWERS.get(view.folder / records.FOLDER, ("evidence", str(view.state)), load):
                 names = (e.basis.benchmark, _whole(workspace, e.basis.benchmark)[0])
-                same_corpus, same_queries = bool(corpus) and e.basis.corpus == corpus, benchmark in names
-                if same_corpus or same_queries:
-                    elsewhere = "documents" if corpus and not same_corpus else ""
+                same_corpus, same_queries = corpus is not None and e.basis.corpus == corpus.id, benchmark in names
+                # Documents that were added again under their name are another corpus.
+                earlier = corpus is not None and not same_corpus and _corpus_name(workspace, e.basis) == corpus.name
+                if same_corpus or same_queries or earlier:
+                    elsewhere = "documents" if corpus is not None and not (same_corpus or earlier) else ""
                     elsewhere = elsewhere or ("queries" if named and not same_queries else "")
-                    present = _present(workspace, e.basis, about)
+                    present = _present(workspace, e.basis, about, earlier)
                     found.append(Evidence(replace(e.basis, elsewhere=elsewhere, **present), e.arms))
     return found
 
@@ -118,16 +120,24 @@ def _whole(workspace: Workspace, benchmark: str) -> tuple[str, str]:
     return benchmark, ""
 
 
-def _present(workspace: Workspace, basis: Basis, about: Mapping[str, Any]) -> dict[str, Any]:
+def _corpus_name(workspace: Workspace, basis: Basis) -> str:
+    with suppress(CdpError):
+        return load_manifest(workspace, basis.corpus).name
+    return ""
+
+
+def _present(workspace: Workspace, basis: Basis, about: Mapping[str, Any], earlier: bool) -> dict[str, Any]:
     """What depends on the data as they are now: what changed since, the corpus's size and the queries sampled from."""
-    stale = []
+    stale = ["documents"] if earlier else []
     facts: dict[str, Any] = {}
     with suppress(CdpError):
-        manifest = load_manifest(workspace, basis.corpus)
-        facts["of_documents"] = manifest.n_documents
-        measured = {c.get("corpus_hash") for c in about.get("corpora", ()) if c["corpus"] == manifest.name}
-        if measured and manifest.content_hash not in measured:
-            stale.append("documents")
+        facts["of_documents"] = load_manifest(workspace, basis.corpus).n_documents
+    measured = {row["source"]: row["query_set_hash"] for row in about.get("corpora", ())}
+    for source in about["sources"]:
+        with suppress(CdpError):
+            now = query_sets.load(workspace, source["query_set"]).content_hash
+            if measured.get(source["label"], now) != now and "training queries" not in stale:
+                stale.append("training queries")
     with suppress(CdpError, OSError):
         info = describe(resolve_benchmark(basis.benchmark, workspace), workspace)
         if any(b["name"] == info.name and b.get("hash") not in (None, info.content_hash) for b in about["benchmarks"]):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cdp.principle import decide
 from cdp.principle.decide import Answer
-from tests.principle.situations import evidence_of, situations, task_of
+from cdp.principle.evidence import Evidence, Task
+from tests.principle.situations import evidence_of, situations, study, task_of
 
 SITUATIONS = situations()
 NUMBER = re.compile(r"[+−]?\d+\.\d")
@@ -63,3 +65,24 @@ def test_the_answer(situation: dict[str, Any]) -> None:
     for sentence in [*answer.limits, *answer.findings]:
         assert len(sentence.split()) <= 25
     answer.to_dict()
+
+
+@pytest.mark.parametrize("draw", range(12))
+def test_a_choice_is_never_beaten_whatever_was_measured(draw: int) -> None:
+    """Random means: the choice is beaten by none, what is settled leaves no more than two points, and the order in
+    which the options stand changes nothing."""
+    random = np.random.default_rng(draw)
+    names = ["untrained", "bm25", "hybrid", "diverse 1", "paraphrase 1", "diverse 5", "paraphrase 5", "human 2"]
+    kept = [name for name in names if random.random() < 0.8 or name == "diverse 1" or name == "untrained"]
+    evidence = study({name: float(random.normal(40, 3)) for name in kept}, n=int(random.integers(30, 2000)))
+    answer = decide([evidence], Task())
+    assert len(answer.headline.split()) <= 25
+    chosen = [arm for arm in answer.options if (arm.kind, arm.per_doc) == (answer.choice.kind, answer.choice.per_doc)]
+    assert bool(chosen) == (not answer.headline.startswith("Cannot tell"))
+    for arm in chosen:
+        assert not any(c.gains for c in answer.over(arm))
+        dearer = answer.options[answer.options.index(arm) + 1 :]
+        beyond = [c for c in answer.over(arm) if c.option in dearer and c.high > 2 and c.option.per_doc != arm.per_doc]
+        assert not (answer.settled and beyond)
+    turned = decide([Evidence(evidence.basis, evidence.arms[::-1])], Task())
+    assert (turned.choice, turned.settled) == (answer.choice, answer.settled)

@@ -241,6 +241,12 @@ def test_what_changed_since_is_said(workspace: Workspace, task: dict[str, str]) 
     known = of_tales(workspace, task)
     assert known.limits[0] == "The judged queries changed since this was measured: test again."
     assert not known.settled
+    path = workspace.root / "tales.jsonl"
+    path.write_text('{"_id": "d0", "text": "The bridge is closed."}\n{"_id": "d1", "text": "The bridge is open."}\n')
+    with read_documents(path) as result:
+        again = store(result, "tales", workspace)
+    known = decide.decide(workspace, corpus=again.id)
+    assert known.limits[0] == "The documents and judged queries changed since this was measured: test again."
 
 
 def test_who_judged_and_the_language_are_said(workspace: Workspace, task: dict[str, str]) -> None:
