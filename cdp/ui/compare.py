@@ -67,7 +67,10 @@ def page(workspace: Workspace) -> None:
     on_place = comparison.on([place])
     differences = {row.retriever_id: row for row in on_place.rows}
     _answer(on_place, arrived)
-    _table(workspace, [differences.get(row.retriever_id, row) for row in shown], baseline, hidden)
+    _table([differences.get(row.retriever_id, row) for row in shown], baseline)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(_below(shown, hidden), width="stretch")
+        _baselines(workspace, here, baseline)
     if chosen := [row for row in here if row.retriever_id in picked]:
         _edit(workspace, chosen)
     _differences(on_place)
@@ -163,13 +166,12 @@ def _about(rows: Sequence[Row], arrived: str) -> Row:
     return max(rows, key=lambda row: (row.retriever_id == arrived, not row.marks, row.difference or 0.0))
 
 
-def _table(workspace: Workspace, rows: Sequence[Row], baseline: str, hidden: Sequence[str]) -> None:
+def _table(rows: Sequence[Row], baseline: str) -> None:
     """One row per recipe, the best first; chosen rows alone are compared."""
     if not rows:
         st.caption("No row fits the filters.")
         return
-    trained = [{badge.word for badge in row.badges} for row in rows if row.trained]
-    common = set.intersection(*trained) if len(trained) > 1 else set()  # of all trained ones: said once below
+    common = _common(rows)
     columns: dict[str, Sequence[Any]] = {
         "NDCG@10": [row.score for row in rows],  # first: what one sees on a phone
         "Recipe": [f"{row.retriever} (baseline)" if row.retriever_id == baseline else row.retriever for row in rows],
@@ -217,12 +219,19 @@ def _table(workspace: Workspace, rows: Sequence[Row], baseline: str, hidden: Seq
         row_height=ROW_HEIGHT,
         height=ROW_HEIGHT * min(len(rows), 2 * MOST) + HEADER_HEIGHT,
     )
+
+
+def _common(rows: Sequence[Row]) -> set[str]:
+    """The badges of all trained rows: said once below the table."""
+    trained = [{badge.word for badge in row.badges} for row in rows if row.trained]
+    return set.intersection(*trained) if len(trained) > 1 else set()
+
+
+def _below(rows: Sequence[Row], hidden: Sequence[str]) -> str:
+    """How many rows there are, what is not shown, and what all have in common."""
     marked = ["Leaked and stopped runs stand last."] if any(row.marks for row in rows) else []
-    shared = [f"All trained ones: {md(', '.join(sorted(common)))}."] if common else []
-    left = [f"{count(len(rows), 'recipe')}.", *hidden, *marked, *shared, "Choose rows to compare only these."]
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(" ".join(left), width="stretch")
-        _baselines(workspace, rows, baseline)
+    shared = [f"All trained ones: {md(', '.join(sorted(_common(rows))))}."] if _common(rows) else []
+    return " ".join([f"{count(len(rows), 'recipe')}.", *hidden, *marked, *shared, "Choose rows to compare only these."])
 
 
 def _cell(row: Row, key: str) -> Any:
