@@ -116,6 +116,7 @@ def models_list(run: Run) -> int:
     from cdp.services import models
 
     listed = models.list_models(run.workspace)
+    faulty = any(model.faults for model in listed)
     rows = [
         {
             "id": model.id,
@@ -124,7 +125,7 @@ def models_list(run: Run) -> int:
             "query set": model.query_set,
             "size": size(model.bytes),
             "evaluations": len(model.scores),
-            "not to give away": ", ".join(dict.fromkeys(fault.kind for fault in model.faults)),
+            **({"faults": ", ".join(dict.fromkeys(f.kind for f in model.faults))} if faulty else {}),
         }
         for model in listed
     ]
