@@ -23,7 +23,7 @@ with frame.guarded():
         target, found = request.target, request.recommend()
     known = decide.decide(workspace, corpus=corpus, target=target, domain=request.domain, task=request.task)
     with opened[ANSWER]:
-        command = rule.command(request, target, "decide")
+        command = rule.command(request, target)
         decide_answer.answer(workspace, known, request, command)
         decide_answer.test_panel(workspace, corpus, name if source == rule.BENCHMARK else "")
         decide_answer.options(workspace, known, corpus)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -191,25 +192,24 @@ def rule(found: Recommendation, request: AdviceRequest, target: Profiled, known:
         st.markdown(_why(found, outside))
         st.markdown(md(found.weighting.text))
         st.caption("**Limits of the rule**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in found.caveats))
-    forms.command(command(request, target, "cw", "recommend"))
+    forms.command(command(request, target, rule=True))
 
 
-def command(request: AdviceRequest, target: Profiled | None, *words: str) -> str:
-    """The command that gives the same: ``decide`` or ``cw recommend``."""
+def command(request: AdviceRequest, target: Profiled | None, *, rule: bool = False) -> str:
+    """Return the command that gives the same: ``decide``, or ``cw recommend`` for the published rule."""
     benchmark, _, split = (target.benchmark if target else "").partition(":")
-    pasted = target is not None and not (target.query_set or benchmark)
-    return commands.line(
-        *words,
-        target.query_set if target else "",
-        file="queries.txt" if pasted else None,
-        benchmark=benchmark,
-        split=split,
-        domain=None if request.domain == "ood" else request.domain,
-        task=request.task,
-        corpus=request.corpus,
-        language=None if target is None or target.language == "en" else target.language,
-        stopwords=None if target is None or target.stopwords == "standard" else target.stopwords,
-    )
+    query_set = target.query_set if target else ""
+    given: dict[str, Any] = {
+        "file": "queries.txt" if target is not None and not (target.query_set or benchmark) else None,
+        "benchmark": benchmark,
+        "split": split,
+        "domain": None if request.domain == "ood" else request.domain,
+        "task": request.task,
+        "corpus": request.corpus,
+        "language": None if target is None or target.language == "en" else target.language,
+        "stopwords": None if target is None or target.stopwords == "standard" else target.stopwords,
+    }
+    return commands.line("cw", "recommend", query_set, **given) if rule else commands.line("decide", query_set, **given)
 
 
 def _why(found: Recommendation, outside: bool) -> str:
