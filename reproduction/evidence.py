@@ -14,10 +14,10 @@ import numpy as np
 from cdp.base.statistics import SeedTest, two_level_test
 from cdp.base.workspace import Workspace, read_json
 from cdp.studies import StudyReport, records
-from cdp.studies.build import PoolInput, pool, read_study
 from cdp.studies.gains import WEIGHTING, Gain, Scores
 from cdp.studies.plan import Cell
 from cdp.studies.pooling import Pooled
+from cdp.studies.report import PoolInput, pool, read_study
 
 DOCUMENTS, PAIRS, MINILM, LANGUAGES = (
     "human-equal-documents",

@@ -11,7 +11,7 @@ from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
 from cdp.principle import correlation_table, differences, tables, threshold
-from cdp.studies.trial import TrialConfig
+from cdp.studies.config import TrialConfig
 
 
 class TargetQueries(Config):

@@ -30,7 +30,7 @@ from cdp.corpus.sources import Budget, Source, existing, open_text
 from cdp.principle import Recommendation, kinds_of_datasets
 from cdp.principle.tables import TABLES, PublishedTable, short_name, table
 from cdp.services import access
-from cdp.studies.trial import reported_split
+from cdp.studies.config import reported_split
 
 FOLDER = "pasted"
 # Characters that are kept: some hundred thousand queries.

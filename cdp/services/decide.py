@@ -44,10 +44,10 @@ from cdp.services import studies, synthesis
 from cdp.services.complexity import Profiled
 from cdp.services.synthesis import Writer, dollars, writer
 from cdp.studies import records
-from cdp.studies.build import latest, plan_of
+from cdp.studies.config import TrialConfig
 from cdp.studies.gains import Scores, read_scores
 from cdp.studies.plan import ON, Cell, StudySource, conditions, method_of
-from cdp.studies.trial import TrialConfig
+from cdp.studies.report import latest, plan_of
 
 DEFAULT_RETRIEVER = str(TrialConfig.settings()["retriever"].default)
 

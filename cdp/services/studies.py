@@ -21,8 +21,7 @@ from cdp.query_sets import QuerySet
 from cdp.retrievers import ResolvedRetriever, resolve
 from cdp.services import access, clusters, completeness, leakage, projects, queries, synthesis
 from cdp.studies import StudyConfig, StudyReport, StudySource, read_plan, ready_made, records, to_markdown
-from cdp.studies import build as build_report
-from cdp.studies.config import grid, read_rates
+from cdp.studies.config import DEV_SPLITS, grid, read_rates, reported_split
 from cdp.studies.estimate import PlannedGeneration, Speed, StudyPlan, estimate, measured_speeds
 from cdp.studies.plan import (
     BY,
@@ -43,8 +42,8 @@ from cdp.studies.plan import (
     training_config,
     with_kappa,
 )
+from cdp.studies.report import build as build_report
 from cdp.studies.text import beside, minutes, plan_text, progress_text, threshold_rows
-from cdp.studies.trial import DEV_SPLITS, reported_split
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import get_method
 from cdp.training.plan import complete, defaults_for, eval_steps_of, rate

@@ -34,10 +34,9 @@ from cdp.retrievers import PRESETS
 from cdp.services import access, commands, job_words, leakage, projects, queries, studies
 from cdp.services.studies import Splits
 from cdp.services.synthesis import siblings
-from cdp.studies.config import StudyConfig
+from cdp.studies.config import StudyConfig, TrialConfig, study_of
 from cdp.studies.estimate import DEFAULT_SPEEDS, SLOW, STARTING_S, TYPICAL_CHARACTERS, Speed, StudyPlan
 from cdp.studies.text import minutes
-from cdp.studies.trial import TrialConfig, study_of
 from cdp.synthesis.generators.template import TemplateGenerator
 from cdp.synthesis.methods import METHODS
 

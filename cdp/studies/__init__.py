@@ -1,15 +1,14 @@
 """Studies: the paper's experiment on one's own data. A plan in, its conditions trained and evaluated, a report out.
 
-``config`` and ``plan`` say what is to be run, ``run`` runs it (``python -m cdp.workers.study <job folder>``), ``build``
-makes the report. Importing this loads no torch.
+``config`` and ``plan`` say what is to be run, ``run`` runs it (``python -m cdp.workers.study <job folder>``), and
+``report`` makes the report. Importing this loads no torch.
 """
 
 from __future__ import annotations
 
-from cdp.studies.build import build
 from cdp.studies.config import ReadyMade, StudyConfig, read_plan, ready_made
 from cdp.studies.plan import Condition, StudySource, conditions
-from cdp.studies.report import StudyReport
+from cdp.studies.report import StudyReport, build
 from cdp.studies.text import to_markdown
 
 __all__ = [

@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from cdp.base.statistics import has_spread, two_level_test
+from cdp.base.text import counted, signed
 from cdp.evaluation import bm25
-from cdp.principle import Correlation, Difference, PositiveRate, Threshold, level_of
-from cdp.studies.config import StudyConfig
-from cdp.studies.gains import Gain
-from cdp.studies.plan import HYBRID, UNTRAINED, Cell, StudySource
-from cdp.studies.pooling import Pooled
-from cdp.studies.verdict import UNCLEAR, Verdict
+from cdp.principle import (
+    PARAPHRASE,
+    SCALING,
+    WEIGHTING,
+    Correlation,
+    Difference,
+    PositiveRate,
+    Threshold,
+    correlation_table,
+    level_of,
+    positive_rates,
+    threshold,
+    why_no_threshold,
+)
+from cdp.studies.config import BOTH, StudyConfig, stored
+from cdp.studies.estimate import CONFOUNDS
+from cdp.studies.gains import TITLES, TRAINING, Gain, Scores, gains, query_gains, read_scores
+from cdp.studies.plan import HYBRID, PARAPHRASED, UNTRAINED, Cell, StudySource, conditions, method_of, untrained
+from cdp.studies.pooling import COVARIATES, Observation, Pooled, QueryObservations, observe, over_datasets, over_queries
+from cdp.studies.verdict import UNCLEAR, Kin, Verdict, as_independent, left_out, power_text, sentence, verdict
 from cdp.training.plan import rate
+
+# With fewer datasets a correlation over them rests on very little, whatever its p.
+FEW_DATASETS = 6
+
+OUT, IN = "out of domain", "in-domain"
+
+# With fewer independent families for each covariate no model of several is fitted: it would explain all by chance.
+FAMILIES_PER_COVARIATE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,3 +168,449 @@ class StudyReport:
         values["gains"] = [{**asdict(gain), "significant": gain.significant} for gain in self.gains]
         values["benchmarks"] = [{**asdict(b), "published_advice": b.level} for b in self.benchmarks]
         return values
+
+
+def findings(report: StudyReport) -> list[str]:
+    """The answer, most important first. Nothing is said that a comparison of the study does not show."""
+    sentences = [*_rates(report), *_best(report)]
+    for comparison in (SCALING, PARAPHRASE, WEIGHTING):
+        by_condition: dict[tuple[str, str, str, str], list[Gain]] = defaultdict(list)
+        for gain in report.of(comparison):
+            by_condition[gain.retriever, gain.source, gain.weighting, gain.held].append(gain)
+        sentences += [_compared(comparison, group) for group in by_condition.values()]
+    sentences += _relation(report)
+    return sentences
+
+
+def _rates(report: StudyReport) -> list[str]:
+    """The learning rate that the dev split chooses, for each retriever whose trainings differ in it alone."""
+    sentences = []
+    for retriever in report.config.items("retrievers") if len(report.config.rates()) > 1 else ():
+        rows = [row for row in report.rows if row.retriever == retriever and row.rate is not None and row.best_dev]
+        if len({row.cell._replace(rate=None) for row in rows}) != 1:
+            continue
+        first, *others = sorted(rows, key=lambda row: (-(row.best_dev or 0.0), row.rate))
+        text = (
+            f"{retriever}: learning rate {rate(first.rate or 0.0)}, dev NDCG@10 {first.best_dev:.2f} at step "
+            f"{first.best_step:,}"
+        )
+        if others:
+            text += f", {(first.best_dev or 0.0) - (others[0].best_dev or 0.0):.2f} points ahead of the next"
+        at_end = {min(report.config.rates(), key=_number): "lower", max(report.config.rates(), key=_number): "higher"}
+        if first.rate in at_end and report.finished == report.planned:
+            text += f". It is at the end of the grid: a {at_end[first.rate]} one may be better"
+        sentences.append(f"{text}.")
+    return sentences
+
+
+def _number(value: float | None) -> float:
+    return value or 0.0
+
+
+def _best(report: StudyReport) -> list[str]:
+    complete = [row for row in report.rows if row.average is not None and row.source != UNTRAINED]
+    sentences = []
+    for retriever in dict.fromkeys(row.retriever for row in complete):
+        rows = [row for row in complete if row.retriever == retriever]
+        best = max(rows, key=lambda row: row.average or 0.0)
+        before = next(
+            (row.average for row in report.rows if row.retriever == retriever and row.source == UNTRAINED), None
+        )
+        against = "" if before is None else f", {signed((best.average or 0.0) - before)} against the untrained one"
+        sentences.append(
+            f"Best on average over {counted(len(report.benchmarks), 'benchmark')}: {best.name}, NDCG@10 "
+            f"{best.average:.2f}{against}."
+        )
+    return sentences
+
+
+def _compared(comparison: str, group: Sequence[Gain]) -> str:
+    """One comparison in a sentence: how many gain and lose, and the values at its highest Q/Doc."""
+    up = [g for g in group if g.significant and g.points > 0]
+    down = [g for g in group if g.significant and g.points < 0]
+    most = max(g.per_doc for g in group)
+    listed = ", ".join(
+        f"{signed(g.points)}{'*' if g.significant else ''} (95% {signed(g.low)} to {signed(g.high)}) on {g.benchmark} "
+        f"(CW {g.cw:.1f})"
+        for g in sorted((g for g in group if g.per_doc == most), key=lambda g: g.cw)
+    )
+    first = group[0]
+    who = first.condition
+    if comparison == PARAPHRASE:
+        who = f"{first.retriever}, {first.held}" if first.held else first.retriever
+    return (
+        f"{TITLES[comparison]} ({who}): of {counted(len(group), 'difference')} {len(up)} gain and {len(down)} lose "
+        f"significantly. At Q/Doc {most}: {listed}."
+    )
+
+
+def _relation(report: StudyReport) -> list[str]:
+    """The verdict on the principle."""
+    if not report.of(SCALING) and not report.of(PARAPHRASE):
+        return []
+    return [sentence(report.verdict)]
+
+
+def limits(report: StudyReport) -> list[str]:
+    """What cannot be concluded, and why."""
+    sentences: list[str] = []
+    missing = report.planned - report.finished
+    if missing:
+        failed = [f for f in report.failures if not f[0].startswith(UNTRAINED)]
+        why = f", {len(failed)} of them because they failed" if failed else ""
+        sentences.append(
+            f"{missing} of {counted(report.planned, 'training')} are missing{why}: comparisons with them are left out, "
+            "and means are over the seeds that are there."
+        )
+    for condition, reason in report.failures:
+        sentences.append(f"Failed: {condition}. {reason}")
+    n = report.verdict.n
+    sentences += [f"{name} is in no line through CW: {why}." for name, why in report.left_out.items()]
+    for family, group in _families(report).items():
+        sentences.append(f"{', '.join(group)} are of one source ({family}) and count as one dataset.")
+    if report.no_threshold:
+        sentences.append(f"No threshold and no correlation of its own: {report.no_threshold}")
+    elif n < FEW_DATASETS:
+        sentences.append(
+            f"A correlation over {n} datasets rests on {n} independent observations, however many conditions there "
+            f"are: it can suggest a relation, not establish one. {power_text(report.verdict.power)}"
+        )
+    if len(report.config.numbers("seeds", minimum=0)) == 1:
+        sentences.append(
+            "With one seed the spread between trainings is unknown: a significant difference over the queries may "
+            "still be luck of one training."
+        )
+    still = [row for row in report.rows if row.n_seeds > 1 and not row.spread]
+    if still:
+        one_batch = all(row.steps_per_epoch == 1 for row in still)
+        why = (
+            "each step saw all pairs in one batch, so the seed only changes their order"
+            if one_batch
+            else "nothing that the seed decides changed the result"
+        )
+        sentences.append(
+            f"No spread over the seeds of {_listed(row.name for row in still)}: {why}. These are repetitions of one "
+            "training, not a spread of 0; a smaller batch gives one."
+        )
+    if report.of(SCALING):
+        sentences.append(CONFOUNDS[report.config.held_equal])
+    for source in report.sources:
+        most = max(report.config.numbers("per_doc", minimum=1))
+        reached = source.n_with(most)
+        if reached < source.n_documents:
+            sentences.append(
+                f"{source.label}: only {reached:,} of {source.n_documents:,} documents have {most} queries, so Q/Doc "
+                f"{most} stands for {source.pairs(most) / max(1, source.n_documents):.1f} per document on average."
+            )
+        if source.kind == "human":
+            sentences.append(
+                f"{source.label}: human queries were not written to differ by format; the published rule is about "
+                "queries that were."
+            )
+    if not report.of(TRAINING) and report.rows:
+        sentences.append("The untrained retriever was not evaluated, so gains from training are unknown.")
+    return sentences
+
+
+def _families(report: StudyReport) -> dict[str, list[str]]:
+    """Families with several benchmarks that are in the line."""
+    members: dict[str, list[str]] = defaultdict(list)
+    for b in report.benchmarks:
+        if b.name not in report.left_out:
+            members[b.family or b.name].append(b.name)
+    return {family: group for family, group in members.items() if len(group) > 1}
+
+
+def _listed(names: Iterable[str]) -> str:
+    all_names = list(names)
+    return f"{', '.join(all_names[:3])}{f' and {len(all_names) - 3} more' if len(all_names) > 3 else ''}"
+
+
+def build(
+    study_id: str, name: str, state: str, about: Mapping[str, Any], records: Sequence[Mapping[str, Any]]
+) -> StudyReport:
+    """The report of a study from ``results/about.json`` (``about``) and the records of its conditions."""
+    config, sources = plan_of(about)
+    read = read_study(study_id, about, records)
+    benchmarks, all_gains = read.benchmarks, list(read.gains)
+    planned = conditions(config, sources)
+    records = latest(records)
+    foreign = [g for g in all_gains if g.source not in {b.name: b.in_domain_of for b in benchmarks}[g.benchmark]]
+    all_own = own_differences(all_gains)
+    kin = [Kin(b.name, b.cw, b.language, b.family, b.in_domain) for b in benchmarks]
+    excluded = left_out(kin)
+    own = as_independent(own_differences(foreign), kin)
+    reason = why_no_threshold(own) if all_own else "There is no comparison of more queries per document with one."
+    line = None if reason else threshold(own)
+    compared = _as_differences(foreign, (SCALING, PARAPHRASE, WEIGHTING))
+    failures = tuple(
+        (str(record["failed"]), str(record["failure"]["message"])) for record in records if record.get("failure")
+    )
+    finished = [r for r in records if not r.get("failure") and r["condition"] is not None]
+    report = StudyReport(
+        id=study_id,
+        name=name,
+        state=state,
+        config=config,
+        sources=tuple(sources),
+        benchmarks=tuple(benchmarks),
+        rows=tuple(read.rows),
+        gains=tuple(all_gains),
+        correlations=tuple(correlation_table(as_independent(compared, kin))),
+        rates=tuple(positive_rates(all_own)) if all_own else (),
+        differences=own,
+        verdict=verdict(own),
+        pooled=tuple(pool([read])),
+        left_out=excluded,
+        threshold=line,
+        no_threshold=reason,
+        planned=len(planned),
+        finished=len(finished),
+        reused=sum(1 for record in finished if record.get("reused_from")),
+        failures=failures,
+    )
+    return StudyReport(**{**report.__dict__, "findings": tuple(findings(report)), "limits": tuple(limits(report))})
+
+
+def plan_of(about: Mapping[str, Any]) -> tuple[StudyConfig, list[StudySource]]:
+    """The plan and the sources of a study, from ``results/about.json``."""
+    return stored(about["config"]), [
+        StudySource(**{**source, "counts": tuple(source["counts"])}) for source in about["sources"]
+    ]
+
+
+def read_study(study_id: str, about: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> PoolInput:
+    """The scores, rows and gains of a study, with the facts of its benchmarks: what its report is made of."""
+    config, sources = plan_of(about)
+    benchmarks = tuple(
+        BenchmarkFacts(
+            **{name: b[name] for name in ("name", "split", "n_queries", "n_documents", "cw")},
+            cw_interval=tuple(b["cw_interval"]),
+            **{name: b[name] for name in ("language", "family", "in_domain") if name in b},
+            in_domain_of=tuple(b.get("in_domain_of", ())),
+            facts=_means(b.get("facts_of", {})),
+        )
+        for b in about["benchmarks"]
+    )
+    names = _names(benchmarks)
+    name_of = {b["place"]: label for b, label in zip(about["benchmarks"], names, strict=True)}
+    benchmarks = tuple(replace(b, name=label) for b, label in zip(benchmarks, names, strict=True))
+    scores, behind = read_scores(latest(records), name_of)
+    ordered = {cell: scores[cell] for cell in _order(config, sources) if cell in scores}
+    return PoolInput(
+        study=study_id,
+        gains=gains(ordered, {b.name: b.cw for b in benchmarks}),
+        benchmarks=benchmarks,
+        rows=[_row(cell, by_benchmark, behind[cell], names) for cell, by_benchmark in ordered.items()],
+        scores=ordered,
+        about=about["benchmarks"],
+        corpus_of={source.label: source.corpus for source in sources},
+        design="equal documents" if config.held_equal == BOTH else config.held_equal,
+    )
+
+
+def _means(facts_of: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """The means of what is known of a benchmark's queries."""
+    columns = {
+        name: [f[name] for f in facts_of.values() if f.get(name) is not None] for name in COVARIATES if name != "cw"
+    }
+    return {name: float(np.mean(values)) for name, values in columns.items() if values}
+
+
+def latest(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Of several finished records of one condition the newest: a resumed study may hold an earlier way of scoring."""
+    newest: dict[str, Mapping[str, Any]] = {}
+    for number, record in enumerate(sorted(records, key=lambda record: str(record.get("created", "")))):
+        finished = not record.get("failure")
+        newest[f"{record['retriever']} {record['condition']}" if finished else f"failure {number}"] = record
+    return list(newest.values())
+
+
+def own_differences(all_gains: Sequence[Gain]) -> tuple[Difference, ...]:
+    """The gains that the principle is about, in its form."""
+    return _as_differences(of_principle(all_gains), (SCALING, PARAPHRASE))
+
+
+def of_principle(all_gains: Sequence[Gain]) -> list[Gain]:
+    """The gains that the published threshold is drawn from: more different queries per document, equal weights where
+    there are such trainings, and equal documents as in the paper where a study holds pairs equal besides. Paraphrases
+    are the control and do not count as more different queries."""
+    about = [
+        g
+        for g in all_gains
+        if g.comparison in (SCALING, PARAPHRASE) and method_of(g.source) != PARAPHRASED and not g.held
+    ]
+    return [g for g in about if g.weighting == "none"] or about
+
+
+def _as_differences(all_gains: Sequence[Gain], comparisons: Sequence[str]) -> tuple[Difference, ...]:
+    return tuple(
+        Difference(g.condition, g.comparison, g.per_doc, g.benchmark, g.cw, g.points)
+        for g in all_gains
+        if g.comparison in comparisons
+    )
+
+
+def _names(benchmarks: Sequence[BenchmarkFacts]) -> list[str]:
+    """Names of the benchmarks; with the split where two have the same name."""
+    plain = [b.name for b in benchmarks]
+    return [b.name if plain.count(b.name) == 1 else f"{b.name} {b.split}" for b in benchmarks]
+
+
+def _order(config: StudyConfig, sources: Sequence[StudySource]) -> list[Cell]:
+    trained = dict.fromkeys(c.cell for c in conditions(config, sources))
+    names = [bm25.NAME, *config.items("retrievers")]
+    return sorted([*untrained(config), *trained], key=lambda cell: names.index(cell.retriever))
+
+
+def _row(
+    cell: Cell,
+    by_benchmark: Mapping[str, Mapping[int, Any]],
+    records: Sequence[Mapping[str, Any]],
+    names: Sequence[str],
+) -> StudyRow:
+    means = {name: [float(v.mean()) for v in by_benchmark[name].values()] for name in names if name in by_benchmark}
+    training = [record["training"] for record in records if record.get("training")]
+    return StudyRow(
+        **cell._asdict(),
+        n_seeds=max(len(values) for values in means.values()),
+        scores={name: float(np.mean(values)) for name, values in means.items()},
+        spread={name: float(np.std(values, ddof=1)) for name, values in means.items() if has_spread(values)},
+        average=float(np.mean([np.mean(v) for v in means.values()])) if len(means) == len(names) else None,
+        pairs=training[0]["pairs"] if training else 0,
+        documents=training[0]["documents"] if training else 0,
+        seconds=float(np.mean([t["seconds"] for t in training])) if training else 0.0,
+        steps=int(training[0].get("steps", 0)) if training else 0,
+        steps_per_epoch=int(training[0].get("steps_per_epoch", 0)) if training else 0,
+        dev=_dev_curve(training),
+        chosen_on_dev=bool(training) and all(t.get("best_step") is not None for t in training),
+        intervals={name: _interval(list(v.values())) for name, v in by_benchmark.items() if _several_queries(v)},
+    )
+
+
+def _dev_curve(training: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, float], ...]:
+    """(step, mean dev score over the seeds) of the evaluations that all trainings of a row have."""
+    curves = [{int(e["step"]): float(e["ndcg@10"]) for e in t.get("evaluations", ())} for t in training]
+    shared = sorted(set.intersection(*map(set, curves))) if curves else []
+    return tuple((step, float(np.mean([curve[step] for curve in curves]))) for step in shared)
+
+
+def _several_queries(scores: Mapping[int, Any]) -> bool:
+    return all(len(values) > 1 for values in scores.values())
+
+
+def _interval(scores: Sequence[Any]) -> tuple[float, float]:
+    """95% of a mean score, by its variance over queries and over seeds."""
+    tested = two_level_test(scores)
+    return max(0.0, tested.low), min(100.0, tested.high)
+
+
+@dataclass(frozen=True)
+class PoolInput:
+    """A study's gains, with what is known of its benchmarks and trainings. ``about`` are the benchmarks as the worker
+    described them, in the order of ``benchmarks``."""
+
+    study: str
+    gains: Sequence[Gain]
+    benchmarks: Sequence[BenchmarkFacts]
+    rows: Sequence[StudyRow]
+    scores: Mapping[Cell, Mapping[str, Scores]]
+    about: Sequence[Mapping[str, Any]]
+    corpus_of: Mapping[str, str] = field(default_factory=dict)
+    """{source: the corpus whose queries it holds}."""
+    design: str = "equal documents"
+    """What the study holds equal, where a gain does not say (``Gain.held``)."""
+
+
+def pool(studies: Sequence[PoolInput]) -> list[Pooled]:
+    """Every pooled model that the studies allow, out of domain first."""
+    models: list[Pooled] = []
+    for (comparison, group, domain), chosen in _groups(studies).items():
+        title = f"{TITLES[comparison]}{group}, {domain}"
+        observations = [o for study, gains in chosen for o in _observations(study, gains)]
+        families = len({o.family for o in observations})
+        models.append(over_datasets(title, observations))
+        if families >= FAMILIES_PER_COVARIATE:
+            models.append(over_datasets(f"{title}: by content words", observations, ["cw"]))
+        several = ["cw", "words", "overlap"]
+        if families >= FAMILIES_PER_COVARIATE * len(several):
+            models.append(over_datasets(f"{title}: by content words, length and overlap", observations, several))
+        trainings = ["cw", "pairs", "documents"]
+        if families >= FAMILIES_PER_COVARIATE * len(trainings) and comparison == SCALING:
+            models.append(over_datasets(f"{title}: by content words, pairs and documents", observations, trainings))
+        if domain == OUT:
+            clusters = [c for study, gains in chosen for c in _query_observations(study, gains)]
+            if len({c.family for c in clusters}) >= FAMILIES_PER_COVARIATE:
+                models.append(over_queries(f"{title}: queries by content words", clusters, ["cw"]))
+                models.append(over_queries(f"{title}: queries by content words, length and overlap", clusters, several))
+    return models
+
+
+def _groups(studies: Sequence[PoolInput]) -> dict[tuple[str, str, str], list[tuple[PoolInput, list[Gain]]]]:
+    """{(comparison, what tells it apart, domain): the gains of each study}."""
+    groups: dict[tuple[str, str, str], dict[str, list[Gain]]] = defaultdict(lambda: defaultdict(list))
+    by_id = {study.study: study for study in studies}
+    for study in studies:
+        in_domain_of = {b.name: b.in_domain_of for b in study.benchmarks}
+        everywhere = {b.name for b in study.benchmarks if b.in_domain}
+        scaling = [g for other in studies for g in other.gains if g.comparison == SCALING]
+        methods = {method_of(g.source) for g in scaling} - {PARAPHRASED}
+        for g in study.gains:
+            if g.comparison not in (SCALING, PARAPHRASE, WEIGHTING) or method_of(g.source) == PARAPHRASED:
+                continue
+            if g.weighting != "none" and g.comparison != WEIGHTING:
+                continue
+            domain = IN if g.source in in_domain_of[g.benchmark] or g.benchmark in everywhere else OUT
+            labels = [f", {g.weighting}"] if g.comparison == WEIGHTING else [f", {g.held or study.design}"]
+            if g.comparison == SCALING and len(methods) > 1:
+                labels.append(f"{labels[0]}, {method_of(g.source)} queries")
+            for label in labels:
+                groups[g.comparison, label, domain][study.study].append(g)
+    order = (SCALING, PARAPHRASE, WEIGHTING)
+    return {
+        key: [(by_id[study], gains) for study, gains in groups[key].items()]
+        for key in sorted(groups, key=lambda key: (order.index(key[0]), key[2] == IN, key[1]))
+    }
+
+
+def _observations(study: PoolInput, gains: Sequence[Gain]) -> list[Observation]:
+    family_of = {b.name: b.family or b.name for b in study.benchmarks}
+    known = {b.name: {**b.facts, "cw": b.cw} for b in study.benchmarks}
+    rows = {r.cell: r for r in study.rows}
+
+    def covariates(g: Gain) -> dict[str, float]:
+        values = dict(known[g.benchmark])
+        mine = rows.get(g.cell)
+        control = rows.get(g.cell._replace(per_doc=1, held=""))
+        if g.comparison == SCALING and mine and control:
+            for name in ("pairs", "documents"):
+                before, after = getattr(control, name), getattr(mine, name)
+                if before and after:
+                    values[name] = float(np.log2(after / before))
+        return values
+
+    return observe(study.study, gains, family_of, study.corpus_of, covariates)
+
+
+def _column(facts: Mapping[str, Mapping[str, Any]], ids: Sequence[str], name: str) -> NDArray[np.float64]:
+    """One fact of the queries, in the order of ``ids``; NaN where it is not known."""
+    return np.array([np.nan if facts.get(i, {}).get(name) is None else float(facts[i][name]) for i in ids])
+
+
+def _query_observations(study: PoolInput, gains: Sequence[Gain]) -> list[QueryObservations]:
+    """The gains of single queries, for benchmarks whose queries' facts are known."""
+    chosen = {(g.cell, g.comparison) for g in gains}
+    judged = {g.benchmark for g in gains}
+    observations = []
+    for b, described in zip(study.benchmarks, study.about, strict=True):
+        if b.name not in judged or "cw_of" not in described:
+            continue
+        found = query_gains(study.scores, b.name, chosen)
+        ids = [str(i) for i in np.sort(np.asarray(list(described["cw_of"])))]  # as ``read_scores`` orders the scores
+        if found is None or len(found) != len(ids):
+            continue
+        known = described.get("facts_of", {})
+        covariates = {name: _column(known, ids, name) for name in COVARIATES if name != "cw"}
+        covariates["cw"] = np.array([described["cw_of"][i] for i in ids], np.float64)
+        observations.append(QueryObservations(study.study, b.family or b.name, b.name, found, covariates))
+    return observations

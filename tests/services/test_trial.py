@@ -16,7 +16,7 @@ from cdp.corpus import CorpusManifest, read_documents, store
 from cdp.corpus.documents import permutation
 from cdp.services import demo, jobs, projects, trial
 from cdp.studies import records
-from cdp.studies.trial import TrialConfig
+from cdp.studies.config import TrialConfig
 from tests.services.test_decide import diverse_helps, run_study, sets_of, task
 from tests.support_models import tiny_static
 

@@ -9,7 +9,6 @@ import pytest
 
 from cdp.base.statistics import two_level_test
 from cdp.studies import to_markdown
-from cdp.studies.build import pool, read_study
 from cdp.studies.plan import Cell
 from cdp.studies.pooling import (
     MEAN,
@@ -18,6 +17,7 @@ from cdp.studies.pooling import (
     over_datasets,
     over_queries,
 )
+from cdp.studies.report import pool, read_study
 from reproduction.evidence import contrast
 from tests.studies.support import BENCHMARKS, N_QUERIES, made, study
 

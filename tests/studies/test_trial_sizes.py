@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdp.base.errors import ConfigError
-from cdp.studies.trial import TrialConfig, reported_split, study_of
+from cdp.studies.config import TrialConfig, reported_split, study_of
 
 
 def test_the_study_of_a_test_holds_documents_and_pairs_equal_beside_bm25() -> None:

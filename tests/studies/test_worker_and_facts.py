@@ -9,8 +9,8 @@ from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.principle import WEIGHTING
 from cdp.services import studies
 from cdp.studies import records
-from cdp.studies.build import read_study
 from cdp.studies.plan import Cell
+from cdp.studies.report import read_study
 from reproduction.evidence import contrast
 from tests.studies.conftest import study_job
 

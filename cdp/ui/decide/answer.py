@@ -20,7 +20,7 @@ from cdp.services import jobs, queries, studies, trial
 from cdp.services.jobs import JobView
 from cdp.services.synthesis import dollars
 from cdp.services.trial import Trial
-from cdp.studies.trial import TrialConfig
+from cdp.studies.config import TrialConfig
 from cdp.ui import jobs as job_views
 from cdp.ui.decide.rule import AdviceRequest
 from cdp.ui.queries import writing

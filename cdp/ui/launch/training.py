@@ -16,7 +16,7 @@ from cdp.services import benchmarks, clusters, commands, leakage, training
 from cdp.services.leakage import Leak
 from cdp.services.queries import QuerySet
 from cdp.services.training import TrainingPlan
-from cdp.studies.trial import DEV_SPLITS
+from cdp.studies.config import DEV_SPLITS
 from cdp.training.weightings import WEIGHTINGS
 from cdp.ui import jobs as job_views
 from cdp.ui.queries import sets as stored_sets
