@@ -378,11 +378,13 @@ def page(workspace: Workspace, answer: Answer, corpus: str, command: str) -> str
         f"<tr><td>{escape(o.title)}<td>{f'{o.arm.mean:.1f}' if o.arm else '–'}<td>{bar(o.arm)}<td>{o.price_text}</tr>"
         for o in options
     )
+    written_by = answer.basis.written_by if answer.basis else ""
+    by = f"; training queries by {written_by}" if written_by else ""
     headers = ("Option", "NDCG@10", f"Over {name_of(against)}" if against else "", f"Price ({writes.name})")
     lists = [(text, items) for text, items in (("Limits", answer.limits), ("Findings", answer.findings)) if items]
     parts = [
         f"<h1>{escape(answer.headline)}</h1>",
-        f"<p><b>{escape(answer.badge[0].upper() + answer.badge[1:])}.</b> {escape(answer.rests_on)}</p>",
+        f"<p><b>{escape(answer.badge[0].upper() + answer.badge[1:])}{escape(by)}.</b> {escape(answer.rests_on)}</p>",
         *(f"<h2>{name}</h2><ul>{''.join(f'<li>{escape(text)}' for text in items)}</ul>" for name, items in lists),
         f"<p>{escape(answer.settling.text)}</p>" if answer.settling else "",
         f"<h2>Options</h2><table><tr>{''.join(f'<th>{escape(text)}' for text in headers)}</tr>{rows}</table>",

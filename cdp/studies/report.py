@@ -422,7 +422,9 @@ def latest(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     newest: dict[str, Mapping[str, Any]] = {}
     for number, record in enumerate(sorted(records, key=lambda record: str(record.get("created", "")))):
         finished = not record.get("failure")
-        newest[f"{record['retriever']} {record['condition']}" if finished else f"failure {number}"] = record
+        # A hybrid is of its retriever, and no condition either: it would replace the untrained one.
+        what = f"{record['retriever']} {record['condition']} {record.get('hybrid', False)}"
+        newest[what if finished else f"failure {number}"] = record
     return list(newest.values())
 
 

@@ -110,6 +110,7 @@ def run_study(
 
     records.save(folder, "bm25", None, record("bm25", lexical))
     records.save(folder, "base", None, record("static-minilm", 0.0, 0.0))
+    records.save(folder, "hybrid", None, record("static-minilm", 1.0, hybrid=True, created="later"))
     for i, condition in enumerate(conditions(config, sources)):
         training = {
             "pairs": N_JUDGED,
@@ -152,9 +153,9 @@ def test_a_study_on_the_same_data_is_the_answer(workspace: Workspace, task: dict
     assert {c.option.held for c in after.equal_pairs} == {"equal pairs"}
     options, _ = decide.list_options(workspace, after, task["corpus"])
     names = [o.name for o in options if not o.held]
-    assert names[:2] == ["the untrained retriever", "BM25"]
-    assert {"one query", "one paraphrase"} == set(names[2:4])
-    assert names[4:] == ["5 different queries", "5 paraphrases"]
+    assert names[:3] == ["the untrained retriever", "BM25", "the hybrid"]
+    assert {"one query", "one paraphrase"} == set(names[3:5])
+    assert names[5:] == ["5 different queries", "5 paraphrases"]
 
 
 def test_the_next_step_trains_what_the_answer_says(workspace: Workspace, task: dict[str, str]) -> None:
@@ -196,7 +197,7 @@ def test_both_commands_give_the_same_answer_and_one_page_to_send(
     text = page.read_text()
     assert recommended["answer"]["headline"] in text
     assert "--benchmark tales" in text
-    assert text.count('class="bar"') == 5
+    assert text.count('class="bar"') == 6
     assert main(["decide"]) == 2
 
 
