@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from cdp.base.workspace import Workspace
 from cdp.services import jobs, results
@@ -54,7 +54,7 @@ def test_the_answer_fits_and_is_followed(
     tab.page.evaluate(COUNT_CLICKS)
     tab.press("Train this").see("Start training")
     main = tab.page.get_by_test_id("stMain")
-    assert main.get_by_label("Q/Doc", exact=True).first.input_value() == "5"
+    expect(main.get_by_label("Q/Doc", exact=True).first).to_have_value("5")  # drawn empty, filled a moment later
     assert f"query_set={task['diverse']}" in tab.page.url
     assert "retriever=static-minilm" in tab.page.url
     tab.press("Start training").see("Compare results", seconds=240)
