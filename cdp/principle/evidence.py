@@ -56,8 +56,9 @@ class Basis:
 
     ``documents`` of ``of_documents`` were trained on; ``judged_queries`` of ``sampled_from`` (0: of all) were scored on
     ``split``. ``labels`` counts people's labels behind a model's judgments. ``dev_chosen`` is whether other queries
-    than the reported ones chose the checkpoints, ``stale`` names what changed since, ``elsewhere`` what is not the
-    task's own ("queries" or "documents"). Scores with the same ``queries`` identity are aligned.
+    than the reported ones chose the checkpoints, ``dev`` their benchmark/split; ``stale`` names what changed since,
+    ``elsewhere`` what is not the task's own ("queries" or "documents"). Scores with the same ``queries`` identity are
+    aligned.
     """
 
     study: str = ""
@@ -78,6 +79,7 @@ class Basis:
     reads_language: bool = True
     in_domain: bool = False
     dev_chosen: bool = True
+    dev: str = ""
     equal_steps: bool = True
     finished: int = 0
     planned: int = 0

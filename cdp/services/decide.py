@@ -185,6 +185,7 @@ def _of_study(workspace: Workspace, view: JobView, about: Mapping[str, Any]) -> 
                     reads_language=_reads(retriever, language),
                     in_domain={s.label for s in own} <= set(facts.get("in_domain_of", ())),
                     dev_chosen=all(with_dev),
+                    dev=config.dev.replace(":", "/") if len(config.items("dev")) == 1 else "",
                     equal_steps=max(steps) <= SAME_STEPS * min(steps),
                     finished=len(finished),
                     planned=len(planned),
@@ -272,6 +273,8 @@ def next_step(answer: Answer, corpus: str) -> Step | None:
     settings: dict[str, Any] = {"per_doc": choice.per_doc, "weighting": "none"}
     if arm.steps and basis.equal_steps and basis.documents >= basis.of_documents:
         settings["steps"] = arm.steps  # as measured; on more documents than were measured the epochs decide
+        if basis.dev:
+            settings["dev"] = basis.dev
     why = f"train {basis.retriever} on {name_of(choice)} per document."
     return Step("launch", "Train this", why, params, settings)
 

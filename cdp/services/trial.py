@@ -43,7 +43,7 @@ from cdp.synthesis.methods import METHODS
 BENCHMARK, HUMAN, TEMPLATE = "benchmark", "human", "template"
 
 # Of larger benchmarks a sample judges: every training of a test encodes all of its texts.
-MOST_QUERIES, MOST_DOCUMENTS = 300, 2_000
+MOST_DOCUMENTS = 2_000
 
 # Documents that are trained on where nothing is said.
 MOST_TRAINED = 1_000
@@ -84,23 +84,23 @@ class JudgedBy:
         return self.splits.n_test + self.splits.n_documents
 
 
-def judged_by(workspace: Workspace, manifest: CorpusManifest, benchmark: str = "", split: str = "") -> JudgedBy:
+def judged_by(workspace: Workspace, manifest: CorpusManifest, config: TrialConfig) -> JudgedBy:
     """What decides a test on a corpus. InputError for a benchmark that cannot be used."""
-    info = _named(workspace, benchmark) if benchmark else _of_project(workspace, manifest)
+    info = _named(workspace, config.benchmark) if config.benchmark else _of_project(workspace, manifest)
     if info is not None:
-        return _benchmark(workspace, info, split)
+        return _benchmark(workspace, info, config)
     human = _human(workspace, manifest)
     if human is not None:
         return _made(
             workspace,
             manifest,
             HUMAN,
-            min(human.n_documents, MOST_QUERIES + studies.MOST_DEV),
+            min(human.n_documents, config.queries + studies.MOST_DEV),
             of=human.id,
             note=f"No judged queries are there: people's queries in {human.name} are split off and decide. Do not "
             "train on them later.",
         )
-    held_out = min(MOST_QUERIES, int(manifest.n_documents * HELD_OUT))
+    held_out = min(config.queries, int(manifest.n_documents * HELD_OUT))
     if held_out < 3:
         raise ConfigError(
             f"{manifest.name} has {counted(manifest.n_documents, 'document')}, too few for a test without judgments.",
@@ -139,8 +139,8 @@ def _of_project(workspace: Workspace, manifest: CorpusManifest) -> BenchmarkInfo
     return next((info for info in ranked if info.name not in made), None)
 
 
-def _benchmark(workspace: Workspace, info: BenchmarkInfo, asked: str) -> JudgedBy:
-    splits = studies.splits_of(workspace, info, asked, queries=MOST_QUERIES, documents=MOST_DOCUMENTS)
+def _benchmark(workspace: Workspace, info: BenchmarkInfo, config: TrialConfig) -> JudgedBy:
+    splits = studies.splits_of(workspace, info, config.split, queries=config.queries, documents=MOST_DOCUMENTS)
     notes = []
     if splits.benchmark != info.name:
         queries = f"{splits.n_test:,} of {info.judged[splits.test_from]:,} judged queries are reported and "
@@ -321,7 +321,7 @@ def plan(workspace: Workspace, config: TrialConfig) -> Trial:
     """What the test would take: everything that can be wrong is found here, and nothing is started."""
     manifest = resolve_corpus(workspace, config.corpus)
     config = config.replace(corpus=manifest.id)
-    judged = judged_by(workspace, manifest, config.benchmark, config.split)
+    judged = judged_by(workspace, manifest, config)
     available = manifest.n_documents - judged.held_out
     if available < 2:
         raise ConfigError(f"{manifest.name} has {counted(manifest.n_documents, 'document')}, too few for a test.")

@@ -12,7 +12,7 @@ from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.charts.decide import differences
 from cdp.principle import Answer
-from cdp.principle.decide import NO_EVIDENCE, PUBLISHED, name_of
+from cdp.principle.decide import NO_EVIDENCE, PUBLISHED, Settling, name_of
 from cdp.principle.evidence import MODEL, PEOPLE, TEMPLATE
 from cdp.retrievers import PRESETS
 from cdp.services import decide as service
@@ -43,8 +43,9 @@ def test_asked() -> bool:
     return st.query_params.get(OPEN) == "1"
 
 
-def test_button(workspace: Workspace, corpus: str, *, again: bool, retriever: str) -> None:
-    """The button that plans the test, with this retriever; nothing while one is being planned or runs."""
+def test_button(workspace: Workspace, corpus: str, *, again: bool, retriever: str, settling: Settling | None) -> None:
+    """The button that plans the test, with this retriever and what would settle the answer; nothing while one is being
+    planned or runs."""
     if not corpus:
         frame.page_button("documents", "Add documents to test it", "decide_corpus", icon="add")
     elif not test_asked() and trial.running(workspace, corpus) is None:
@@ -52,6 +53,9 @@ def test_button(workspace: Workspace, corpus: str, *, again: bool, retriever: st
         if st.button(label, type="secondary" if again else "primary", icon=":material/experiment:", key="decide_test"):
             if retriever:
                 st.session_state["trial_retriever"] = retriever
+            for name in ("queries", "seeds"):
+                if settling is not None and getattr(settling, name):
+                    st.session_state[f"trial_{name}"] = getattr(settling, name)
             state.write(OPEN, "1")
             st.rerun()
 
@@ -82,8 +86,10 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width=260):
             retriever = _retriever()
-        with st.container(width=150):
-            minutes = forms.widget(TrialConfig, "minutes", key="trial")
+        sizes = {}
+        for name in ("queries", "seeds", "minutes"):
+            with st.container(width=150):
+                sizes[name] = forms.widget(TrialConfig, name, key="trial")
         spend: Any = None
         if chosen.costs:
             with st.container(width=170):
@@ -95,7 +101,7 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
         **chosen.settings,
         "retriever": retriever,
     }
-    values |= {name: value for name, value in (("minutes", minutes), ("spend", spend)) if value}
+    values |= {name: value for name, value in (*sizes.items(), ("spend", spend)) if value}
     config = TrialConfig.from_dict(values)
     planned = trial.plan(workspace, config)
     tables.figures(
@@ -156,7 +162,8 @@ def _retriever() -> str:
 def _shape(planned: Trial) -> str:
     """What the trainings are."""
     return (
-        f"One and {planned.config.per_doc} diverse queries and paraphrases per document, three seeds: on the same "
+        f"One and {planned.config.per_doc} diverse queries and paraphrases per document, "
+        f"{count(planned.config.seeds, 'seed')}: on the same "
         "documents, and on the same number of pairs."
     )
 
@@ -226,7 +233,7 @@ def answer(workspace: Workspace, known: Answer, request: AdviceRequest, command:
             if step and st.button(step.label, type="primary", icon=icon, key="decide_next", help=md(step.why)):
                 hand_over(step)
             better = known.readers[0] if known.readers else ""
-            test_button(workspace, request.corpus, again=step is not None, retriever=better)
+            test_button(workspace, request.corpus, again=step is not None, retriever=better, settling=known.settling)
             forms.download(
                 "Export", lambda: service.page(workspace, known, request.corpus, command), "decision.html",
                 key="decide_export", help="One page to send: the answer, its basis, its limits and every option.",
