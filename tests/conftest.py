@@ -84,6 +84,20 @@ class _Distribution(LoadScopeScheduling):
         path = nodeid.partition("::")[0]
         return "browser" if path.startswith("tests/browser/") else path
 
+    def _reschedule(self, node: Any) -> None:
+        # A process that takes the place of one that crashed has not collected yet; xdist would end the run.
+        if node in self.registered_collections:
+            super()._reschedule(node)
+
+    def remove_node(self, node: Any) -> str | None:
+        # xdist would run the test that ended its process again in the next one.
+        units = self.assigned_work[node].values()
+        crashed = next((test for unit in units for test, done in unit.items() if not done), None)
+        for unit in units:
+            unit.update({test: True for test in unit if test == crashed})
+        super().remove_node(node)
+        return crashed
+
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
     config.option.loadscopereorder = False  # the order of `_turn`, not of the number of tests
