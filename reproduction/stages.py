@@ -50,7 +50,7 @@ STAGES = (
 # The form for tests: the demo's own queries, enough to draw every table of the document.
 SMALL = (
     Stage("single-query", 1, changes={"benchmarks": "demo:test, demo-cw-0to6, demo-cw-from7", "seeds": "0, 1",
-                                      "epochs": "1", "gpus": "0"}),
+                                      "epochs": "1", "steps": "10", "gpus": "0"}),
 )  # fmt: skip
 
 POLL_S = 2.0

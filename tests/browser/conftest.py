@@ -11,6 +11,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
@@ -216,6 +217,7 @@ class Looker:
     def __init__(self, page: Page, base: str) -> None:
         self.page = page
         self.base = base
+        self.presses = 0
         page.add_init_script(OBSERVE)
 
     def open(self, path: str = "") -> Looker:
@@ -249,8 +251,10 @@ class Looker:
         main.get_by_text(text).first.wait_for(state="visible", timeout=seconds * 1000)
         return self
 
-    def press(self, label: str) -> Looker:
-        self.page.get_by_test_id("stMain").get_by_role("button", name=label).first.click()
+    def press(self, label: str, role: Literal["button", "link"] = "button") -> Looker:
+        """Press a button or follow a link of the page; ``presses`` counts them."""
+        self.presses += 1
+        self.page.get_by_test_id("stMain").get_by_role(role, name=label).first.click()
         return self.idle()
 
     def confirm(self, label: str) -> Looker:

@@ -11,7 +11,6 @@ from playwright.sync_api import Page, expect
 from cdp.base.workspace import Workspace
 from cdp.services import jobs, results
 from tests.browser.conftest import Looker, Server
-from tests.browser.test_from_data_to_decision import COUNT_CLICKS, clicks
 from tests.services.test_decide import diverse_helps, run_study, sets_of, task
 
 __all__ = ["task"]
@@ -51,7 +50,7 @@ def test_the_answer_fits_and_is_followed(
     assert box["y"] + box["height"] <= PHONE["height"]
     tab.shot("13-answer-on-a-phone")
     tab.page.set_viewport_size({"width": 1440, "height": 900})
-    tab.page.evaluate(COUNT_CLICKS)
+    tab.presses = 0
     tab.press("Train this").see("Start training")
     main = tab.page.get_by_test_id("stMain")
     expect(main.get_by_label("Q/Doc", exact=True).first).to_have_value("5")  # drawn empty, filled a moment later
@@ -59,7 +58,7 @@ def test_the_answer_fits_and_is_followed(
     assert "retriever=static-minilm" in tab.page.url
     tab.press("Start training").see("Compare results", seconds=240)
     tab.press("Compare results").see("Paired t-test over", seconds=60)
-    assert clicks(tab.page) == 3
+    assert tab.presses == 3
     (trained,) = jobs.list_jobs(workspace, ["training"])
     assert f"run={trained.id}" in tab.page.url
     rows = {row.kind for row in results.list_rows(workspace, results.list_evaluations(workspace))}

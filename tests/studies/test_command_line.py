@@ -110,7 +110,7 @@ def test_a_study_is_listed_and_has_nothing_to_report_before_it_began(
 def test_run_with_missing_queries_and_report_in_every_form(
     loaded: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings = ("generator=template", "per_doc=1, 3", "seeds=0", "epochs=1", "benchmarks=demo:test", "gpus=0")
+    settings = ("generator=template", "per_doc=1, 3", "seeds=0", "steps=10", "benchmarks=demo:test", "gpus=0")
     words = [word for setting in settings for word in ("--set", setting)]
     done = answer(capsys, "study", "run", "single-query", *words, "--wait")
     assert done["state"] == "finished"
