@@ -39,6 +39,7 @@ from cdp.jobs.records import (
 GRACE_VARIABLE = "CDP_STOP_GRACE_S"
 # How long a supervisor may take to leave once the end of its job is recorded.
 LEAVE_WITHIN_S = 10.0
+CLEARED_WITHIN_S = 0.5
 
 
 def submit(
@@ -269,8 +270,9 @@ def _new_folder(workspace: Workspace, kind: str, name: str) -> tuple[str, Path, 
 
 def _lock_of_ended(folder: Path, job_id: str, what: str) -> int:
     """Take ``alive.lock`` of a job that is not active and return its descriptor. Raises ConfigError if it is."""
-    # A supervisor that has recorded the end is about to exit, and testing the lock holds it for an instant.
-    deadline = time.monotonic() + (LEAVE_WITHIN_S if phase_of(folder) == "ended" else 0.0)
+    # A supervisor that has recorded the end is about to exit; a killed process keeps its locks until the kernel has
+    # cleared it away, and testing a lock holds it for an instant.
+    deadline = time.monotonic() + (LEAVE_WITHIN_S if phase_of(folder) == "ended" else CLEARED_WITHIN_S)
     while True:
         phase = phase_of(folder)
         if phase != SUBMITTED and not is_held(folder / "worker.lock"):
