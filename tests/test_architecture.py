@@ -41,7 +41,7 @@ LAYERS: dict[str, set[str]] = {
     "studies": BASE | STAGES | {"llm", "corpus", "query_sets", "benchmarks", "retrievers", "complexity", "principle"},
 }
 LAYERS["workers"] = BASE | set(LAYERS) - {"catalog", "projects", "jobs"}
-# Everything below the user's actions. Workers are started by name and imported by nobody.
+# Everything below the user's actions. Workers are started by name and never imported.
 ROOMS = set(LAYERS) - {"workers"}
 
 # Rooms that compute and know no workspace: faces may call them without a service between.
@@ -57,7 +57,7 @@ LAYERS["ui"] = BASE | PURE | {"services", "charts"}
 LAYERS["cli"] = BASE | PURE | {"services", "charts"}
 LAYERS["__main__"] = {"cli"}
 
-# Files of nouns and results, and the rooms that have files of that name: nobody else writes or reads one.
+# Files of nouns and results, and the only rooms that write or read files of that name.
 OWNERS: dict[str, set[str]] = {
     "queries.jsonl": {"query_sets", "benchmarks"},
     "rankings.jsonl": {"query_sets"},

@@ -482,7 +482,7 @@ class TrainingConfig(Config):
         None, "Exactly so many pairs, of documents drawn at random by the seed.", unit="pairs", minimum=2,
     )
     steps: int | None = option(
-        None, "Train for so many steps, whatever number of passes they make; takes the place of epochs.",
+        None, "Number of optimiser steps; replaces epochs.",
         reason="Empty: the epochs decide. Trainings compared with each other need the same number of steps.",
         unit="steps", minimum=1, advanced=True,
     )

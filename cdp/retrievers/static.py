@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 # About 200,000 passages. What comes when it is full is tokenised each time: to forget old texts for new ones would
-# forget all of them where more texts than fit are gone through in turn.
+# forget all of them where more texts than fit are encoded in turn.
 LIMIT_BYTES = 256 * 2**20
 
 # What an entry takes beside its text and ids: an array's header and a place in a dictionary.

@@ -1,7 +1,7 @@
 """Who may do what: one table of actions and modes, marks that enforce it, and checks of the names in settings.
 
 The command line and the workers of jobs run as the operator and are not confined. A dashboard declares itself once
-(``in_dashboard``, by its router); from then on everybody in this process is a visitor, in every thread, callback and
+(``in_dashboard``, by its router); from then on every caller in this process is a visitor, in every thread, callback and
 fragment. The mode belongs to the process and not to a call, so that a call that forgets it is not let through.
 
 ``writes`` and ``runs`` mark services that change the workspace and that move jobs, ``searches`` those that ask the
@@ -343,7 +343,7 @@ EXPORTS = "exports"
 # Files and folders looked at below a folder that a visitor names.
 MOST_ENTRIES = 200_000
 
-# The system's own views hold nobody's files: never allowed.
+# The system's own views hold no user's files: never allowed.
 _NEVER = tuple(Path(name) for name in ("/proc", "/sys", "/dev", "/run"))
 
 

@@ -280,7 +280,7 @@ def resume(
 ) -> JobView:
     """Continue a job that ended early, as a new attempt from its last checkpoint.
 
-    A workspace may come from somebody else. Its ``spec.json`` can name any module, path, model or address, so a resume
+    A workspace may be a stranger's. Its ``spec.json`` can name any module, path, model or address, so a resume
     trusts only the workspace, the shipped data and the operator's settings (``CDP_ALLOWED_FOLDERS``, ``CDP_BASE_URL``
     …). Raises NotAllowedError for paths and addresses outside of them, unless ``allow`` names them.
     """

@@ -1,7 +1,7 @@
 """Results: what every run is called, one row per recipe and benchmark, and differences over the same queries.
 
 A run's name says what tells its recipe from the others of the list: ``diverse × 5``, where nothing else differs. A name
-that somebody gave stays.
+that a person gave stays.
 """
 
 from __future__ import annotations
@@ -767,7 +767,7 @@ def _differing(
 
 
 def baseline(rows: Sequence[Row]) -> str:
-    """What to compare with where nobody chose: the untrained retriever that most of the rows started from; else the
+    """Return the default baseline: the untrained retriever that most of the rows started from; else the
     untrained one with results at the most places. Empty without a row."""
     here = Counter(row.retriever_id for row in rows)
     starts = Counter(row.start for row in rows if row.trained is not None and row.start in here)
@@ -783,7 +783,7 @@ def _rank(row: Row) -> int:
 
 
 def beside(rows: Sequence[Row], baseline: str, most: int = MOST) -> list[str]:
-    """What stands beside the baseline where nobody chose: all, or where these are more than ``most`` what is not
+    """Return the rows that are compared by default: all, or where these are more than ``most`` what is not
     trained, the cheapest trainings (one query per document), then the best; whole and unleaked ones before others."""
     by_run: dict[str, Row] = {}
     for row in rows:

@@ -35,7 +35,7 @@ from cdp.studies.pooling import COVARIATES, Observation, Pooled, QueryObservatio
 from cdp.studies.verdict import UNCLEAR, Kin, Verdict, as_independent, left_out, power_text, sentence, verdict
 from cdp.training.plan import rate
 
-# With fewer datasets a correlation over them rests on very little, whatever its p.
+# With fewer datasets a correlation over them rests on very little, even with a small p.
 FEW_DATASETS = 6
 
 OUT, IN = "out of domain", "in-domain"

@@ -23,7 +23,7 @@ from tests.pages.support import ended_job, evaluated, with_results
 from tests.support import REPOSITORY, free_port
 
 # Where pictures go with `CDP_SCREENSHOTS=1`. To draw a page at its whole height and to pack it as PNG takes the
-# processor longer than the page does, so a run that nobody looks at takes none.
+# processor longer than the page does, so an unattended run takes none.
 SCREENSHOTS = REPOSITORY / "test-artefacts"
 ARGUMENTS = [
     "--no-sandbox",
