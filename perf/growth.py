@@ -73,7 +73,6 @@ def stages() -> Iterator[dict[str, tuple[int, int, Work]]]:
     from cdp.evaluation import bm25, search
     from cdp.evaluation.measures import compute, from_ranking
     from cdp.metrics.query_set import measure_query_set
-    from cdp.metrics.report import PairTable
     from cdp.retrievers import load, resolve
     from cdp.retrievers.encode import Encoding, encode
     from cdp.synthesis.generators.template import TemplateGenerator
@@ -122,9 +121,6 @@ def stages() -> Iterator[dict[str, tuple[int, int, Work]]]:
             "template queries, queries per document": (5, 4, lambda m: template(100, m)),
             "Q-D measures, documents": (200, 10, partial(measured, per_document=5)),
             "Q-D measures, queries per document": (5, 4, lambda m: measured(300, m)),
-            "the table of pairs within a document, queries per document": (
-                5, 4, lambda m: partial(PairTable.of, [words.queries(m) for _ in range(4000)], by_length=True),
-            ),
             "content words, queries": (8_000, 10, lambda n: partial(count_content_words, words.queries(n))),
             "encoding, documents": (
                 1_000, 10,

@@ -168,8 +168,8 @@ def _jobs(workspace: Workspace, sets: list[str], benchmarks: list[str]) -> None:
         columns = {"document_id": ids, "paraphrase_ratio": [random.random() for _ in ids]}
         result = {
             "query_set": sets[number % 2], "human": "", "config": config, "language": "en", "created": now(),
-            "measures": [value], "values": [value], "per_document": columns, "pairs": {}, "scorer": scorer,
-            "n_documents": N_WITH_QUERIES, "n_distinct_pairs": 10 * N_WITH_QUERIES, "sampled_from": None,
+            "measures": [value], "values": [value], "per_document": columns, "scorer": scorer,
+            "n_documents": N_WITH_QUERIES, "sampled_from": None,
         }  # fmt: skip
         write_json(folder / "results" / "metrics.json", result)
 

@@ -45,7 +45,6 @@ class MetricValue:
     interval: tuple[float, float] | None
     n_documents: int
     n_queries: int
-    n_pairs: int
     per_doc: int
     scope: str = DOCUMENT
     tokenizer: str = ""
@@ -229,7 +228,6 @@ class _Columns:
     def __init__(self, *, with_human: bool) -> None:
         self.ids: list[str] = []
         self.sizes = array("l")
-        self.human_sizes = array("l")
         self.cw: list[NDArray[np.int64]] = []
         self.n_empty = 0
         self.functions: dict[str, OfDocument] = {
@@ -248,7 +246,6 @@ class _Columns:
             values |= {(measure, depth): of_first[n] for depth, n in taken.items()}
         self.ids.append(name)
         self.sizes.append(len(queries))
-        self.human_sizes.append(len(human))
         self.cw.append(cw)
         for key, value in values.items():
             self.values[key].append(value)
@@ -275,13 +272,11 @@ def _summary(
     columns: _Columns, pool: CorpusPool, cw_facts: Mapping[str, Any], sampled_from: int | None, seed: int
 ) -> QuerySetMeasures:
     sizes = np.array(columns.sizes, dtype=np.int64)
-    human_sizes = np.array(columns.human_sizes, dtype=np.int64)
     cw = np.concatenate(columns.cw) if columns.cw else np.zeros(0, dtype=np.int64)
     most = int(sizes.max(initial=0))
     values = []
     for depth in [*(d for d in DEPTHS if d < most), most]:
         capped = np.minimum(sizes, depth)
-        n_pairs = {"self_bleu": int((capped * (capped - 1) // 2).sum()), "len_sim": int((capped * human_sizes).sum())}
         facts: dict[str, Any] = {
             "n_queries": int(capped.sum()), "per_doc": depth, "seed": seed, "sampled_from": sampled_from
         }  # fmt: skip
@@ -289,9 +284,9 @@ def _summary(
             own = _FACTS.get(name, {"reason": f"{MEASURES[name].title} is not defined."})
             own = own if most or name != "self_bleu" else {**own, "reason": NO_QUERY}
             column = columns.at(name, 0 if depth == most else depth)
-            values.append(aggregate(name, column, n_pairs=n_pairs.get(name, 0), **own, **facts))
+            values.append(aggregate(name, column, **own, **facts))
         sums = _cw_sums(cw, sizes, depth)
-        values.append(mean_over_queries("cw", sums, capped, n_pairs=0, reason=NO_QUERY, **cw_facts, **facts))
+        values.append(mean_over_queries("cw", sums, capped, reason=NO_QUERY, **cw_facts, **facts))
     values.append(_corpus_self_bleu(pool.drawn(), per_doc=most, seed=seed, sampled_from=sampled_from))
     per_document = {name: columns.at(name, 0) for name in columns.functions}
     per_document["cw"] = _cw_sums(cw, sizes, most) / np.maximum(sizes, 1)
@@ -313,7 +308,6 @@ def _corpus_self_bleu(pool: list[str], **facts: Any) -> MetricValue:
         "self_bleu",
         np.array([_self_bleu(group) for group in groups]),
         n_queries=n_queries,
-        n_pairs=sum(len(group) * (len(group) - 1) // 2 for group in groups),
         scope=CORPUS,
         **{**_FACTS["self_bleu"], "reason": "There are not two documents with queries."},
         **facts,

@@ -27,7 +27,7 @@ STAND_IN_MODEL = "minilm"
 
 # Cosine of two all-MiniLM-L6-v2 embeddings above which a pair counts as paraphrases.
 #
-# Chosen for balanced accuracy on one half of the documents, by ``benchmarks/calibrate_paraphrase.py``. On the other
+# Chosen for balanced accuracy on one half of the documents, by ``perf/calibrate_paraphrase.py``. On the other
 # half it is 0.834: above the threshold are 83% of the demo's recorded paraphrase pairs and 6% of its diverse ones;
 # 21% and 23% of the pairs of human questions on one paragraph of XQuAD and FairytaleQA, some of which do ask the
 # same.
@@ -41,15 +41,12 @@ LONGEST_PAIR = 512
 class PairScorer:
     """Scores pairs of queries.
 
-    ``score`` maps n pairs to float64 of shape (n,). ``by_length`` says that pairs should come sorted by length (a
-    cross-encoder pads each batch to its longest); otherwise pairs of the same document should come together. ``note``
-    says why this scorer stands in for another.
+    ``score`` maps n pairs to float64 of shape (n,). ``note`` says why this scorer stands in for another.
     """
 
     measure: Measure
     model: str
     threshold: float
-    by_length: bool
     score: Callable[[Sequence[Pair]], NDArray[np.float64]]
     note: str = ""
 
@@ -130,9 +127,7 @@ def _bi_encoder(
         left, right = ([rows[pair[side]] for pair in pairs] for side in (0, 1))
         return np.einsum("ij,ij->i", vectors[left], vectors[right]) if len(pairs) else np.zeros(0)
 
-    return PairScorer(
-        STAND_IN, STAND_IN_MODEL, CALIBRATED_THRESHOLD if threshold is None else threshold, False, score, note
-    )
+    return PairScorer(STAND_IN, STAND_IN_MODEL, CALIBRATED_THRESHOLD if threshold is None else threshold, score, note)
 
 
 def _cross_encoder(
@@ -173,7 +168,7 @@ def _cross_encoder(
         )
         return checked_scores(scores, len(pairs))
 
-    return PairScorer(MEASURE, name, threshold, True, score)
+    return PairScorer(MEASURE, name, threshold, score)
 
 
 def _encodable(text: str) -> str:

@@ -4,19 +4,17 @@
 
 Settings are ``MetricsConfig``. What it writes:
 
-``results/metrics.json``        ``measures``: what the models measured, at the full Q/Doc;
-                                ``values``: every value, at each M and in both scopes, the quick measures too;
-                                ``per_document``: columns; ``pairs``: the highest- and lowest-scoring; ``scorer``
-``results/pair_scores.jsonl``   a line per document: the scores of its pairs, ordered as ``itertools.combinations``
-``checkpoints/*.f32``           scores as they are made: a stopped or failed job goes on where it was
+``results/metrics.json``   ``measures``: what the models measured, at the full Q/Doc;
+                           ``values``: every value, at each M and in both scopes, the quick measures too;
+                           ``per_document``: columns; ``scorer``
+``checkpoints/*.f32``      values of documents as they are made: a stopped or failed job goes on where it was
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -30,18 +28,17 @@ from cdp.base.worker import Job
 from cdp.base.workspace import now, sha256_text
 from cdp.metrics.measures.dist_sim import document_dist_sims
 from cdp.metrics.measures.embedding_diversity import document_diversities
-from cdp.metrics.query_set import DOCUMENT, CorpusPool, depths_of, measure_query_set, reservoir
-from cdp.metrics.report import (
-    Ledger,
-    PairTable,
-    Selection,
-    dist_sim_values,
-    diversity_values,
-    examples,
-    paraphrase_values,
-    per_document_columns,
-    write_pair_scores,
+from cdp.metrics.measures.paraphrase_ratio import document_ratios
+from cdp.metrics.query_set import (
+    DOCUMENT,
+    ONE_QUERY,
+    CorpusPool,
+    MetricValue,
+    depths_of,
+    measure_query_set,
+    reservoir,
 )
+from cdp.metrics.report import Ledger, Selection, across_documents, per_document_columns, values_at_depths
 from cdp.metrics.scorers import PairScorer, load_encoder, load_scorer
 from cdp.query_sets import QuerySet
 
@@ -50,9 +47,13 @@ _LOADING_S = 600.0
 _BATCH_S = 300.0
 _DOCUMENTS_AT_ONCE = 256
 _BATCHES_AT_ONCE = 32
+# Corpus scope: so many pairs of queries of different documents are scored at most, no query in two of them.
+CORPUS_PAIRS = 1000
 
 Encode = Callable[[list[str]], NDArray[np.float64]]
 Settings = MetricsConfig | PromptTuningConfig
+# (n_documents, n_depths)
+Values = NDArray[np.float64]
 
 
 def main(job: Job) -> None:
@@ -79,28 +80,31 @@ def main(job: Job) -> None:
     pool = CorpusPool(seed=config.seed)
     for queries in selection.queries:
         pool.add(queries)
-    table = PairTable.of(selection.queries, pool.drawn(), by_length=scorer.by_length)
-    scores = score_pairs(job, config, scorer, table)
-    if scores is None:
-        return
+    drawn = pool.drawn()[: 2 * CORPUS_PAIRS]
+    pairs = [list(pair) for pair in zip(drawn[::2], drawn[1::2], strict=False)]
     encode = lazy_encoder(job, config)
-    similarities = None
-    if selection.human is not None:
-        similarities = compare_with_human(job, config, selection, encode)
-        if similarities is None:
-            return
-    diversities = embed(job, config, selection, encode)
-    if diversities is None:
+    ratios = score_pairs(job, config, scorer, selection.ids, selection.queries)
+    across = None if ratios is None else score_pairs(job, config, scorer, range(len(pairs)), pairs, "corpus_pairs")
+    diversities = None if across is None else embed(job, config, selection, encode)
+    if ratios is None or across is None or diversities is None:
         return
-    values = paraphrase_values(table, scores, scorer, selection, config.seed)
-    columns = {**quick.per_document, scorer.measure.name: table.ratios(scores, scorer.threshold)}
-    values += diversity_values(diversities, selection, config.encoder, config.seed)
-    columns["embedding_diversity"] = diversities[:, -1]
-    if similarities is not None:
-        values += dist_sim_values(similarities, selection, config.encoder, config.seed)
+    facts: dict[str, Any] = {"model": scorer.model, "threshold": scorer.threshold, "seed": config.seed}
+    name = scorer.measure.name
+    values = [
+        *values_at_depths(name, ratios, selection, reason=ONE_QUERY, **facts),
+        across_documents(name, across[:, -1], selection, **facts),
+        *values_at_depths("embedding_diversity", diversities, selection, reason=ONE_QUERY, model=config.encoder,
+                          seed=config.seed),
+    ]  # fmt: skip
+    columns = {**quick.per_document, name: ratios[:, -1], "embedding_diversity": diversities[:, -1]}
+    if selection.human is not None:
+        compared = compare_with_human(job, config, selection, encode)
+        if compared is None:
+            return
+        similarities, found = compared
+        values += found
         columns["dist_sim"] = similarities[:, -1]
     most = max(map(len, selection.queries), default=0)
-    write_pair_scores(job.results / "pair_scores.jsonl", selection.ids, table, scores)
     job.result(
         "metrics",
         {
@@ -112,7 +116,6 @@ def main(job: Job) -> None:
             "measures": [v.to_dict() for v in values if v.scope == DOCUMENT and v.per_doc == most],
             "values": [v.to_dict() for v in (*quick.values, *values)],
             "per_document": per_document_columns(selection.ids, columns),
-            "pairs": examples(selection, table, scores),
             "scorer": {
                 "measure": scorer.measure.name,
                 "model": scorer.model,
@@ -123,11 +126,10 @@ def main(job: Job) -> None:
             "failures": job.n_failures,
             "complete": query_set.complete,
             "query_set_hash": content_hash,
-            "n_distinct_pairs": len(table),
             "sampled_from": selection.sampled_from,
         },
     )
-    job.progress("done", len(table), len(table), "pairs")
+    job.progress("done", len(selection.ids), len(selection.ids), "documents")
 
 
 def select(job: Job, config: MetricsConfig, query_set: QuerySet) -> Selection:
@@ -165,93 +167,87 @@ def lazy_encoder(job: Job, config: Settings) -> Encode:
 
 
 def score_pairs(
-    job: Job, config: Settings, scorer: PairScorer, table: PairTable, kept: str = "pair_scores"
-) -> NDArray[np.float64] | None:
-    """The score of each distinct pair, (n_distinct,), made or found on disk as ``kept``; None if stopped."""
-    fingerprint = sha256_text(scorer.measure.name, scorer.model, table.fingerprint())
-    ledger = Ledger(job.folder / "checkpoints" / f"{kept}.f32", fingerprint)
-    step = config.batch_size if scorer.by_length else config.batch_size * _BATCHES_AT_ONCE
-    items = Items("scoring pairs", "pair", len(table), step, table.pairs, lambda number: number, "\n".join)
-    return ledger.read()[:, 0] if _filled(job, scorer.score, items, ledger) else None
+    job: Job,
+    config: Settings,
+    scorer: PairScorer,
+    ids: Sequence[object],
+    documents: Sequence[Sequence[str]],
+    kept: str = "pairs",
+) -> Values | None:
+    """The share of each document's query pairs that are paraphrases, at each M, kept as ``kept``; None if stopped."""
+    depths, most = depths_of(documents), max(map(len, documents), default=0)
+    step = max(1, config.batch_size * _BATCHES_AT_ONCE // max(1, math.comb(most, 2)))
+    fingerprint = (scorer.measure.name, scorer.model, str(scorer.threshold), *_texts(documents))
+    return _rows(
+        job, kept, "scoring pairs", ids, documents, len(depths), fingerprint,
+        lambda window: document_ratios(window, scorer.score, scorer.threshold, depths), step,
+    )  # fmt: skip
 
 
 def compare_with_human(
     job: Job, config: Settings, selection: Selection, encode: Encode, kept: str = "dist_sim"
-) -> NDArray[np.float64] | None:
-    """Dist-Sim of each document at each M, (n_documents, n_depths), NaN without human queries; None if stopped."""
-    depths = depths_of(selection.queries)
-    values = np.full((len(selection.ids), len(depths)), np.nan)
-    human = selection.human or {}
+) -> tuple[Values, list[MetricValue]] | None:
+    """Dist-Sim of each document at each M, NaN without human queries, and over all of them; None if stopped."""
+    depths, human = depths_of(selection.queries), selection.human or {}
     compared = [i for i, name in enumerate(selection.ids) if human.get(name)]
     sides = [(selection.queries[i], human[selection.ids[i]]) for i in compared]
-    texts = (text for side in sides for queries in side for text in ("", *queries))
-    ledger = Ledger(job.folder / "checkpoints" / f"{kept}.f32", sha256_text(config.encoder, *texts), width=len(depths))
-    items = Items(
-        "comparing with human queries",
-        "document",
-        len(sides),
-        _DOCUMENTS_AT_ONCE,
-        lambda start, stop: sides[start:stop],
-        lambda number: selection.ids[compared[number]],
-        lambda side: "\n".join(itertools.chain(*side)),
-    )
-    if not _filled(job, lambda window: document_dist_sims(window, encode, depths), items, ledger):
+    fingerprint = (config.encoder, *_texts(itertools.chain.from_iterable(sides)))
+    rows = _rows(
+        job, kept, "comparing with human queries", [selection.ids[i] for i in compared], sides, len(depths),
+        fingerprint, lambda window: document_dist_sims(window, encode, depths),
+    )  # fmt: skip
+    if rows is None:
         return None
-    values[compared] = ledger.read()
-    return values
-
-
-def embed(job: Job, config: MetricsConfig, selection: Selection, encode: Encode) -> NDArray[np.float64] | None:
-    """Embedding diversity of each document at each M, (n_documents, n_depths); None if stopped."""
-    depths = depths_of(selection.queries)
-    texts = (text for queries in selection.queries for text in ("", *queries))
-    fingerprint = sha256_text(config.encoder, *texts)
-    ledger = Ledger(job.folder / "checkpoints" / "diversity.f32", fingerprint, width=len(depths))
-    items = Items(
-        "embedding queries",
-        "document",
-        len(selection.ids),
-        _DOCUMENTS_AT_ONCE,
-        lambda start, stop: selection.queries[start:stop],
-        selection.ids.__getitem__,
-        "\n".join,
+    values = np.full((len(selection.ids), len(depths)), np.nan)
+    values[compared] = rows
+    reason = "No document has human queries."
+    return values, values_at_depths(
+        "dist_sim", values, selection, reason=reason, model=config.encoder, seed=config.seed
     )
-    rows = lambda window: document_diversities(window, encode, depths)  # noqa: E731
-    return ledger.read() if _filled(job, rows, items, ledger) else None
 
 
-@dataclass(frozen=True)
-class Items:
-    """``n`` items of one ``unit`` (singular) in windows of ``step``: ``of`` gives those from one number to another,
-    ``name`` the id of an item by its number, ``text`` what it says, for the list of failures."""
-
-    stage: str
-    unit: str
-    n: int
-    step: int
-    of: Callable[[int, int], list[Any]]
-    name: Callable[[int], object]
-    text: Callable[[Any], str]
+def embed(job: Job, config: MetricsConfig, selection: Selection, encode: Encode) -> Values | None:
+    """Embedding diversity of each document at each M; None if stopped."""
+    depths = depths_of(selection.queries)
+    return _rows(
+        job, "diversity", "embedding queries", selection.ids, selection.queries, len(depths),
+        (config.encoder, *_texts(selection.queries)), lambda window: document_diversities(window, encode, depths),
+    )  # fmt: skip
 
 
-def _filled(job: Job, rows_of: Callable[[list[Any]], NDArray[np.float64]], items: Items, ledger: Ledger) -> bool:
-    """Fill the ledger window by window; False if a stop was requested first. What fails is NaN."""
-    failures = job.failures(items.stage, unit=items.unit, keep=ledger.done > 0)
-    nothing = math.nan if ledger.width == 1 else [math.nan] * ledger.width
-    job.progress(items.stage, ledger.done, items.n, f"{items.unit}s", next_within_s=_BATCH_S)
-    while ledger.done < items.n:
+def _texts(documents: Iterable[Sequence[str]]) -> Iterator[str]:
+    # The empty text tells where a document ends.
+    return (text for queries in documents for text in ("", *queries))
+
+
+def _rows(
+    job: Job,
+    kept: str,
+    stage: str,
+    ids: Sequence[object],
+    items: Sequence[Any],
+    width: int,
+    fingerprint: Iterable[str],
+    rows_of: Callable[[list[Any]], Values],
+    step: int = _DOCUMENTS_AT_ONCE,
+) -> Values | None:
+    """``rows_of`` the items, window by window, each on disk before the next; None if stopped. What fails is NaN."""
+    ledger = Ledger(job.folder / "checkpoints" / f"{kept}.f32", sha256_text(*fingerprint), width=width)
+    failures = job.failures(stage, keep=ledger.done > 0)
+    job.progress(stage, ledger.done, len(items), "documents", next_within_s=_BATCH_S)
+    while ledger.done < len(items):
         if job.stop_requested():
-            return False
+            return None
         start = ledger.done
         rows = failures.batch(
             lambda window: list(rows_of(window)),
-            items.of(start, start + items.step),
-            lambda index, start=start: items.name(start + index),  # type: ignore[misc]
-            items.text,
+            list(items[start : start + step]),
+            lambda index, start=start: ids[start + index],  # type: ignore[misc]
+            str,
         )
-        ledger.append([nothing if row is None else row for row in rows])
-        job.progress(items.stage, ledger.done, items.n, f"{items.unit}s", next_within_s=_BATCH_S)
-    return True
+        ledger.append([[math.nan] * width if row is None else row for row in rows])
+        job.progress(stage, ledger.done, len(items), "documents", next_within_s=_BATCH_S)
+    return ledger.read()
 
 
 if __name__ == "__main__":

@@ -33,8 +33,8 @@ from cdp.llm.answers import Usage
 from cdp.llm.cache import AnswerCache
 from cdp.llm.prices import load_price, price_file
 from cdp.metrics import measure_query_set
-from cdp.metrics.query_set import DOCUMENT, MetricValue
-from cdp.metrics.report import PairTable, Selection, dist_sim_values, paraphrase_values
+from cdp.metrics.query_set import DOCUMENT, ONE_QUERY, MetricValue
+from cdp.metrics.report import Selection, values_at_depths
 from cdp.metrics.scorers import PairScorer, load_scorer
 from cdp.studies.prompts import (
     PromptCandidate,
@@ -211,21 +211,23 @@ class Bench:
             failures=self.job.failures(f"measuring {candidate.name}"),
         )
         selection = selection.only(quick.document_ids)
-        table = PairTable.of(selection.queries, by_length=self.scorer.by_length)
-        scores = score_pairs(self.job, self.config, self.scorer, table, f"{candidate.name}-pairs")
-        if scores is None:
+        scorer, ids = self.scorer, selection.ids
+        ratios = score_pairs(self.job, self.config, scorer, ids, selection.queries, f"{candidate.name}-pairs")
+        if ratios is None:
             return None
-        values = [*paraphrase_values(table, scores, self.scorer, selection, seed), *quick.values]
+        values = values_at_depths(
+            scorer.measure.name, ratios, selection, reason=ONE_QUERY, model=scorer.model, seed=seed,
+            threshold=scorer.threshold,
+        )  # fmt: skip
+        values += quick.values
         if self.human is not None:
-            similarities = compare_with_human(
-                self.job, self.config, selection, self.encode, f"{candidate.name}-dist_sim"
-            )
-            if similarities is None:
+            compared = compare_with_human(self.job, self.config, selection, self.encode, f"{candidate.name}-dist_sim")
+            if compared is None:
                 return None
-            values += dist_sim_values(similarities, selection, self.config.encoder, seed)
+            values += compared[1]
         most = max(map(len, selection.queries))
         full = [value for value in values if value.scope == DOCUMENT and value.per_doc == most]
-        return full, table.ratios(scores, self.scorer.threshold), quick.per_document["self_bleu"]
+        return full, ratios[:, -1], quick.per_document["self_bleu"]
 
     def _cost(self, candidate: PromptCandidate, wrote: WrittenQueries, source: Generator | None) -> dict[str, Any]:
         """Tokens of a document, and what the whole corpus would cost with this prompt where the model has a price."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import combinations
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -57,21 +56,32 @@ def paraphrase_ratio(queries: Queries, scorer: Scorer, threshold: float = THRESH
             "No document has two queries, so there are no pairs to compare.",
             hint="For one query per document use the corpus scope, which compares queries of different documents.",
         )
-    rows: dict[Pair, int] = {}
-    first_seen: list[Pair] = []
-    of_documents = []
-    for document in documents:
-        indices = []
-        for a, b in combinations(document, 2):
-            key = (a, b) if a <= b else (b, a)
-            row = rows.get(key)
-            if row is None:
-                row = rows[key] = len(rows)
-                first_seen.append((a, b))
-            indices.append(row)
-        of_documents.append(indices)
-    above = checked_scores(scorer(first_seen), len(first_seen)) > threshold
-    return float(np.mean([above[indices].mean() for indices in of_documents]))
+    return float(np.mean(document_ratios(documents, scorer, threshold)))
+
+
+def document_ratios(
+    documents: Sequence[Sequence[str]], scorer: Scorer, threshold: float, depths: Sequence[int | None] = (None,)
+) -> NDArray[np.float64]:
+    """Share of pairs above the threshold of each document at each M: (n_documents, n_depths), NaN without a pair."""
+    rows: dict[frozenset[str], int] = {}
+    distinct: list[Pair] = []
+
+    def row(pair: Pair) -> int:
+        if (at := rows.setdefault(frozenset(pair), len(rows))) == len(distinct):
+            distinct.append(pair)
+        return at
+
+    # Pairs in the order of their later query: those of the first M queries are the first M(M−1)/2.
+    ordered = [[row((a, b)) for at, b in enumerate(queries) for a in queries[:at]] for queries in documents]
+    above = checked_scores(scorer(distinct), len(distinct)) > threshold if distinct else np.zeros(0, bool)
+
+    def ratio(pairs: list[int], depth: int | None) -> float:
+        counted = pairs if depth is None else pairs[: depth * (depth - 1) // 2]
+        return float(above[counted].mean()) if counted else float("nan")
+
+    return np.array([[ratio(pairs, depth) for depth in depths] for pairs in ordered]).reshape(
+        len(documents), len(depths)
+    )
 
 
 def checked_scores(scores: ArrayLike, n: int) -> NDArray[np.float64]:
@@ -82,13 +92,3 @@ def checked_scores(scores: ArrayLike, n: int) -> NDArray[np.float64]:
     if np.isnan(values).any():
         raise ModelError("The scorer gave scores that are not numbers.", hint="Choose another model.")
     return values
-
-
-def document_ratios(above: NDArray[np.bool_], document_of: NDArray[np.int64], n: int) -> NDArray[np.float64]:
-    """Share of pairs above the threshold per document: shape (n,), NaN for a document without pairs.
-
-    ``above`` and ``document_of`` have one entry per pair.
-    """
-    pairs = np.bincount(document_of, minlength=n).astype(np.float64)
-    hits = np.bincount(document_of, weights=above, minlength=n)
-    return np.divide(hits, pairs, out=np.full(n, np.nan), where=pairs > 0)
