@@ -15,7 +15,7 @@ import os
 import re
 import tempfile
 from array import array
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from pathlib import Path
@@ -52,6 +52,7 @@ def benchmark_language(stated: str, queries: Iterable[str], documents: Iterable[
 _LAYOUT = "A benchmark is a folder with corpus.jsonl, queries.jsonl and qrels/<split>.tsv."
 _QRELS_ENDINGS = (".tsv", ".txt", ".tsv.gz", ".txt.gz")
 _NAMED = 5
+_REPORT_EVERY = 20_000
 
 
 @dataclass(frozen=True)
@@ -177,58 +178,45 @@ class Parts:
     texts: Sequence[str]
     queries: dict[str, QueryLine]
     qrels: dict[str, Path]
+    characters: int
     hash: str
     documents_hash: str
     manifest: Manifest
     warnings: tuple[str, ...]
 
 
-class ContentHash:
-    """The hash of a whole benchmark, fed with its documents one by one, so that none has to be held."""
+def read_parts(folder: Path | str, progress: Callable[[int], None] | None = None) -> Parts:
+    """Documents and queries of a benchmark, and where its judgments are. InputError as for ``load_benchmark``.
 
-    def __init__(self) -> None:
-        self._ids = _TextsHash()
-        self._texts = _TextsHash()
-
-    def add(self, document_id: str, text: str) -> None:
-        self._ids.add(document_id)
-        self._texts.add(text)
-
-    @property
-    def documents(self) -> str:
-        """Hex SHA-256 of the documents' texts alone, as ``texts_hash`` gives it."""
-        return self._texts.hexdigest()
-
-    def of(self, queries: Mapping[str, QueryLine], qrels: Mapping[str, Path], manifest: Manifest) -> str:
-        """The hash of all: documents, queries, judgments, and what the protocol asks for."""
-        digest = hashlib.sha256(f"{self._ids.hexdigest()}{self._texts.hexdigest()}".encode())
-        for texts in (
-            (text for query, line in queries.items() for text in (query, line.text, *line.excluded)),
-            (text for split in sorted(qrels) for text in (split, digest_of(qrels[split]))),
-            *((manifest.protocol,) if manifest.protocol else ()),
-        ):
-            digest.update(texts_hash(texts).encode())
-        return digest.hexdigest()
-
-
-def read_parts(folder: Path | str) -> Parts:
-    """Documents and queries of a benchmark, and where its judgments are. InputError as for ``load_benchmark``."""
+    ``progress`` is called with the documents read so far, now and then.
+    """
     folder = typed_path(folder)
     qrels = qrels_files(folder)
     queries = read_queries(part(folder, "queries"))
     manifest = manifests.read(folder)
     ids, texts = Texts(), Texts()
     warnings: list[str] = []
-    content = ContentHash()
-    for document in iter_corpus(part(folder, "corpus"), warnings):
+    hash_of_ids, hash_of_texts, characters = _TextsHash(), _TextsHash(), 0
+    for n, document in enumerate(iter_corpus(part(folder, "corpus"), warnings), 1):
         text = document.content
         ids.append(document.id)
         texts.append(text)
-        content.add(document.id, text)
-    whole = content.of(queries, qrels, manifest)
+        hash_of_ids.add(document.id)
+        hash_of_texts.add(text)
+        characters += len(text)
+        if progress is not None and n % _REPORT_EVERY == 0:
+            progress(n)
+    digest = hashlib.sha256(f"{hash_of_ids.hexdigest()}{hash_of_texts.hexdigest()}".encode())
+    for words in (
+        (text for query, line in queries.items() for text in (query, line.text, *line.excluded)),
+        (text for split in sorted(qrels) for text in (split, digest_of(qrels[split]))),
+        *((manifest.protocol,) if manifest.protocol else ()),
+    ):
+        digest.update(texts_hash(words).encode())
     return Parts(
-        folder, ids.sequence(), texts.sequence(), queries, qrels, whole, content.documents, manifest, tuple(warnings)
-    )
+        folder, ids.sequence(), texts.sequence(), queries, qrels, characters, digest.hexdigest(),
+        hash_of_texts.hexdigest(), manifest, tuple(warnings),
+    )  # fmt: skip
 
 
 def load_benchmark(folder: Path | str, split: str = "", *, allow_unknown: bool = False) -> Benchmark:
@@ -246,56 +234,34 @@ def load_benchmark(folder: Path | str, split: str = "", *, allow_unknown: bool =
 
 def split_of(parts: Parts, split: str, *, allow_unknown: bool = False) -> Benchmark:
     """One split of a benchmark that was read. Raises as ``load_benchmark`` does."""
-    manifest, judgments = parts.manifest, read_qrels(parts.qrels[split])
-    named = {document for line in parts.queries.values() for document in line.excluded}
-    named |= judgments.document_lines.keys() | parts.queries.keys()
+    manifest, queries, judgments = parts.manifest, parts.queries, read_qrels(parts.qrels[split])
+    named = {document for line in queries.values() for document in line.excluded}
+    named |= judgments.document_lines.keys() | queries.keys()
     known_documents = {document for document in parts.document_ids if document in named}
-    judged = judged_split(parts.queries, judgments, known_documents, manifest, allow_unknown=allow_unknown)
-    excluded, notes = exclusions(judged.query_ids, parts.queries, judged.qrels, known_documents, manifest.self_match)
+    allowed = allow_unknown or manifest.allow_unknown
+    warnings = _check_known("query", judgments, judgments.query_lines, queries, allowed)
+    warnings += _check_known("document", judgments, judgments.document_lines, known_documents, allowed)
+    if judgments.repeated:
+        warnings.append(f"{judgments.file}: {judgments.repeated:,} judgments are written more than once.")
+    qrels = {query: judgments.grades[query] for query in queries if query in judgments.grades}
+    excluded, notes = _exclusions(queries, qrels, known_documents, manifest.self_match)
     return Benchmark(
         name=parts.folder.resolve().name,
         folder=parts.folder,
         split=split,
         document_ids=parts.document_ids,
         documents=parts.texts,
-        query_ids=judged.query_ids,
-        queries=[parts.queries[query].text for query in judged.query_ids],
-        qrels=judged.qrels,
+        query_ids=list(qrels),
+        queries=[queries[query].text for query in qrels],
+        qrels=qrels,
         excluded=excluded,
         hash=parts.hash,
         documents_hash=parts.documents_hash,
         licence=licence_note(parts.folder),
-        warnings=(*parts.warnings, *judged.warnings, *notes, *subset_note(manifest)),
+        warnings=(*parts.warnings, *warnings, *notes, *subset_note(manifest)),
         relevant_from=manifest.relevant_from,
-        language=benchmark_language(manifest.language, (q.text for q in parts.queries.values()), parts.texts),
+        language=benchmark_language(manifest.language, (line.text for line in queries.values()), parts.texts),
     )
-
-
-@dataclass(frozen=True)
-class JudgedSplit:
-    """The judgments of one split that can be used: its queries in the order of the queries file, and what is odd."""
-
-    query_ids: list[str]
-    qrels: dict[str, dict[str, int]]
-    warnings: tuple[str, ...]
-
-
-def judged_split(
-    queries: Mapping[str, QueryLine],
-    judgments: Judgments,
-    known_documents: Container[str],
-    manifest: Manifest,
-    *,
-    allow_unknown: bool = False,
-) -> JudgedSplit:
-    """Check one split's judgments against the queries, and against the documents they name that are there."""
-    allowed = allow_unknown or manifest.allow_unknown
-    warnings = _check_known("query", judgments, judgments.query_lines, queries, allowed)
-    warnings += _check_known("document", judgments, judgments.document_lines, known_documents, allowed)
-    if judgments.repeated:
-        warnings.append(f"{judgments.file}: {judgments.repeated:,} judgments are written more than once.")
-    query_ids = [query for query in queries if query in judgments.grades]
-    return JudgedSplit(query_ids, {query: judgments.grades[query] for query in query_ids}, tuple(warnings))
 
 
 def subset_note(manifest: Manifest) -> tuple[str, ...]:
@@ -333,8 +299,7 @@ def _check_known(
     return [f"{judgments.file}: {sentence}"]
 
 
-def exclusions(
-    query_ids: list[str],
+def _exclusions(
     lines: Mapping[str, QueryLine],
     qrels: Mapping[str, Mapping[str, int]],
     known_documents: Container[str],
@@ -345,7 +310,7 @@ def exclusions(
     ``self_match`` says what equal ids mean; where it is None, they mean nothing in the whole benchmark if a query's own
     id is judged relevant for it.
     """
-    same = [query for query in query_ids if query in known_documents] if self_match is not False else []
+    same = [query for query in qrels if query in known_documents] if self_match is not False else []
     accident = next((query for query in same if qrels[query].get(query, 0) > 0), None)
     notes = []
     if accident is not None and self_match is None:
@@ -353,7 +318,7 @@ def exclusions(
             f"Query {accident!r} has the document of the same id as its answer, so equal ids mean nothing here."
         )
         same = []
-    excluded = {query: tuple(d for d in lines[query].excluded if d in known_documents) for query in query_ids}
+    excluded = {query: tuple(d for d in lines[query].excluded if d in known_documents) for query in qrels}
     for query in same:
         excluded[query] = (*excluded[query], query)
     return {query: documents for query, documents in excluded.items() if documents}, notes

@@ -7,8 +7,7 @@
                                  converted/    the BEIR layout being written; renamed to benchmarks/<name> when checked
 
 A branch is resolved to its commit at the first download, which stands in the manifest of the stored benchmark.
-``HF_ENDPOINT`` names another hub, authentication comes from ``HF_TOKEN``, ``HF_HUB_OFFLINE`` forbids all requests;
-``CDP_FILE_MIRROR`` is an address that plain files are fetched from instead, by their names.
+``HF_ENDPOINT`` names another hub, authentication comes from ``HF_TOKEN``, ``HF_HUB_OFFLINE`` forbids all requests.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ import os
 import re
 import shutil
 import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 from cdp.base.locks import locked
@@ -47,22 +46,18 @@ class StoppedError(Exception):
     """A stop was requested; fetched files stay for the next attempt."""
 
 
-@dataclass
-class Counts:
-    """Counts of a conversion. Repeated and unjudged items were left out; ``_notes`` describes each."""
-
-    documents: int = 0
-    queries: int = 0
-    judgments: int = 0
-    repeated_documents: int = 0
-    conflicting_documents: int = 0
-    repeated_judgments: int = 0
-    repeated_queries: int = 0
-    unjudged_queries: int = 0
-    unknown_documents: int = 0
-    unknown_queries: int = 0
-    exclusions: int = 0
-    repaired: int = 0
+# What a conversion leaves out or changes is counted, and noted in these words.
+NOTED = {
+    "repeated_documents": "Documents with the id of an earlier one, left out",
+    "conflicting_documents": "of these with another text; the first one stands",
+    "repeated_judgments": "Judgments that came again; the highest grade stands",
+    "repeated_queries": "Queries with the id of an earlier one, left out",
+    "unjudged_queries": "Queries without a judgment in this split, left out",
+    "unknown_documents": "Judged documents that the corpus lacks; they count as never retrieved",
+    "unknown_queries": "Judged queries without a text, left out",
+    "repaired": "Texts with NUL or half of a surrogate pair, which became U+FFFD",
+}
+Counts = dict[str, int]
 
 
 def write_layout(folder: Path, contents: Contents, split: str, progress: Callable[[int], None]) -> Counts:
@@ -71,9 +66,9 @@ def write_layout(folder: Path, contents: Contents, split: str, progress: Callabl
     ``progress`` is called with the documents written so far. Raises InputError if there are no judgments, no judged
     queries or no documents.
     """
-    counts = Counts()
+    counts = dict.fromkeys(("documents", "queries", "judgments", "exclusions", *NOTED), 0)
     qrels = _judgments(contents, counts)
-    counts.judgments = sum(map(len, qrels.values()))
+    counts["judgments"] = sum(map(len, qrels.values()))
     write_beir(folder, _documents(contents, qrels, counts, progress), _queries(contents, qrels, counts), {split: qrels})
     return counts
 
@@ -83,7 +78,7 @@ def _judgments(contents: Contents, counts: Counts) -> dict[str, dict[str, int]]:
     qrels: dict[str, dict[str, int]] = {}
     for qrel in contents.judgments():
         grades = qrels.setdefault(_checked_id(qrel.query_id), {})
-        counts.repeated_judgments += _checked_id(qrel.document_id) in grades
+        counts["repeated_judgments"] += _checked_id(qrel.document_id) in grades
         grades[qrel.document_id] = max(qrel.score, grades.get(qrel.document_id, qrel.score))
     if not qrels:
         raise InputError("There are no judgments in the source.", hint="Is it the right split, and the whole download?")
@@ -105,20 +100,20 @@ def _queries(contents: Contents, qrels: Mapping[str, Any], counts: Counts) -> It
     written: set[str] = set()
     for query in contents.queries():
         if query.id not in qrels:
-            counts.unjudged_queries += 1
+            counts["unjudged_queries"] += 1
         elif query.id in written:
-            counts.repeated_queries += 1
+            counts["repeated_queries"] += 1
         else:
             written.add(query.id)
             text, changed = storable(query.text)
-            counts.repaired += changed
-            counts.exclusions += len(query.excluded)
+            counts["repaired"] += changed
+            counts["exclusions"] += len(query.excluded)
             excluded = [storable(document)[0] for document in query.excluded]
             yield {"_id": query.id, "text": text, **({"excluded_ids": excluded} if excluded else {})}
     if not written:
         raise InputError("Not one query of the source is judged.", hint="Do queries and judgments belong together?")
-    counts.queries = len(written)
-    counts.unknown_queries = len(qrels) - len(written)
+    counts["queries"] = len(written)
+    counts["unknown_queries"] = len(qrels) - len(written)
 
 
 def _documents(
@@ -132,24 +127,23 @@ def _documents(
         earlier = seen.add([document.id for document in batch], range(len(batch)), hashes)
         for i, document in enumerate(batch):
             if i in earlier:
-                counts.repeated_documents += 1
-                counts.conflicting_documents += earlier[i].content != hashes[i]
+                counts["repeated_documents"] += 1
+                counts["conflicting_documents"] += earlier[i].content != hashes[i]
                 continue
             (title, title_changed), (text, text_changed) = storable(document.title), storable(document.text)
-            counts.repaired += title_changed or text_changed
+            counts["repaired"] += title_changed or text_changed
             yield Document(_checked_id(document.id), text, title)
             judged += document.id in wanted
         read += len(batch)
         progress(read)
-    counts.documents = read - counts.repeated_documents
-    counts.unknown_documents = len(wanted) - judged
-    if not counts.documents:
+    counts["documents"] = read - counts["repeated_documents"]
+    counts["unknown_documents"] = len(wanted) - judged
+    if not counts["documents"]:
         raise InputError("There are no documents in the source.", hint="Is the download whole?")
 
 
 TIMEOUT_S = 30.0
 BLOCK = 1 << 20
-MIRROR = "CDP_FILE_MIRROR"
 
 # Called with the bytes received since the last call; may raise to end the transfer.
 Received = Callable[[int], None]
@@ -217,12 +211,10 @@ def fetch_address(address: str, folder: Path, received: Received | None = None) 
     target = folder / name
     if target.is_file():
         return target
-    mirror = os.environ.get(MIRROR, "").strip()
-    address = f"{mirror.rstrip('/')}/{name}" if mirror else address
     folder.mkdir(parents=True, exist_ok=True)
     partial = folder / f".{name}.part"
     try:
-        with urllib.request.urlopen(address, timeout=TIMEOUT_S) as answer, open(partial, "wb") as file:
+        with urlopen(address, timeout=TIMEOUT_S) as answer, open(partial, "wb") as file:
             stated = answer.headers.get("Content-Length")
             while block := answer.read(BLOCK):
                 file.write(block)
@@ -243,24 +235,27 @@ def _library_errors(repository: str, revision: str) -> Iterator[None]:
     """Translate the library's errors."""
     from huggingface_hub import errors
 
+    refusals: dict[type[Exception], tuple[str, str]] = {
+        errors.GatedRepoError: (
+            f"The repository {repository} asks for consent before it gives its files.",
+            "Agree on its page on the hub, and set HF_TOKEN to a token of that account",
+        ),
+        errors.RevisionNotFoundError: (
+            f"The repository {repository} has no revision {revision!r}.", "Give a branch, a tag or a whole commit"
+        ),
+        errors.RepositoryNotFoundError: (
+            f"There is no dataset repository {repository} on the hub, or it is not open to everyone.",
+            "If it is a closed one, set HF_TOKEN to a token of an account that may read it",
+        ),
+    }  # fmt: skip
     try:
         yield
     except (CdpError, StoppedError):
         raise
-    except errors.GatedRepoError as error:
-        raise ConfigError(
-            f"The repository {repository} asks for consent before it gives its files.",
-            hint=f"Agree on its page on the hub, and set HF_TOKEN to a token of that account ({first_line(error)}).",
-        ) from error
-    except errors.RevisionNotFoundError as error:
-        raise ConfigError(
-            f"The repository {repository} has no revision {revision!r}.", hint="Give a branch, a tag or a whole commit."
-        ) from error
-    except errors.RepositoryNotFoundError as error:
-        raise ConfigError(
-            f"There is no dataset repository {repository} on the hub, or it is not open to everyone.",
-            hint="If it is a closed one, set HF_TOKEN to a token of an account that may read it.",
-        ) from error
+    except tuple(refusals) as error:
+        # A gated repository is also one that was not found: the first that fits is the narrower.
+        message, hint = next(says for kind, says in refusals.items() if isinstance(error, kind))
+        raise ConfigError(message, hint=f"{hint} ({first_line(error)}).") from error
     except errors.OfflineModeIsEnabled as error:
         raise DownloadError(f"{repository} was not asked for: HF_HUB_OFFLINE is set.") from error
     except Exception as error:
@@ -513,7 +508,7 @@ def _convert(
     counts = write_layout(converted, source.schema.read(entry, source.files), entry.split, written)
 
     def checked(n: int) -> None:
-        progress("checking", n, counts.documents)
+        progress("checking", n, counts["documents"])
 
     checked(0)
     files = [
@@ -525,8 +520,8 @@ def _convert(
         entry,
         source=source.about,
         files=tuple(files),
-        counts=asdict(counts),
-        allow_unknown=bool(counts.unknown_documents or counts.unknown_queries),
+        counts=counts,
+        allow_unknown=bool(counts["unknown_documents"] or counts["unknown_queries"]),
         notes=tuple(_notes(entry, counts)),
         created=now(),
     )
@@ -544,20 +539,10 @@ def _convert(
 def _notes(entry: Entry, counts: Counts) -> list[str]:
     """Return the notes on the conversion: all that was left out, and sizes that are not as stated."""
     notes = [entry.note] if entry.note else []
-    left_out = (
-        (counts.repeated_documents, "Documents with the id of an earlier one, left out"),
-        (counts.conflicting_documents, "of these with another text; the first one stands"),
-        (counts.repeated_judgments, "Judgments that came again; the highest grade stands"),
-        (counts.repeated_queries, "Queries with the id of an earlier one, left out"),
-        (counts.unjudged_queries, "Queries without a judgment in this split, left out"),
-        (counts.unknown_documents, "Judged documents that the corpus lacks; they count as never retrieved"),
-        (counts.unknown_queries, "Judged queries without a text, left out"),
-        (counts.repaired, "Texts with NUL or half of a surrogate pair, which became U+FFFD"),
-    )
-    notes += [f"{what}: {n:,}." for n, what in left_out if n]
+    notes += [f"{what}: {counts[name]:,}." for name, what in NOTED.items() if counts[name]]
     for what, stated, counted in (
-        ("Documents", entry.documents, counts.documents),
-        ("Queries", entry.queries, counts.queries),
+        ("Documents", entry.documents, counts["documents"]),
+        ("Queries", entry.queries, counts["queries"]),
     ):
         if stated is not None and stated != counted:
             notes.append(f"{what} here: {counted:,}; stated by {entry.figures}: {stated:,}.")

@@ -22,25 +22,19 @@ from cdp.base.staging import staging
 from cdp.base.text import typed_folder, typed_path
 from cdp.base.workspace import Workspace, checked_name, folder_size, now, read_json_or_none, slug, write_json
 from cdp.benchmarks import manifests, registry
-from cdp.benchmarks.beir_files import Judged, iter_corpus, read_qrels, read_queries, write_beir
+from cdp.benchmarks.beir_files import Judged, write_beir
 from cdp.benchmarks.benchmark import (
     NOTES,
-    TEXTS,
-    ContentHash,
-    benchmark_language,
-    exclusions,
-    judged_split,
-    licence_note,
     notes_file,
     part,
     pick_split,
     qrels_files,
-    subset_note,
+    read_parts,
+    split_of,
 )
 from cdp.corpus.sources import DAMAGED, Budget, existing, shown_name, zip_member
 
 _SCHEMA = 3
-_REPORT_EVERY = 20_000
 _SPLIT = re.compile(r"qrels/[\w][\w. -]{0,100}")
 # What is taken out of a zip, beside the qrels.
 BENCHMARK_FILES = (
@@ -123,50 +117,27 @@ def survey(folder: Path, *, allow_unknown: bool, progress: Callable[[int], None]
 
     ``progress`` is called with the documents read so far, now and then.
     """
-    files, manifest = qrels_files(folder), manifests.read(folder)
-    queries = read_queries(part(folder, "queries"))
-    judgments = {split: read_qrels(path) for split, path in files.items()}
-    wanted = {document for split_judgments in judgments.values() for document in split_judgments.document_lines}
-    known_documents: set[str] = set()
-    first: list[str] = []
-    content, warnings = ContentHash(), list[str]()
-    n = characters = 0
-    for document in iter_corpus(part(folder, "corpus"), warnings):
-        text = document.content
-        content.add(document.id, text)
-        n, characters = n + 1, characters + len(text)
-        if len(first) < TEXTS:
-            first.append(text)
-        if progress is not None and n % _REPORT_EVERY == 0:
-            progress(n)
-        if document.id in wanted:
-            known_documents.add(document.id)
-    judged, relevant = {}, {}
-    for split in files:
-        split_judgments = judged_split(
-            queries, judgments[split], known_documents, manifest, allow_unknown=allow_unknown
-        )
-        judged[split] = len(split_judgments.query_ids)
-        relevant[split] = sum(grade > 0 for grades in split_judgments.qrels.values() for grade in grades.values())
-        notes = exclusions(
-            split_judgments.query_ids, queries, split_judgments.qrels, known_documents, manifest.self_match
-        )[1]
-        warnings += [*split_judgments.warnings, *notes]
+    parts = read_parts(folder, progress)
+    splits = {split: split_of(parts, split, allow_unknown=allow_unknown) for split in parts.qrels}
+    first, manifest = next(iter(splits.values())), parts.manifest
     return BenchmarkInfo(
-        name=folder.resolve().name,
+        name=first.name,
         folder=str(folder),
-        n_documents=n,
-        n_queries=len(queries),
-        splits=tuple(files),
-        judged=judged,
-        relevant=relevant,
-        characters=characters / n,
+        n_documents=len(parts.texts),
+        n_queries=len(parts.queries),
+        splits=tuple(splits),
+        judged={name: split.n_queries for name, split in splits.items()},
+        relevant={
+            name: sum(grade > 0 for grades in split.qrels.values() for grade in grades.values())
+            for name, split in splits.items()
+        },
+        characters=parts.characters / len(parts.texts),
         bytes=folder_size(folder),
-        content_hash=content.of(queries, files, manifest),
-        licence=licence_note(folder),
-        warnings=(*dict.fromkeys(warnings), *subset_note(manifest)),
+        content_hash=parts.hash,
+        licence=first.licence,
+        warnings=tuple(dict.fromkeys(warning for split in splits.values() for warning in split.warnings)),
         entry=manifest.entry,
-        language=benchmark_language(manifest.language, (q.text for q in queries.values()), first),
+        language=first.language,
         subset_of=manifest.subset.of if manifest.subset else "",
     )
 

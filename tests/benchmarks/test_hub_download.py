@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,12 +21,19 @@ pytestmark = pytest.mark.slow
 Bring = Callable[..., Stored]
 
 
+def plain_files_at(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Send requests for plain files to a server of this machine, by the files' names."""
+    monkeypatch.setattr(
+        download, "urlopen", lambda url, **more: urllib.request.urlopen(f"{address}/{url.rpartition('/')[2]}", **more)
+    )
+
+
 @pytest.fixture
 def the_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     found = Hub()
     with Server(found):
         monkeypatch.setenv("HF_ENDPOINT", found.address)
-        monkeypatch.setenv("CDP_FILE_MIRROR", f"{found.address}/elsewhere")
+        plain_files_at(f"{found.address}/elsewhere", monkeypatch)
         monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
         yield found
 
@@ -191,7 +199,7 @@ def test_without_a_network_it_says_what_to_do(
 
 
 def test_a_plain_address_that_cannot_be_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CDP_FILE_MIRROR", "http://127.0.0.1:9")
+    plain_files_at("http://127.0.0.1:9", monkeypatch)
     with pytest.raises(download.DownloadError, match="cannot be reached"):
         download.fetch_address("https://example.org/a.txt", tmp_path)
     assert list(tmp_path.glob("a.txt")) == []
