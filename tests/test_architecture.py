@@ -78,7 +78,6 @@ OUTSIDE: dict[tuple[str, str], str] = {
     ("synthesis/generators/recorded.py", "corpus.jsonl"): "the demo collection that is shipped, in data/demo",
     ("corpus/readers/folders.py", "corpus.jsonl"): "a user's BEIR folder on its way in",
     ("query_sets/exports/formats.py", "corpus.jsonl"): "a BEIR folder on its way out",
-    ("ui/shell/forms.py", "corpus.jsonl"): "the path that an empty field shows as an example",
 }
 
 HEAVY = {"torch", "transformers", "sentence_transformers"}

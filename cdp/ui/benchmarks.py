@@ -18,18 +18,26 @@ from cdp.ui.shell.tables import count, md, number, size
 ALL = "all"
 HUB, FOLDER = "Hugging Face Hub", "Folder on this server"
 NOT_STATED = "not stated"
+COUNTS = {name: st.column_config.NumberColumn(format="localized") for name in ("Documents", "Queries")}
 # A table of more rows than these is scrolled, at this height in pixels.
 LONG_TABLE, TABLE_HEIGHT = 14, 390
 
 
-def choose_group(workspace: Workspace) -> list[RegistryStatus]:
-    """Which group is looked at; its entries, or all."""
+def page(workspace: Workspace) -> None:
+    """The page below its head."""
+    _own(workspace)
+    _add(workspace)
+    st.subheader("Download benchmarks", anchor=False)
     titles = {ALL: "All benchmarks", **benchmarks.GROUPS}
-    chosen = state.choose("Group", titles, "group", help=frame.definition("benchmark")) or ALL
-    return benchmarks.list_registry(workspace, "" if chosen == ALL else chosen)
+    group = state.choose("Group", titles, "group", help=frame.definition("benchmark")) or ALL
+    statuses = benchmarks.list_registry(workspace, "" if group == ALL else group)
+    _table(statuses, group)
+    _download_missing(workspace, statuses, group)
+    _details(workspace, statuses)
+    st.caption("CW and sizes are as stated by each source. Decide counts the CW of a benchmark's own queries.")
 
 
-def table(statuses: Sequence[RegistryStatus]) -> None:
+def _table(statuses: Sequence[RegistryStatus], group: str) -> None:
     """Sizes, CW, licence, and whether each is here."""
     here = sum(k.here for k in statuses)
     st.markdown(
@@ -38,7 +46,10 @@ def table(statuses: Sequence[RegistryStatus]) -> None:
     entries = [k.entry for k in statuses]
     columns: dict[str, Sequence[Any]] = {
         "Benchmark": [e.title for e in entries],
-        "Status": [_status(k) for k in statuses],
+        "Status": [
+            "downloaded" if k.here else f"{k.present} of {k.wanted} parts" if k.present else "not downloaded"
+            for k in statuses
+        ],
         "Documents": [e.documents for e in entries],
         "Queries": [e.queries for e in entries],
         "Text size": [_text(k) for k in statuses],
@@ -46,31 +57,20 @@ def table(statuses: Sequence[RegistryStatus]) -> None:
         "Language": [e.language for e in entries],
         "Licence": [e.licence for e in entries],
     }
-    if (state.kept("group") or ALL) == ALL:
+    if group == ALL:
         columns["Group"] = [", ".join(e.groups) for e in entries]
     tables.show(
         columns,
         alt="The benchmarks available by name, with their sizes and licences",
-        config={
-            "CW": st.column_config.NumberColumn(format="%.2f", help=md(frame.definition("cw"))),
-            "Text size": st.column_config.TextColumn(help="Approximate size of the documents' texts."),
-            "Documents": st.column_config.NumberColumn(format="localized"),
-            "Queries": st.column_config.NumberColumn(format="localized"),
-        },
+        digits={"CW": 2},
+        about={"CW": md(frame.definition("cw")), "Text size": "Approximate size of the documents' texts."},
+        config=COUNTS,
         height=TABLE_HEIGHT if len(statuses) > LONG_TABLE else None,
     )
 
 
-def _status(status: RegistryStatus) -> str:
-    """Whether a benchmark is in the workspace, or how much of it."""
-    if status.here:
-        return "downloaded"
-    return f"{status.present} of {status.wanted} parts" if status.present else "not downloaded"
-
-
-def download_missing(workspace: Workspace, statuses: Sequence[RegistryStatus]) -> None:
+def _download_missing(workspace: Workspace, statuses: Sequence[RegistryStatus], group: str) -> None:
     """One press for all of the chosen group that is not here yet, with what that comes to."""
-    group = state.kept("group") or ALL
     missing = [k for k in statuses if not k.here]
     if group == ALL or len(missing) < 2:
         return
@@ -89,7 +89,7 @@ def _text(status: RegistryStatus) -> str:
     return NOT_STATED if status.entry.text_bytes is None else f"≈ {size(status.entry.text_bytes)}"
 
 
-def details(workspace: Workspace, statuses: Sequence[RegistryStatus]) -> None:
+def _details(workspace: Workspace, statuses: Sequence[RegistryStatus]) -> None:
     """One benchmark: what is said of it, and bringing it in or making a subset."""
     names = {k.entry.name: k.entry.title for k in statuses}
     chosen = state.choose("Benchmark", names, "entry", what="benchmark")
@@ -102,10 +102,7 @@ def details(workspace: Workspace, statuses: Sequence[RegistryStatus]) -> None:
         with left:
             _facts(item, shown)
         with right:
-            if item.here:
-                _stored(workspace, shown)
-            else:
-                _download(workspace, item)
+            (_stored(workspace, shown) if item.here else _download(workspace, item))
 
 
 def _facts(item: RegistryStatus, shown: BenchmarkDetails) -> None:
@@ -124,10 +121,9 @@ def _facts(item: RegistryStatus, shown: BenchmarkDetails) -> None:
         st.caption(f"From {md(', '.join(entry.repos))} on the Hugging Face Hub.")
     if entry.note:
         st.caption(md(entry.note))
-    if shown.members:
-        missing = [m.entry.name for m in shown.members if not m.here]
-        if missing and item.present:
-            st.caption(f"Not downloaded yet: {md(', '.join(missing))}.")
+    missing = [m.entry.name for m in shown.members or () if not m.here]
+    if missing and item.present:
+        st.caption(f"Not downloaded yet: {md(', '.join(missing))}.")
 
 
 def _download(workspace: Workspace, item: RegistryStatus) -> None:
@@ -138,28 +134,20 @@ def _download(workspace: Workspace, item: RegistryStatus) -> None:
     revision = folder = ""
     if way == HUB:
         revision = st.text_input(
-            "Revision",
-            key=f"{key}_revision",
-            placeholder="latest main branch",
+            "Revision", key=f"{key}_revision", placeholder="latest main branch",
             help=md(DownloadConfig.settings()["revision"].about),
-        ).strip()
+        ).strip()  # fmt: skip
     else:
         folder = st.text_input(
-            "Folder",
-            key=f"{key}_folder",
-            placeholder="path of the downloaded files",
+            "Folder", key=f"{key}_folder", placeholder="path of the downloaded files",
             help="The files of the published repository, or a folder in BEIR layout.",
-        ).strip()
+        ).strip()  # fmt: skip
     several = "" if item.wanted == 1 else f" It has {item.wanted} parts; {item.present} of them are downloaded."
     st.caption(f"{_text(item)} of text, licence {md(entry.licence)}.{several}")
-    with st.container(horizontal=True):
-        pressed = forms.button(
-            "Download" if way == HUB else "Import benchmark",
-            type="primary",
-            icon=":material/download:",
-            key=f"{key}_start",
-            disabled=way == FOLDER and not folder,
-        )
+    pressed = forms.button(
+        "Download" if way == HUB else "Import benchmark", type="primary", icon=":material/download:",
+        key=f"{key}_start", disabled=way == FOLDER and not folder,
+    )  # fmt: skip
     forms.command(commands.line("benchmarks", "download", entry.name, revision=revision, folder=folder))
     if pressed:
         with frame.guarded():
@@ -186,10 +174,10 @@ def _stored(workspace: Workspace, shown: BenchmarkDetails) -> None:
     for note in manifest.notes:
         if shown.entry is None or note != shown.entry.note:
             st.caption(f":material/info: {md(note)}")
-    subset(workspace, info)
+    _subset(workspace, info)
 
 
-def subset(workspace: Workspace, info: BenchmarkInfo) -> None:
+def _subset(workspace: Workspace, info: BenchmarkInfo) -> None:
     """The form that draws a subset of a stored benchmark."""
     key = f"subset_{info.name}"
     with st.expander("Create a small subset", icon=":material/filter_alt:", type="compact", key=key):
@@ -211,65 +199,57 @@ def subset(workspace: Workspace, info: BenchmarkInfo) -> None:
                 st.rerun()
 
 
-def own(workspace: Workspace) -> None:
+def _own(workspace: Workspace) -> None:
     """The workspace's benchmarks that the registry does not know, and subsets."""
-    own_benchmarks = state.of_project(workspace, "benchmark", benchmarks.list_own(workspace))
-    if not own_benchmarks:
+    stored = state.of_project(workspace, "benchmark", benchmarks.list_own(workspace))
+    if not stored:
         return
     st.subheader("Your benchmarks and subsets", anchor=False)
     tables.show(
         {
-            "Benchmark": [b.name for b in own_benchmarks],
-            "Documents": [b.n_documents for b in own_benchmarks],
-            "Queries": [b.n_queries for b in own_benchmarks],
-            "Splits": [", ".join(b.splits) for b in own_benchmarks],
+            "Benchmark": [b.name for b in stored],
+            "Documents": [b.n_documents for b in stored],
+            "Queries": [b.n_queries for b in stored],
+            "Splits": [", ".join(b.splits) for b in stored],
             "Note": [
-                b.problem or (f"Subset of {b.subset_of}: scores are higher" if b.subset_of else "")
-                for b in own_benchmarks
+                b.problem or (f"Subset of {b.subset_of}: scores are higher" if b.subset_of else "") for b in stored
             ],
         },
         alt="Your own benchmarks and subsets",
-        config={name: st.column_config.NumberColumn(format="localized") for name in ("Documents", "Queries")},
+        config=COUNTS,
     )
-    usable = {b.name: b for b in own_benchmarks}
-    with st.popover("Manage these benchmarks", icon=":material/more_horiz:", type="tertiary"):
-        name = st.selectbox("Benchmark", list(usable), key="own_benchmark")
-        info = usable[name]
+    with st.expander("Create a subset or delete", icon=":material/more_horiz:", type="compact", key="own_manage"):
+        name = forms.pick("Benchmark", [b.name for b in stored], key="own_benchmark", persistent=False)
+        info = next(b for b in stored if b.name == name)
         if not info.problem and not info.subset_of:
-            subset(workspace, info)
-        sure = st.checkbox(
-            f"Yes, remove {md(name)} with its {count(info.n_queries, 'query', 'queries')} and judgments",
-            key=f"own_benchmark_sure_{name}",
-            help="Its files are deleted; results on it are kept.",
-        )
-        if forms.button("Remove benchmark", icon=":material/delete:", key="own_benchmark_remove", disabled=not sure):
-            with frame.guarded():
-                benchmarks.delete(workspace, name)
-                forms.remember(f"The benchmark {name} is removed.", ["Results on it are kept."])
+            _subset(workspace, info)
+        kept = "Results on it are kept."
+        question = f"Delete **{md(info.name)}** with {count(info.n_queries, 'query', 'queries')} and judgments?"
+        with forms.deletion("Delete this benchmark", question, kept, f"benchmark_{info.name}") as agreed:
+            if agreed:
+                benchmarks.delete(workspace, info.name)
+                forms.remember(f"The benchmark {info.name} is deleted.", [kept])
                 st.rerun()
 
 
-def add(workspace: Workspace) -> None:
-    """Take in a benchmark of one's own: a folder or a zip in BEIR layout."""
+def _add(workspace: Workspace) -> None:
+    """Import a benchmark of one's own: a folder or a zip in BEIR layout."""
     with st.expander(
         "Add your own benchmark: a folder or zip in BEIR layout", icon=":material/add:", key="benchmark_own"
     ):
-        st.caption("corpus.jsonl, queries.jsonl (both may be gzipped) and qrels/<split>.tsv.".replace("<", "\\<"))
-        uploaded, path = forms.source("Benchmark", "benchmark_own_source", ["zip"])
+        st.caption("corpus.jsonl, queries.jsonl (both may be gzipped) and qrels/\\<split>.tsv.")
+        uploads, path = forms.source("Benchmark", "benchmark_own_source", ["zip"])
         name = st.text_input("Name", key="benchmark_own_name", placeholder="taken from the file name", max_chars=80)
         language = st.text_input(
-            "Language",
-            key="benchmark_own_language",
-            placeholder="detected from its texts",
-            max_chars=8,
+            "Language", key="benchmark_own_language", placeholder="detected from its texts", max_chars=8,
             help="Language code of the queries and documents (en, zh …), used for CW and BM25.",
-        )
+        )  # fmt: skip
         pressed = forms.button("Add benchmark", icon=":material/upload_file:", key="benchmark_own_add")
-        shown = path or getattr(uploaded, "name", "") or "PATH"
+        shown = path or (uploads[0].name if uploads else "PATH")
         forms.command(commands.line("benchmarks", "add", shown, name=name.strip(), language=language.strip()))
         if pressed:
             with frame.guarded():
-                with st.spinner("Checking the benchmark"), forms.opened(workspace, uploaded, path) as file:
+                with st.spinner("Checking the benchmark"), forms.opened(workspace, uploads, path) as (file, _):
                     added = benchmarks.add(workspace, file, name=name.strip(), language=language.strip())
                     state.join_project(workspace, benchmarks=[added.name])
                 figures = f"{count(added.n_queries, 'query', 'queries')}, {count(added.n_documents, 'document')}."

@@ -10,12 +10,11 @@ from typing import Any
 
 import streamlit as st
 
-from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.charts.results import LABELS, GainPoint, curve, gains
-from cdp.services import commands, evaluation, jobs, result_tables, results
+from cdp.charts.results import GainPoint, gains
+from cdp.services import commands, evaluation, result_tables, results
 from cdp.services.results import MOST, Comparison, Row
-from cdp.ui.jobs import choose_curve
+from cdp.ui import jobs as job_views
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import MISSING, count, cut, interval, label_of, md, p_value, points
 
@@ -369,7 +368,7 @@ def _details(workspace: Workspace, on_place: Comparison, whole: Comparison, arri
     if on_place.settings:
         parts["Different settings"] = lambda: _settings(on_place)
     if curves:
-        parts["Training"] = lambda: _curves(workspace, curves)
+        parts["Training"] = lambda: _training(workspace, curves)
     parts["Export"] = lambda: _export(on_place)
     if st.session_state.get(VIEW) not in parts:
         st.session_state[VIEW] = next(iter(parts))
@@ -454,33 +453,10 @@ def _settings(comparison: Comparison) -> None:
     )
 
 
-def _curves(workspace: Workspace, runs: Mapping[str, str]) -> None:
+def _training(workspace: Workspace, runs: Mapping[str, str]) -> None:
     """The training curves of all that were trained here, one upon the other."""
-    latest: dict[str, Mapping[str, float]] = {}
-    for key in runs:
-        try:
-            latest[key] = jobs.latest(workspace, key)
-        except CdpError:
-            latest[key] = {}
-    measures = [measure for measure in LABELS if any(measure in values for values in latest.values())]
-    if not measures:
+    if not job_views.curves(workspace, runs, key="compare_curve"):
         st.caption("No curve was kept.")
-        return
-    measure = choose_curve(measures, key="compare_curve")
-    lines = {}
-    for key, name in runs.items():
-        if measure in latest[key]:
-            logged = jobs.curve(workspace, key, measure)
-            lines[name] = [
-                {"step": step, measure: value} for step, value in zip(logged.steps, logged.values, strict=True)
-            ]
-    charts.show(
-        curve(lines, measure),
-        key=f"curves_{measure}",
-        alt=f"{LABELS[measure]} over the training steps. Last values: "
-        + ", ".join(f"{name} {latest[key][measure]:.4g}" for key, name in runs.items() if name in lines),
-        caption="Losses are comparable only with the same batch size and weighting." if measure == "loss" else "",
-    )
 
 
 def _export(comparison: Comparison) -> None:

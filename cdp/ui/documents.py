@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 from streamlit.typing import UploadedFile
 
-from cdp.base.errors import InputError, NotFoundError
+from cdp.base.errors import NotFoundError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.corpus.looking import DOCUMENTS, GRADES, SPLITS, Glimpse
@@ -29,7 +28,6 @@ TITLES = {
 }  # fmt: skip
 
 NEW, NONE = "new", "none"
-WAYS = {"Upload": "Files", "Folder": "Folder", "Path on this server": "Path on this server"}
 # Where the session counts its imports.
 _TURN = "corpus_imports"
 
@@ -39,7 +37,18 @@ _SEEN = "corpus_seen"
 
 def form(workspace: Workspace) -> None:
     """The whole form. What came of it is shown on the next drawing of the page."""
-    uploads, path, queries_path = _source()
+    uploads, path = forms.source(
+        "Documents, and queries and judgments if you have them", "corpus", [*corpora.file_types(), "tab"],
+        folder_types=corpora.expected_types(), turn=turn(),
+        help="Tables, JSONL, texts, or a BEIR layout (also as a zip), which brings its benchmark along. Files that "
+        "are not read are named after the import.",
+    )  # fmt: skip
+    queries_path = ""
+    if path:
+        queries_path = st.text_input(
+            "File of queries (optional)", key="corpus_queries_path",
+            help="A query and a document's id in each row, maybe a split and a grade.",
+        ).strip()  # fmt: skip
     with st.expander("File format options", icon=":material/tune:"):
         how = forms.fields(ReadOptions, key="read", leave_out=(*COLUMNS, "split"))
     seen: Look | None = None
@@ -64,17 +73,12 @@ def form(workspace: Workspace) -> None:
         with frame.guarded():
             with (
                 st.spinner("Reading and checking the documents"),
-                _opened(workspace, uploads, path, queries_path) as (file, asked),
+                forms.opened(workspace, uploads, path, queries_path) as (file, asked),
             ):
                 added = adding.add(
-                    workspace,
-                    file,
-                    asked or "",
-                    name=name,
-                    project=joined,
-                    options=AddOptions.from_dict(named),
-                    reading=ReadOptions.from_dict(how),
-                )
+                    workspace, file, asked or "", name=name, project=joined,
+                    options=AddOptions.from_dict(named), reading=ReadOptions.from_dict(how),
+                )  # fmt: skip
             _remember(added)
             st.rerun()
 
@@ -82,51 +86,6 @@ def form(workspace: Workspace) -> None:
 def turn() -> str:
     """What ends the keys of the form: it is another form after each import, empty and folded away."""
     return f"_{n}" if (n := st.session_state.get(_TURN, 0)) else ""
-
-
-def _source() -> tuple[list[UploadedFile], str, str]:
-    """What is chosen: uploads, or a path on the server with, maybe, that of a file of queries."""
-    way = forms.segments("File location", WAYS, key="corpus_way", hidden=True, persistent=False)
-    if way != "Path on this server":
-        folder = way == "Folder"
-        uploads = st.file_uploader(
-            f"{'A folder with documents' if folder else 'Documents'}, and queries and judgments if you have them",
-            type=[*corpora.file_types(), "tab", *(corpora.expected_types() if folder else ())],
-            accept_multiple_files="directory" if folder else True,
-            max_upload_size=forms.MAX_UPLOAD_MB,
-            key=f"corpus_{'folder' if folder else 'file'}{turn()}",
-            help="Tables, JSONL, texts, or a BEIR layout (also as a zip), which brings its benchmark along. Files that "
-            "are not read are named after the import.",
-        )
-        return list(uploads or ()), "", ""
-    path = st.text_input(
-        "File or folder on this server",
-        key="corpus_path",
-        placeholder="data/demo",
-        help="For large collections: the server reads the file directly; nothing is sent through the browser.",
-    )
-    asked = st.text_input(
-        "File of queries (optional)",
-        key="corpus_queries_path",
-        help="A query and a document's id in each row, maybe a split and a grade.",
-    )
-    return [], path.strip(), asked.strip()
-
-
-@contextmanager
-def _opened(
-    workspace: Workspace, uploads: Sequence[UploadedFile], path: str, queries_path: str
-) -> Iterator[tuple[Path, Path | None]]:
-    """The documents and the file of queries as paths. InputError if nothing was chosen."""
-    if uploads:
-        for upload in uploads:
-            upload.seek(0)
-        with adding.received(workspace, [(upload.name, upload) for upload in uploads]) as files:
-            yield files
-    elif path:
-        yield Path(path), Path(queries_path) if queries_path else None
-    else:
-        raise InputError("No file is selected.", hint="Choose a file to upload, or enter a path on this server.")
 
 
 def _look(
@@ -137,7 +96,7 @@ def _look(
     kept = st.session_state.get(_SEEN)
     if isinstance(kept, tuple) and kept[0] == what:
         return kept[1]
-    with _opened(workspace, uploads, path, queries_path) as (file, asked):
+    with forms.opened(workspace, uploads, path, queries_path) as (file, asked):
         seen = adding.examine(workspace, file, asked or "", reading=ReadOptions.from_dict(how))
     st.session_state[_SEEN] = (what, seen)
     return seen
@@ -276,25 +235,15 @@ LANGUAGES = {
 def facts(manifest: CorpusManifest) -> None:
     """The figures that say at a glance whether it was read as it should be."""
     spread, unit = manifest.lengths
-    with st.grid(4, min_column_width=150):
-        st.metric("Documents", number(manifest.n_documents), border=True, height="stretch")
-        st.metric(
-            "Median length",
-            f"{number(spread.median)} {unit}",
-            border=True,
-            height="stretch",
-            help=f"From {number(spread.min)} to {number(spread.max)} {unit}, mean {number(spread.mean)}, 95% at most "
-            f"{number(spread.p95)}.",
-        )
-        st.metric("Language", language(manifest), border=True, height="stretch", help="Detected from a sample.")
-        st.metric(
-            "Rejected rows",
-            number(manifest.n_rejected),
-            border=True,
-            height="stretch",
-            help="Rows that could not be imported. Each is listed below with its line number and the reason.",
-        )
-    parts = [f"imported from {manifest.source}", moment(manifest.created), *manifest.formats]
+    lengths = f"From {number(spread.min)} to {number(spread.max)} {unit}, mean {number(spread.mean)}, 95% at most"
+    rejected = "Rows that could not be imported. Each is listed below with its line number and the reason."
+    tables.cards(
+        ("Documents", number(manifest.n_documents)),
+        ("Median length", f"{number(spread.median)} {unit}", f"{lengths} {number(spread.p95)}."),
+        ("Language", language(manifest), "Detected from a sample."),
+        ("Rejected rows", number(manifest.n_rejected), rejected),
+    )
+    parts = [f"Imported from {manifest.source}", moment(manifest.created), *manifest.formats]
     if manifest.licence:
         parts.append(f"licence: {manifest.licence}")
     st.caption(md(" · ".join(part for part in parts if part)))
@@ -318,20 +267,13 @@ def browse(workspace: Workspace, manifest: CorpusManifest) -> None:
     """The documents in pages, with a search; a chosen one is shown whole."""
     st.subheader("Documents", anchor=False)
     wanted = st.text_input(
-        "Search the documents",
-        type="search",
-        key=f"search_{manifest.id}",
+        "Search the documents", type="search", key=f"search_{manifest.id}", label_visibility="collapsed",
         placeholder="word in the title or text, or document ID",
-        label_visibility="collapsed",
-    )
+    )  # fmt: skip
+    offset = 0 if wanted else _pager(manifest.n_documents, f"page_{manifest.id}")
+    documents = corpora.page(workspace, manifest.id, offset, PER_PAGE, search=wanted)
     if wanted:
-        documents = corpora.page(workspace, manifest.id, 0, PER_PAGE, search=wanted)
-        st.caption(
-            "No matching documents." if not documents else f"First {count(len(documents), 'matching document')}."
-        )
-    else:
-        offset = tables.pager(manifest.n_documents, PER_PAGE, f"page_{manifest.id}")
-        documents = corpora.page(workspace, manifest.id, offset, PER_PAGE)
+        st.caption(f"First {count(len(documents), 'matching document')}." if documents else "No matching documents.")
     if not documents:
         return
     row = tables.pick_row(
@@ -342,12 +284,25 @@ def browse(workspace: Workspace, manifest: CorpusManifest) -> None:
         },
         alt=f"Documents of the corpus {manifest.name}; choose one to read it in full",
         key=f"documents_{manifest.id}",
-        config={"Text": st.column_config.TextColumn(width="large")},
+        width={"Text": "large"},
     )
     if row is None:
         st.caption("Choose a row to read the whole document.")
-        return
-    _whole(manifest, documents[row])
+    else:
+        _whole(manifest, documents[row])
+
+
+def _pager(n: int, key: str) -> int:
+    """Buttons to leaf through ``n`` documents; the offset of the first one shown. A single page has no buttons."""
+    pages = max(1, math.ceil(n / PER_PAGE))
+    if st.session_state.get(key, 1) > pages:
+        st.session_state[key] = pages
+    with st.container(horizontal=True, vertical_alignment="center"):
+        first = (int(st.pagination(pages, key=key)) - 1) * PER_PAGE if pages > 1 else 0
+        if n:
+            last = min(n, first + PER_PAGE)
+            st.caption(f"{first + 1:,} to {last:,} of {count(n, 'document')}", width="content")
+    return first
 
 
 def linked(workspace: Workspace, manifest: CorpusManifest) -> None:
@@ -394,10 +349,9 @@ def rejected(manifest: CorpusManifest) -> None:
 
 def faults(workspace: Workspace, manifest: CorpusManifest) -> None:
     """The rows that an error of ours cost, each with its text and traceback."""
-    n = corpora.failed(workspace, manifest.id).summary.n
-    if n:
-        title = f"{count(n, 'row')} failed with an unexpected error"
-        forms.failed(title, lambda: corpora.failed(workspace, manifest.id), key=f"faults_{manifest.id}")
+    found = corpora.failed(workspace, manifest.id)
+    title = f"{count(found.summary.n, 'row')} failed with an unexpected error"
+    forms.failed(found.summary.n, title, lambda: found, key=f"faults_{manifest.id}")
 
 
 def remove(workspace: Workspace, manifest: CorpusManifest) -> None:

@@ -6,7 +6,6 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.services import corpora, jobs, projects, queries, results
-from cdp.services.projects import Project
 from cdp.ui.decide import answer as decide_answer
 from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import md, moment, number
@@ -27,14 +26,14 @@ def contents(workspace: Workspace) -> None:
     scope = state.scope(workspace)
     measured = results.list_evaluations(workspace, scope)
     trained = scope.keep("job", jobs.list_jobs(workspace, kinds=["training"]))
-    with st.grid(4, min_column_width=150):
-        for term, label, n in (
-            ("corpus", "Corpora", len(scope.keep("corpus", corpora.list_corpora(workspace)))),
-            ("query_set", "Query sets", len(scope.keep("query_set", queries.list_query_sets(workspace)))),
-            ("retriever", "Trained retrievers", sum(job.has_model for job in trained)),
-            ("ndcg", "Results", len(measured)),
-        ):
-            st.metric(label, number(n), border=True, help=frame.definition(term))
+    n_corpora = len(scope.keep("corpus", corpora.list_corpora(workspace)))
+    n_sets = len(scope.keep("query_set", queries.list_query_sets(workspace)))
+    tables.cards(
+        ("Corpora", number(n_corpora), frame.definition("corpus")),
+        ("Query sets", number(n_sets), frame.definition("query_set")),
+        ("Trained retrievers", number(sum(job.has_model for job in trained)), frame.definition("retriever")),
+        ("Results", number(len(measured)), frame.definition("ndcg")),
+    )
     rows = sorted(results.list_rows(workspace, measured), key=lambda row: row.created, reverse=True)[:6]
     if not rows:
         return
@@ -48,7 +47,7 @@ def contents(workspace: Workspace) -> None:
             "Evaluated": [moment(row.created) for row in rows],
         },
         alt="The latest evaluation results",
-        config={"NDCG@10 (%)": st.column_config.NumberColumn(format="%.2f")},
+        digits={"NDCG@10 (%)": 2},
     )
     frame.link("compare", "Compare retrievers")
 
@@ -60,31 +59,25 @@ def answer(workspace: Workspace, mine: list[str]) -> None:
 
 
 def project_section(workspace: Workspace) -> None:
-    """A popover that renames or removes the project. Nothing where all projects are shown."""
+    """Rename or remove the project on screen. Nothing where all projects are shown."""
     current = state.current_project(workspace)
     if current is None:
         return
-    with st.popover("Rename or remove", icon=":material/edit_note:", type="tertiary", key="project_open"):
-        _edit(workspace, current)
-        if not current.implied:
-            _delete(workspace, current)
-
-
-def _edit(workspace: Workspace, current: Project) -> None:
-    name = st.text_input("Name", value=current.name, max_chars=80, key=f"project_name_{current.id}")
-    if forms.button("Save", key="project_save", icon=":material/save:"):
-        with frame.guarded():
-            if name.strip() != current.name:
-                projects.rename(workspace, current.id, name)
-            st.rerun()
-
-
-def _delete(workspace: Workspace, current: Project) -> None:
-    st.caption("Removing the project removes nothing else: its documents, benchmarks, queries and results stay.")
-    sure = st.checkbox(f"Yes, remove the project {md(current.name, 60)}", key=f"project_sure_{current.id}")
-    if forms.button("Remove project", key="project_delete", icon=":material/delete:", disabled=not sure):
-        with frame.guarded():
-            projects.delete(workspace, current.id)
-            forms.remember(f"The project {current.name} is removed.", ["What belonged to it is still here."])
-            st.query_params.clear()
-            st.rerun()
+    with st.container(horizontal=True):
+        with st.popover("Rename this project", icon=":material/edit_note:", type="tertiary", key="project_open"):
+            name = st.text_input("Name", value=current.name, max_chars=80, key=f"project_name_{current.id}")
+            if forms.button("Save", key="project_save", icon=":material/save:"):
+                with frame.guarded():
+                    if name.strip() != current.name:
+                        projects.rename(workspace, current.id, name)
+                    st.rerun()
+        if current.implied:
+            return
+        kept = "Its documents, benchmarks, queries and results are kept."
+        question = f"Remove the project **{md(current.name, 60)}**?"
+        with forms.deletion("Remove this project", question, kept, "project") as agreed:
+            if agreed:
+                projects.delete(workspace, current.id)
+                forms.remember(f"The project {current.name} is removed.", [kept])
+                st.query_params.clear()
+                st.rerun()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
@@ -57,12 +58,11 @@ def in_order(views: Iterable[JobView]) -> list[JobView]:
 def strip(workspace: Workspace) -> None:
     """The jobs that run now. Nothing is drawn, and no timer runs, while there are none."""
     with guarded():
-        running = jobs.list_active(workspace)
-        if running:
-            live(_strip, True, workspace, states(running))
+        if running := jobs.list_active(workspace):
+            live(_strip, True, workspace, _states(running))
 
 
-def states(views: Iterable[JobView]) -> dict[str, str]:
+def _states(views: Iterable[JobView]) -> dict[str, str]:
     """What is compared to notice that a job began, moved on or ended."""
     return {view.id: str(view.state) for view in views}
 
@@ -70,11 +70,11 @@ def states(views: Iterable[JobView]) -> dict[str, str]:
 def _strip(workspace: Workspace, drawn_states: dict[str, str]) -> None:
     with guarded():
         running = in_order(jobs.list_active(workspace))
-        if states(running) != drawn_states:
+        if _states(running) != drawn_states:
             st.rerun()
         at_work = [view for view in running if str(view.state) != "queued"]
-        waiting = len(running) - len(at_work)
-        st.caption(":material/progress_activity: " + _counted(len(at_work), waiting))
+        counted = ((len(at_work), "running"), (len(running) - len(at_work), "waiting"))
+        st.caption(":material/progress_activity: " + ", ".join(f"{n} {what}" for n, what in counted if n))
         for view in (at_work or running)[:3]:
             other = state.elsewhere(workspace, view.id)
             whose = f" (project {md(other.name, 30)})" if other else ""
@@ -85,21 +85,7 @@ def _strip(workspace: Workspace, drawn_states: dict[str, str]) -> None:
 def _watch(workspace: Workspace, view: JobView, label: str = "Watch") -> None:
     """The link to a job, with its project where that is another one than that on screen."""
     other = state.elsewhere(workspace, view.id)
-    if other is None:
-        frame.link("jobs", label, job=view.id)
-    else:
-        frame.link("jobs", label, job=view.id, project=other.id)
-
-
-def _counted(at_work: int, waiting: int) -> str:
-    parts = [f"{at_work} running" if at_work else "", f"{waiting} waiting" if waiting else ""]
-    return ", ".join(part for part in parts if part)
-
-
-def badge(state: str) -> str:
-    """The state as a badge in Markdown: icon, word, colour."""
-    icon, colour = LOOKS.get(state, ("help", "gray"))
-    return f":{colour}-badge[:material/{icon}: {state}]"
+    frame.link("jobs", label, job=view.id, **({"project": other.id} if other else {}))
 
 
 def running_note(workspace: Workspace, views: Sequence[JobView]) -> None:
@@ -111,8 +97,8 @@ def running_note(workspace: Workspace, views: Sequence[JobView]) -> None:
             _watch(workspace, views[0])
 
 
-def summary(view: JobView) -> None:
-    """State, what it means, progress with the time left, and what went wrong where something did."""
+def _summary(view: JobView) -> None:
+    """State, progress with the time left, and what went wrong where something did."""
     facts = [KINDS.get(view.kind, label_of(view.kind))]
     if view.attempt > 1:
         facts.append(f"attempt {view.attempt}")
@@ -122,21 +108,17 @@ def summary(view: JobView) -> None:
         facts.append(f"running for {duration(view.seconds)}")
     facts += [name if name != "cpu" else "CPU" for name in view.devices]
     facts += [where for where in [job_words.where(view)] if where]
-    st.markdown(f"{badge(str(view.state))} {md(' · '.join(facts))}")
+    icon, colour = LOOKS.get(str(view.state), ("help", "gray"))
+    st.markdown(f":{colour}-badge[:material/{icon}: {view.state}] {md(' · '.join(facts))}")
     st.markdown(md(job_words.sentence(view)))
     if view.active:
         st.progress(view.fraction, text=md(doing(view)))
     if view.failure is not None:
-        failure(view)
-
-
-def failure(view: JobView) -> None:
-    """What went wrong, what to do, and the last lines of the log."""
-    message, hint, lines = job_words.failure(view)
-    st.error(md(hint), title=md(message), icon=":material/error:")
-    if lines:
-        st.caption("Last lines of the log")
-        st.code("\n".join(lines[-12:]), language=None, wrap_lines=True)
+        message, hint, lines = job_words.failure(view)
+        st.error(md(hint), title=md(message), icon=":material/error:")
+        if lines:
+            st.caption("Last lines of the log")
+            st.code("\n".join(lines[-12:]), language=None, wrap_lines=True)
 
 
 def bill(known: synthesis.Bill | None) -> None:
@@ -147,7 +129,7 @@ def bill(known: synthesis.Bill | None) -> None:
             st.caption(f":material/warning: {md(known.unanswered)}")
 
 
-def figures(workspace: Workspace, view: JobView) -> None:
+def _figures(workspace: Workspace, view: JobView) -> None:
     """The newest value of each live measure: of a training its loss and what goes with it, of others their memory."""
     if str(view.state) == "queued":
         return
@@ -165,45 +147,37 @@ def figures(workspace: Workspace, view: JobView) -> None:
                 st.metric(name[:1].upper() + name[1:], value)
 
 
-def curves(workspace: Workspace, view: JobView) -> None:
-    """The live charts: the loss, and what else the worker wrote down."""
-    written = jobs.latest(workspace, view.id)
-    measures = [name for name in LABELS if name in written]
+def curves(workspace: Workspace, runs: Mapping[str, str], *, key: str) -> bool:
+    """The curves of jobs (id → name), one measure at a time; False where none was written."""
+    latest: dict[str, Mapping[str, float]] = {}
+    for run in runs:
+        with suppress(CdpError):
+            latest[run] = jobs.latest(workspace, run)
+    measures = {name: LABELS[name] for name in LABELS if any(name in values for values in latest.values())}
     if not measures:
-        if view.kind == "training" and str(view.state) == "running":
-            st.caption("The loss curve appears after the first steps.")
-        return
-    chosen = choose_curve(measures, key=f"curve_{view.id}")
-    logged = jobs.curve(workspace, view.id, chosen)
-    lines = [{"step": step, chosen: value} for step, value in zip(logged.steps, logged.values, strict=True)]
-    thinned = ""
-    if logged.n > len(logged.steps):
-        thinned = f"{logged.n:,} points, reduced to the lowest and highest of each interval."
+        return False
+    chosen = next(iter(measures))
+    if len(measures) > 1:
+        chosen = str(forms.segments("Curve", measures, key=key, hidden=True))
+    logged = {run: jobs.curve(workspace, run, chosen) for run in latest if chosen in latest[run]}
+    lines = {
+        runs[run]: [{"step": step, chosen: value} for step, value in zip(found.steps, found.values, strict=True)]
+        for run, found in logged.items()
+    }
+    notes = []
+    if chosen == "loss" and len(lines) > 1:
+        notes.append("Losses are comparable only with the same batch size and weighting.")
+    if any(found.n > len(found.steps) for found in logged.values()):
+        notes.append("Long curves are reduced to the lowest and highest value of each interval.")
     drawn.show(
-        curve({cut(view.name, 60): lines}, chosen, y=LABELS[chosen]),
-        key=f"curve-{chosen}",
-        alt=f"{LABELS[chosen]} over the steps; the last value is {written[chosen]:.4g}.",
-        caption=thinned,
+        curve(lines, chosen, y=LABELS[chosen]),
+        key=f"{key}-{chosen}",
+        alt=f"{LABELS[chosen]} over the training steps. Last values: "
+        + ", ".join(f"{runs[run]} {latest[run][chosen]:.4g}" for run in logged),
+        caption=" ".join(notes),
     )
+    return True
 
-
-def choose_curve(measures: Sequence[str], *, key: str) -> str:
-    """Which of a training's curves is drawn; nothing is asked where there is one."""
-    titles = {name: LABELS[name] for name in measures}
-    return measures[0] if len(measures) == 1 else str(forms.segments("Curve", titles, key=key, hidden=True))
-
-
-def log(workspace: Workspace, view: JobView, *, follow: bool = False) -> None:
-    """The end of the log; ``follow`` keeps its newest line in sight."""
-    text = jobs.log(workspace, view.id, tail_bytes=LOG_BYTES).rstrip()
-    if not text:
-        st.caption("The log is empty so far.")
-        return
-    with st.container(height=340, autoscroll=follow):
-        st.code(text, language=None, wrap_lines=True)
-
-
-LABEL = "Run again with changes"
 
 # The page and tab where each kind of job is set up, and the link's selections (parameter → setting).
 PAGES: dict[str, tuple[str, str, dict[str, str]]] = {
@@ -212,15 +186,6 @@ PAGES: dict[str, tuple[str, str, dict[str, str]]] = {
     "training": ("launch", "", {"query_set": "query_set", "retriever": "retriever"}),
     "study": ("evidence", "plan", {}),
 }
-
-
-def clone_button(view: JobView) -> None:
-    """What opens the form with this job's settings, on the page of its kind; nothing for kinds that have none."""
-    if view.kind in PAGES:
-        page, tab, carried = PAGES[view.kind]
-        carried_values = {"tab": tab, **{param: str(view.config.get(field) or "") for param, field in carried.items()}}
-        params: dict[str, str | list[str]] = {param: value for param, value in carried_values.items() if value}
-        frame.link(page, LABEL, icon=":material/content_copy:", clone=view.id, **params)
 
 
 def prefilled(workspace: Workspace, kind: str) -> tuple[dict[str, Any], str]:
@@ -244,19 +209,10 @@ def prefilled(workspace: Workspace, kind: str) -> tuple[dict[str, Any], str]:
         if st.button("Clear settings", key="clone_leave", type="tertiary"):
             del st.query_params["clone"]
             st.rerun()
-    _remark(left_out)
-    return {**values, "name": ""}, f"_{view.id}"
-
-
-def clone_asked() -> bool:
-    """Whether the page was opened with the settings of a job."""
-    return bool(st.query_params.get("clone"))
-
-
-def _remark(left_out: dict[str, list[str]]) -> None:
     if left_out:
         listed = ", ".join(f"{md(name)} ({md(', '.join(values), 200)})" for name, values in left_out.items())
         st.caption(f"Not filled in, because it leads out of the workspace: {listed}. Enter it again if you know it.")
+    return {**values, "name": ""}, f"_{view.id}"
 
 
 RESUMABLE = ("stopped", "failed", "lost")
@@ -278,7 +234,8 @@ def one(workspace: Workspace, job: JobView) -> None:
     """The chosen job; it looks again every two seconds while the job is active, without the rest of the page."""
     with st.container(border=True):
         live(_live, job.active, workspace, job.id, str(job.state))
-    _failed(workspace, job)
+    title = f"{count(job.n_failures, 'item')} failed; all others were processed"
+    forms.failed(job.n_failures, title, lambda: jobs.failed(workspace, job.id), key=f"failed_{job.id}")
     _log(workspace, job)
     _attempts(job)
     _settings(job)
@@ -290,13 +247,15 @@ def _live(workspace: Workspace, job_id: str, drawn: str) -> None:
         if str(view.state) != drawn:
             st.rerun()  # the timer, the log and the table of all jobs change with the state
         st.markdown(f"#### {md(view.name, 120)}")
-        summary(view)
+        _summary(view)
         _actions(workspace, view)
         if view.kind == "synthesis":
             bill(synthesis.bill_of_job(workspace, view.id))
         if view.kind != "study":  # its trainings are points of no curve
-            figures(workspace, view)
-            curves(workspace, view)
+            _figures(workspace, view)
+            shown = curves(workspace, {view.id: cut(view.name, 60)}, key=f"curve_{view.id}")
+            if not shown and view.kind == "training" and str(view.state) == "running":
+                st.caption("The loss curve appears after the first steps.")
 
 
 def _actions(workspace: Workspace, view: JobView) -> None:
@@ -310,7 +269,11 @@ def _actions(workspace: Workspace, view: JobView) -> None:
         if str(view.state) in RESUMABLE:
             _resume(workspace, view)
         _where_next(workspace, view)
-        clone_button(view)
+        if view.kind in PAGES:
+            page, tab, carried = PAGES[view.kind]
+            params = {"tab": tab} | {param: str(view.config.get(field) or "") for param, field in carried.items()}
+            given: dict[str, str | list[str]] = {param: value for param, value in params.items() if value}
+            frame.link(page, "Run again with changes", icon=":material/content_copy:", clone=view.id, **given)
         if not view.active:
             _delete(workspace, view)
 
@@ -330,9 +293,7 @@ def _resume(workspace: Workspace, view: JobView) -> None:
         with st.popover("Resume", icon=":material/resume:", key=f"resume_open_{view.id}"):
             if outside:
                 listed = ", ".join(f"**{md(name, 200)}**" for name in outside)
-                st.markdown(
-                    f"This job's settings name places outside the workspace: {listed}. Resume it only if you know them."
-                )
+                st.markdown(f"This job uses places outside the workspace: {listed}. Resume it only if you know them.")
             if missing:
                 st.markdown("This job needs its API key again, because keys are never stored.")
             typed = {
@@ -341,12 +302,9 @@ def _resume(workspace: Workspace, view: JobView) -> None:
                 )
                 for name in missing
             }
-            pressed = forms.button(
-                "Resume the job", key=f"resume_{view.id}", type="primary", disabled=not all(typed.values())
-            )
-            if pressed:
-                secrets = {name: value for name, value in typed.items() if value}
-                jobs.resume(workspace, view.id, env_secrets=secrets, allow=outside)
+            ready = all(typed.values())
+            if forms.button("Resume the job", key=f"resume_{view.id}", type="primary", disabled=not ready):
+                jobs.resume(workspace, view.id, env_secrets=typed, allow=outside)
                 st.rerun()
 
 
@@ -416,13 +374,6 @@ def _evaluating(workspace: Workspace, ids: Sequence[str]) -> None:
     st.caption(f":material/hourglass_empty: {md(waiting[0].name)}: {md(str(waiting[0].state))}", width="content")
 
 
-def _failed(workspace: Workspace, job: JobView) -> None:
-    """The documents, pairs or queries that failed while the job went on."""
-    if job.n_failures:
-        title = f"{count(job.n_failures, 'item')} failed; all others were processed"
-        forms.failed(title, lambda: jobs.failed(workspace, job.id), key=f"failed_{job.id}")
-
-
 def _log(workspace: Workspace, job: JobView) -> None:
     folded = st.expander("Log", icon=":material/receipt_long:", on_change="rerun", key=f"log_{job.id}")
     if folded.open:
@@ -434,8 +385,11 @@ def _log(workspace: Workspace, job: JobView) -> None:
 
 
 def _log_body(workspace: Workspace, job_id: str, follow: bool) -> None:
+    """The end of the log; ``follow`` keeps its newest line in sight."""
     with frame.guarded():
-        log(workspace, jobs.show(workspace, job_id, with_size=False), follow=follow)
+        text = jobs.log(workspace, job_id, tail_bytes=LOG_BYTES).rstrip()
+        with st.container(height=340 if text else "content", autoscroll=follow):
+            st.code(text or "The log is empty so far.", language=None, wrap_lines=True)
 
 
 def _attempts(job: JobView) -> None:
@@ -463,18 +417,16 @@ def _settings(job: JobView) -> None:
             alt="The settings of this job",
         )
         st.caption("Settings that are not listed are empty or use the retriever's own values.")
-    lines = [commands.line("jobs", "show", job.id), commands.line("jobs", "logs", job.id, "-f")]
+    lines = [("show",), ("logs", "-f")]
     if job.active:
-        lines += [commands.line("jobs", "wait", job.id), commands.line("jobs", "stop", job.id)]
+        lines += [("wait",), ("stop",)]
     else:
-        lines += [commands.line("jobs", "resume", job.id, "--wait")] if str(job.state) in RESUMABLE else []
-        if job.kind == "training" and str(job.state) == "finished":
-            lines += [
-                commands.line("models", "push", job.id, "OWNER/NAME", "--dry-run"),
-                commands.line("models", "export", job.id, "FOLDER"),
-            ]
-        lines.append(commands.line("jobs", "delete", job.id))
-    forms.command(*lines)
+        lines += [("resume", "--wait")] * (str(job.state) in RESUMABLE) + [("delete",)]
+    shown = [commands.line("jobs", verb, job.id, *words) for verb, *words in lines]
+    if job.kind == "training" and str(job.state) == "finished":
+        shown += [commands.line("models", "push", job.id, "OWNER/NAME", "--dry-run"),
+                  commands.line("models", "export", job.id, "FOLDER")]  # fmt: skip
+    forms.command(*shown)
 
 
 def listing(all_jobs: Sequence[JobView]) -> None:
@@ -484,13 +436,9 @@ def listing(all_jobs: Sequence[JobView]) -> None:
     states = list(dict.fromkeys(str(v.state) for v in all_jobs))
     with st.container(horizontal=True):
         kind = st.pills(
-            "Kind",
-            kinds,
-            format_func=lambda k: KINDS.get(k, label_of(k)),
-            selection_mode="multi",
-            key="jobs_kinds",
+            "Kind", kinds, format_func=lambda k: KINDS.get(k, label_of(k)), selection_mode="multi", key="jobs_kinds",
             persist_state="session",
-        )
+        )  # fmt: skip
         wanted = st.pills("State", states, selection_mode="multi", key="jobs_states", persist_state="session")
     shown = [v for v in all_jobs if (not kind or v.kind in kind) and (not wanted or str(v.state) in wanted)]
     columns: dict[str, Sequence[Any]] = {
@@ -504,20 +452,12 @@ def listing(all_jobs: Sequence[JobView]) -> None:
         "Failed items": [v.n_failures or None for v in shown],
         "Error": [(v.failure or {}).get("message", "") for v in shown],
     }
-    row = tables.pick_row(
-        {
-            name: cells
-            for name, cells in columns.items()
-            if name in ("State", "Job") or any(cell not in ("", None) for cell in cells)
-        },
-        alt="All jobs; choose one to open it",
-        key="jobs_table",
-        config={
-            "Queue position": st.column_config.NumberColumn(
-                width="small", help="Position in the queue while the job waits."
-            )
-        },
-    )
+    used = {
+        name: cells
+        for name, cells in columns.items()
+        if name in ("State", "Job") or any(cell not in ("", None) for cell in cells)
+    }
+    row = tables.pick_row(used, alt="All jobs; choose one to open it", key="jobs_table", width={"Job": "large"})
     if row is not None and shown[row].id != st.session_state.get("jobs_opened"):
         st.session_state["jobs_opened"] = shown[row].id
         state.keep("job", shown[row].id)

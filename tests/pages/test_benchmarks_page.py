@@ -82,9 +82,7 @@ def test_what_is_here_can_be_sampled(open_page: Open, workspace: Workspace, tmp_
 def test_an_own_zip_is_added_and_removed(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
     add_benchmark(write_benchmark(tmp_path / "mine"), workspace)
     at = open_page("benchmarks")
-    assert at.button(key="own_benchmark_remove").disabled  # it asks first
-    next(box for box in at.checkbox if box.label.startswith("Yes, remove")).check().run()
-    at.button(key="own_benchmark_remove").click().run()
+    at.button(key="delete_benchmark_mine").click().run()  # in a popover that asks
     assert library.list_names(workspace) == []
     at = open_page("benchmarks")
     at.segmented_control(key="benchmark_own_source_way").set_value("Path on this server").run()

@@ -31,7 +31,7 @@ EMPTY = {
 
 FULL = {
     "home": "Latest results",
-    "documents": "imported from demo",
+    "documents": "Imported from demo",
     "queries": "queries repeat each other less",
     "queries/review": "queries are usable",
     "benchmarks": "Your benchmarks and subsets",

@@ -102,8 +102,8 @@ def test_a_study_that_failed_before_it_began_says_why(filled: Workspace, open_pa
 
 
 def test_a_ready_made_plan_fills_the_form_and_says_what_it_comes_to(filled: Workspace, open_page: Open) -> None:
-    at = open_page("evidence/plan", plan="qdoc-scaling")
-    assert at.selectbox(key="study_start").value == "qdoc-scaling"
+    at = open_page("evidence/plan")
+    at.selectbox(key="study_start").set_value("qdoc-scaling").run()
     assert at.multiselect(key="study_qdoc-scaling_m").value == ["diverse"]
     assert at.multiselect(key="study_qdoc-scaling_b").value == ["demo:test"]
     metrics = {m.label: m.value for m in at.metric}
@@ -119,10 +119,3 @@ def test_a_plan_goes_out_as_yaml_and_comes_back(tmp_path_factory: pytest.TempPat
     file = tmp_path_factory.mktemp("plan") / "plan.yaml"
     file.write_text(studies.to_yaml(config), encoding="utf-8")
     assert json.dumps(read_plan(file).to_dict()) == json.dumps(config.to_dict())
-
-
-def test_a_link_fills_the_study_with_its_settings(filled: Workspace, open_page: Open) -> None:
-    at = open_page("evidence/plan", plan="qdoc-scaling", per_doc="1, 5", benchmarks="demo:test", nonsense="x")
-    assert not at.exception
-    assert any(t.value == "1, 5" for t in at.text_input)
-    assert [m.value for m in at.multiselect if m.label == "Benchmarks"] == [["demo:test"]]

@@ -111,8 +111,7 @@ def test_a_name_is_changed_and_a_project_is_removed(other: str, filled: Workspac
     at.text_input(key="project_name_demo").set_value("Sea and *tides*").run()
     at.button(key="project_save").click().run()
     assert "called" in at.error[0].proto.title, "two projects of one name could not be told apart"
-    at.checkbox(key="project_sure_demo").check().run()
-    at.button(key="project_delete").click().run()
+    at.button(key="delete_project").click().run()
     assert not at.error
     assert on_screen(at) == r"**Sea and \*tides\***"
     assert [p.name for p in projects.list_projects(filled) if p.implied] == ["demo"], "its corpus stands for itself"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Sequence
 from html import unescape as html_unescape
 from typing import Any
@@ -23,7 +22,7 @@ from cdp.studies.estimate import StudyPlan
 from cdp.studies.gains import SCALING, TITLES, Gain
 from cdp.synthesis.methods import METHODS
 from cdp.ui import jobs as job_views
-from cdp.ui.launch import training as training_form
+from cdp.ui import launch
 from cdp.ui.queries import sets as stored_sets
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import cut, interval, md, moment, p_value, points
@@ -34,43 +33,19 @@ LISTS = ("benchmarks", "query_sets", "corpus", "methods", "weightings", "retriev
 OWN = "Empty plan"
 
 
-def asked() -> str:
-    """The ready-made plan that a link asks for (``?plan=cw-weighting``); empty without one."""
-    name = st.query_params.get("plan", "")
-    return name if name in {plan.name for plan in ready_made()} else ""
-
-
-def asked_changes() -> dict[str, str]:
-    """Settings that a link gives on top of its plan (``?plan=qdoc-scaling&per_doc=1, 5``); others are not looked at."""
-    names = StudyConfig.settings()
-    return {name: value for name, value in st.query_params.to_dict().items() if name in names and value}
-
-
 def choose(workspace: Workspace) -> StudyConfig | None:
     """A ready-made plan as a start, then the form; None while something is missing."""
     ready = {plan.name: plan for plan in ready_made()}
-    wanted = asked()
-    start = st.selectbox(
-        "Template",
-        [OWN, *ready],
-        index=[OWN, *ready].index(wanted) if wanted else 0,
-        format_func=lambda name: ready[name].title if name in ready else OWN,
-        key="study_start",
-        persist_state="session",
+    start = forms.pick(
+        "Template", {OWN: OWN, **{name: plan.title for name, plan in ready.items()}}, key="study_start",
         help="A template fills in the form; you can change everything.",
-    )
+    )  # fmt: skip
     first: dict[str, Any] = {}
     if start in ready:
         st.caption(md(ready[start].about))
-        changes = asked_changes() if start == wanted else {}
-        first = read_plan(start, changes).to_dict()
-        key = f"study_{start}_{zlib.crc32(repr(sorted(changes.items())).encode()):08x}" if changes else f"study_{start}"
-    else:
-        key = f"study_{start}"
+        first = read_plan(start).to_dict()
     cloned, suffix = job_views.prefilled(workspace, "study")
-    if cloned:
-        changes = asked_changes()
-        first, key = {**cloned, **changes}, f"study{suffix}_{zlib.crc32(repr(sorted(changes.items())).encode()):08x}"
+    first, key = (cloned, f"study{suffix}") if cloned else (first, f"study_{start}")
     settings = _from_lists(workspace, first, key)
     settings |= forms.fields(StudyConfig, key=key, leave_out=LISTS, values=first)
     if not settings.get("benchmarks") or not (settings.get("query_sets") or settings.get("methods")):
@@ -82,7 +57,7 @@ def choose(workspace: Workspace) -> StudyConfig | None:
 def _from_lists(workspace: Workspace, first: dict[str, Any], key: str) -> dict[str, Any]:
     """The fields that name what is in the workspace."""
     scope = state.scope(workspace)
-    benchmark_splits = [":".join(place) for place in training_form.usable_splits(workspace).values()]
+    benchmark_splits = [":".join(place) for place in launch.usable_splits(workspace).values()]
     query_sets = [q for q in scope.keep("query_set", queries.list_query_sets(workspace)) if q.n_queries]
     sets = stored_sets.set_names(workspace, query_sets)
     by_name = {q.name: q.id for q in reversed(query_sets)}
@@ -115,15 +90,10 @@ def _from_lists(workspace: Workspace, first: dict[str, Any], key: str) -> dict[s
         if chosen["methods"] and corpus_names:
             named = str(first.get("corpus", ""))
             begin = corpus_ids.get(named, named if named in corpus_names else "")
-            chosen["corpus"] = st.selectbox(
-                "Corpus",
-                list(corpus_names),
-                index=list(corpus_names).index(begin) if begin else 0,
-                format_func=lambda c: corpus_names[c],
-                key=f"{key}_c",
-                persist_state="session",
-                help=md("The documents that the methods write queries for. Existing query sets are reused."),
-            )
+            chosen["corpus"] = forms.pick(
+                "Corpus", corpus_names, first=begin, key=f"{key}_c",
+                help="The documents that the methods write queries for. Existing query sets are reused.",
+            )  # fmt: skip
     return {name: value if isinstance(value, str) else ", ".join(value) for name, value in chosen.items()}
 
 
@@ -170,7 +140,7 @@ def summary(workspace: Workspace, config: StudyConfig) -> None:
     )
     _pairs(plan)
     sets = config.items("query_sets")
-    consent = training_form.consent(workspace, sets, studies.leaks_of(workspace, config), "study")
+    consent = launch.consent(workspace, sets, studies.leaks_of(workspace, config), "study")
     said = {item.note for item in completeness.list_incomplete(workspace, sets)}
     frame.remarks(note for note in plan.notes if note not in said)
     if forms.button(

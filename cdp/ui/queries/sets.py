@@ -37,19 +37,6 @@ def incomplete_notes(workspace: Workspace, query_sets: Iterable[str]) -> list[Co
     return incomplete_sets
 
 
-def incomplete_consent(workspace: Workspace, query_sets: Iterable[str], key: str) -> tuple[list[Completeness], bool]:
-    """(the sets that are not whole, whether training on them is agreed to): the notes, and one box that says yes."""
-    incomplete_sets = incomplete_notes(workspace, query_sets)
-    if not incomplete_sets:
-        return [], False
-    what = "this incomplete set" if len(incomplete_sets) == 1 else "these incomplete sets"
-    return incomplete_sets, st.checkbox(
-        f"Train on {what}",
-        key=f"{key}_{'_'.join(item.query_set.id for item in incomplete_sets)}",
-        help="Incomplete query sets are used for training only if you tick this box.",
-    )
-
-
 TYPES = ["jsonl", "ndjson", "json", "csv", "tsv", "zip", "gz"]
 
 
@@ -60,17 +47,17 @@ def add(workspace: Workspace, manifest: CorpusManifest) -> None:
             "One row per query with the ID of its document (JSONL, JSON, CSV or TSV), or a zipped BEIR folder whose "
             "qrels refer to these documents."
         )
-        uploaded, path = forms.source("Queries", "queries", TYPES)
+        uploads, path = forms.source("Queries", "queries", TYPES)
         name = st.text_input("Name", key="queries_name", placeholder="taken from the file name", max_chars=80)
         chosen = forms.fields(ImportOptions, key="queries_read")
         pressed = forms.button("Import queries", icon=":material/upload_file:", key="queries_add")
-        shown = path or getattr(uploaded, "name", "") or "PATH"
+        shown = path or (uploads[0].name if uploads else "PATH")
         forms.command(commands.line("queries", "import", shown, corpus=manifest.id, config=chosen, name=name))
         if not pressed:
             return
         with frame.guarded():
             options = ImportOptions.from_dict(chosen)
-            with st.spinner("Reading the queries"), forms.opened(workspace, uploaded, path) as file:
+            with st.spinner("Reading the queries"), forms.opened(workspace, uploads, path) as (file, _):
                 done = queries.import_file(workspace, file, manifest.id, name=name, options=options)
             notes = [*done.notes, *done.rejected]
             if done.n_rejected > len(done.rejected):
@@ -105,7 +92,7 @@ def listing(workspace: Workspace, sets: list[QuerySet]) -> None:
                 "Created": [moment(q.created) for q in sets],
             },
             alt="Query sets",
-            config={"Pairs": st.column_config.NumberColumn(help="A pair is a query with a document that answers it.")},
+            about={"Pairs": "A pair is a query with a document that answers it."},
         )
 
 
@@ -121,7 +108,15 @@ def facts(workspace: Workspace, query_set: QuerySet) -> None:
     licence = f" Licence: {md(query_set.licence)}." if query_set.licence else ""
     st.caption(f"Written by: {md(query_set.written_by)}.{licence}")
     writing.cost_after(workspace, query_set)
-    _lacks(workspace, query_set)
+    # The documents without queries or with too few, or the rows that an import rejected.
+    what = (
+        f"{count(query_set.n_failures, 'row')} rejected"
+        if query_set.imported
+        else (f"{count(query_set.n_failures, 'document')} without queries")
+    )
+    forms.failed(
+        query_set.n_failures, what, lambda: queries.failures(workspace, query_set.id), key=f"lacks_{query_set.id}"
+    )
     if query_set.imported:
         _provenance(workspace, query_set)
 
@@ -140,15 +135,6 @@ def _provenance(workspace: Workspace, query_set: QuerySet) -> None:
             with frame.guarded():
                 queries.describe(workspace, query_set.id, provenance.pop("origin"), **provenance)
                 st.rerun()
-
-
-def _lacks(workspace: Workspace, query_set: QuerySet) -> None:
-    """The documents without queries or with too few, and the rows that an import rejected; read when it is opened."""
-    if not query_set.n_failures:
-        return
-    what = "row" if query_set.imported else "document"
-    title = f"{count(query_set.n_failures, what)} {'rejected' if what == 'row' else 'without queries'}"
-    forms.failed(title, lambda: queries.failures(workspace, query_set.id), key=f"lacks_{query_set.id}")
 
 
 def remove(workspace: Workspace, query_set: QuerySet) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -56,6 +56,35 @@ def segments(
     return chosen if chosen in titles else first
 
 
+def pick(
+    label: str,
+    titles: Mapping[Any, str] | Sequence[Any],
+    *,
+    key: str,
+    first: Any = None,
+    placeholder: str = "",
+    persistent: bool = True,
+    **more: Any,
+) -> Any:
+    """A select box over options (with titles, if a mapping); with a ``placeholder`` none is chosen at first."""
+    options = list(titles)
+    named = titles if isinstance(titles, Mapping) else {}
+    index = options.index(first) if first in options else None if placeholder or not options else 0
+    return st.selectbox(
+        label, options, index=index, format_func=lambda option: named.get(option, str(option)), key=key,
+        placeholder=placeholder or None, persist_state="session" if persistent else None, **more,
+    )  # fmt: skip
+
+
+def pick_many(label: str, titles: Mapping[str, str], *, key: str, first: Sequence[str] = ()) -> list[str]:
+    """A multi-select over options with their titles."""
+    return st.multiselect(
+        label, list(titles), default=[option for option in first if option in titles],
+        format_func=lambda option: titles.get(option, option), key=key, placeholder="Choose one or several",
+        persist_state="session",
+    )  # fmt: skip
+
+
 def button(label: str, *, disabled: bool = False, help: str | None = None, **options: Any) -> bool:
     """``st.button`` for what changes the workspace: disabled, with the reason, on a read-only dashboard."""
     locked = access.read_only()
@@ -82,33 +111,20 @@ def fields(
     Advanced fields stand in an expander. ``key`` begins the widgets' keys; their values outlive a change of page.
     """
     chosen: dict[str, Any] = {}
+    values, presets = values or {}, presets or {}
     wanted = [setting for setting in kind.settings().values() if setting.name not in leave_out]
-    plain = [setting for setting in wanted if not setting.advanced]
-    folded = [setting for setting in wanted if setting.advanced]
-    _draw(kind, plain, chosen, key, values or {}, presets or {}, columns)
-    if folded:
-        with st.expander("More settings", icon=":material/tune:"):
-            _draw(kind, folded, chosen, key, values or {}, presets or {}, columns)
+    for advanced in (False, True):
+        shown = [setting for setting in wanted if setting.advanced == advanced]
+        if not shown:
+            continue
+        folded = st.expander("More settings", icon=":material/tune:") if advanced else nullcontext()
+        with folded, st.grid(columns, min_column_width=230):
+            for setting in shown:
+                name = setting.name
+                value = widget(kind, name, key=key, value=values.get(name), preset=presets.get(name))
+                if value != (None if setting.required else setting.default):
+                    chosen[name] = value
     return chosen
-
-
-def _draw(
-    kind: type[Config],
-    wanted: list[Setting],
-    chosen: dict[str, Any],
-    key: str,
-    values: Mapping[str, Any],
-    presets: Mapping[str, Preset],
-    columns: int,
-) -> None:
-    if not wanted:
-        return
-    with st.grid(columns, min_column_width=230):
-        for setting in wanted:
-            name = setting.name
-            value = widget(kind, name, key=key, value=values.get(name), preset=presets.get(name))
-            if value != (None if setting.required else setting.default):
-                chosen[name] = value
 
 
 def widget(
@@ -130,9 +146,11 @@ def widget(
     about = help_text(setting.help if preset else setting.about, preset)
     widget_key = f"{key}_{name}"
     if setting.choices:
-        return _choice(title, tuple(setting.choices), first, widget_key, about)
+        choices = {choice: choice or "automatic" for choice in setting.choices}
+        return pick(title, choices, key=widget_key, first=first, help=about)
     if setting.kind is bool and setting.optional:
-        return _yes_or_no(title, first, widget_key, about)
+        answers = {True: "yes", False: "no"}
+        return pick(title, answers, key=widget_key, first=first, placeholder="retriever's default", help=about)
     if setting.kind is bool:
         return st.checkbox(title, value=bool(first), key=widget_key, help=about, persist_state="session")
     if setting.kind in (int, float):
@@ -150,48 +168,17 @@ def help_text(text: str, preset: Preset | None) -> str:
     return f"{md(text)} If empty: {value}{reason}."
 
 
-def _choice(title: str, choices: Sequence[str], first: Any, key: str, about: str) -> str:
-    index = choices.index(first) if first in choices else 0
-    return st.selectbox(title, choices, index=index, key=key, help=about, persist_state="session") or choices[0]
-
-
-def _yes_or_no(title: str, first: bool | None, key: str, about: str) -> bool | None:
-    """Yes, no, or left to what stands for an empty value."""
-    answers = {True: "yes", False: "no"}
-    index = None if first is None else list(answers).index(first)
-    return st.selectbox(
-        title, list(answers), index=index, format_func=lambda value: answers[value], placeholder="retriever's default",
-        key=key, help=about, persist_state="session",
-    )  # fmt: skip
-
-
 def _number(title: str, setting: Setting, first: Any, key: str, about: str, preset: Preset | None) -> Any:
-    low, high = setting.minimum, setting.maximum
-    placeholder = _placeholder(key, preset) if setting.optional else None
-    if setting.kind is int:
-        return st.number_input(
-            title,
-            min_value=None if low is None else int(low),
-            max_value=None if high is None else int(high),
-            value=None if first is None else int(first),
-            step=1,
-            key=key,
-            help=about,
-            placeholder=placeholder,
-            persist_state="session",
-        )
+    kind = setting.kind
+    low, high, first = (None if bound is None else kind(bound) for bound in (setting.minimum, setting.maximum, first))
+    step: float = 1
+    form = None
+    if kind is float:
+        step, form = _step(first if first is not None else (preset.value if preset else None)), "%g"
     return st.number_input(
-        title,
-        min_value=None if low is None else float(low),
-        max_value=None if high is None else float(high),
-        value=None if first is None else float(first),
-        step=_step(first if first is not None else (preset.value if preset else None)),
-        format="%g",
-        key=key,
-        help=about,
-        placeholder=placeholder,
-        persist_state="session",
-    )
+        title, min_value=low, max_value=high, value=first, step=step, format=form, key=key, help=about,
+        placeholder=_placeholder(key, preset) if setting.optional else None, persist_state="session",
+    )  # fmt: skip
 
 
 def _placeholder(key: str, preset: Preset | None) -> str:
@@ -223,69 +210,60 @@ def command(*lines: str, key: str = "") -> None:
 
     They are sent once the fold is opened: the browser's part that colours code takes a sixth of a second to start.
     """
-    _command([line for line in lines if line], key)
-
-
-def command_key(lines: list[str]) -> str:
-    """The key of these commands' fold, the same for all settings: ``command-queries-import``."""
-    words = lines[0].removeprefix(PROGRAM).split() if lines else []
-    return "-".join(("command", *words[: 1 if words[:1] and words[0] in ONE_WORD else 2]))
+    shown = [line for line in lines if line]
+    words = shown[0].removeprefix(PROGRAM).split() if shown else []
+    named = words[: 1 if words[:1] and words[0] in ONE_WORD else 2]
+    _command(shown, key or "-".join(("command", *named)))
 
 
 @st.fragment
 def _command(lines: list[str], key: str) -> None:
-    folded = st.expander(
-        "Show the command", icon=":material/terminal:", type="compact", key=key or command_key(lines),
-        on_change="rerun",
-    )  # fmt: skip
+    folded = st.expander("Show the command", icon=":material/terminal:", type="compact", key=key, on_change="rerun")
     if folded.open:
         folded.code("\n".join(lines), language="bash", wrap_lines=True)
 
 
-def _failures(lines: Sequence[dict[str, Any]], n: int, key: str) -> None:
-    """A table of the first lines of a ``failures.jsonl``, ``n`` in all; choosing one shows its text and traceback."""
+def failed(n: int, title: str, load: Callable[[], ItemsFailed | Summary], *, key: str) -> None:
+    """A fold with the ``n`` failed items, nothing without any; the files are read when it is opened."""
+    folded = st.expander(title, icon=":material/warning:", on_change="rerun", key=key) if n else None
+    if folded is not None and folded.open:
+        with folded, frame.guarded():
+            found = load()
+            _failures(found if isinstance(found, Summary) else found.summary, f"items_{key}")
+            if isinstance(found, ItemsFailed):
+                st.caption("The full list, with texts and tracebacks, is in:")
+                st.code("\n".join(map(str, found.files)), language=None, wrap_lines=True)
+
+
+def _failures(summary: Summary, key: str) -> None:
+    """A table of the first failed items; choosing one shows its text and traceback."""
+    lines = summary.first
     row = tables.pick_row(
         {
             "Item type": [str(line.get("unit") or "document") for line in lines],
-            "ID": [failure_name(line) for line in lines],
+            "ID": [  # of a rejected row its line
+                str(line.get("id") or line.get("document_id") or (f"line {line['line']}" if line.get("line") else ""))
+                for line in lines
+            ],
             "Reason": [str(line.get("reason") or "") for line in lines],
             "Stage": [str(line.get("stage") or "") for line in lines],
         },
         alt="What failed and why; choose a row to see its text and traceback",
         key=key,
     )
-    if n > len(lines):
-        st.caption(f"Showing the first {len(lines)} of {n:,}. All are listed in failures.jsonl.")
+    if summary.n > len(lines):
+        st.caption(f"Showing the first {len(lines)} of {summary.n:,}. All are listed in failures.jsonl.")
     if row is None:
         return
     line = lines[row]
-    raw = [str(text) for text in line.get("raw") or ()]
     for title, text in (
         ("Input text", str(line.get("text") or "")),
-        ("Model answer", "\n\n".join(raw)),
+        ("Model answer", "\n\n".join(str(text) for text in line.get("raw") or ())),
         ("Traceback", str(line.get("traceback") or "")),
     ):
         if text:
             st.caption(title)
             st.code(cut(text, 4000), language=None, wrap_lines=True)
-
-
-def failed(title: str, load: Callable[[], ItemsFailed | Summary], *, key: str) -> None:
-    """A fold with the failed items; the files are read when it is opened."""
-    folded = st.expander(title, icon=":material/warning:", on_change="rerun", key=key)
-    if folded.open:
-        with folded, frame.guarded():
-            found = load()
-            summary = found if isinstance(found, Summary) else found.summary
-            _failures(summary.first, summary.n, f"items_{key}")
-            if isinstance(found, ItemsFailed):
-                st.caption("The full list, with texts and tracebacks, is in:")
-                st.code("\n".join(map(str, found.files)), language=None, wrap_lines=True)
-
-
-def failure_name(line: dict[str, Any]) -> str:
-    """The item's id; of a rejected row its line."""
-    return str(line.get("id") or line.get("document_id") or (f"line {line['line']}" if line.get("line") else ""))
 
 
 MAX_UPLOAD_MB = 500
@@ -304,29 +282,39 @@ def flash() -> None:
         st.success(body, title=md(message), icon=":material/check_circle:")
 
 
-def source(what: str, key: str, types: list[str]) -> tuple[UploadedFile | None, str]:
-    """Ask for a file: an upload (or None) and a path on the server (or "")."""
-    way = segments("File location", ["Upload", "Path on this server"], key=f"{key}_way", hidden=True, persistent=False)
-    if way == "Upload":
-        uploaded = st.file_uploader(what, type=types, max_upload_size=MAX_UPLOAD_MB, key=f"{key}_file")
-        return uploaded, ""
-    path = st.text_input(
-        "File or folder on this server",
-        key=f"{key}_path",
-        placeholder="data/demo/corpus.jsonl",
-        help="For large collections: the server reads the file directly; nothing is sent through the browser.",
-    )
-    return None, path.strip()
+def source(
+    what: str, key: str, types: Sequence[str], *, folder_types: Sequence[str] = (), turn: str = "", help: str = ""
+) -> tuple[list[UploadedFile], str]:
+    """Ask for a file: (uploads, path on the server). With ``folder_types`` several files or a folder can be chosen."""
+    ways = ["Upload", *(["Folder"] if folder_types else []), "Path on this server"]
+    way = segments("File location", ways, key=f"{key}_way", hidden=True, persistent=False)
+    if way == ways[-1]:
+        path = st.text_input(
+            "File or folder on this server", key=f"{key}_path", placeholder="data/demo",
+            help="For large collections: the server reads the file directly; nothing is sent through the browser.",
+        )  # fmt: skip
+        return [], path.strip()
+    folder = way == "Folder"
+    uploads = st.file_uploader(
+        what, type=[*types, *(folder_types if folder else ())], max_upload_size=MAX_UPLOAD_MB, help=help or None,
+        accept_multiple_files="directory" if folder else bool(folder_types),
+        key=f"{key}_{'folder' if folder else 'file'}{turn}",
+    )  # fmt: skip
+    return uploads if isinstance(uploads, list) else [uploads] if uploads else [], ""
 
 
 @contextmanager
-def opened(workspace: Workspace, uploaded: UploadedFile | None, path: str) -> Iterator[Path]:
-    """The chosen file as a path: an upload is written to disk first. InputError if nothing was chosen."""
-    if uploaded is not None:
-        with adding.received(workspace, [(uploaded.name, uploaded)]) as (target, _):
-            yield target
+def opened(
+    workspace: Workspace, uploads: Sequence[UploadedFile], path: str, queries_path: str = ""
+) -> Iterator[tuple[Path, Path | None]]:
+    """(the chosen file or folder, a file of queries beside it); uploads are written to disk. InputError without one."""
+    if uploads:
+        for upload in uploads:
+            upload.seek(0)
+        with adding.received(workspace, [(upload.name, upload) for upload in uploads]) as files:
+            yield files
     elif path:
-        yield Path(path)
+        yield Path(path), Path(queries_path) if queries_path else None
     else:
         raise InputError("No file is selected.", hint="Choose a file to upload, or enter a path on this server.")
 

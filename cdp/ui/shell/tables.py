@@ -7,11 +7,10 @@ which read nothing.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -100,49 +99,45 @@ def label_of(field: str) -> str:
 MISSING = "–"
 
 
-def show(
-    columns: Mapping[str, Sequence[Any]],
-    *,
-    alt: str,
-    config: Mapping[str, Any] | None = None,
-    key: str | None = None,
-    height: int | None = None,
-) -> None:
-    """A table of columns; ``config`` holds Streamlit's column settings where a column needs any."""
-    st.dataframe(
-        dict(columns),
-        hide_index=True,
-        placeholder=MISSING,
-        column_config=dict(config or {}),
-        key=key,
-        alt=alt,
-        height="auto" if height is None else height,
-    )
+def show(columns: Mapping[str, Sequence[Any]], **options: Any) -> None:
+    """Draw a table of columns; see ``_table``."""
+    _table(columns, **options)
 
 
-def pick_row(
-    columns: Mapping[str, Sequence[Any]],
-    *,
-    alt: str,
-    key: str,
-    config: Mapping[str, Any] | None = None,
-    height: int | None = None,
-) -> int | None:
-    """A table of which one row can be chosen; its position, or None."""
-    event = st.dataframe(
-        dict(columns),
-        hide_index=True,
-        placeholder=MISSING,
-        column_config=dict(config or {}),
-        key=key,
-        alt=alt,
-        on_select="rerun",
-        selection_mode="single-row",
-        height="auto" if height is None else height,
-    )
+def pick_row(columns: Mapping[str, Sequence[Any]], **options: Any) -> int | None:
+    """Draw a table of which one row can be chosen; return its position, or None."""
+    event = _table(columns, on_select="rerun", selection_mode="single-row", **options)
     rows = event["selection"]["rows"]
-    n = len(next(iter(columns.values()), ()))
-    return rows[0] if rows and rows[0] < n else None
+    return rows[0] if rows and rows[0] < len(next(iter(columns.values()), ())) else None
+
+
+def _table(
+    columns: Mapping[str, Sequence[Any]],
+    *,
+    alt: str,
+    digits: Mapping[str, int] | None = None,
+    about: Mapping[str, str] | None = None,
+    width: Mapping[str, int | Literal["small", "medium", "large"]] | None = None,
+    config: Mapping[str, Any] | None = None,
+    pinned: str = "",
+    height: int | None = None,
+    **options: Any,
+) -> Any:
+    """``digits`` (decimals), ``about`` (help in the head) and ``width`` are by column; ``config`` holds Streamlit's own
+    column settings where these do not do."""
+    digits, about, width = digits or {}, about or {}, width or {}
+    settings: dict[str, Any] = {}
+    for name in {*digits, *about, *width}:
+        shared: dict[str, Any] = {"help": about.get(name), "width": width.get(name), "pinned": name == pinned or None}
+        settings[name] = (
+            st.column_config.NumberColumn(format=f"%.{digits[name]}f", **shared)
+            if name in digits
+            else st.column_config.Column(**shared)
+        )
+    return st.dataframe(
+        dict(columns), hide_index=True, placeholder=MISSING, column_config={**settings, **(config or {})}, alt=alt,
+        height="auto" if height is None else height, **options,
+    )  # fmt: skip
 
 
 def figures(*shown: tuple[str, Any] | tuple[str, Any, str | None] | None) -> None:
@@ -152,14 +147,8 @@ def figures(*shown: tuple[str, Any] | tuple[str, Any, str | None] | None) -> Non
             st.metric(label, value, help=about[0] if about else None, width="content")
 
 
-def pager(n: int, per_page: int, key: str) -> int:
-    """Buttons to leaf through ``n`` things; the offset of the first one shown. Nothing is drawn for a single page."""
-    pages = max(1, math.ceil(n / per_page))
-    if st.session_state.get(key, 1) > pages:
-        st.session_state[key] = pages
-    with st.container(horizontal=True, vertical_alignment="center"):
-        page = int(st.pagination(pages, key=key)) if pages > 1 else 1
-        first = (page - 1) * per_page
-        if n:
-            st.caption(f"{first + 1:,} to {min(n, first + per_page):,} of {count(n, 'document')}", width="content")
-    return first
+def cards(*shown: tuple[str, Any] | tuple[str, Any, str | None]) -> None:
+    """A row of framed figures of one height, each (label, value) or (label, value, help)."""
+    with st.grid(len(shown), min_column_width=150):
+        for label, value, *about in shown:
+            st.metric(label, value, help=about[0] if about else None, border=True, height="stretch")

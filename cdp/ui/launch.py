@@ -1,0 +1,540 @@
+"""The Launch page: one training, one per learning rate, or an evaluation; what it comes to, and its start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from cdp.base.config import EvaluationConfig, TrainingConfig
+from cdp.base.errors import CdpError, InputError
+from cdp.base.workspace import Workspace
+from cdp.services import benchmarks, clusters, commands, evaluation, leakage, queries, studies, training
+from cdp.services.leakage import Leak
+from cdp.services.queries import QuerySet
+from cdp.services.studies import eval_steps_of, rate, read_rates
+from cdp.services.training import TrainingPlan
+from cdp.studies.config import DEV_SPLITS
+from cdp.training.weightings import WEIGHTINGS
+from cdp.ui import jobs as job_views
+from cdp.ui.queries import sets as stored_sets
+from cdp.ui.shell import forms, frame, state, tables
+from cdp.ui.shell.tables import count, duration, md, number
+
+ONE, SWEEP, EVALUATION = "one", "sweep", "evaluation"
+MODES = {ONE: "Training", SWEEP: "Learning-rate sweep", EVALUATION: "Evaluation"}
+# A model that is no preset and was not trained here.
+OTHER, OTHER_TITLE = "other", "Other model (name or folder)"
+BM25 = "bm25"
+# What the name of a group begins with among the benchmarks to choose from.
+GROUP = "group:"
+# Settings with a place of their own above all others; those that a sweep chooses in its own way.
+CHOSEN_ABOVE = ("query_set", "retriever", "weighting", "per_doc", "max_documents", "name", "benchmark", "split")
+BY_SWEEP = ("learning_rate", "benchmark", "split")
+
+
+def page(workspace: Workspace) -> None:
+    """The choices on the left, what will happen on the right."""
+    mode = state.choose("What to start", MODES, "start", hidden=True, buttons=True) or ONE
+    own = state.of_project(workspace, "query_set", queries.list_query_sets(workspace))
+    query_sets = [q for q in own if q.n_queries]
+    if mode != EVALUATION and not query_sets:
+        frame.empty("No query sets yet", "A retriever is trained on queries and their documents. Write or import some.")
+        frame.page_button("queries", "Write queries", "to_queries")
+        return
+    left, right = st.columns([3, 2], gap="large")
+    if mode == EVALUATION:
+        _evaluation(workspace, left, right)
+        return
+    with left:
+        config = _settings(workspace, query_sets, BY_SWEEP if mode == SWEEP else ())
+        if config is None:
+            return
+        rates: tuple[float, ...] = ()
+        judged = Judged([], False, False)
+        if mode == SWEEP:
+            rates, config = _grid(workspace, config)
+        else:
+            judged = _judges(workspace, config.query_set)
+    with right, frame.guarded():
+        if mode == ONE:
+            _summary(workspace, config, judged)
+        elif rates:  # without, a box has said why
+            _sweep_summary(workspace, config, rates)
+
+
+# what can be chosen from
+
+
+def usable_splits(workspace: Workspace) -> dict[str, tuple[str, str]]:
+    """Name → (benchmark, split) of every usable one of the project."""
+    own = state.of_project(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
+    return {f"{b.name}/{split}": (b.name, split) for b in own if not b.problem for split in b.splits}
+
+
+def _split_labels(workspace: Workspace) -> dict[str, str]:
+    """The names of ``usable_splits``, each with how many queries it judges."""
+    judged = {b.name: b.judged for b in benchmarks.list_benchmarks(workspace)}
+    return {
+        key: f"{name} · {split}" + (f" ({count(n, 'query', 'queries')})" if (n := judged[name].get(split)) else "")
+        for key, (name, split) in usable_splits(workspace).items()
+    }
+
+
+def _dev_options(workspace: Workspace) -> dict[str, tuple[str, str]]:
+    """``usable_splits`` with those made for choosing first."""
+    return dict(sorted(usable_splits(workspace).items(), key=lambda item: item[1][1] not in DEV_SPLITS))
+
+
+def _other_model(key: str, value: str = "") -> str:
+    typed = st.text_input(
+        "Model name or folder", value=value, key=key, persist_state="session",
+        placeholder="facebook/contriever or a folder on this server",
+        help="Any sentence-transformers or transformers encoder.",
+    )  # fmt: skip
+    return (typed or "").strip()
+
+
+def _add_benchmarks() -> None:
+    frame.link("benchmarks", "Add benchmarks", icon=":material/add:")
+
+
+@dataclass(frozen=True)
+class Consent:
+    """What stands in the way of a training (incomplete sets, leaks), and whether the user trains all the same."""
+
+    incomplete: bool
+    leaking: bool
+    given: bool
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The command's options that say yes to each."""
+        return {"allow_incomplete": self.incomplete, "allow_leakage": self.leaking}
+
+    @property
+    def allowed(self) -> dict[str, Any]:
+        """The arguments that say what was agreed to."""
+        return {name: needed and self.given for name, needed in self.options.items()}
+
+
+def consent(workspace: Workspace, query_sets: Iterable[str], leaks: Sequence[Leak], key: str) -> Consent:
+    """Say what sets lack and what leaks, and ask for a yes to each."""
+    lacking = stored_sets.incomplete_notes(workspace, query_sets)
+    agreed = not lacking or st.checkbox(
+        f"Train on {'this incomplete set' if len(lacking) == 1 else 'these incomplete sets'}",
+        key=f"{key}_incomplete_{'_'.join(item.query_set.id for item in lacking)}",
+        help="Incomplete query sets are used for training only if you tick this box.",
+    )
+    for leak in leaks:
+        st.error(f"**Test leakage.** {md(leak.sentence)}", icon=":material/gpp_maybe:")
+    train_anyway = not leaks or st.checkbox(
+        f"Train anyway. {leakage.FOLLOWS}",
+        key="_".join([f"{key}_leakage", *(f"{leak.source}_{leak.benchmark}_{leak.split}" for leak in leaks)]),
+        help="Choose another query set or benchmark instead: a score on queries seen in training says nothing about "
+        "unseen queries.",
+    )
+    return Consent(bool(lacking), bool(leaks), agreed and train_anyway)
+
+
+def _choose_place(workspace: Workspace, key: str) -> str:
+    """Where it runs: a cluster's address, ``here``, or "" where there is no choice. The workspace's own comes first."""
+    named = clusters.named(workspace)
+    if not named:
+        return ""
+    own = clusters.setting(workspace)
+    labels = {clusters.HERE: "This machine"} | {a: f"Ray cluster {urlsplit(a).netloc}" for a in named}
+    on = forms.pick(
+        "Run on", dict(sorted(labels.items(), key=lambda item: item[0] != own)), key=f"{key}_on",
+        help="Jobs on a Ray cluster look the same: state, log, stop and resume.",
+    )  # fmt: skip
+    return "" if on == clusters.HERE and not own else str(on)
+
+
+# one training
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The benchmarks to evaluate on, as (name, split), and when."""
+
+    benchmarks: list[tuple[str, str]]
+    before: bool
+    after: bool
+
+
+def _settings(workspace: Workspace, query_sets: Sequence[QuerySet], leave_out: Sequence[str]) -> TrainingConfig | None:
+    """The choices that matter first, then everything else; None where they do not make a configuration.
+
+    ``leave_out`` are settings that are chosen elsewhere.
+    """
+    first, suffix = job_views.prefilled(workspace, "training")
+    key = f"train{suffix}"
+    ordered = training.in_order(query_sets, state.kept("corpus") or "")
+    query_set = state.choose(
+        "Query set", _set_titles(workspace, ordered), "query_set", what="query set", help=frame.definition("query_set")
+    )
+    retriever = _retriever(workspace, first, key)
+    with st.container(horizontal=True):
+        limits = {
+            name: forms.widget(TrainingConfig, name, key=key, label=label, value=first.get(name))
+            for name, label in (("per_doc", "Q/Doc"), ("max_documents", "Maximum documents"))
+        }
+    weighting = forms.segments(
+        "Weighting",
+        {name: weighting.title for name, weighting in WEIGHTINGS.items()},
+        default=first.get("weighting"),
+        key=f"{key}_weighting",
+        help=frame.definition("weighting")
+        + " RI (reasoning intensity): how much easier a query becomes once its reasoning is written out, as the "
+        "ratio of the two losses. Needs a query set with the reasoned form of each query.",
+    )
+    needed = _needed(workspace, query_set or ordered[0].id, weighting, first, key)
+    name = forms.widget(TrainingConfig, "name", key=key)
+    try:
+        lora = st.session_state.get(f"{key}_lora_rank", first.get("lora_rank"))
+        presets = training.defaults(workspace, retriever, lora=lora is not None)
+        with st.expander("Training settings", bool(first), icon=":material/tune:", key=f"{key}_settings"):
+            st.caption("Empty fields use the retriever's own value, shown in grey; its reason is behind the ?.")
+            judged = {} if "benchmark" in leave_out else _dev(workspace, first, key)
+            # Of the settings of weightings only those of the chosen one have an effect.
+            idle = {name for other in WEIGHTINGS.values() for name in other.settings} - set(
+                WEIGHTINGS[weighting].settings
+            )
+            more = forms.fields(
+                TrainingConfig, key=key, leave_out=(*CHOSEN_ABOVE, "query_source", *leave_out, *needed, *idle),
+                values=first, presets=presets,
+            )  # fmt: skip
+            if trouble := clusters.gpu_problem():
+                st.warning(trouble, icon=":material/memory:")
+        given = {name: int(value) for name, value in limits.items() if value is not None}
+        chosen = {"query_set": query_set, "retriever": retriever, "weighting": weighting, "name": name}
+        return TrainingConfig.from_dict({**more, **judged, **given, **needed, **chosen})
+    except CdpError as error:
+        frame.show_error(error)
+        return None
+
+
+def _set_titles(workspace: Workspace, query_sets: Iterable[QuerySet]) -> dict[str, str]:
+    return {q.id: f"{stored_sets.set_name(workspace, q)} ({count(q.n_queries, 'pair')})" for q in query_sets}
+
+
+def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
+    choices = state.of_project(workspace, "job", training.list_retrievers(workspace))
+    preset = str(first.get("retriever", ""))
+    if preset and preset not in {c.id for c in choices} and st.query_params.get("retriever") == preset:
+        st.query_params["retriever"] = OTHER
+    names = {c.id: c.title for c in choices} | {OTHER: OTHER_TITLE}
+    about = frame.definition("retriever")
+    picked = state.choose("Retriever to start from", names, "retriever", what="retriever", help=about) or choices[0].id
+    if picked == OTHER:
+        return _other_model(f"{key}_model", preset) or choices[0].id
+    note = next((c.note for c in choices if c.id == picked), "")
+    if note:
+        st.caption(md(note))
+    if embedding := training.embedding(picked):
+        st.caption(
+            md(" · ".join(str(default.value) for default in embedding.values())),
+            help="\n\n".join(f"**{what.capitalize()}**: {md(default.reason)}" for what, default in embedding.items()),
+        )
+    return picked
+
+
+def _needed(workspace: Workspace, query_set: str, weighting: str, first: dict[str, Any], key: str) -> dict[str, str]:
+    """What a weighting needs besides the queries: the reasoned forms, or a file of weights. Where there are reasoned
+    forms, also what of both is trained on."""
+    needs = WEIGHTINGS[weighting].needs
+    if needs == "column":
+        return {"weights": forms.widget(TrainingConfig, "weights", key=key, value=first.get("weights"))}
+    candidates = training.reasoned_sets(workspace, query_set)
+    preset = str(first.get("reasoning") or "")
+    names = _set_titles(workspace, candidates)
+    if preset:
+        names.setdefault(preset, preset)
+    ri = needs == "reasoning"
+    if not names:
+        if ri:
+            st.caption(
+                "This corpus has no reasoned queries yet. Write them with the method “reasoning”, or import some."
+            )
+            frame.link("queries", "Write or import reasoned queries", icon=":material/edit_note:")
+        return {}
+    source = str(first.get("query_source") or "query-only")
+    if any(q.method == "reasoning" for q in candidates) or ri or preset:
+        source = str(forms.widget(TrainingConfig, "query_source", key=key, value=source) or source)
+    if not ri and source == "query-only":
+        return {"query_source": source}
+    chosen = forms.pick(
+        "Reasoned queries", names, first=preset, key=f"{key}_reasoned", persistent=False,
+        help="The query set that holds the reasoned form q′ of each query: written with the method reasoning, or "
+        "imported. It is matched by the queries it was made from, or by position.",
+    )  # fmt: skip
+    return {"reasoning": chosen or "", "query_source": source}
+
+
+def _dev(workspace: Workspace, first: dict[str, Any], key: str) -> dict[str, str]:
+    """The settings ``benchmark`` and ``split`` of a single training; empty where the last model is to be kept."""
+    options = {"": ("", ""), **_dev_options(workspace)}
+    preset = (str(first.get("benchmark") or ""), str(first.get("split") or ""))
+    if preset not in options.values():
+        options["/".join(filter(None, preset))] = preset
+    chosen = forms.pick(
+        "Dev benchmark",
+        {name: " · ".join(filter(None, option)) or "none (keep the last model)" for name, option in options.items()},
+        first=next(name for name, option in options.items() if option == preset),
+        key=f"{key}_dev",
+        help="Evaluated during training (every 500 steps; change it under More settings). The model with the best "
+        "NDCG@10 is kept. Do not report results on this benchmark.",
+    )
+    return {"benchmark": options[chosen][0], "split": options[chosen][1]} if chosen else {}
+
+
+def _judges(workspace: Workspace, query_set: str) -> Judged:
+    """The benchmarks to evaluate on before and after. Without a choice the first three that do not judge what is
+    trained on: the others are named with what is in the way."""
+    options = usable_splits(workspace)
+    if not options:
+        st.caption("No benchmark yet, so the retriever is trained without an evaluation.")
+        _add_benchmarks()
+        return Judged([], False, False)
+    names = list(dict.fromkeys(name for name, _ in options.values()))[:3]
+    ready = [f"{n}/test" if f"{n}/test" in options else next(k for k, v in options.items() if v[0] == n) for n in names]
+    leaks = {key: leakage.find_leaks(workspace, [query_set], [options[key]]) for key in ready}
+    chosen = state.choose_many(
+        "Evaluate on", _split_labels(workspace), "benchmarks", default=[key for key in ready if not leaks[key]],
+        help=frame.definition("benchmark"), placeholder="no evaluation",
+    )  # fmt: skip
+    for key in ready:
+        if leaks[key] and key not in chosen:
+            st.caption(f":material/gpp_maybe: Not selected by default: {md(leaks[key][0].sentence)}")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        before = st.checkbox("Evaluate before training", value=True, key="train_before", persist_state="session")
+        after = st.checkbox("Evaluate after training", value=True, key="train_after", persist_state="session")
+        _add_benchmarks()
+    return Judged([options[key] for key in chosen], before, after)
+
+
+def _plan_figures(plan: TrainingPlan, trainings: int = 1) -> None:
+    """Pairs, documents, steps, what to know of them, and whose terms apply."""
+    each = "" if trainings == 1 else " each"
+    tables.figures(
+        ("Pairs", number(plan.pairs), "Each pair is a query and its document."),
+        ("Documents", number(plan.documents)),
+        (f"Steps{each}", number(plan.steps), "Updates of the model's weights."),
+        ("Trainings", number(trainings)) if each else None,
+        None
+        if plan.seconds is None
+        else (
+            f"Time{each}",
+            duration(plan.seconds),
+            "At the speed of the last training of this retriever here, without evaluations.",
+        ),
+    )
+    frame.remarks(plan.notes)
+    with st.expander("Licences", icon=":material/gavel:", type="compact", key="train_licences"):
+        st.markdown("\n".join(f"- **{what.capitalize()}**: {md(note)}" for what, note in plan.licences.items()))
+
+
+def _start_button(label: str, key: str, consented: Consent | None = None) -> bool:
+    return forms.button(
+        label, type="primary", icon=":material/rocket_launch:", key=key, width="stretch",
+        disabled=consented is not None and not consented.given,
+    )  # fmt: skip
+
+
+def _summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> None:
+    """What will happen, in figures, and the button that makes it happen."""
+    plan = training.plan(workspace, config)
+    runs = len(judged.benchmarks) * (int(judged.before) + int(judged.after))
+    judges = judged.benchmarks if runs else []
+    with st.container(border=True):
+        st.markdown("#### What will happen")
+        _plan_figures(plan)
+        st.caption(
+            f"Includes {count(runs, 'evaluation')}. Existing results of the untrained retriever are reused."
+            if runs
+            else "No evaluation. You can evaluate the retriever later."
+        )
+        leaks = leakage.of_training(workspace, config, judges)
+        consented = consent(workspace, training.trained_on(config), leaks, "train")
+        _offer_copy(workspace, leaks, config.query_set)
+        on = _choose_place(workspace, "train")
+        if _start_button("Start training", "train_start", consented):
+            with frame.guarded():
+                with st.spinner("Starting"), clusters.chosen(workspace, on):
+                    started = training.start(
+                        workspace, config, benchmarks=judged.benchmarks, before=judged.before, after=judged.after,
+                        **consented.allowed,
+                    )  # fmt: skip
+                frame.go("jobs", job=started.job_id)
+        st.caption("Runs in the background. You can close this page, the browser and the app.")
+    when = "both" if judged.before and judged.after else "before" if judged.before else "after"
+    begin = commands.line(
+        "train", config.query_set, config=config, without=("query_set",),
+        evaluate=[f"{name}:{split}" for name, split in judges], when=when if judges and when != "both" else "",
+        **consented.options, wait=True, on=on,
+    )  # fmt: skip
+    forms.command(begin, commands.line("train", config.query_set, config=config, without=("query_set",), plan=True))
+
+
+def _offer_copy(workspace: Workspace, leaks: Sequence[Leak], query_set: str) -> None:
+    """A button that goes on with a copy of the set without the judged queries, where a copy would cure it."""
+    benchmark_splits = [(leak.benchmark, leak.split) for leak in leaks if leak.queries and leak.query_set == query_set]
+    if benchmark_splits and forms.button(
+        "Train on a copy without these queries", icon=":material/content_copy:", key="leave_out_judged",
+        help="The query set itself stays as it is. Nothing in the copy is judged there: its results carry no mark.",
+    ):  # fmt: skip
+        with frame.guarded():
+            copy, _ = leakage.leave_out(workspace, query_set, benchmark_splits)
+            frame.go("launch", query_set=copy.id)
+
+
+# one training per learning rate
+
+
+def _grid(workspace: Workspace, config: TrainingConfig) -> tuple[tuple[float, ...], TrainingConfig]:
+    """The learning rates, and the training with the dev benchmark that they are compared on."""
+    retriever, lora = config.retriever, config.lora_rank is not None
+    text = st.text_input(
+        "Learning rates",
+        value=", ".join(map(rate, studies.grid_for(workspace, retriever, lora))),
+        key=f"sweep_rates_{retriever}" + ("_lora" if lora else ""),
+        help="Peak learning rates, separated by commas; one training each. The default is the paper's grid, or a "
+        "grid around the retriever's own rate if the paper's does not include it.",
+        persist_state="session",
+    )
+    rates: tuple[float, ...] = ()
+    with frame.guarded():
+        rates = read_rates(text)
+    options = _dev_options(workspace)
+    chosen = state.choose(
+        "Dev benchmark", {name: " · ".join(option) for name, option in options.items()}, "dev", what="benchmark",
+        help="Used to compare the learning rates. Do not report results on this benchmark.",
+    )  # fmt: skip
+    if not chosen:
+        raise InputError(
+            "A learning-rate sweep needs a dev benchmark, and the workspace has none.",
+            hint="Add one: benchmarks add FOLDER.",
+        )
+    name, split = options[chosen]
+    return rates, config.replace(benchmark=name, split=split)
+
+
+def _sweep_summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ...]) -> None:
+    """What the sweep comes to, and the button that starts it."""
+    plan = training.plan(workspace, config)
+    study = studies.sweep(workspace, config, rates)
+    planned = studies.plan(workspace, study)
+    with st.container(border=True):
+        st.markdown("#### What will happen")
+        _plan_figures(plan, trainings=len(rates))
+        every = eval_steps_of(plan.settings, planned.steps[config.retriever])
+        st.caption(f":material/info: Each training is evaluated every {count(every, 'step')} and at the end.")
+        frame.remarks([note for note in planned.notes if "no dev split" in note])
+        leaks = leakage.of_training(workspace, config, [])
+        consented = consent(workspace, training.trained_on(config), leaks, "sweep")
+        on = _choose_place(workspace, "sweep")
+        if _start_button("Start the sweep", "sweep_start", consented):
+            with frame.guarded():
+                with st.spinner("Starting"), clusters.chosen(workspace, on):
+                    begun = studies.run(workspace, study, **consented.allowed)
+                frame.link("evidence", "Follow the sweep", study=begun.job_id, tab="studies")
+        st.caption("Runs in the background, as one study.")
+    forms.command(
+        commands.line(
+            "sweep", config.query_set, config=config, without=("query_set", "learning_rate"),
+            rates=",".join(rate(value) for value in rates), **consented.options, wait=True, on=on,
+        )
+    )  # fmt: skip
+
+
+# an evaluation of a retriever that is there
+
+
+def _evaluation(workspace: Workspace, left: Any, right: Any) -> None:
+    with left:
+        choices = state.of_project(workspace, "job", training.list_retrievers(workspace))
+        names = {c.id: c.title for c in reversed(choices) if c.kind == "job"}
+        names |= {BM25: "BM25 (keyword search, no model)"} | {c.id: c.title for c in choices if c.kind != "job"}
+        names |= {OTHER: OTHER_TITLE}
+        about = frame.definition("retriever")
+        retriever = state.choose("Retriever", names, "judged", what="retriever", help=about) or ""
+        if retriever == OTHER:
+            retriever = _other_model("evaluate_model")
+        chosen = _places(workspace)
+        with st.expander("Evaluation settings", icon=":material/tune:", key="evaluate_settings"):
+            above = ("retriever", "benchmark", "split")
+            settings = forms.fields(EvaluationConfig, key="evaluate", leave_out=above)
+    if retriever and chosen:
+        with right, frame.guarded():
+            _evaluation_summary(workspace, retriever, chosen, settings)
+
+
+def _places(workspace: Workspace) -> dict[str, tuple[str, str]]:
+    """What is chosen to evaluate on: {name in the address: (benchmark or group, split)}."""
+    options, labels = usable_splits(workspace), _split_labels(workspace)
+    if not options:
+        frame.empty("No benchmarks yet", "Retrievers are evaluated on judged queries. Add a benchmark first.")
+        frame.page_button("benchmarks", "Add a benchmark", "to_benchmarks")
+        return {}
+    first = list(options)[:1]
+    for name, title in benchmarks.GROUPS.items():
+        members = benchmarks.list_registry(workspace, name)
+        if here := sum(member.here for member in members):
+            options[f"{GROUP}{name}"] = (name, "")
+            labels[f"{GROUP}{name}"] = f"{title}: {here} of {len(members)} downloaded"
+    chosen = state.choose_many("Evaluate on", labels, "on", default=first, help=frame.definition("benchmark"))
+    _add_benchmarks()
+    return {key: options[key] for key in chosen}
+
+
+def _evaluation_summary(
+    workspace: Workspace, retriever: str, chosen: dict[str, tuple[str, str]], settings: dict[str, Any]
+) -> None:
+    """What will be done, what is there already, and the button."""
+    on = ""
+    with st.container(border=True):
+        st.markdown("#### What will happen")
+        to_do = False
+        for key, (name, split) in chosen.items():
+            if key.startswith(GROUP):
+                st.markdown(f":material/stacks: Every downloaded benchmark of **{md(benchmarks.GROUPS[name])}**")
+                to_do = True
+                continue
+            wanted = evaluation.checked(workspace, retriever, name, split, **settings)
+            evaluated = evaluation.existing(workspace, wanted) is not None
+            to_do = to_do or not evaluated
+            done = "already has a result with these settings" if evaluated else "will be evaluated"
+            icon = "check_circle" if evaluated else "play_arrow"
+            st.markdown(f":material/{icon}: **{md(name)}** · {md(split)} {done}")
+        if not to_do:
+            frame.page_button("compare", "Compare results", "evaluate_compare")
+        else:
+            on = _choose_place(workspace, "evaluate")
+            st.caption(
+                "BM25 is keyword search without a model: the baseline to compare retrievers with."
+                if retriever == BM25
+                else "Embeddings are cached and reused by later evaluations of the same model on the same documents."
+            )
+            if _start_button("Start the evaluation", "evaluate_start"):
+                with frame.guarded():
+                    with st.spinner("Starting"), clusters.chosen(workspace, on):
+                        started = benchmarks.evaluate_on(workspace, retriever, list(chosen.values()), settings)
+                    if started:
+                        frame.go("jobs", job=started[0])
+                    st.info("All of these results already exist.", icon=":material/check_circle:")
+                    frame.link("compare", "Compare results")
+    forms.command(
+        *(
+            commands.line(
+                "evaluate", retriever, without=("retriever",), wait=True, on=on,
+                config=EvaluationConfig.from_dict(
+                    {**settings, "retriever": retriever, "benchmark": name, "split": split}
+                ),
+            )
+            for name, split in chosen.values()
+        )
+    )  # fmt: skip

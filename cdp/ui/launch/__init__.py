@@ -1,1 +1,0 @@
-"""The Launch page: training, sweeps, evaluation."""
