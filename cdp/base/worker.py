@@ -37,10 +37,16 @@ HEARTBEAT_EVERY_S = 1.0
 # A heartbeat promises the next one within this time unless the worker announces a longer silence.
 SILENT_FOR_S = 30.0
 START_FOR_S = 300.0  # the first one's promise: loading a model on a busy machine is slow
+BATCH_FOR_S = 300.0  # one call of an encoder, a search, a shard
+LOADING_FOR_S = 600.0  # a model may be downloaded on first use
 ORPHAN_CHECK_EVERY_S = 1.0
 # Set by ``cdp.jobs.ray`` on a cluster: the version that started the job; that a training has processes on several
 # nodes, where a process that lost its peer reports no failure; how often the worker was restarted in its attempt.
 NODE_VARIABLE, GROUP_VARIABLE, START_VARIABLE = "CDP_NODE", "CDP_GROUP", "CDP_START"
+
+
+class Stopped(Exception):  # noqa: N818 - it answers a request, it is no error
+    """The job was asked to stop; finished work is kept. ``run`` then ends it as stopped."""
 
 
 class WorkerPool(Protocol):
@@ -113,6 +119,16 @@ class Job:
         if changed or finished or due or next_within_s > self._promised:
             self._write_heartbeat(next_within_s)
 
+    def advance(self, phase: str, done: int, total: int, unit: str = "texts", message: str = "") -> None:
+        """Report progress between batches that may take minutes. Raises Stopped after a request to stop."""
+        if self.stop_requested():
+            raise Stopped
+        self.progress(phase, done, total, unit, message, next_within_s=BATCH_FOR_S)
+
+    def loading(self, what: str) -> None:
+        """Announce a model that may take minutes to load."""
+        self.progress(f"loading {what}", 0, 0, "", next_within_s=LOADING_FOR_S)
+
     def _write_heartbeat(self, next_within_s: float) -> None:
         elapsed = time.monotonic() - self._phase_began
         done = self._state["done"] - self._phase_done0
@@ -171,8 +187,8 @@ class Job:
     def stop_requested(self) -> bool:
         """Return True after a request to stop (SIGTERM, the request file, or a lost supervisor).
 
-        Call it between steps; on True save a checkpoint and return from ``main``: the job then counts as stopped. Ranks
-        may see the request at different steps, so agree on one before leaving the loop.
+        Call it between steps; on True save a checkpoint, then return from ``main`` or raise Stopped. Ranks may see the
+        request at different steps, so agree on one before leaving the loop.
         """
         if self._stop.is_set() or (self.folder / "stop.request").exists():
             self._heard_stop = True
@@ -251,7 +267,10 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
             raise SystemExit(1)
         job.watch_supervisor()
         job.progress("starting", 0, 0, "", next_within_s=START_FOR_S)
-        main(job)
+        try:
+            main(job)
+        except Stopped:
+            print("Stopped on request; finished work is kept.", flush=True)
         if job.is_main:
             job.settle()
             outcome = "stopped" if job._heard_stop else "finished"

@@ -27,6 +27,7 @@ from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 from cdp.base.locks import locked
 from cdp.base.records import Document
 from cdp.base.text import typed_path
+from cdp.base.worker import Stopped
 from cdp.base.workspace import Workspace, checked_name, folder_size, now, read_json_or_none, sha256_file, write_json
 from cdp.benchmarks import library, manifests
 from cdp.benchmarks.beir_files import batched, write_beir
@@ -38,12 +39,8 @@ from cdp.corpus.collector import SeenIds
 BATCH = 4096
 _NO_ID = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
-# Called with a phase, the amount done and the total (0 if unknown). May raise StoppedError to end the download.
+# Called with a phase, the amount done and the total (0 if unknown). May raise Stopped to end the download.
 Progress = Callable[[str, int, int], None]
-
-
-class StoppedError(Exception):
-    """A stop was requested; fetched files stay for the next attempt."""
 
 
 # What a conversion leaves out or changes is counted, and noted in these words.
@@ -250,7 +247,7 @@ def _library_errors(repository: str, revision: str) -> Iterator[None]:
     }  # fmt: skip
     try:
         yield
-    except (CdpError, StoppedError):
+    except (CdpError, Stopped):
         raise
     except tuple(refusals) as error:
         # A gated repository is also one that was not found: the first that fits is the narrower.

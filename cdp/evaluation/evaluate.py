@@ -11,12 +11,12 @@ import numpy as np
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
-from cdp.base.worker import Job
+from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import sha256_text
 from cdp.benchmarks import Benchmark, load_benchmark, resolve_benchmark
 from cdp.evaluation import measures
 from cdp.evaluation.measures import from_ranking
-from cdp.retrievers.encode import Embedded, EmbeddingStore, Encoding, Stopped, encode, precision_for
+from cdp.retrievers.encode import Embedded, EmbeddingStore, Encoding, encode, precision_for
 from cdp.retrievers.exact_search import search
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def embed_benchmark(
 
     With a ``store`` and the model's ``model_hash``, embeddings are kept there and taken from there; without (while
     training, when the model is another one each time) they stay in memory. ``precision`` is auto, fp32, fp16 or bf16.
-    Raises ``encode.Stopped`` between batches once ``should_stop`` says so.
+    Raises ``Stopped`` between batches once ``should_stop`` says so.
     """
     chosen = protocol_for(model, protocol)
     precision = precision_for(model) if precision == "auto" else precision
@@ -262,7 +262,7 @@ def evaluate_embeddings(
     progress: ProgressBy | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Evaluation:
-    """Search and measure. Raises ``encode.Stopped`` between chunks of the search once ``should_stop`` says so."""
+    """Search and measure. Raises ``Stopped`` between chunks of the search once ``should_stop`` says so."""
     began = time.perf_counter()
 
     def report(done: int) -> None:

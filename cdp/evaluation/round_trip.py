@@ -10,7 +10,7 @@ for among the first ``DEPTH``; 0 stands for a query that does not find its docum
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from cdp.evaluation import bm25
 from cdp.evaluation.evaluate import ProgressBy, embed_texts, protocol_for, search_device
-from cdp.retrievers.encode import EmbeddingStore, Stopped, precision_for
+from cdp.retrievers.encode import EmbeddingStore, precision_for
 from cdp.retrievers.exact_search import search
 
 if TYPE_CHECKING:
@@ -59,26 +59,20 @@ def by_model(
     precision: str = "auto",
     batch_size: int = 128,
     progress: ProgressBy | None = None,
-    should_stop: Callable[[], bool] | None = None,
 ) -> NDArray[np.int32]:
-    """The same by a dense retriever, with its own prompts and similarity. The embeddings are kept in ``store``.
-
-    Raises ``Stopped`` between batches once ``should_stop`` says so.
-    """
+    """The same by a dense retriever, with its own prompts and similarity. The embeddings are kept in ``store``."""
     protocol = protocol_for(model, "published")
     precision = precision_for(model) if precision == "auto" else precision
 
     document_parts, query_parts = (
         embed_texts(
             model, texts, role, protocol, precision, store=store, model_hash=model_hash, batch_size=batch_size,
-            progress=progress, should_stop=should_stop,
+            progress=progress,
         ).parts
         for role, texts in (("document", documents), ("query", queries))
     )  # fmt: skip
 
     def look(done: int) -> None:
-        if should_stop is not None and should_stop():
-            raise Stopped
         if progress is not None:
             progress("searching", done, len(documents))
 

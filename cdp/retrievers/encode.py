@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cdp.base.errors import ModelError
+from cdp.base.worker import Stopped
 from cdp.base.workspace import Workspace, now, read_json_or_none, sha256_text, write_bytes, write_json
 from cdp.benchmarks.benchmark import texts_hash
 
@@ -36,10 +37,6 @@ HALF_PRECISION = (
 BATCHES_PER_CALL = 8
 
 
-class Stopped(Exception):  # noqa: N818 - it answers a request, it is no error
-    """Raised after a request to stop; what is done stays."""
-
-
 Progress = Callable[[int, int], None]
 Loader = Callable[[], "SentenceTransformer"]
 
@@ -49,7 +46,6 @@ __all__ = [
     "Encoding",
     "PoolEncoder",
     "Share",
-    "Stopped",
     "cast",
     "encode",
     "precision_for",

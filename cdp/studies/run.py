@@ -20,13 +20,13 @@ import numpy as np
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.failures import failure_of
-from cdp.base.worker import Job
+from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import now
 from cdp.benchmarks import Benchmark
 from cdp.evaluation import Evaluation, bm25, combined, evaluate_model
 from cdp.evaluation.evaluate import judge_on
 from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
-from cdp.retrievers.encode import EmbeddingStore, Stopped, cast, precision_for
+from cdp.retrievers.encode import EmbeddingStore, cast, precision_for
 from cdp.studies import records
 from cdp.studies.plan import (
     HYBRID,

@@ -14,10 +14,9 @@ from cdp.base.errors import CdpError, ConfigError
 from cdp.base.worker import Job, run
 from cdp.base.workspace import read_json_or_none, write_json
 from cdp.benchmarks import download, library, manifests, registry
-from cdp.benchmarks.download import DownloadError, StoppedError
+from cdp.benchmarks.download import DownloadError
 from cdp.benchmarks.schemas import Entry
 
-WAIT_S = 300.0  # without a heartbeat: of the hub, or of hashing a large file
 UNITS = {"downloading": "bytes", "writing documents": "documents", "checking": "documents"}
 
 
@@ -26,16 +25,17 @@ def main(job: Job) -> None:
     wanted = registry.leaves(config.benchmark)
     if config.name and len(wanted) > 1:
         raise ConfigError(f"{config.benchmark} is {len(wanted)} benchmarks, which keep their own names.")
-    before = _before(job)
+    path = job.folder / "checkpoints" / "there_before.json"  # the benchmarks from before the job's first attempt
+    before = read_json_or_none(path)
+    if not isinstance(before, list):
+        before = library.list_names(job.workspace)
+        write_json(path, before)
     done: list[dict[str, Any]] = []
     failed: dict[str, CdpError] = {}
     for number, entry in enumerate(wanted, 1):
         label = f"{entry.name} ({number} of {len(wanted)})" if len(wanted) > 1 else entry.name
         try:
             done.append(_download(job, config, entry, label, before))
-        except StoppedError:
-            print("Stopped on request; downloaded files are kept.", flush=True)
-            return
         except CdpError as error:
             if len(wanted) == 1:
                 raise
@@ -53,23 +53,11 @@ def main(job: Job) -> None:
     job.progress("done", len(done), len(wanted), "benchmarks")
 
 
-def _before(job: Job) -> set[str]:
-    """Return the benchmarks from before the job's first attempt."""
-    path = job.folder / "checkpoints" / "there_before.json"
-    names = read_json_or_none(path)
-    if not isinstance(names, list):
-        names = library.list_names(job.workspace)
-        write_json(path, names)
-    return set(names)
-
-
-def _download(job: Job, config: DownloadConfig, entry: Entry, label: str, before: set[str]) -> dict[str, Any]:
+def _download(job: Job, config: DownloadConfig, entry: Entry, label: str, before: list[str]) -> dict[str, Any]:
     """Download one benchmark and return its row of the result."""
 
     def progress(phase: str, finished: int, total: int) -> None:
-        if job.stop_requested():
-            raise StoppedError
-        job.progress(phase, finished, total, UNITS.get(phase, ""), label, next_within_s=WAIT_S)
+        job.advance(phase, finished, total, UNITS.get(phase, ""), label)
 
     progress("asking for the files", 0, 0)
     stored = download.download_benchmark(

@@ -7,12 +7,12 @@ of every query) and ``results/run.parquet`` (what was retrieved: query_id, docum
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 
 from cdp.base.config import EvaluationConfig
 from cdp.base.errors import ConfigError
-from cdp.base.worker import Job, run
+from cdp.base.worker import BATCH_FOR_S, Job, run
 from cdp.base.workspace import sha256_text
 from cdp.benchmarks.benchmark import Benchmark, load_benchmark
 from cdp.benchmarks.library import resolve_benchmark
@@ -21,13 +21,7 @@ from cdp.evaluation.evaluate import Evaluation, embed_benchmark, evaluate_embedd
 from cdp.evaluation.results import write_result
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
-from cdp.retrievers.encode import EmbeddingStore, PoolEncoder, Share, Stopped, cast, precision_for
-
-# A model may take this long to load (a download on first use) without a heartbeat.
-LOADING_S = 300.0
-
-# A call of the encoder, or a search, may take this long without a heartbeat.
-BATCH_S = 300.0
+from cdp.retrievers.encode import EmbeddingStore, PoolEncoder, Share, cast, precision_for
 
 
 def main(job: Job) -> None:
@@ -44,18 +38,14 @@ def main(job: Job) -> None:
         f"{benchmark.name} ({benchmark.split}): {benchmark.n_queries:,} queries, {benchmark.n_documents:,} documents",
         flush=True,
     )
-    try:
-        evaluated = (
-            lexical(job, config, benchmark, language or "")
-            if retriever is None
-            else dense(job, config, benchmark, retriever)
-        )
-        if evaluated is None:  # another process goes on with the embeddings
-            return
-        result, who = combine(job, config, benchmark, *evaluated)
-    except Stopped:
-        print("Stopped on request; the embeddings computed so far are kept.", flush=True)
+    evaluated = (
+        lexical(job, config, benchmark, language or "")
+        if retriever is None
+        else dense(job, config, benchmark, retriever)
+    )
+    if evaluated is None:  # another process goes on with the embeddings
         return
+    result, who = combine(job, config, benchmark, *evaluated)
     result.counts.update(leakage.counts(job.workspace, config.retriever, benchmark))
     write_result(job, config, who, benchmark, result, time.perf_counter() - began)
     if job.is_main and retriever is not None and retriever.origin == "job":
@@ -69,7 +59,7 @@ def dense(
 ) -> tuple[Evaluation, dict[str, str]] | None:
     """Evaluate a model: (result, what ``retriever`` holds in the record). Of several processes that share the encoding
     the first alone searches; the others get None."""
-    job.progress("loading the model", 0, 0, "", next_within_s=LOADING_S)
+    job.loading("the model")
     # On a cluster Ray tasks encode, and this process only loads the model to know it.
     workers = job.pool
     device, share = ("cpu", Share()) if workers else _processes(config.gpus)
@@ -80,7 +70,7 @@ def dense(
     pool = PoolEncoder(workers.map, config.retriever, config.max_length) if workers else None
 
     def report(phase: str, done: int, total: int) -> None:
-        job.progress(phase, done, total, "texts", next_within_s=BATCH_S)
+        job.progress(phase, done, total, "texts", next_within_s=BATCH_FOR_S)
 
     embedded = embed_benchmark(
         cast(model, precision),
@@ -106,7 +96,7 @@ def lexical(
     job: Job, config: EvaluationConfig, benchmark: Benchmark, language: str
 ) -> tuple[Evaluation, dict[str, str]]:
     """Evaluate BM25, as ``dense`` does a model."""
-    result = bm25.evaluate_bm25(benchmark, language=language, top_k=config.top_k, watch=_watch(job))
+    result = bm25.evaluate_bm25(benchmark, language=language, top_k=config.top_k, watch=job.advance)
     words = str(result.settings["language"])
     identity = sha256_text(bm25.NAME, str(bm25.K1), str(bm25.B), words)[:16]
     name = f"{bm25.TITLE} ({language})" if language not in ("", "en") else bm25.TITLE
@@ -121,33 +111,22 @@ def combine(
     """The result after what is asked for beyond the retriever's own ranking: fused with BM25, then reranked."""
     if not (config.hybrid or config.rerank):
         return result, who
-    watch = _watch(job)
     if config.hybrid:
-        result = combined.hybrid(benchmark, result, bm25.evaluate_bm25(benchmark, top_k=config.top_k, watch=watch))
+        by_words = bm25.evaluate_bm25(benchmark, top_k=config.top_k, watch=job.advance)
+        result = combined.hybrid(benchmark, result, by_words)
     if config.rerank:
-        job.progress("loading the cross-encoder", 0, 0, "", next_within_s=LOADING_S)
+        job.loading("the cross-encoder")
         device = "cpu" if config.gpus == 0 else None
         score = load_cross_encoder(
             config.rerank, job.workspace, batch_size=config.batch_size, device=device, logits=True
         )
-        result = combined.rerank(benchmark, result, score, progress=lambda done, total: watch("reranking", done, total))
+        result = combined.rerank(benchmark, result, score, progress=partial(job.advance, "reranking"))
     return result, {
         "id": combined.retriever_id(config.retriever, config.hybrid, config.rerank),
         "name": combined.title(who["name"], config.hybrid, config.rerank),
         "kind": combined.RERANKED if config.rerank else combined.HYBRID,
         "hash": who["hash"],
     }
-
-
-def _watch(job: Job) -> Callable[[str, int, int], None]:
-    """Progress of what looks at many texts, ended by a request to stop."""
-
-    def watch(phase: str, done: int, total: int) -> None:
-        if job.stop_requested():
-            raise Stopped
-        job.progress(phase, done, total, "texts", next_within_s=BATCH_S)
-
-    return watch
 
 
 def _processes(gpus: int | None) -> tuple[str, Share]:
@@ -158,7 +137,7 @@ def _processes(gpus: int | None) -> tuple[str, Share]:
     there = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if (gpus or 0) > there:
         raise ConfigError(f"{gpus} GPUs were asked for, and there are {there}.", hint="Set 'gpus' to 0 for the CPU.")
-    # Shares may differ by a shard, and a shard by an hour: nobody gives up on the others. A dead one ends the job.
+    # Shares may differ by a shard, which may take an hour. The launcher ends the job if a process dies.
     state = PartialState(cpu=gpus == 0 or not there, timeout=timedelta(days=7))
 
     def agree(flag: bool) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +29,6 @@ from cdp.query_sets import DocumentQueries, QuerySet, measured
 from cdp.query_sets.nonsense import REASONS
 from cdp.workers.round_trip import ranks_of
 
-LOADING_S = 600.0
-BATCH_S = 300.0
 BATCH = 64
 BATCHES_AT_ONCE = 8
 
@@ -44,9 +43,6 @@ def main(job: Job) -> None:
             hint="Wait for its job, or resume it.",
         )
     reasons = _reasons(job, config, query_set)
-    if reasons is None:
-        print("Stopped on request; measured values are kept.", flush=True)
-        return
     named, counts = np.unique(reasons[reasons != ""], return_counts=True)
     dropped = {str(name): int(n) for name, n in sorted(zip(named, counts, strict=True), key=lambda pair: -pair[1])}
     n = sum(dropped.values())
@@ -71,16 +67,15 @@ def main(job: Job) -> None:
     job.progress("done", made.n_queries, made.n_queries, "queries")
 
 
-def _reasons(job: Job, config: FilterConfig, query_set: QuerySet) -> NDArray[np.str_] | None:
-    """Return the first failed test of each query, (n,), empty for queries to keep. None if stopped."""
+def _reasons(job: Job, config: FilterConfig, query_set: QuerySet) -> NDArray[np.str_]:
+    """Return the first failed test of each query, (n,), empty for queries to keep."""
 
     def report(done: int, total: int) -> bool:
-        job.progress("reading", done, total, "documents")
-        return not job.stop_requested()
+        job.advance("reading", done, total, "documents")
+        return True
 
     table = query_table.load(job.workspace, query_set) or query_table.make(job.workspace, query_set, report)
-    if table is None:
-        return None
+    assert table is not None
     reasons = np.full(len(table), "", dtype="<U80")
 
     def fails(where: NDArray[np.bool_], reason: str) -> None:
@@ -92,51 +87,35 @@ def _reasons(job: Job, config: FilterConfig, query_set: QuerySet) -> NDArray[np.
         fails(table.duplicate, query_table.DUPLICATE)
     if config.round_trip_rank is not None:
         ranks = ranks_of(job, query_set, config.by, config.gpus)
-        if ranks is None:
-            return None
         fails(ranks == 0, f"document not found within {round_trip.DEPTH}")
         fails(ranks > config.round_trip_rank, f"document found below rank {config.round_trip_rank}")
     if config.cross_encoder and config.at_least is not None:
         scores = cross_scores(job, query_set, config.cross_encoder, config.gpus)
-        if scores is None:
-            return None
         fails(np.isnan(scores), "no score by the cross-encoder")
         fails(scores < config.at_least, f"cross-encoder score below {config.at_least:g}")
     return reasons
 
 
-def cross_scores(job: Job, query_set: QuerySet, model: str, gpus: int | None) -> NDArray[np.float32] | None:
-    """Return a cross-encoder's score of each query with its document, (n,) in [0, 1], NaN for failures; None if
-    stopped. A resumed job continues."""
+def cross_scores(job: Job, query_set: QuerySet, model: str, gpus: int | None) -> NDArray[np.float32]:
+    """Return a cross-encoder's score of each query with its document, (n,) in [0, 1], NaN for failures.
+
+    A resumed job continues.
+    """
     stored = measured.load_scores(job.workspace, query_set, measured.CROSS_ENCODER, model)
     if stored is not None:
         return np.asarray(stored.values, np.float32)
-    job.progress("loading the cross-encoder", 0, 0, "", next_within_s=LOADING_S)
+    job.loading("the cross-encoder")
     scorer = load_cross_encoder(model, job.workspace, batch_size=BATCH, device="cpu" if gpus == 0 else None)
     fingerprint = sha256_text(model, query_sets.content_hash(job.workspace, query_set))
     ledger = Ledger(job.folder / "checkpoints" / "cross_encoder.f32", fingerprint)
     total = query_set.n_queries
     failures = job.failures("scoring queries", unit="query", keep=ledger.done > 0)
-    step = BATCH * BATCHES_AT_ONCE
-    waiting: list[tuple[str, str]] = []
-
-    def score() -> None:
+    pairs = islice(_pairs(job, query_set), ledger.done, None)
+    while waiting := list(islice(pairs, BATCH * BATCHES_AT_ONCE)):
         start = ledger.done
-        scores = failures.batch(scorer, waiting, lambda index: start + index, "\n".join)
+        job.advance("scoring queries", start, total, "queries")
+        scores = failures.batch(scorer, waiting, lambda index, start=start: start + index, "\n".join)  # type: ignore[misc]
         ledger.append([math.nan if value is None else value for value in scores])
-        waiting.clear()
-        job.progress("scoring queries", ledger.done, total, "queries", next_within_s=BATCH_S)
-
-    for at, pair in enumerate(_pairs(job, query_set)):
-        if at < ledger.done:
-            continue
-        waiting.append(pair)
-        if len(waiting) >= step:
-            if job.stop_requested():
-                return None
-            score()
-    if waiting:
-        score()
     values = np.asarray(ledger.read()[:, 0], np.float32)
     measured.save_scores(job.workspace, query_set, measured.CROSS_ENCODER, model, values)
     return values

@@ -10,10 +10,8 @@ import time
 
 from cdp.base.config import IndexConfig
 from cdp.base.worker import Job, run
-from cdp.retrievers.encode import PoolEncoder, Stopped
+from cdp.retrievers.encode import PoolEncoder
 from cdp.serving.engine import Engine, memory_limit
-
-SILENT_S = 300.0  # of loading a model, a call of the encoder, or building an index
 
 
 def main(job: Job) -> None:
@@ -21,17 +19,11 @@ def main(job: Job) -> None:
     config = IndexConfig.from_dict(job.config)
 
     def report(phase: str, done: int, total: int) -> None:
-        if job.stop_requested():
-            raise Stopped
-        job.progress(phase, done, total, "documents" if total else "", next_within_s=SILENT_S)
+        job.advance(phase, done, total, "documents" if total else "")
 
     pool = PoolEncoder(job.pool.map, config.retriever) if job.pool else None
     engine = Engine(job.workspace, memory_limit(), None, device=None, download=True, progress=report, pool=pool)
-    try:
-        documents = len(engine.open(config.retriever, config.collection).documents)
-    except Stopped:
-        print("Stopped on request; the embeddings computed so far are kept.", flush=True)
-        return
+    documents = len(engine.open(config.retriever, config.collection).documents)
     seconds = round(time.perf_counter() - began, 3)
     job.result("index", {"documents": documents, "seconds": seconds})
     print(f"{documents:,} documents are indexed.", flush=True)

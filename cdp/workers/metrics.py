@@ -42,9 +42,6 @@ from cdp.metrics.report import Ledger, Selection, across_documents, per_document
 from cdp.metrics.scorers import PairScorer, load_encoder, load_scorer
 from cdp.query_sets import QuerySet
 
-_LOADING_S = 600.0
-# A window may take this long without a heartbeat.
-_BATCH_S = 300.0
 _DOCUMENTS_AT_ONCE = 256
 _BATCHES_AT_ONCE = 32
 # Corpus scope: so many pairs of queries of different documents are scored at most, no query in two of them.
@@ -59,7 +56,7 @@ Values = NDArray[np.float64]
 def main(job: Job) -> None:
     """Measure the query set that the job's settings name."""
     config = MetricsConfig.from_dict(job.config)
-    job.progress("reading", 0, 0, "documents", next_within_s=_BATCH_S)
+    job.advance("reading", 0, 0, "documents")
     query_set = query_sets.load(job.workspace, config.query_set)
     content_hash = query_sets.content_hash(job.workspace, query_set)
     selection = select(job, config, query_set)
@@ -73,7 +70,7 @@ def main(job: Job) -> None:
         failures=job.failures("measuring"),
     )
     selection = selection.only(quick.document_ids)
-    job.progress("loading the scorer", 0, 0, "", next_within_s=_LOADING_S)
+    job.loading("the scorer")
     scorer = load_scorer(config.scorer, job.workspace, threshold=config.threshold, batch_size=config.batch_size)
     if scorer.note:
         print(f"{scorer.measure.title} is used: {scorer.note}", flush=True)
@@ -84,10 +81,8 @@ def main(job: Job) -> None:
     pairs = [list(pair) for pair in zip(drawn[::2], drawn[1::2], strict=False)]
     encode = lazy_encoder(job, config)
     ratios = score_pairs(job, config, scorer, selection.ids, selection.queries)
-    across = None if ratios is None else score_pairs(job, config, scorer, range(len(pairs)), pairs, "corpus_pairs")
-    diversities = None if across is None else embed(job, config, selection, encode)
-    if ratios is None or across is None or diversities is None:
-        return
+    across = score_pairs(job, config, scorer, range(len(pairs)), pairs, "corpus_pairs")
+    diversities = embed(job, config, selection, encode)
     facts: dict[str, Any] = {"model": scorer.model, "threshold": scorer.threshold, "seed": config.seed}
     name = scorer.measure.name
     values = [
@@ -98,10 +93,7 @@ def main(job: Job) -> None:
     ]  # fmt: skip
     columns = {**quick.per_document, name: ratios[:, -1], "embedding_diversity": diversities[:, -1]}
     if selection.human is not None:
-        compared = compare_with_human(job, config, selection, encode)
-        if compared is None:
-            return
-        similarities, found = compared
+        similarities, found = compare_with_human(job, config, selection, encode)
         values += found
         columns["dist_sim"] = similarities[:, -1]
     most = max(map(len, selection.queries), default=0)
@@ -116,12 +108,7 @@ def main(job: Job) -> None:
             "measures": [v.to_dict() for v in values if v.scope == DOCUMENT and v.per_doc == most],
             "values": [v.to_dict() for v in (*quick.values, *values)],
             "per_document": per_document_columns(selection.ids, columns),
-            "scorer": {
-                "measure": scorer.measure.name,
-                "model": scorer.model,
-                "threshold": scorer.threshold,
-                "note": scorer.note,
-            },
+            "scorer": scorer_facts(scorer),
             "n_documents": len(selection.ids),
             "failures": job.n_failures,
             "complete": query_set.complete,
@@ -155,12 +142,19 @@ def select(job: Job, config: MetricsConfig, query_set: QuerySet) -> Selection:
     )
 
 
+def scorer_facts(scorer: PairScorer) -> dict[str, Any]:
+    """Return the scorer as results record it."""
+    return {
+        "measure": scorer.measure.name, "model": scorer.model, "threshold": scorer.threshold, "note": scorer.note
+    }  # fmt: skip
+
+
 def lazy_encoder(job: Job, config: Settings) -> Encode:
     """The model that embeds queries, loaded when the first window needs it and kept for all measures."""
 
     @cache
     def model() -> Encode:
-        job.progress("loading the model", 0, 0, "", next_within_s=_LOADING_S)
+        job.loading("the model")
         return load_encoder(config.encoder, job.workspace, batch_size=config.batch_size)
 
     return lambda texts: model()(texts)
@@ -173,8 +167,8 @@ def score_pairs(
     ids: Sequence[object],
     documents: Sequence[Sequence[str]],
     kept: str = "pairs",
-) -> Values | None:
-    """The share of each document's query pairs that are paraphrases, at each M, kept as ``kept``; None if stopped."""
+) -> Values:
+    """Return the share of each document's query pairs that are paraphrases, at each M, kept on disk as ``kept``."""
     depths, most = depths_of(documents), max(map(len, documents), default=0)
     step = max(1, config.batch_size * _BATCHES_AT_ONCE // max(1, math.comb(most, 2)))
     fingerprint = (scorer.measure.name, scorer.model, str(scorer.threshold), *_texts(documents))
@@ -186,8 +180,8 @@ def score_pairs(
 
 def compare_with_human(
     job: Job, config: Settings, selection: Selection, encode: Encode, kept: str = "dist_sim"
-) -> tuple[Values, list[MetricValue]] | None:
-    """Dist-Sim of each document at each M, NaN without human queries, and over all of them; None if stopped."""
+) -> tuple[Values, list[MetricValue]]:
+    """Return Dist-Sim of each document at each M, NaN without human queries, and over all of them."""
     depths, human = depths_of(selection.queries), selection.human or {}
     compared = [i for i, name in enumerate(selection.ids) if human.get(name)]
     sides = [(selection.queries[i], human[selection.ids[i]]) for i in compared]
@@ -196,8 +190,6 @@ def compare_with_human(
         job, kept, "comparing with human queries", [selection.ids[i] for i in compared], sides, len(depths),
         fingerprint, lambda window: document_dist_sims(window, encode, depths),
     )  # fmt: skip
-    if rows is None:
-        return None
     values = np.full((len(selection.ids), len(depths)), np.nan)
     values[compared] = rows
     reason = "No document has human queries."
@@ -206,8 +198,8 @@ def compare_with_human(
     )
 
 
-def embed(job: Job, config: MetricsConfig, selection: Selection, encode: Encode) -> Values | None:
-    """Embedding diversity of each document at each M; None if stopped."""
+def embed(job: Job, config: MetricsConfig, selection: Selection, encode: Encode) -> Values:
+    """Return the embedding diversity of each document at each M."""
     depths = depths_of(selection.queries)
     return _rows(
         job, "diversity", "embedding queries", selection.ids, selection.queries, len(depths),
@@ -230,15 +222,13 @@ def _rows(
     fingerprint: Iterable[str],
     rows_of: Callable[[list[Any]], Values],
     step: int = _DOCUMENTS_AT_ONCE,
-) -> Values | None:
-    """``rows_of`` the items, window by window, each on disk before the next; None if stopped. What fails is NaN."""
+) -> Values:
+    """Return ``rows_of`` the items, computed window by window, NaN for failed ones. Raises Stopped."""
     ledger = Ledger(job.folder / "checkpoints" / f"{kept}.f32", sha256_text(*fingerprint), width=width)
     failures = job.failures(stage, keep=ledger.done > 0)
-    job.progress(stage, ledger.done, len(items), "documents", next_within_s=_BATCH_S)
     while ledger.done < len(items):
-        if job.stop_requested():
-            return None
         start = ledger.done
+        job.advance(stage, start, len(items), "documents")
         rows = failures.batch(
             lambda window: list(rows_of(window)),
             list(items[start : start + step]),
@@ -246,7 +236,7 @@ def _rows(
             str,
         )
         ledger.append([[math.nan] * width if row is None else row for row in rows])
-        job.progress(stage, ledger.done, len(items), "documents", next_within_s=_BATCH_S)
+    job.progress(stage, len(items), len(items), "documents")
     return ledger.read()
 
 

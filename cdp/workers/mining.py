@@ -8,6 +8,7 @@ with the negatives, and ``results/mining.json``; with a cross-encoder also its s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,8 @@ from cdp.corpus import iter_documents
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.query_sets import DocumentQueries
 from cdp.retrievers import load, model_hash, resolve
-from cdp.retrievers.encode import EmbeddingStore, Encoding, Stopped, cast, precision_for
+from cdp.retrievers.encode import EmbeddingStore, Encoding, cast, precision_for
 
-LOADING_S = 600.0
-BATCH_S = 600.0
 BATCH = 64
 # Soft labels are logits; a probability of 1 or 0 would be infinite.
 LARGEST_LOGIT = 15.0
@@ -37,7 +36,7 @@ class Miner:
 
     def __init__(self, job: Job, name: str, gpus: int | None) -> None:
         resolved = resolve(name, job.workspace)
-        job.progress("loading the retriever", 0, 0, "", next_within_s=LOADING_S)
+        job.loading("the retriever")
         model = load(resolved, "cpu" if gpus == 0 else None)
         self.job, self.hash = job, model_hash(model)
         self.precision = precision_for(model)
@@ -47,14 +46,8 @@ class Miner:
 
     def _encode(self, texts: Sequence[str], role: str) -> np.ndarray:
         encoding = Encoding(self.hash, role, self.model.prompts[role], True, None, self.precision)
-        phase = {"query": "encoding queries"}.get(role, "encoding documents")
-        embedded = self.store.get(
-            lambda: self.model,
-            texts,
-            encoding,
-            progress=lambda n, total: self.job.progress(phase, n, total, "texts", next_within_s=BATCH_S),
-            should_stop=self.job.stop_requested,
-        )
+        phase = "encoding queries" if role == "query" else "encoding documents"
+        embedded = self.store.get(lambda: self.model, texts, encoding, progress=partial(self.job.advance, phase))
         return np.concatenate([np.asarray(part, np.float32) for part in embedded.parts])
 
     def encode_document(self, texts: Sequence[str], **_: Any) -> np.ndarray:
@@ -77,15 +70,8 @@ def main(job: Job) -> None:
         raise ConfigError(f"{query_set.name} is incomplete.", hint="Wait for its job, or resume it.")
     job.progress("reading", 0, 0, "")
     contents = {d.id: d.content for d in iter_documents(job.workspace, query_set.corpus_id) if d.content.strip()}
-    try:
-        negatives = mine(job, config, contents)
-    except Stopped:
-        print("Stopped on request; the embeddings computed so far are kept.", flush=True)
-        return
+    negatives = mine(job, config, contents)
     scores = soft_labels(job, config, contents, negatives) if config.cross_encoder else {}
-    if scores is None:
-        print("Stopped on request.", flush=True)
-        return
 
     def lists(line: DocumentQueries) -> dict[str, list[Any]]:
         named = [negatives.get(text, []) for text in line.queries]
@@ -150,9 +136,9 @@ def mine(job: Job, config: MiningConfig, contents: dict[str, str]) -> dict[str, 
 
 def soft_labels(
     job: Job, config: MiningConfig, contents: dict[str, str], negatives: dict[str, list[str]]
-) -> dict[tuple[str, str], list[float]] | None:
-    """Return (document id, query) → the cross-encoder's logits of the document and each negative; None if stopped."""
-    job.progress("loading the cross-encoder", 0, 0, "", next_within_s=LOADING_S)
+) -> dict[tuple[str, str], list[float]]:
+    """Return (document id, query) → the cross-encoder's logits of the document and each negative."""
+    job.loading("the cross-encoder")
     scorer = load_cross_encoder(
         config.cross_encoder, job.workspace, batch_size=BATCH, device="cpu" if config.gpus == 0 else None
     )
@@ -164,8 +150,7 @@ def soft_labels(
     ]
     labels: dict[tuple[str, str], list[float]] = {}
     for start in range(0, len(rows), BATCH):
-        if job.stop_requested():
-            return None
+        job.advance("scoring", start, len(rows), "queries")
         part = rows[start : start + BATCH]
         pairs = [(text, contents[name]) for own, text in part for name in (own, *negatives[text])]
         found = np.clip(np.asarray(scorer(pairs), np.float64), 1e-7, 1 - 1e-7)
@@ -173,7 +158,6 @@ def soft_labels(
         for own, text in part:
             width = 1 + len(negatives[text])
             labels[own, text], logits = logits[:width], logits[width:]
-        job.progress("scoring", start + len(part), len(rows), "queries", next_within_s=BATCH_S)
     return labels
 
 

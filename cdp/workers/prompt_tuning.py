@@ -26,7 +26,7 @@ from cdp.base import worker
 from cdp.base.config import PromptTuningConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, ProviderError
 from cdp.base.records import Document
-from cdp.base.worker import Job
+from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import now
 from cdp.corpus import load_manifest
 from cdp.llm.answers import Usage
@@ -48,18 +48,16 @@ from cdp.studies.prompts import (
     write,
 )
 from cdp.synthesis.generators import Generator, make_generator
-from cdp.workers.metrics import compare_with_human, lazy_encoder, score_pairs
+from cdp.workers.metrics import compare_with_human, lazy_encoder, score_pairs, scorer_facts
 
-_LOADING_S = 600.0
-# So many documents' queries of each candidate stand in the result, the same documents for each.
-EXAMPLES = 3
+EXAMPLES = 3  # documents whose queries by each candidate are kept in the result
 
 
 def main(job: Job) -> None:
     """Try the candidates and choose one."""
     config = PromptTuningConfig.from_dict(job.config)
     candidates = candidates_of(config, job.spec.get("inputs", {}).get("prompts", {}))
-    job.progress("drawing documents", 0, 0, "documents", next_within_s=_LOADING_S)
+    job.loading("the documents")
     documents, n_corpus = sample_documents(job.workspace, config)
     written: list[tuple[PromptCandidate, WrittenQueries | CdpError, Generator | None]] = []
     with AnswerCache(job.workspace) as cache:
@@ -75,24 +73,26 @@ def main(job: Job) -> None:
                 written.append((candidate, error, source))
                 continue
             if wrote is None:
-                return
+                raise Stopped
             written.append((candidate, wrote, source))
-    job.progress("loading the scorer", 0, 0, "", next_within_s=_LOADING_S)
+    job.loading("the scorer")
     bench = Bench(job, config, documents, n_corpus)
     tried: list[Tried] = []
     records: list[dict[str, Any]] = []
     for candidate, outcome, source in written:
-        if job.stop_requested():
-            return
-        job.progress(f"measuring {candidate.name}", 0, 0, "", next_within_s=_LOADING_S)
-        record = _about(candidate)
+        job.advance(f"measuring {candidate.name}", 0, 0)
+        record = {
+            "name": candidate.name,
+            "title": candidate.method.title if not candidate.prompt else candidate.name,
+            "method": candidate.method.name,
+            "prompt": candidate.prompt,
+            "prompt_hash": candidate.method.prompt_hash,
+            "error": "",
+        }
         if isinstance(outcome, CdpError):
             records.append({**record, "error": str(outcome)})
             continue
-        done = bench.measure(candidate, outcome, source)
-        if done is None:
-            return
-        measured, candidate_tried = done
+        measured, candidate_tried = bench.measure(candidate, outcome, source)
         records.append({**record, **measured})
         if candidate_tried is not None:
             tried.append(candidate_tried)
@@ -111,23 +111,12 @@ def main(job: Job) -> None:
             "language": bench.language,
             "n_documents": len(documents),
             "n_corpus": n_corpus,
-            "scorer": bench.scorer_facts(),
+            "scorer": scorer_facts(bench.scorer),
             "candidates": records,
             "choice": asdict(chosen),
         },
     )
     job.progress("done", len(documents), len(documents), "documents")
-
-
-def _about(candidate: PromptCandidate) -> dict[str, Any]:
-    return {
-        "name": candidate.name,
-        "title": candidate.method.title if not candidate.prompt else candidate.name,
-        "method": candidate.method.name,
-        "prompt": candidate.prompt,
-        "prompt_hash": candidate.method.prompt_hash,
-        "error": "",
-    }
 
 
 class Bench:
@@ -149,17 +138,10 @@ class Bench:
                 raise InputError("The human queries are for none of the sampled documents.", hint="Draw more of them.")
             self.encode = lazy_encoder(job, config)
 
-    def scorer_facts(self) -> dict[str, Any]:
-        """What is recorded of the scorer."""
-        scorer = self.scorer
-        return {
-            "measure": scorer.measure.name, "model": scorer.model, "threshold": scorer.threshold, "note": scorer.note
-        }  # fmt: skip
-
     def measure(
         self, candidate: PromptCandidate, wrote: WrittenQueries, source: Generator | None
-    ) -> tuple[dict[str, Any], Tried | None] | None:
-        """A candidate's record, and what the choice needs of it (None: it cannot be chosen); None if stopped."""
+    ) -> tuple[dict[str, Any], Tried | None]:
+        """Return a candidate's record and its measures for the choice, None if it cannot be chosen."""
         ids = [document.id for document in self.documents if document.id in wrote.queries]
         queries = [wrote.queries[name] for name in ids]
         record: dict[str, Any] = {
@@ -173,10 +155,7 @@ class Bench:
             return {**record, "error": wrote.first_failure}, None
         sampled_from = self.n_corpus if self.n_corpus > len(self.documents) else None
         selection = Selection(ids, queries, self.human, self.language, sampled_from)
-        found = self._values(candidate, selection)
-        if found is None:
-            return None
-        values, ce, bleu = found
+        values, ce, bleu = self._values(candidate, selection)
         record |= {
             "measures": [value.to_dict() for value in values],
             "examples": [{"document_id": n, "queries": q} for n, q in zip(ids, queries, strict=True)][:EXAMPLES],
@@ -199,8 +178,8 @@ class Bench:
 
     def _values(
         self, candidate: PromptCandidate, selection: Selection
-    ) -> tuple[list[MetricValue], NDArray[np.float64], NDArray[np.float64]] | None:
-        """Every measure at the full Q/Doc, and CE and Self-BLEU of each measurable document; None if stopped."""
+    ) -> tuple[list[MetricValue], NDArray[np.float64], NDArray[np.float64]]:
+        """Return every measure at the full Q/Doc, and CE and Self-BLEU of each measurable document."""
         seed = self.config.seed
         quick = measure_query_set(
             zip(selection.ids, selection.queries, strict=True),
@@ -213,18 +192,14 @@ class Bench:
         selection = selection.only(quick.document_ids)
         scorer, ids = self.scorer, selection.ids
         ratios = score_pairs(self.job, self.config, scorer, ids, selection.queries, f"{candidate.name}-pairs")
-        if ratios is None:
-            return None
         values = values_at_depths(
             scorer.measure.name, ratios, selection, reason=ONE_QUERY, model=scorer.model, seed=seed,
             threshold=scorer.threshold,
         )  # fmt: skip
         values += quick.values
         if self.human is not None:
-            compared = compare_with_human(self.job, self.config, selection, self.encode, f"{candidate.name}-dist_sim")
-            if compared is None:
-                return None
-            values += compared[1]
+            kept = f"{candidate.name}-dist_sim"
+            values += compare_with_human(self.job, self.config, selection, self.encode, kept)[1]
         most = max(map(len, selection.queries))
         full = [value for value in values if value.scope == DOCUMENT and value.per_doc == most]
         return full, ratios[:, -1], quick.per_document["self_bleu"]

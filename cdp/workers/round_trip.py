@@ -18,9 +18,8 @@ from cdp.corpus import iter_documents, load_manifest
 from cdp.evaluation import bm25, round_trip
 from cdp.query_sets import QuerySet, measured
 from cdp.retrievers import load, model_hash, resolve
-from cdp.retrievers.encode import EmbeddingStore, Stopped, cast, precision_for
+from cdp.retrievers.encode import EmbeddingStore, cast, precision_for
 
-LOADING_S, BATCH_S = 300.0, 300.0
 SHOWN = (1, 10, round_trip.DEPTH)
 
 
@@ -29,17 +28,14 @@ def main(job: Job) -> None:
     config = RoundTripConfig.from_dict(job.config)
     query_set = query_sets.load(job.workspace, config.query_set)
     ranks = ranks_of(job, query_set, config.by, config.gpus)
-    if ranks is None:
-        print("Stopped on request; the embeddings computed so far are kept.", flush=True)
-        return
     shares = {f"within_{k}": round(round_trip.share_within(ranks, k), 4) for k in SHOWN}
     job.result("round-trip", {"query_set": query_set.id, "by": config.by, "n_queries": len(ranks), **shares})
     print(f"{shares['within_10']:.1%} of {len(ranks):,} queries find their document within 10", flush=True)
     job.progress("done", len(ranks), len(ranks), "queries")
 
 
-def ranks_of(job: Job, query_set: QuerySet, by: str, gpus: int | None = None) -> NDArray[np.int32] | None:
-    """Return the round-trip rank of each query, stored or measured now; None if a stop was requested."""
+def ranks_of(job: Job, query_set: QuerySet, by: str, gpus: int | None = None) -> NDArray[np.int32]:
+    """Return the round-trip rank of each query, stored or measured now."""
     stored = measured.load_scores(job.workspace, query_set, measured.ROUND_TRIP, by)
     if stored is not None:
         return np.asarray(stored.values, np.int32)
@@ -56,47 +52,28 @@ def ranks_of(job: Job, query_set: QuerySet, by: str, gpus: int | None = None) ->
         own += [numbers.get(line.document_id, -1)] * len(line.queries)
     if not texts:
         raise InputError(f"The query set {query_set.name} has no queries yet.", hint="Generate or import some first.")
-    try:
-        ranks = _measure(job, query_set, by, gpus, texts, documents, np.array(own, np.int64))
-    except Stopped:
-        return None
-    measured.save_scores(job.workspace, query_set, measured.ROUND_TRIP, by, ranks)
-    return ranks
-
-
-def _measure(
-    job: Job,
-    query_set: QuerySet,
-    by: str,
-    gpus: int | None,
-    texts: list[str],
-    documents: list[str],
-    own: NDArray[np.int64],
-) -> NDArray[np.int32]:
-    def report(phase: str, done: int, total: int) -> None:
-        if job.stop_requested():
-            raise Stopped
-        job.progress(phase, done, total, "texts", next_within_s=BATCH_S)
-
+    positions = np.array(own, np.int64)
     language = bm25.language_in(by)
     if language is not None:
         language = language or load_manifest(job.workspace, query_set.corpus_id).counted_language
-        return round_trip.by_bm25(texts, documents, own, language, watch=report)
-    retriever = resolve(by, job.workspace)
-    job.progress("loading the model", 0, 0, "", next_within_s=LOADING_S)
-    model = load(retriever, "cpu" if gpus == 0 else None)
-    identity, precision = model_hash(model), precision_for(model)
-    return round_trip.by_model(
-        cast(model, precision),
-        texts,
-        documents,
-        own,
-        store=EmbeddingStore(job.workspace),
-        model_hash=identity,
-        precision=precision,
-        progress=report,
-        should_stop=job.stop_requested,
-    )
+        ranks = round_trip.by_bm25(texts, documents, positions, language, watch=job.advance)
+    else:
+        retriever = resolve(by, job.workspace)
+        job.loading("the model")
+        model = load(retriever, "cpu" if gpus == 0 else None)
+        identity, precision = model_hash(model), precision_for(model)
+        ranks = round_trip.by_model(
+            cast(model, precision),
+            texts,
+            documents,
+            positions,
+            store=EmbeddingStore(job.workspace),
+            model_hash=identity,
+            precision=precision,
+            progress=job.advance,
+        )
+    measured.save_scores(job.workspace, query_set, measured.ROUND_TRIP, by, ranks)
+    return ranks
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ from typing import Any
 from cdp import __version__
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
-from cdp.base.text import public
-from cdp.base.worker import Job, run
+from cdp.base.text import counted, public
+from cdp.base.worker import BATCH_FOR_S, Job, run
 from cdp.evaluation.card import model_card
 from cdp.retrievers import leakage, model_hash
 from cdp.retrievers.load import pooling_of
@@ -24,30 +24,21 @@ from cdp.retrievers.resolve import card_file, model_folder
 from cdp.training.pairs import UNTOKENISED
 from cdp.training.plan import TrainingData, licence_notes, notes_of, on_device, prepare
 
-# How long processes wait for each other: while the first evaluates on a dev benchmark the others do nothing, and the
-# libraries' ten minutes would end a sound training. A process that dies ends the others through the launcher.
+# Processes wait for the first while it evaluates on a dev benchmark, which may take longer than the libraries' ten
+# minutes. The launcher ends the others if a process dies.
 TOGETHER = timedelta(days=1)
 
 LIBRARIES = ("sentence-transformers", "transformers", "torch")
-
-# A model may take this long to load (a download on first use) without a heartbeat.
-LOADING_S = 300.0
 
 
 class JobHooks:
     """The loop's reports, as the job's files."""
 
     def __init__(self, job: Job) -> None:
-        self.job = job
-
-    def log(self, step: int, **values: float | int | None) -> None:
-        self.job.metric(step, **values)
+        self.job, self.log, self.stop_requested = job, job.metric, job.stop_requested
 
     def progress(self, step: int, steps: int, message: str) -> None:
         self.job.progress("training", step, steps, "steps", message, next_within_s=120.0)
-
-    def stop_requested(self) -> bool:
-        return self.job.stop_requested()
 
 
 def main(job: Job) -> None:
@@ -56,12 +47,12 @@ def main(job: Job) -> None:
     data = prepare(config, job.workspace, job.failures("reading pairs"))
     notes = notes_of(data)
     print(f"{len(data.pairs):,} pairs over {data.pairs.n_documents:,} documents", *notes, sep="\n", flush=True)
-    job.progress("loading the model", 0, 0, "", next_within_s=LOADING_S)
+    job.loading("the model")
     train(job, data, notes)
 
 
 def train(job: Job, data: TrainingData, notes: list[str]) -> None:
-    """Everything that needs torch."""
+    """Train and save the model, with all that needs torch."""
     from accelerate import PartialState
 
     from cdp.evaluation.evaluate import dev_evaluation
@@ -72,7 +63,7 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     from cdp.training.tokens import TokenStore, stores_of
 
     config, retriever, pairs = data.settings, data.retriever, data.pairs
-    # Whoever started several processes on the CPU says so: without it accelerate takes each for one alone.
+    # Set by launchers of several processes on the CPU: without it accelerate takes each for a single one.
     on_cpu = config.gpus == 0 or os.environ.get("ACCELERATE_USE_CPU") == "true"
     state = PartialState(cpu=on_cpu, timeout=TOGETHER)
     if state.device.type == "cpu" and not on_cpu and os.environ.get("CUDA_VISIBLE_DEVICES"):
@@ -107,11 +98,19 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     if not state.is_main_process:
         return
 
-    job.progress("saving the model", 0, 0, "", next_within_s=LOADING_S)
+    job.progress("saving the model", 0, 0, "", next_within_s=BATCH_FOR_S)
     limit = model.max_seq_length if isinstance(model.max_seq_length, int) else config.max_length  # inf: no limit
     filled = 0
     if limit is not None and isinstance(documents, TokenStore):  # another store counts characters
         filled = int((documents.lengths >= limit).sum())
+    own_notes = leaked_notes(job)
+    if outcome.stopped:
+        whole = f"**Stopped at step {outcome.step:,} of {outcome.steps:,}**: its scores are not those of a whole one."
+        own_notes.insert(0, whole)
+    if rejected := int((~usable).sum()):
+        own_notes.append(f"Left out: {rejected:,} {UNTOKENISED}.")
+    if filled:
+        own_notes.append(f"{counted(filled, 'document')} cut off at the {limit:,} tokens that the model takes.")
     result: dict[str, Any] = {
         "id": job.id,
         "retriever": config.retriever,
@@ -154,13 +153,7 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
         "software": f"CDP Studio {__version__}, " + ", ".join(f"{name} {version(name)}" for name in LIBRARIES),
         "settings": config.to_dict(),
         "leakage": job.spec.get("inputs", {}).get(leakage.LEAKAGE, []),
-        "notes": [
-            *stopped_notes(outcome.stopped, outcome.step, outcome.steps),
-            *leaked_notes(job),
-            *notes,
-            *_untokenised(int((~usable).sum())),
-            *cut_notes(filled, limit),
-        ],
+        "notes": own_notes + notes,
     }
     leakage.write_hashes(job.results, pairs.queries, pairs.documents[: pairs.n_documents])
     title = f"{public(config.retriever)} trained on {pairs.query_set.name}"
@@ -180,32 +173,14 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     job.progress("done", outcome.step, outcome.steps, "steps", "stopped; the model is kept" if outcome.stopped else "")
 
 
-def stopped_notes(stopped: bool, step: int, steps: int) -> list[str]:
-    """That the training is not whole, where somebody stopped it."""
-    return [f"**Stopped at step {step:,} of {steps:,}**: its scores are not those of a whole one."] if stopped else []
-
-
 def leaked_notes(job: Job) -> list[str]:
-    """That judged queries are among the training queries, where that was allowed when the job was started."""
+    """Return a note for each benchmark whose judged queries are trained on, as allowed at submission."""
     return [
         f"**Leaked**: {leak['source']} holds {leak['queries']:,} of the {leak['judged']:,} queries that "
         f"{leak['benchmark']} {leak['split']} judges, and {leak['documents']:,} documents by them. Scores of this "
         "model do not say how it answers queries that it has never seen."
         for leak in job.spec.get("inputs", {}).get(leakage.LEAKAGE, ())
     ]
-
-
-def cut_notes(filled: int, limit: int | None) -> list[str]:
-    """That documents reached the model's length, where some did."""
-    if not filled:
-        return []
-    noun = "document fills" if filled == 1 else "documents fill"
-    return [f"{filled:,} {noun} the {limit:,} tokens that the model takes: what lies beyond was cut off."]
-
-
-def _untokenised(n: int) -> list[str]:
-    """What the plan could not know: pairs that the model's tokenizer rejected."""
-    return [f"Left out: {n:,} {UNTOKENISED}."] if n else []
 
 
 def _mean(values: list[float]) -> float:

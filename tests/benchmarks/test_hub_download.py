@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from cdp.base.errors import ConfigError, InputError
+from cdp.base.worker import Stopped
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import download, load_benchmark, manifests, remove_benchmark
-from cdp.benchmarks.download import StoppedError, Stored, download_benchmark
+from cdp.benchmarks.download import Stored, download_benchmark
 from cdp.benchmarks.registry import find
 from tests.benchmarks import published
 from tests.benchmarks.hub_server import Hub, Server
@@ -120,9 +121,9 @@ def test_a_stopped_download_keeps_its_files_and_its_commits(the_hub: Hub, fetch:
 
     def progress(*_: object) -> None:
         if next(asked, True):
-            raise StoppedError
+            raise Stopped
 
-    with pytest.raises(StoppedError):
+    with pytest.raises(Stopped):
         fetch("scifact", progress=progress)
     assert not (workspace.benchmarks / "scifact").exists()
     the_hub.commit("BeIR/scifact", {"README.md": b"moved away meanwhile"})

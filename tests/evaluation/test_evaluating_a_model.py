@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 import pytrec_eval
 
+from cdp.base.worker import Stopped
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import Benchmark, load_benchmark
 from cdp.evaluation import evaluate_model
 from cdp.evaluation.evaluate import in_trec_order, judge
 from cdp.evaluation.results import write_run
 from cdp.retrievers import load, resolve
-from cdp.retrievers.encode import EmbeddingStore, Encoding, Stopped, encode
+from cdp.retrievers.encode import EmbeddingStore, Encoding, encode
 from cdp.retrievers.static import TokenMemo
 from tests.benchmarks.folders import write_benchmark
 from tests.evaluation.support import read_run, retrieve

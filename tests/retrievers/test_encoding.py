@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from cdp.base.errors import ConfigError
+from cdp.base.worker import Stopped
 from cdp.base.workspace import Workspace
 from cdp.evaluation.evaluate import protocol_for
 from cdp.retrievers import load, resolve
-from cdp.retrievers.encode import EmbeddingStore, Encoding, Share, Stopped, encode, unit_length
+from cdp.retrievers.encode import EmbeddingStore, Encoding, Share, encode, unit_length
 
 pytestmark = pytest.mark.slow
 

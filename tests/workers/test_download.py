@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cdp.base.errors import ConfigError
-from cdp.base.worker import Job
+from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import library
 from cdp.benchmarks.download import DownloadError
@@ -33,7 +33,8 @@ def test_a_stop_keeps_the_place_and_a_second_attempt_goes_on(
         hub.commit("zeta-alpha-ai/NanoSciFact", published.nano())
         at_work = job(workspace, benchmark="nanoscifact")
         (at_work.folder / "stop.request").touch()
-        download_worker.main(at_work)
+        with pytest.raises(Stopped):
+            download_worker.main(at_work)
         assert library.list_names(workspace) == []
         assert not (at_work.results / "download.json").exists()
         (at_work.folder / "stop.request").unlink()

@@ -10,7 +10,7 @@ import pytest
 
 from cdp.base.config import PromptTuningConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
-from cdp.base.worker import Job
+from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import Workspace, read_json, read_jsonl, write_json
 from cdp.metrics import self_bleu
 from cdp.services import corpora, demo, queries, tuning
@@ -88,7 +88,8 @@ def test_a_prompt_of_ones_own_is_sent_and_its_tokens_counted(
         }  # fmt: skip
         folder = job_of(filled, "p1", {"mine": OWN}, **config)
         (folder / "stop.request").touch()
-        main(Job(folder))
+        with pytest.raises(Stopped):
+            main(Job(folder))
         assert tuning.result(filled, "p1") is None
         with pytest.raises(InputError, match="has not found anything yet"):
             tuning.finished(filled, "p1")
