@@ -262,6 +262,8 @@ def show(run: Run, id: Id) -> int:
         *([f"prompt: {q.prompt_hash[:16]}; job: {q.job_id}"] if q.job_id else []),
         *(text for text in (state.sentence, state.next_step) if text),
     ]
+    if q.n_shared:
+        lines.append(f"{counted(q.n_shared, 'query', 'queries')} of several documents: each of these is an answer")
     if failed.n:
         shown = [
             f"{line.get('document_id') or 'line ' + str(line.get('line'))}: {line['reason']}" for line in failed.first

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -31,6 +31,18 @@ class Block(NamedTuple):
     text: str
     level: int = 0
     page: int = 0
+
+
+# The end of a passage's id: its page, where the format has pages, and its number in the file.
+_PLACE = re.compile(r"(?P<file>.+)#(?:p\d+-)?(?P<number>\d+)", re.DOTALL)
+
+
+def neighbours(ids: Iterable[str]) -> dict[str, list[str]]:
+    """{passage: the ones right before and after it in its file, which share sentences with it}, all by id."""
+    placed = [(match["file"], int(match["number"]), match[0]) for match in map(_PLACE.fullmatch, ids) if match]
+    by_place = {(file, number): name for file, number, name in placed}
+    beside = ((name, [by_place.get((file, n)) for n in (at - 1, at + 1)]) for file, at, name in placed)
+    return {name: found for name, near in beside if (found := [other for other in near if other is not None])}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,7 @@ of one value per query, so that a page filters a large set without reading its t
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,8 +30,6 @@ KIND = "queries"
 DUPLICATE = "repeats an earlier query of its document"
 
 CHUNK = 512
-
-_MARKS = " ?!.,;:…\"'`“”‘’«»„()[]¿¡？！。，、；：؟،"
 
 
 @dataclass(frozen=True)
@@ -110,7 +107,7 @@ def make(workspace: Workspace, query_set: QuerySet, report: Report | None = None
 
 def _made(workspace: Workspace, query_set: QuerySet, report: Report | None) -> QueryTable | None:
     language, prompt = _language(workspace, query_set), prompt_of(query_set)
-    repeated, contents = _documents_of_each(workspace, query_set), _Contents(workspace, query_set)
+    shared, contents = query_sets.shared_queries(workspace, query_set.id), _Contents(workspace, query_set)
     bits = {name: 1 << at for at, name in enumerate(REASONS)}
     names: list[str] = []
     offsets: list[int] = []
@@ -122,8 +119,8 @@ def _made(workspace: Workspace, query_set: QuerySet, report: Report | None) -> Q
             return None
         content, seen = contents.of(line.document_id), set[str]()
         for position, text in enumerate(line.queries, 1):
-            plain = plain_form(text)
-            reasons = nonsense(text, content, prompt=prompt, n_documents=repeated.get(hash(plain), 1))
+            plain = query_sets.plain_form(text)
+            reasons = nonsense(text, content, prompt=prompt, n_documents=len(shared.get(plain, ())))
             kind, repeats = FORMATS.index(query_format(text)), bool(plain) and plain in seen
             rows.append((len(names), position, len(text.split()), kind, repeats, sum(bits[name] for name in reasons)))
             seen.add(plain)
@@ -148,11 +145,6 @@ def _made(workspace: Workspace, query_set: QuerySet, report: Report | None) -> Q
     )
 
 
-def plain_form(text: str) -> str:
-    """What two queries share that are the same but for case, spacing and the marks around them."""
-    return " ".join(text.casefold().split()).strip(_MARKS)
-
-
 def prompt_of(query_set: QuerySet) -> str:
     """Return the prompt of a set: the user's own, or the method's; empty if unknown."""
     own = str(query_set.parameters.get("prompt") or "")
@@ -166,15 +158,6 @@ def _language(workspace: Workspace, query_set: QuerySet) -> str:
         return query_set.language or load_manifest(workspace, query_set.corpus_id).counted_language
     except CdpError:  # the corpus was deleted
         return query_set.language or "en"
-
-
-def _documents_of_each(workspace: Workspace, query_set: QuerySet) -> Mapping[int, int]:
-    """Return {hash of a query's plain form: its documents} of queries that several documents share."""
-    # Hashes, because the texts of millions of queries would not fit in memory.
-    counts: Counter[int] = Counter()
-    for line in query_sets.read_queries(workspace, query_set.id):
-        counts.update({hash(plain_form(text)) for text in line.queries})
-    return {text: n for text, n in counts.items() if n > 1}
 
 
 class _Contents:

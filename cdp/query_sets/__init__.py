@@ -20,11 +20,13 @@ from cdp.query_sets.store import (
     iter_offsets,
     list_query_sets,
     load,
+    plain_form,
     query_id,
     read_at,
     read_queries,
     read_rankings,
     resolve_query_set,
+    shared_queries,
     state,
     update,
 )
@@ -33,5 +35,6 @@ __all__ = [
     "Derived", "DocumentQueries", "ImportOptions", "ImportedQueries", "QuerySet", "TeacherRanking", "content_hash",
     "count", "create", "delete", "derive", "document_of", "exists", "files", "import_queries",
     "iter_failures", "iter_lines", "iter_offsets", "leave_out", "list_query_sets", "load",
-    "query_id", "read_at", "read_queries", "read_rankings", "resolve_query_set", "state", "update",
+    "plain_form", "query_id", "read_at", "read_queries", "read_rankings", "resolve_query_set", "shared_queries",
+    "state", "update",
 ]  # fmt: skip

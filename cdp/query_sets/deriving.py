@@ -107,6 +107,7 @@ def derive(
             created=now(),
             n_documents=totals.n_documents,
             n_queries=totals.n_queries,
+            n_shared=totals.n_shared,
             content_hash=content_hash if query_set.complete else "",
             parameters={**query_set.parameters, **made_from, **facts},
         )

@@ -115,6 +115,7 @@ def import_queries(
                 complete=True,
                 n_documents=totals.n_documents,
                 n_queries=totals.n_queries,
+                n_shared=totals.n_shared,
                 n_failures=writing.n_rejected,
                 content_hash=content_hash,
                 parameters=parameters,

@@ -12,6 +12,7 @@ import logging
 import os
 import sys
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -147,7 +148,8 @@ class QuerySet:
 
     ``kind`` is "synthetic", "human", or "unknown" (imported, origin not stated). ``per_doc`` is what was
     asked for per document; of an imported set, the most that a document has. ``n_documents`` counts those that have
-    queries; ``n_failures`` those that were asked about and have none, and of an imported set the rejected rows.
+    queries, ``n_shared`` the queries that several documents have; ``n_failures`` counts the documents
+    that were asked about and have none, and of an imported set the rejected rows.
     ``content_hash`` (16 hex digits over ids, queries and imported hard negatives) is empty until the set is complete;
     ``content_hash(workspace, query_set)`` knows it then too.
     """
@@ -168,6 +170,7 @@ class QuerySet:
     complete: bool = False
     n_documents: int = 0
     n_queries: int = 0
+    n_shared: int = 0
     n_failures: int = 0
     job_id: str = ""
     content_hash: str = ""
@@ -393,10 +396,11 @@ def state(workspace: Workspace, query_set: QuerySet) -> str:
 
 @dataclass(frozen=True)
 class Totals:
-    """What is in a file of queries."""
+    """What is in a file of queries. ``n_shared`` are those that several documents have."""
 
     n_documents: int
     n_queries: int
+    n_shared: int
     most_per_document: int
     content_hash: str
 
@@ -405,12 +409,39 @@ def count(path: Path) -> Totals:
     """Read a file of queries once: its totals, and the hash over ids and queries. Damaged lines do not count."""
     digest = hashlib.sha256()
     n_documents = n_queries = most = 0
+    # Hashes, because the texts of millions of queries would not fit in memory.
+    seen, shared = set[int](), set[int]()
     for line in _documents(path, Failures(limit=sys.maxsize)):
         digest.update(json.dumps([line.document_id, line.queries], ensure_ascii=True).encode("ascii"))
+        own = {hash(plain_form(query)) for query in line.queries}
+        shared |= own & seen
+        seen |= own
         n_documents += 1
         n_queries += len(line.queries)
         most = max(most, len(line.queries))
-    return Totals(n_documents, n_queries, most, digest.hexdigest()[:16])
+    return Totals(n_documents, n_queries, len(shared), most, digest.hexdigest()[:16])
+
+
+_MARKS = " ?!.,;:…\"'`“”‘’«»„()[]¿¡？！。，、；：؟،"
+
+
+def plain_form(text: str) -> str:
+    """What two queries share that are the same but for case, spacing and the marks around them."""
+    return " ".join(text.casefold().split()).strip(_MARKS)
+
+
+def shared_queries(workspace: Workspace, query_set_id: str) -> dict[str, list[str]]:
+    """{plain form: ids of its documents} of the queries that several documents have: each of them is an answer."""
+    path = files(workspace, query_set_id).queries
+    counts: Counter[int] = Counter()
+    for line in _documents(path, Failures(limit=sys.maxsize)):
+        counts.update({hash(plain_form(text)) for text in line.queries})
+    shared: dict[str, list[str]] = {}
+    for line in _documents(path, Failures(limit=sys.maxsize)):
+        for plain in {plain_form(text) for text in line.queries}:
+            if plain and counts[hash(plain)] > 1:
+                shared.setdefault(plain, []).append(line.document_id)
+    return shared
 
 
 def known_language(corpus: CorpusManifest) -> str:

@@ -105,7 +105,8 @@ def with_counts(workspace: Workspace, query_set: QuerySet) -> QuerySet:
 def _with_counts(workspace: Workspace, query_set: QuerySet) -> QuerySet:
     path = query_sets.files(workspace, query_set.id).queries
     totals = ANSWERS.get(path, "totals", lambda: query_sets.count(path))
-    return dataclasses.replace(query_set, n_documents=totals.n_documents, n_queries=totals.n_queries)
+    counts = {name: getattr(totals, name) for name in ("n_documents", "n_queries", "n_shared")}
+    return dataclasses.replace(query_set, **counts)
 
 
 def _expected(workspace: Workspace, query_set: QuerySet) -> int | None:

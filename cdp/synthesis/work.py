@@ -133,7 +133,7 @@ def finish(
 ) -> dict[str, Any]:  # fmt: skip
     """Write into the set's manifest what its file holds, and the job's result with further ``facts``; returns it."""
     job.n_failures = n_failures
-    counts = {"n_documents": totals.n_documents, "n_queries": totals.n_queries}
+    counts = {"n_documents": totals.n_documents, "n_queries": totals.n_queries, "n_shared": totals.n_shared}
     content_hash = totals.content_hash if complete else ""
     query_sets.update(
         job.workspace, query_set, complete=complete, n_failures=n_failures, content_hash=content_hash, **counts

@@ -55,6 +55,8 @@ class Batches:
     swapped: NDArray[np.bool_] | None = None
     teacher: NDArray[np.float64] | None = None
     """Soft labels (n, 1 + h), see ``PairSet``."""
+    never: NDArray[np.int64] | None = None
+    """Documents that are no negatives of a query (n, k), see ``PairSet``."""
 
     @cached_property
     def content_hash(self) -> str:
@@ -63,7 +65,7 @@ class Batches:
         for store in (self.queries, self.documents, self.reasoned):
             for part in () if store is None else store.content():
                 digest.update(part)
-        for array in (self.document_of, self.weights, self.negatives, self.swapped, self.teacher):
+        for array in (self.document_of, self.weights, self.negatives, self.swapped, self.teacher, self.never):
             digest.update(b"" if array is None else np.ascontiguousarray(array).data)
         return digest.hexdigest()[:16]
 
@@ -80,6 +82,13 @@ class Batches:
     def soft_labels(self, rows: NDArray[np.int64], device: torch.device) -> Tensor | None:
         """float64, shape (B, 1 + h); None without any."""
         return None if self.teacher is None else torch.from_numpy(self.teacher[rows]).to(device)
+
+    def no_negatives(self, rows: NDArray[np.int64], device: torch.device) -> Tensor | None:
+        """int64, shape (B, k), -2 where there are fewer; None without any."""
+        if self.never is None:
+            return None
+        never = self.never[rows]
+        return torch.from_numpy(np.where(never < 0, -2, never)).to(device)  # -1 is a hard negative that is missing
 
     def distinct_documents(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Tensor]:
         """The documents of these rows without repeats, and where each row's are among them: (1 + h, B), the positives
@@ -132,21 +141,21 @@ class TransformerEngine:
         labels = self.batches.labels(rows, self.device)
         position = position.to(self.device)
         reasoned = None if self.batches.reasoned is None else self._embed_detached(self.batches.reasoned, rows)
+        soft, never = self.batches.soft_labels(rows, self.device), self.batches.no_negatives(rows, self.device)
         if self.mini_batch is None:
             queries, embedded = (self._embed(store, which) for store, which in columns)
-            soft = self.batches.soft_labels(rows, self.device)
-            loss = self.loss.compute_loss_from_embeddings([queries, *embedded[position]], labels, reasoned, soft)
+            loss = self.loss.compute_loss_from_embeddings([queries, *embedded[position]], labels, reasoned, soft, never)
             self.propagate(loss)
             return loss.detach()
-        soft = self.batches.soft_labels(rows, self.device)
-        return self._backward_cached(columns, position, labels, reasoned, soft)
+        return self._backward_cached(columns, position, labels, reasoned, soft, never)
 
     def reasoning_intensity(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         assert self.batches.reasoned is not None
         documents, position = self.batches.distinct_documents(rows)
         queries, reasoned = (self._embed_detached(s, rows) for s in (self.batches.queries, self.batches.reasoned))
         embedded = self._embed_detached(self.batches.documents, documents)[position.to(self.device)]
-        return self.loss.intensities([queries, *embedded], self.batches.labels(rows, self.device), reasoned)
+        labels, never = self.batches.labels(rows, self.device), self.batches.no_negatives(rows, self.device)
+        return self.loss.intensities([queries, *embedded], labels, reasoned, never)
 
     def _groups(self, store: Store, which: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         return groups(store.lengths[which], self._overhead, self.mini_batch)
@@ -183,6 +192,7 @@ class TransformerEngine:
         labels: Tensor,
         reasoned: Tensor | None,
         soft: Tensor | None,
+        never: Tensor | None,
     ) -> Tensor:
         """GradCache: embed without gradients, get the embeddings' gradients, then embed each group again with them.
 
@@ -200,7 +210,7 @@ class TransformerEngine:
             leaf = torch.cat(parts)[_inverse(members).to(self.device)].detach().requires_grad_()
             leaves.append(leaf)
             cached.append((store, which, members, states))
-        loss = self.loss.compute_loss_from_embeddings([leaves[0], *leaves[1][position]], labels, reasoned, soft)
+        loss = self.loss.compute_loss_from_embeddings([leaves[0], *leaves[1][position]], labels, reasoned, soft, never)
         self.propagate(loss)
         for leaf, (store, which, members, states) in zip(leaves, cached, strict=True):
             assert leaf.grad is not None
@@ -314,6 +324,7 @@ class StaticEngine:
             self.batches.labels(rows, self.device),
             reasoned,
             self.batches.soft_labels(rows, self.device),
+            self.batches.no_negatives(rows, self.device),
         )
         self.propagate(loss)
 
@@ -334,7 +345,8 @@ class StaticEngine:
         queries, reasoned = (self._detached(texts, rows) for texts in (self.queries, self.reasoned))
         distinct, position = self.batches.distinct_documents(rows)
         documents = self._detached(self.documents, distinct)[position.to(self.device)]
-        return self.loss.intensities([queries, *documents], self.batches.labels(rows, self.device), reasoned)
+        labels, never = self.batches.labels(rows, self.device), self.batches.no_negatives(rows, self.device)
+        return self.loss.intensities([queries, *documents], labels, reasoned, never)
 
     def _join(self, parts: list[tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]]) -> list[Tensor]:
         """(ids, shares, sizes) of several lots of texts as one, on the device."""

@@ -98,6 +98,7 @@ class WeightedInfoNCE(nn.Module):
         labels: Tensor | None = None,
         reasoned: Tensor | None = None,
         teacher: Tensor | None = None,
+        never: Tensor | None = None,
     ) -> Tensor:
         """The loss of [queries, documents, hard negatives …], each (B, dim); labels as for ``forward``.
 
@@ -105,9 +106,11 @@ class WeightedInfoNCE(nn.Module):
         embeddings of q′ for RI; where a further column of the labels, after the hard negatives', is 1, the query is q′
         itself and ``reasoned`` holds q, so that RI is L(q, D) / L(q′, D) for either. ``teacher`` (B, 1 + h) holds a
         cross-encoder's scores of the document and the hard negatives, NaN for none; with ``distil`` they are soft
-        labels. Returns a scalar in at least float32, whatever precision the embeddings have.
+        labels. ``never`` (B, k) holds the indices of further documents that are no negatives of a row, such as others
+        that answer its query; below -1 for none. Returns a scalar in at least float32, whatever precision the
+        embeddings have.
         """
-        weights, losses, intensity = self._rows(embeddings, labels, reasoned)
+        weights, losses, intensity = self._rows(embeddings, labels, reasoned, never)
         if teacher is not None and self.distil:
             soft, taught = self._soft(embeddings, teacher.to(losses))
             losses = torch.where(taught, (1 - self.distil) * losses + self.distil * soft, losses)
@@ -129,15 +132,17 @@ class WeightedInfoNCE(nn.Module):
         apart = torch.where(absent, 0.0, targets.exp() * (targets - chosen.masked_fill(absent, 0.0)))
         return torch.where(taught, apart.sum(1), 0.0), taught
 
-    def intensities(self, embeddings: list[Tensor], labels: Tensor | None, reasoned: Tensor) -> NDArray[np.float64]:
+    def intensities(
+        self, embeddings: list[Tensor], labels: Tensor | None, reasoned: Tensor, never: Tensor | None = None
+    ) -> NDArray[np.float64]:
         """RI of each row, (B,): what the loss multiplies into the weights; arguments as for the loss."""
         with torch.no_grad():
-            intensity = self._rows(embeddings, labels, reasoned)[2]
+            intensity = self._rows(embeddings, labels, reasoned, never)[2]
         assert intensity is not None
         return intensity.double().cpu().numpy()
 
     def _rows(
-        self, embeddings: list[Tensor], labels: Tensor | None, reasoned: Tensor | None
+        self, embeddings: list[Tensor], labels: Tensor | None, reasoned: Tensor | None, never: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         """(weights before normalisation, losses, RI or None) of this process's rows, each (B,)."""
         if len(embeddings) < 2:
@@ -150,7 +155,7 @@ class WeightedInfoNCE(nn.Module):
             offset = dist.get_rank() * rows
             columns, others = _gathered(columns, others)
         documents = torch.cat(columns)
-        mask = _own_documents(own, others, columns, offset)
+        mask = _own_documents(own, never, others, columns, offset)
         self._masked = 0 if mask is None else mask.sum()
         self._masked_total = self._masked_total + self._masked
         if mask is not None and len(columns) > 1:
@@ -251,15 +256,17 @@ def _sound(weights: Tensor) -> Tensor:
 
 
 def _own_documents(
-    own: Tensor | None, others: list[Tensor | None], columns: list[Tensor], offset: int
+    own: Tensor | None, never: Tensor | None, others: list[Tensor | None], columns: list[Tensor], offset: int
 ) -> Tensor | None:
-    """Boolean (B, all documents): True where a column holds the row's own document but is not its positive."""
+    """Boolean (B, all documents): True where a column holds the row's own document, or one that is never its negative,
+    but is not its positive."""
     if own is None:
         return None
+    answers = own[:, None] if never is None else torch.cat([own[:, None], never.to(own)], 1)
     blocks = [
         torch.zeros(len(own), len(column), dtype=torch.bool, device=own.device)
         if index is None
-        else own[:, None] == index[None, :]
+        else (answers[:, :, None] == index).any(1)
         for index, column in zip(others, columns, strict=True)
     ]
     mask = torch.cat(blocks, dim=1)

@@ -475,7 +475,15 @@ def make_retriever(
     training = Training(
         model,
         Batches(
-            queries, documents, pairs.document_of, weights, reasoned, pairs.negatives, pairs.swapped, pairs.teacher
+            queries,
+            documents,
+            pairs.document_of,
+            weights,
+            reasoned,
+            pairs.negatives,
+            pairs.swapped,
+            pairs.teacher,
+            pairs.never,
         ),
         order,
         config,

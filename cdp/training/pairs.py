@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -46,6 +46,11 @@ class PairSet:
     negatives: NDArray[np.int64] | None = None
     teacher: NDArray[np.float64] | None = None
     """Soft labels (n_pairs, 1 + h): a cross-encoder's score of the document and of each hard negative, NaN for none."""
+    unfit: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By query id the ids of the documents, its own aside, that are never its negatives: others that the same query
+    was written for, and the passages beside any of these in its file."""
+    never: NDArray[np.int64] | None = None
+    """``unfit`` as indices into ``documents`` (n_pairs, k), -1 where there are fewer."""
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -83,8 +88,8 @@ class PairSet:
         digest.update(self.document_of.tobytes())
         if self.negatives is not None:
             digest.update(self.negatives.tobytes())
-        if self.teacher is not None:
-            digest.update(self.teacher.tobytes())
+        for array in (self.teacher, self.never):
+            digest.update(b"" if array is None else array.tobytes())
         return digest.hexdigest()[:16]
 
     def part(self, rows: NDArray[np.int64]) -> PairSet:
@@ -106,6 +111,7 @@ class PairSet:
             swapped=None if self.swapped is None else self.swapped[rows],
             negatives=None if self.negatives is None else index_of[self.negatives[rows]],
             teacher=None if self.teacher is None else self.teacher[rows],
+            never=None if self.never is None else index_of[self.never[rows]],
         )
 
     def without(self, usable: NDArray[np.bool_], reason: str) -> PairSet:
@@ -152,6 +158,7 @@ def load_pairs(
     query set, InputError if nothing is left to train on.
     """
     from cdp.corpus import iter_documents
+    from cdp.corpus.passages import neighbours
 
     failures = failures or Failures()
     query_set = query_sets.load(workspace, query_set_id)
@@ -168,7 +175,10 @@ def load_pairs(
             wanted[line.document_id] = filled
 
     contents: dict[str, tuple[str, str]] = {}
+    names: list[str] = []
     for document in iter_documents(workspace, query_set.corpus_id):
+        if "#" in document.id:  # that of a passage
+            names.append(document.id)
         if document.id in wanted:
             with failures.item(document.id, document.text) as attempt:
                 contents[document.id] = (document.content, document.content_hash)
@@ -180,6 +190,9 @@ def load_pairs(
     documents: list[str] = []
     document_of: list[int] = []
     index_of: dict[str, int] = {}
+    index_by_id: dict[str, int] = {}
+    unfit: dict[str, frozenset[str]] = {}
+    shared, beside = query_sets.shared_queries(workspace, query_set_id), neighbours(names)
     for document_id, own_queries in wanted.items():
         if document_id not in contents:
             dropped["queries for unknown documents"] += len(own_queries)
@@ -191,6 +204,12 @@ def load_pairs(
         if content_hash not in index_of:
             index_of[content_hash] = len(documents)
             documents.append(content)
+        index_by_id[document_id] = index_of[content_hash]
+        for query_id, text in own_queries:
+            answers = shared.get(query_sets.plain_form(text), [document_id])
+            if len(answers) > 1 or document_id in beside:
+                near = {other for answer in answers for other in beside.get(answer, ())}
+                unfit[query_id] = frozenset(near.union(answers) - {document_id})
         query_ids.extend(query_id for query_id, _ in own_queries)
         queries.extend(text for _, text in own_queries)
         document_of.extend([index_of[content_hash]] * len(own_queries))
@@ -202,9 +221,20 @@ def load_pairs(
         query_set=query_set,
         dropped={reason: count for reason, count in dropped.items() if count},
         query_ids=query_ids,
+        unfit=unfit,
+        never=_never(query_ids, unfit, index_by_id),
     )
     pairs.check()
     return pairs
+
+
+def _never(
+    query_ids: Sequence[str], unfit: Mapping[str, frozenset[str]], index: Mapping[str, int]
+) -> NDArray[np.int64] | None:
+    """``PairSet.never`` from the index of each document's id; None where it would be empty."""
+    rows = [sorted({index[name] for name in unfit.get(query_id, ()) if name in index}) for query_id in query_ids]
+    width = max(map(len, rows), default=0)
+    return np.array([row + [-1] * (width - len(row)) for row in rows], dtype=np.int64) if width else None
 
 
 def draw_pairs(
@@ -385,7 +415,9 @@ def with_negatives(pairs: PairSet, workspace: Workspace, wanted: int | None) -> 
             f"The query set {pairs.query_set.id} has no hard negatives.",
             hint="Leave hard_negatives empty, or use a set of dragon_s_faithful or an import with negatives.",
         )
-    index, documents, missing = _documents(pairs, workspace, {n for names in named.values() for n in names})
+    wanted_names = {n for names in named.values() for n in names}
+    index, documents = _documents(pairs, workspace, wanted_names)
+    missing = len(wanted_names) - sum(name in index for name in wanted_names)
     negatives = np.full((len(pairs), width), -1, dtype=np.int64)
     for row, query_id in enumerate(pairs.query_ids):
         rows = [index[name] for name in named.get(query_id, ()) if name in index][:width]
@@ -393,7 +425,8 @@ def with_negatives(pairs: PairSet, workspace: Workspace, wanted: int | None) -> 
     dropped = dict(pairs.dropped)
     if missing:
         dropped["hard negatives that are unknown or empty documents"] = missing
-    return replace(pairs, documents=documents, negatives=negatives, dropped=dropped)
+    never = _never(pairs.query_ids, pairs.unfit, index)
+    return replace(pairs, documents=documents, negatives=negatives, dropped=dropped, never=never)
 
 
 def check_teacher(query_set: QuerySet) -> None:
@@ -423,14 +456,19 @@ def with_teacher(pairs: PairSet, workspace: Workspace) -> PairSet:
 
 
 def _named(pairs: PairSet, workspace: Workspace) -> dict[str, list[str]]:
-    """Query id → the ids of its hard negatives, in their order, without its own document."""
+    """Query id → the ids of its hard negatives, in their order, without its own document and those never to be one."""
     named: dict[str, list[str]] = {}
+
+    def extend(query_id: str, names: Iterable[str], own: str) -> None:
+        left_out = {own, *pairs.unfit.get(query_id, ()), *named.setdefault(query_id, [])}
+        named[query_id] += [name for name in dict.fromkeys(names) if name not in left_out]
+
     if pairs.query_set.hard_negatives:
         wanted = set(pairs.query_ids)
         for line in query_sets.read_queries(workspace, pairs.query_set.id):
             for (query_id, _), names in zip(line.with_ids(), line.negatives, strict=False):
                 if query_id in wanted:
-                    _extend(named.setdefault(query_id, []), names, line.document_id)
+                    extend(query_id, names, line.document_id)
         return named
     if not query_sets.files(workspace, pairs.query_set.id).rankings.exists():
         return {}
@@ -442,25 +480,21 @@ def _named(pairs: PairSet, workspace: Workspace) -> dict[str, list[str]]:
         for document_id in ranking.positives:
             query_id = by_text.get((document_id, ranking.query.strip()), "")
             if query_id:
-                _extend(named.setdefault(query_id, []), ranking.negatives, document_id)
+                extend(query_id, ranking.negatives, document_id)
     return named
 
 
-def _extend(negatives: list[str], names: Iterable[str], own: str) -> None:
-    negatives.extend(name for name in dict.fromkeys(names) if name != own and name not in negatives)
-
-
-def _documents(pairs: PairSet, workspace: Workspace, wanted: set[str]) -> tuple[dict[str, int], list[str], int]:
-    """Document id → its index, the documents with those that are new behind, and how many names lead nowhere."""
+def _documents(pairs: PairSet, workspace: Workspace, wanted: set[str]) -> tuple[dict[str, int], list[str]]:
+    """Document id → its index, and the documents, with those of ``wanted`` that are new behind."""
     from cdp.corpus import iter_documents
 
     documents = list(pairs.documents)
     by_content = {content: index for index, content in enumerate(documents)}
     index: dict[str, int] = {}
     for document in iter_documents(workspace, pairs.query_set.corpus_id):
-        if document.id in wanted and document.content.strip():
-            if document.content not in by_content:
-                by_content[document.content] = len(documents)
-                documents.append(document.content)
+        if document.id in wanted and document.content.strip() and document.content not in by_content:
+            by_content[document.content] = len(documents)
+            documents.append(document.content)
+        if document.content in by_content:
             index[document.id] = by_content[document.content]
-    return index, documents, len(wanted) - len(index)
+    return index, documents

@@ -1,7 +1,8 @@
 """The worker that mines hard negatives: ``python -m cdp.workers.mining <job folder>``.
 
 Settings are ``MiningConfig``. sentence-transformers' ``mine_hard_negatives`` chooses them among the corpus's documents,
-never a query's own document, one that the same query was written for, or one of equal content. Writes a new query set
+never a query's own document, one that the same query was written for, one of equal content, or a passage beside one
+of these in its file. Writes a new query set
 with the negatives, and ``results/mining.json``; with a cross-encoder also its scores as soft labels.
 """
 
@@ -21,6 +22,7 @@ from cdp.base.errors import ConfigError, InputError
 from cdp.base.text import public
 from cdp.base.worker import Job
 from cdp.corpus import iter_documents
+from cdp.corpus.passages import neighbours
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.query_sets import DocumentQueries
 from cdp.retrievers import load, model_hash, resolve
@@ -113,6 +115,12 @@ def mine(job: Job, config: MiningConfig, contents: dict[str, str]) -> dict[str, 
         for text in line.queries
     ]
     ids = {content: name for name, content in reversed(contents.items())}  # of equal contents the first
+    beside = neighbours(contents)
+    answers: dict[str, set[str]] = {}
+    for query, document in pairs:
+        answers.setdefault(query, set()).add(ids[document])
+    unfit = {query: {near for name in names for near in beside.get(name, ())} for query, names in answers.items()}
+    spare = max(map(len, unfit.values()))
     if len(ids) < 2 or not pairs:
         raise InputError("There is no second document to choose hard negatives from.")
     dataset = Dataset.from_dict({"query": [q for q, _ in pairs], "document": [d for _, d in pairs]})
@@ -121,17 +129,17 @@ def mine(job: Job, config: MiningConfig, contents: dict[str, str]) -> dict[str, 
         Miner(job, config.retriever, config.gpus),  # type: ignore[arg-type, unused-ignore]
         corpus=list(ids),
         range_min=config.range_min,
-        range_max=config.range_max,
+        range_max=config.range_max + spare,
         relative_margin=config.relative_margin,
-        num_negatives=config.negatives,
+        num_negatives=config.negatives + spare,
         output_format="labeled-pair",
         verbose=False,
     )
     negatives: dict[str, dict[str, None]] = {}
     for query, document, label in zip(mined["query"], mined["document"], mined["label"], strict=True):
-        if not label:
+        if not label and ids[document] not in unfit[query]:
             negatives.setdefault(query, {})[ids[document]] = None
-    return {query: list(names) for query, names in negatives.items()}
+    return {query: list(names)[: config.negatives] for query, names in negatives.items()}
 
 
 def soft_labels(

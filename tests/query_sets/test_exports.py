@@ -103,3 +103,18 @@ def test_what_comes_to_bear_the_name_meanwhile_is_not_overwritten(
 
 def _files(path: Path) -> list[bytes]:
     return [f.read_bytes() for f in sorted(path.rglob("*")) if f.is_file()] if path.is_dir() else [path.read_bytes()]
+
+
+def test_beir_has_a_query_of_several_documents_once(
+    workspace: Workspace, make_corpus: CorpusMaker, tmp_path: Path
+) -> None:
+    corpus = make_corpus(5)
+    made = import_queries(
+        [("d1", ["who wrote it?", "one"]), ("d3", ["three", "Who wrote it"])], workspace, corpus.id, "shared"
+    ).query_set
+    assert (made.n_queries, made.n_shared) == (4, 1)
+    assert export(workspace, made.id, "beir", tmp_path / "out") == 3
+    rows = [json.loads(line) for line in (tmp_path / "out" / "queries.jsonl").read_text().splitlines()]
+    assert {row["_id"]: row["text"] for row in rows} == {"d1-1": "who wrote it?", "d1-2": "one", "d3-1": "three"}
+    judged = (tmp_path / "out" / "qrels" / "train.tsv").read_text().splitlines()[1:]
+    assert judged == ["d1-1\td1\t1", "d1-2\td1\t1", "d3-1\td3\t1", "d1-1\td3\t1"]

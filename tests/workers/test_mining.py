@@ -79,6 +79,21 @@ def test_mined_negatives_are_near_and_never_a_query_s_own(
     assert read_json(workspace.job("m2") / "results" / "mining.json")["queries_with_fewer"] > 0
 
 
+def test_a_passage_beside_its_own_is_no_negative(workspace: Workspace, tmp_path: Path) -> None:
+    rows = [{"_id": f"book.pdf#p1-{i}", "title": "", "text": f"the {chr(97 + i) * 5} is number {i}"} for i in range(N)]
+    with read_documents(jsonl(tmp_path / "documents.jsonl", rows)) as result:
+        corpus = store(result, "book", workspace)
+    asked = {row["_id"]: [f"what is {chr(97 + i) * 5}"] for i, row in enumerate(rows)}
+    book = import_queries(asked.items(), workspace, corpus.id, "Book").query_set
+    retriever = str(tiny_static(tmp_path / "tiny"))
+    made = mined(workspace, "m1", query_set=book.id, retriever=retriever, negatives=N - 3, range_min=0,
+                 range_max=N - 3, relative_margin=None)  # fmt: skip
+    for i, line in enumerate(query_sets.read_queries(workspace, made.id)):
+        near = {f"book.pdf#p1-{j}" for j in (i - 1, i, i + 1)}
+        assert {*line.negatives[0]} == {row["_id"] for row in rows} - near or not {*line.negatives[0]} & near
+        assert len(line.negatives[0]) == N - 3
+
+
 def test_what_cannot_be_mined_is_said_at_once(workspace: Workspace, parent: QuerySet) -> None:
     with pytest.raises(ConfigError, match="fewer than 5 documents"):
         MiningConfig(query_set=parent.id, range_min=10, range_max=12)

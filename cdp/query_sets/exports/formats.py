@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from cdp.corpus import get_documents
-from cdp.query_sets import files, load
+from cdp.query_sets import files, load, plain_form, shared_queries
 from cdp.query_sets.exports import Export, ExportSelection
 from cdp.query_sets.store import scan
 
@@ -16,8 +16,13 @@ ROWS = 8192
 
 
 def _write_beir(selection: ExportSelection, target: Path) -> int:
-    """A folder with ``corpus.jsonl`` (the documents that have queries), ``queries.jsonl`` and ``qrels/train.tsv``."""
+    """A folder with ``corpus.jsonl`` (the documents that have queries), ``queries.jsonl`` and ``qrels/train.tsv``.
+
+    A query that several documents have is written once, with all of them as relevant.
+    """
     (target / "qrels").mkdir(parents=True)
+    shared = shared_queries(selection.workspace, selection.query_set)
+    id_of: dict[str, str] = {}
     n = 0
     with (
         open(target / "corpus.jsonl", "w", encoding="utf-8") as corpus,
@@ -29,10 +34,13 @@ def _write_beir(selection: ExportSelection, target: Path) -> int:
             record = {"_id": document.id, "title": document.title, "text": document.text}
             corpus.write(json.dumps(record, ensure_ascii=False) + "\n")
             for rank, text in enumerate(texts, start=1):
-                query_id = f"{document.id}-{rank}"
-                queries.write(json.dumps({"_id": query_id, "text": text}, ensure_ascii=False) + "\n")
+                plain, query_id = plain_form(text), f"{document.id}-{rank}"
+                if plain in shared:
+                    query_id = id_of.setdefault(plain, query_id)
+                if query_id == f"{document.id}-{rank}":
+                    queries.write(json.dumps({"_id": query_id, "text": text}, ensure_ascii=False) + "\n")
+                    n += 1
                 qrels.write(f"{query_id}\t{document.id}\t1\n")
-                n += 1
     return n
 
 
