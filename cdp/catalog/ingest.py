@@ -41,7 +41,7 @@ _WHOLE = frozenset(("n_documents", "n_queries", "per_doc", "pairs", "steps"))
 _REAL = frozenset(("ndcg@10", "seconds", "loss_first", "loss_last"))
 
 
-class UnusableError(Exception):
+class _BadContentError(Exception):
     """A file does not have the content that its path promises; the message says why."""
 
 
@@ -108,11 +108,11 @@ def read(workspace: Workspace, path: str, stamp: str) -> Content:
         content.hash = hashlib.sha256(data).hexdigest()[:16]
         value = json.loads(data)
         if not isinstance(value, dict):
-            raise UnusableError("it does not hold a JSON object")
+            raise _BadContentError("it does not hold a JSON object")
         _reader(path)(value, content)
         if b"\\u" in data and not storable(json.dumps(value, ensure_ascii=False)):
-            raise UnusableError("it holds half of a surrogate pair")
-    except UnusableError as error:
+            raise _BadContentError("it holds half of a surrogate pair")
+    except _BadContentError as error:
         content.problem = str(error)
     except OSError as error:
         content.problem = f"it cannot be read: {error.strerror or error}"
@@ -191,7 +191,7 @@ def _evaluation(value: Fields, content: Content) -> None:
     for name, mean in value["measures"].items():
         number = _real(mean)
         if number is None:
-            raise UnusableError(f"its measure {name!r} is {mean!r}, not a number")
+            raise _BadContentError(f"its measure {name!r} is {mean!r}, not a number")
         measures[str(name)] = number
     row = {
         "id": evaluation_id,
@@ -222,7 +222,7 @@ def _evaluation(value: Fields, content: Content) -> None:
         if name == "query_ids":
             continue
         if len(values) != len(ids):
-            raise UnusableError(f"it has {len(ids)} query ids but {len(values)} values of {name!r}")
+            raise _BadContentError(f"it has {len(ids)} query ids but {len(values)} values of {name!r}")
         content.scores.append((evaluation_id, str(name), ids, [float(number) for number in values]))
 
 
@@ -237,11 +237,11 @@ def _condition(value: Fields, content: Content) -> None:
     for place, evaluation in value["evaluations"].items():
         judgments, split, protocol = [*_text(place).split("/", 2), "", ""][:3]
         if not protocol:
-            raise UnusableError(f"{place!r} does not name judgments, split and protocol")
+            raise _BadContentError(f"{place!r} does not name judgments, split and protocol")
         ids = [str(query_id) for query_id in evaluation["query_ids"]]
         scores = [float(number) for number in evaluation["ndcg@10"]]
         if len(scores) != len(ids):
-            raise UnusableError(f"it has {len(ids)} query ids but {len(scores)} scores")
+            raise _BadContentError(f"it has {len(ids)} query ids but {len(scores)} scores")
         evaluation_id = f"{run}.{hashlib.sha256(_text(place).encode()).hexdigest()[:6]}"
         measures = {str(name): _real(mean) for name, mean in evaluation["measures"].items()}
         settings = {**evaluation.get("settings", {}), "study": study, "condition": about, "key": _text(value["key"]),
@@ -320,8 +320,8 @@ def ingest(workspace: Workspace) -> IngestReport:
 
 
 def rebuild(workspace: Workspace) -> IngestReport:
-    """Rebuild the catalogue from the files. The old one is kept as ``catalog.duckdb.replaced``."""
-    db.reset(workspace, "it was asked for")
+    """Rebuild the catalogue from the files."""
+    db.reset(workspace)
     return ingest(workspace)
 
 
@@ -337,47 +337,32 @@ def with_catalog(
     If the workspace cannot be written, a copy in a temporary folder is used. ``task`` may be called more than once and
     must fetch its results before it returns. ``foreign_sql``: SQL that people wrote can reach nothing else.
     """
-    import duckdb
-
     report = report if report is not None else IngestReport()
     workspace = db.writable(workspace)
-    problem: Exception | None = None
+    problem = ""
     for look in range(1, ROUNDS + 1):
         identity = db.identity(workspace)
+        known: dict[str, str] = {}
+        present = scan(workspace)
         try:
-            present = scan(workspace)
-            known: dict[str, str] = {}
-            try:
-                with db.reading(workspace, foreign_sql=foreign_sql) as connection:
-                    known = _files(connection)
-                    # In a busy workspace files change all the time: the last look takes what is there.
-                    if look == ROUNDS or _up_to_date(workspace, known, present):
-                        report.unchanged = max(0, len(present) - report.added - report.updated)
-                        return task(connection)
-            except db.OutdatedError:
-                with db.writing(workspace) as connection:
-                    known = _files(connection)
+            with db.reading(workspace, foreign_sql=foreign_sql) as connection:
+                known = dict(connection.execute("SELECT path, stamp FROM files").fetchall())
+                same = all(known.get(path) == stamp for path, stamp in present.items())
+                # In a busy workspace files change all the time: the last look takes what is there.
+                if look == ROUNDS or (same and not _deleted(workspace, known, present)):
+                    report.unchanged = max(0, len(present) - report.added - report.updated)
+                    return task(connection)
+        except db.UnusableError as error:
+            if problem := error.damage:
+                report.note = f"The catalogue has been rebuilt from the files: {problem}."
+            known = {}
+            db.reset(workspace, only=identity)
+        with suppress(db.UnusableError):  # damaged while it was written: the next look rebuilds it
             _apply(workspace, known, present, report)
-        except (db.DamagedError, duckdb.Error) as error:
-            problem = db.translated(error, workspace.catalog) if isinstance(error, duckdb.Error) else error
-            if not isinstance(problem, db.DamagedError):
-                raise problem from error
-            report.note = f"The catalogue was damaged ({problem}) and has been rebuilt from the files."
-            db.reset(workspace, f"it was damaged ({problem})", only=identity)
     raise WorkspaceError(
         f"{workspace.catalog} could not be brought up to date in {ROUNDS} attempts{f': {problem}' if problem else ''}.",
         hint="Is the disk failing, or does another program rebuild it again and again?",
     )
-
-
-def _files(connection: Any) -> dict[str, str]:
-    return dict(connection.execute("SELECT path, stamp FROM files").fetchall())
-
-
-def _up_to_date(workspace: Workspace, known: dict[str, str], present: dict[str, str]) -> bool:
-    """Return True if the catalogue's files are the present ones."""
-    same = all(known.get(path) == stamp for path, stamp in present.items())
-    return same and not _deleted(workspace, known, present)
 
 
 def _deleted(workspace: Workspace, known: dict[str, str], present: dict[str, str]) -> list[str]:

@@ -106,9 +106,6 @@ def _leftovers(workspace: Workspace, active: Sequence[JobView], ended: Sequence[
         yield from (path for path in job.folder.glob(".*") if _TEMPORARY.fullmatch(path.name))
     if not any(job.kind == "download" for job in active):
         yield from _visible(workspace.benchmarks / ".downloads")
-    replaced = workspace.catalog.with_name(f"{workspace.catalog.name}.replaced")
-    if replaced.exists():
-        yield replaced
 
 
 def _old(path: Path) -> bool:

@@ -55,7 +55,7 @@ def test_a_question_in_sql(workspace: Workspace) -> None:
 
 FORBIDDEN = [
     "DELETE FROM scores",
-    "INSERT INTO notes VALUES ('a', 'b')",
+    "INSERT INTO files VALUES ('a', 'b', 'c', 'd')",
     "CREATE TABLE x (a INTEGER)",
     "CREATE TEMP TABLE x AS SELECT 1",
     "DROP TABLE scores",

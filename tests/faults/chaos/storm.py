@@ -242,7 +242,7 @@ def rebuild_under_fire(workspace: Workspace, kills: int, rng: random.Random, rep
 
 
 def rows_of(workspace: Workspace) -> dict[str, list[Any]]:
-    """Everything in the catalogue but its own notes, in a fixed order, after it was brought up to date."""
+    """Everything in the catalogue, in a fixed order, after it was brought up to date."""
     catalog.ingest(workspace)
     connection = duckdb.connect(str(workspace.catalog), read_only=True)
     try:
