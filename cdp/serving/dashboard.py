@@ -53,7 +53,6 @@ class Instance:
         self.identity = _identity(workspace.root)
         self.at_work = 0
         self.last_asked = time.monotonic()
-        self.bodies = web.Bodies(LARGEST_BODY)
         route = Route("/search", self.search, methods=["POST"])
         app = web.AccessMiddleware(
             Router([route], redirect_slashes=False, lifespan=self._lifespan),
@@ -64,8 +63,8 @@ class Instance:
         self.server = web.server(app, connections=CONNECTIONS, grace_s=GRACE_S)
 
     async def search(self, request: Request) -> Response:
-        async with self.bodies.read(request, SearchRequest) as asked:
-            return web.json_response(await asyncio.to_thread(self._answer, asked))
+        asked = await web.read_body(request, SearchRequest, LARGEST_BODY)
+        return web.json_response(await asyncio.to_thread(self._answer, asked))
 
     def _answer(self, asked: SearchRequest) -> dict[str, Any]:
         try:

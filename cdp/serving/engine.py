@@ -25,7 +25,6 @@ import pyarrow as pa
 
 from cdp.base.errors import CdpError, InputError, ModelError, NotFoundError, WorkspaceError
 from cdp.base.records import Document
-from cdp.base.text import storable
 from cdp.base.workspace import Workspace, is_name
 from cdp.benchmarks import beir_files, library
 from cdp.benchmarks.benchmark import part, texts_hash
@@ -147,7 +146,13 @@ def open_documents(workspace: Workspace, collection: Collection) -> Documents:
     """Read all documents. InputError for an empty collection, WorkspaceError if it cannot be read."""
     if collection.benchmark:
         file = part(library.resolve_benchmark(collection.benchmark, workspace), "corpus")
-        tables = list(_tables(beir_files.iter_corpus(file)))
+        read = beir_files.iter_corpus(file)
+        tables = []
+        while rows := list(islice(read, ROW_GROUP_ROWS)):
+            # Arrow strings are UTF-8: they cannot hold half of a surrogate pair.
+            columns = ([getattr(row, name).encode("utf-8", "replace") for row in rows] for name in SCHEMA.names)
+            arrays = [pa.array(column, pa.binary()).cast(pa.string()) for column in columns]
+            tables.append(pa.Table.from_arrays(arrays, schema=SCHEMA))
     else:
         try:
             tables = list(open_corpus(workspace, collection.id).batches())
@@ -160,17 +165,6 @@ def open_documents(workspace: Workspace, collection: Collection) -> Documents:
     if not len(documents):
         raise InputError(f"{collection.name} has no documents.", hint="Choose another corpus.")
     return documents
-
-
-def _tables(documents: Iterator[Document]) -> Iterator[pa.Table]:
-    while rows := list(islice(documents, ROW_GROUP_ROWS)):
-        columns = ([_plain(getattr(row, name)) for row in rows] for name in SCHEMA.names)
-        yield pa.Table.from_arrays([pa.array(column, pa.string()) for column in columns], schema=SCHEMA)
-
-
-def _plain(text: str) -> str:
-    # Arrow strings are UTF-8: they cannot hold half of a surrogate pair.
-    return text if storable(text) else text.encode("utf-8", "replace").decode()
 
 
 class NotPreparedError(CdpError):
@@ -357,8 +351,6 @@ class Engine:
         self.device, self.download, self.pool = device, download, pool
         self.progress = progress or (lambda phase, done, total: None)
         self.cache = Cache(limit)
-        # Seconds per document by retriever and documents, measured once.
-        self.speeds: dict[tuple[str, str], float] = {}
 
     def search(self, retriever: str, collection: str, query: str, k: int) -> dict[str, Any]:
         """Return the ``k`` best documents as ``hits`` (id, title, text, score, matching words), the retriever's
@@ -382,7 +374,11 @@ class Engine:
 
     def open(self, retriever: str, collection: str) -> Opened:
         """Load the documents, the model and the index unless they are in memory. Raises CdpError."""
-        searched = self._collection(collection)
+        try:
+            searched = resolve_collection(self.workspace, collection)
+        except CdpError:  # it was deleted: drop its index and documents
+            self.cache.drop(lambda key: isinstance(key, tuple) and collection in key)
+            raise
         documents = self.cache.get(
             ("documents", searched.id),
             searched.state,
@@ -422,24 +418,9 @@ class Engine:
             lambda encoder: encoder.nbytes,
         )
 
-    def _collection(self, name: str) -> Collection:
-        try:
-            return resolve_collection(self.workspace, name)
-        except CdpError:
-            # It was deleted: drop its index and documents.
-            self.cache.drop(lambda key: isinstance(key, tuple) and name in key)
-            raise
-
-    def _check_patience(
-        self, name: str, key: tuple[str, str], collection: Collection, missing: int, measure: Callable[[], float]
-    ) -> None:
-        """Raise NotPreparedError if indexing ``missing`` documents takes too long, as measured on a sample."""
-        if self.patience_s is None:
-            return
-        if key not in self.speeds:
-            self.speeds[key] = measure()
-        seconds = missing * self.speeds[key]
-        if seconds > self.patience_s:
+    def _check_patience(self, name: str, collection: Collection, missing: int, seconds: float) -> None:
+        """Raise NotPreparedError if indexing ``missing`` documents takes more than ``patience_s``."""
+        if self.patience_s is not None and seconds > self.patience_s:
             message = f"{name} has not indexed {missing:,} documents of {collection.name} yet."
             raise NotPreparedError(message, seconds)
 
@@ -455,16 +436,14 @@ class Engine:
         complete = 0 in missing
         encoding = ways[missing.index(0)] if complete else ways[0]
 
-        def seconds_each() -> float:
-            sample = documents.sample(SAMPLE)
-            encode(encoder.model, sample[:2], encoding)  # the first call is slow
-            began = time.perf_counter()
-            encode(encoder.model, sample, encoding, batch_size=16)
-            return (time.perf_counter() - began) / len(sample)
-
         with encoder.lock:
-            if not complete and missing[0] > SAMPLE:
-                self._check_patience(title, (encoder.identity, documents.hash), collection, missing[0], seconds_each)
+            if not complete and missing[0] > SAMPLE and self.patience_s is not None:
+                sample = documents.sample(SAMPLE)
+                encode(encoder.model, sample[:2], encoding)  # the first call is slow
+                began = time.perf_counter()
+                encode(encoder.model, sample, encoding, batch_size=16)
+                seconds = (time.perf_counter() - began) / len(sample) * missing[0]
+                self._check_patience(title, collection, missing[0], seconds)
             # Of a complete store only the number of texts is looked at.
             texts = [""] * len(documents) if complete else list(documents.contents())
             report = None if complete else lambda done, total: self.progress("encoding documents", done, total)
@@ -488,16 +467,14 @@ class Engine:
         if index is not None:
             return LexicalIndex(index, language)
 
-        def seconds_each() -> float:
+        if len(documents) > TERMS_SAMPLE and self.patience_s is not None:
             sample = documents.sample(TERMS_SAMPLE)
             began = time.perf_counter()
             for _ in bm25.terms_of(sample, language):
                 pass
             # Weighing the terms takes as long as splitting the texts.
-            return 2 * (time.perf_counter() - began) / len(sample)
-
-        if len(documents) > TERMS_SAMPLE:
-            self._check_patience(bm25.TITLE, (language, documents.hash), collection, len(documents), seconds_each)
+            seconds = 2 * (time.perf_counter() - began) / len(sample) * len(documents)
+            self._check_patience(bm25.TITLE, collection, len(documents), seconds)
         index = bm25.index(list(documents.contents()), language, watch=self.progress)
         with suppress(WorkspaceError):  # a full or read-only disk: hold it in memory only
             bm25.save_index(index, folder)

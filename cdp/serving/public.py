@@ -7,12 +7,12 @@ import base64
 import socket
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -41,7 +41,7 @@ from cdp.retrievers.encode import encode, precision_for
 from cdp.retrievers.load import use_threads
 from cdp.serving import web
 from cdp.serving.engine import DEFAULT_K, MOST_K, SHOWN_CHARACTERS, Encoder, Engine, Opened, Ranked, checked_query
-from cdp.serving.web import ApiError, busy, json_response
+from cdp.serving.web import ApiError, json_response
 
 QUERY, DOCUMENT, SEARCH = "query", "document", "search"  # kinds of a batch; the first two are roles of a text
 ROUTES = ("/healthz", "/metrics", "/v1/models", "/v1/embeddings", "/v1/search")  # any other is "other" in the metrics
@@ -95,26 +95,15 @@ class SearchRequest(web.Body):
     text_characters: int = Field(300, ge=0, le=SHOWN_CHARACTERS)
 
 
-@dataclass(eq=False)
-class _Work:
-    """One request's texts. The model has taken the first ``taken`` of them."""
-
-    kind: str
-    items: Sequence[Any]
-    future: asyncio.Future[list[Any]]
-    taken: int = 0
-    results: list[Any] = field(default_factory=list)
-
-    @property
-    def left(self) -> int:
-        return len(self.items) - self.taken
+# Kind, items, and the future of their results.
+_Chunk = tuple[str, list[Any], "asyncio.Future[list[Any]]"]
 
 
 class Batcher:
     """Batches the texts of many requests: ``run(kind, items)`` returns one result per item, in one thread.
 
-    Texts that arrive while the model is busy become its next batch: 64 short texts take little longer than one. Each
-    request gets a fair share of a batch: none waits for the 2,000 texts of another.
+    Texts that arrive while the model is busy become its next batch: 64 short texts take little longer than one. A large
+    request is queued in chunks, each behind the texts of others: none waits for the 2,000 texts of another.
     """
 
     def __init__(
@@ -126,71 +115,60 @@ class Batcher:
         observe: Callable[[str, int], None],
     ) -> None:
         self.run, self.batch_texts, self.max_queue, self.observe = run, batch_texts, max_queue, observe
-        self.waiting = 0  # texts that no batch has taken yet
-        self._pending: deque[_Work] = deque()
+        self.waiting = 0  # texts of unanswered requests
+        self._pending: list[_Chunk] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="encoder")
         self._task: asyncio.Task[None] | None = None
 
     async def submit(self, kind: str, items: Sequence[Any]) -> list[Any]:
         """Return the results of these items, in order. Raises ApiError if the queue is full, and errors of ``run``."""
         if self.waiting + len(items) > self.max_queue:
-            raise busy("Too many texts wait already: try again later.")
-        work = _Work(kind, items, asyncio.get_running_loop().create_future())
-        self._pending.append(work)
+            raise ApiError(
+                429, "server_busy", "Too many texts wait already: try again later.", headers={"retry-after": "2"}
+            )
         self.waiting += len(items)
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._work())
-        return await work.future
+        try:
+            results: list[Any] = []
+            for start in range(0, len(items), self.batch_texts // 2):
+                future = asyncio.get_running_loop().create_future()
+                self._pending.append((kind, list(items[start : start + self.batch_texts // 2]), future))
+                if self._task is None or self._task.done():
+                    self._task = asyncio.create_task(self._work())
+                results += await future
+            return results
+        finally:
+            self.waiting -= len(items)
 
     async def _work(self) -> None:
         while self._pending:
-            kind, shares = self._next()
-            if shares:
-                await self._run(kind, shares)
+            kind, room = self._pending[0][0], self.batch_texts
+            batch: list[_Chunk] = []
+            left: list[_Chunk] = []
+            for entry in self._pending:
+                if entry[2].done():  # cancelled
+                    continue
+                fits = entry[0] == kind and len(entry[1]) <= room
+                (batch if fits else left).append(entry)
+                room -= len(entry[1]) if fits else 0
+            self._pending = left
+            await self._run(kind, batch)
 
-    def _next(self) -> tuple[str, list[tuple[_Work, list[Any]]]]:
-        """Take the next batch, of the oldest request's kind, from the queue."""
-        kind = self._pending[0].kind
-        same = [work for work in self._pending if work.kind == kind][: self.batch_texts]
-        room, shares = self.batch_texts, []
-        # Smallest first: the rest of its share goes to larger ones.
-        for number, work in enumerate(sorted(same, key=lambda work: work.left)):
-            self._pending.remove(work)
-            if work.future.done():  # cancelled
-                self.waiting -= work.left
-                continue
-            share = list(work.items[work.taken : work.taken + room // (len(same) - number)])
-            work.taken += len(share)
-            room -= len(share)
-            self.waiting -= len(share)
-            shares.append((work, share))
-            if work.left:
-                self._pending.append(work)  # behind new requests
-        return kind, shares
-
-    async def _run(self, kind: str, shares: list[tuple[_Work, list[Any]]]) -> None:
-        items = [item for _, share in shares for item in share]
+    async def _run(self, kind: str, batch: list[_Chunk]) -> None:
+        texts = [item for _, items, _ in batch for item in items]
         try:
-            results = await asyncio.get_running_loop().run_in_executor(self._thread, self.run, kind, items)
+            found = iter(await asyncio.get_running_loop().run_in_executor(self._thread, self.run, kind, texts))
         except Exception as error:
-            if len(shares) > 1:  # a bad text must fail its own request only
-                for alone in shares:
+            if len(batch) > 1:  # a bad text must fail its own request only
+                for alone in batch:
                     await self._run(kind, [alone])
-                return
-            work = shares[0][0]
-            if work.left:
-                self._pending.remove(work)
-                self.waiting -= work.left
-            if not work.future.done():
-                work.future.set_exception(error)
+            elif batch and not batch[0][2].done():
+                batch[0][2].set_exception(error)
             return
-        self.observe(kind, len(items))
-        at = 0
-        for work, share in shares:
-            work.results += results[at : at + len(share)]
-            at += len(share)
-            if len(work.results) == len(work.items) and not work.future.done():
-                work.future.set_result(work.results)
+        self.observe(kind, len(texts))
+        for _, items, future in batch:
+            results = list(islice(found, len(items)))
+            if not future.done():
+                future.set_result(results)
 
 
 class Metrics:
@@ -206,7 +184,7 @@ class Metrics:
         self.tokens = Counter("cdp_tokens", "Tokens of embedded texts.", registry=registry)
         texts = [2**n for n in range(13)]
         self.batch = Histogram("cdp_batch_texts", "Texts in a batch.", ["kind"], buckets=texts, registry=registry)
-        Gauge("cdp_waiting_texts", "Texts in the queue.", registry=registry).set_function(waiting)
+        Gauge("cdp_waiting_texts", "Texts of unanswered requests.", registry=registry).set_function(waiting)
         ProcessCollector(registry=registry)
 
 
@@ -259,7 +237,6 @@ class PublicApi:
     def __init__(self, name: str, loaded: Loaded, config: ServingConfig, token: str = "") -> None:
         self.name, self.loaded = name, loaded
         self.started = int(time.time())
-        self.bodies = web.Bodies(LARGEST_BODY)
         self.metrics = Metrics(lambda: self.batcher.waiting)
         self.batcher = Batcher(
             loaded.run,
@@ -302,37 +279,34 @@ class PublicApi:
     async def embeddings(self, request: Request) -> Response:
         if self.loaded.encoder is None:
             raise ApiError(400, "no_embeddings", "BM25 searches, and gives no embeddings.", param="model")
-        async with self.bodies.read(request, EmbeddingRequest) as asked:
-            if asked.model not in self._names():
-                raise self._unknown(asked.model)
-            # Most retrievers put no prompt before a document, as other servers do for every text.
-            role = asked.model.removeprefix(self.name).removeprefix(":") or DOCUMENT
-            self._check_number("input", asked.input)
-            if asked.dimensions not in (None, self.loaded.dimensions):
-                message = f"This model's embeddings have {self.loaded.dimensions} dimensions and are not shortened."
-                raise ApiError(400, "unsupported_dimensions", message, param="dimensions")
-            rows = await self.batcher.submit(role, asked.input)
-            tokens, cut = sum(row.tokens for row in rows), sum(row.cut for row in rows)
-            self.metrics.tokens.inc(tokens)
+        asked = await web.read_body(request, EmbeddingRequest, LARGEST_BODY)
+        if asked.model not in self._names():
+            raise self._unknown(asked.model)
+        # Most retrievers put no prompt before a document, as other servers do for every text.
+        role = asked.model.removeprefix(self.name).removeprefix(":") or DOCUMENT
+        self._check_number("input", asked.input)
+        if asked.dimensions not in (None, self.loaded.dimensions):
+            message = f"This model's embeddings have {self.loaded.dimensions} dimensions and are not shortened."
+            raise ApiError(400, "unsupported_dimensions", message, param="dimensions")
+        rows = await self.batcher.submit(role, asked.input)
+        tokens, cut = sum(row.tokens for row in rows), sum(row.cut for row in rows)
+        self.metrics.tokens.inc(tokens)
 
-            def written() -> Response:
-                data = [
-                    {"object": "embedding", "index": n, "embedding": _value(row.vector, asked.encoding_format)}
-                    for n, row in enumerate(rows)
-                ]
-                usage = {"prompt_tokens": tokens, "total_tokens": tokens}
-                value = {"object": "list", "model": asked.model, "usage": usage, "data": data}
-                return json_response(value, headers={"x-cut-inputs": str(cut)})
+        def written() -> Response:
+            data = [
+                {"object": "embedding", "index": n, "embedding": _value(row.vector, asked.encoding_format)}
+                for n, row in enumerate(rows)
+            ]
+            usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+            value = {"object": "list", "model": asked.model, "usage": usage, "data": data}
+            return json_response(value, headers={"x-cut-inputs": str(cut)})
 
-            return written() if len(rows) <= ROWS_AT_ONCE else await asyncio.to_thread(written)
+        return written() if len(rows) <= ROWS_AT_ONCE else await asyncio.to_thread(written)
 
     async def search(self, request: Request) -> Response:
         if self.loaded.opened is None:
             raise ApiError(400, "no_corpus", "This server has no corpus to search: it gives embeddings only.")
-        async with self.bodies.read(request, SearchRequest) as asked:
-            return await self._searched(asked)
-
-    async def _searched(self, asked: SearchRequest) -> Response:
+        asked = await web.read_body(request, SearchRequest, LARGEST_BODY)
         self._check_number("query", asked.query)
         if len(asked.query) * asked.top_k * max(asked.text_characters, 300) > LARGEST_ANSWER:
             message = "The answer would be too large: ask for fewer queries, documents or characters."
@@ -434,8 +408,15 @@ class Serving:
 def _load(workspace: Workspace, config: ServingConfig) -> tuple[str, Loaded]:
     """Load the model, open or make the index; return them with the model's name for callers."""
     device = "cpu" if config.device == "cpu" else None
+    phases: set[str] = set()
+
+    def report(phase: str, done: int, total: int) -> None:
+        if phase not in phases:
+            phases.add(phase)
+            print(f"{phase}{f' ({total:,})' if total else ''}", file=sys.stderr, flush=True)
+
     # Nothing else is loaded: no limit, and no query waits for the index.
-    engine = Engine(workspace, float("inf"), None, device=device, download=True, progress=_reporter())
+    engine = Engine(workspace, float("inf"), None, device=device, download=True, progress=report)
     opened = engine.open(config.retriever, config.corpus) if config.corpus else None
     if bm25.language_in(config.retriever) is not None:
         return config.name or config.retriever.strip(), Loaded(None, opened)
@@ -446,19 +427,6 @@ def _load(workspace: Workspace, config: ServingConfig) -> tuple[str, Loaded]:
     loaded.run(QUERY, ["a"])  # the first call is slow
     # Callers see only the last part of a folder's path.
     return config.name or (Path(resolved.source).name if resolved.origin == "folder" else resolved.name), loaded
-
-
-def _reporter() -> Callable[[str, int, int], None]:
-    """Return a progress that prints to stderr at each new phase and every ten seconds."""
-    last = ("", 0.0)
-
-    def report(phase: str, done: int, total: int) -> None:
-        nonlocal last
-        if phase != last[0] or time.monotonic() - last[1] > 10:
-            last = (phase, time.monotonic())
-            print(f"{phase}{f' {done:,} of {total:,}' if total else ''}", file=sys.stderr, flush=True)
-
-    return report
 
 
 def check_token(config: ServingConfig, token: str) -> str:

@@ -13,8 +13,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Collection, Mapping
 from ipaddress import ip_address
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -34,7 +33,6 @@ M = TypeVar("M", bound=BaseModel)
 
 LARGEST_HEAD = 32 * 1024  # bytes of a request's line and headers
 KEEP_ALIVE_S = 30
-LARGE_BODIES = 32  # bodies of the largest size in memory at once; of small ones thousands
 READ_PAST = 4  # times the limit: a body that is too large is read so far, so that its client reads the answer
 CLIENT_LEFT = 499  # status in log and metrics if the client left before the answer
 
@@ -73,48 +71,26 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class Bodies:
-    """Reads request bodies of at most ``limit`` bytes each."""
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.held = 0  # bytes of all bodies in memory
-
-    @asynccontextmanager
-    async def read(self, request: Request, kind: type[M]) -> AsyncIterator[M]:
-        """Yield the validated body; its memory counts until the request is answered."""
-        # Pages of other sites can send forms and plain text without a preflight request, but not JSON.
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            raise ApiError(415, "unsupported_media_type", "Send JSON, with the header Content-Type: application/json.")
-        if request.headers.get("content-encoding", "identity").lower() != "identity":
-            raise ApiError(415, "unsupported_encoding", "Send the body uncompressed.")
-        parts: list[bytes] = []
-        size = held = 0
-        try:
-            async for part in request.stream():
-                size += len(part)
-                if size > self.limit:
-                    parts.clear()
-                    if size > READ_PAST * self.limit:
-                        break
-                    continue
-                parts.append(part)
-                held += len(part)
-                self.held += len(part)
-                if self.held > LARGE_BODIES * self.limit:
-                    raise busy("Too many large requests are being answered.")
-            if size > self.limit:
-                message = f"A request may have {self.limit / 1e6:g} MB: send fewer texts."
-                raise ApiError(413, "request_too_large", message, headers={"connection": "close"})
-            yield validated(kind, b"".join(parts))
-        finally:
-            self.held -= held
-
-
-def validated(kind: type[M], value: bytes) -> M:
-    """Return the JSON as this model. ApiError names the first wrong field."""
+async def read_body(request: Request, kind: type[M], limit: int) -> M:
+    """Return the validated body of at most ``limit`` bytes. ApiError names the first wrong field."""
+    # Pages of other sites can send forms and plain text without a preflight request, but not JSON.
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise ApiError(415, "unsupported_media_type", "Send JSON, with the header Content-Type: application/json.")
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise ApiError(415, "unsupported_encoding", "Send the body uncompressed.")
+    parts: list[bytes] = []
+    size = 0
+    async for part in request.stream():
+        size += len(part)
+        if size <= limit:
+            parts.append(part)
+        elif size > READ_PAST * limit:
+            break
+    if size > limit:
+        message = f"A request may have {limit / 1e6:g} MB: send fewer texts."
+        raise ApiError(413, "request_too_large", message, headers={"connection": "close"})
     try:
-        return kind.model_validate_json(value)
+        return kind.model_validate_json(b"".join(parts))
     except ValidationError as error:
         # Without ``from error``: the text of the original would repeat what was sent.
         raise _invalid(error) from None
@@ -134,11 +110,6 @@ def _invalid(error: ValidationError) -> ApiError:
         return ApiError(400, "missing_parameter", f"{param} is missing.", param=param)
     message = message.removeprefix("Value error, ").removesuffix(".")
     return ApiError(400, "invalid_value", f"{param}: {message}.", param=param)
-
-
-def busy(message: str, retry_after: int = 2) -> ApiError:
-    """Return a 429; the official client retries after ``retry_after`` seconds."""
-    return ApiError(429, "server_busy", message, headers={"retry-after": str(retry_after)})
 
 
 def loopback(host: str) -> bool:
@@ -212,7 +183,10 @@ class AccessMiddleware:
     def check(self, headers: Headers) -> None:
         """Raise ApiError for a request that must not be answered."""
         host = headers.get("host", "")
-        name = _host_name(host)
+        try:
+            name = (urlsplit(f"//{host}").hostname or "").lower()
+        except ValueError:
+            name = ""
         known = name in self.hosts or (self.local and (loopback(name) or not host))
         if (self.local or self.hosts) and not known:
             raise ApiError(403, "host_not_allowed", "This server has no such name: see the setting allowed_hosts.")
@@ -226,14 +200,6 @@ class AccessMiddleware:
         if self.token and not secrets.compare_digest(given.encode(), self.token):
             message = "The token is missing or wrong. Send it as: Authorization: Bearer TOKEN."
             raise ApiError(401, "invalid_api_key", message, headers={"www-authenticate": "Bearer"})
-
-
-def _host_name(host: str) -> str:
-    """Return the name in a Host header, without its port."""
-    try:
-        return (urlsplit(f"//{host}").hostname or "").lower()
-    except ValueError:
-        return ""
 
 
 def _refusal(error: Exception, scope: Scope) -> ApiError:

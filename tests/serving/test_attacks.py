@@ -232,7 +232,7 @@ def test_a_full_queue_and_a_fault(strict: Serving) -> None:
     full = post(strict, {"model": "tiny", "input": "a"}, **bearer)
     assert (full.status_code, error_of(full)["code"]) == (429, "server_busy")
     assert int(full.headers["retry-after"]) >= 1
-    batcher.max_queue = 10
+    batcher.max_queue = 20
     may.set()
     fault = post(strict, {"model": "tiny", "input": "fault"}, **bearer)
     assert (fault.status_code, error_of(fault)["code"]) == (500, "internal_error")
