@@ -47,8 +47,8 @@ def page(workspace: Workspace) -> None:
     evaluations = results.list_evaluations(workspace, state.scope(workspace))
     rows = results.list_rows(workspace, evaluations, over_seeds=_over_seeds())
     if not rows:
-        frame.empty("No results yet", "Train a retriever with an evaluation before and after to compare both here.")
-        frame.page_button("launch", "Set up a training", "to_launch")
+        text = "Train a retriever with an evaluation before and after to compare both here."
+        frame.empty("No results yet", text, "launch", "Set up a training")
         frame.link("launch", "Or evaluate an existing retriever", start="evaluation")
         return
     arrived = _arrived(rows)
@@ -75,7 +75,7 @@ def page(workspace: Workspace) -> None:
     _differences(on_place)
     _tested(workspace, on_place, shown)
     _details(workspace, on_place, comparison, arrived)
-    frame.link("evidence", "Plan a study: trainings repeated over seeds", tab="studies")
+    frame.link("evidence", "Plan a study: trainings repeated over seeds", tab="plan")
 
 
 # what is compared
@@ -403,13 +403,8 @@ def _by_query(workspace: Workspace, comparison: Comparison, rows: Sequence[Row],
                     "Query": [q.text or q.query_id for q in listed],
                 },
                 alt=f"{title}: queries with NDCG@10 under both retrievers",
-                config={
-                    "Difference": st.column_config.TextColumn(width=85),
-                    "Baseline → this": st.column_config.TextColumn(
-                        width=115, help="NDCG@10 of the baseline and of this retriever."
-                    ),
-                    "Query": st.column_config.TextColumn(width="large"),
-                },
+                about={"Baseline → this": "NDCG@10 of the baseline and of this retriever."},
+                width={"Difference": 85, "Baseline → this": 115, "Query": "large"},
             )
     st.caption(
         f"NDCG@10 per query in percent. {count(row.wins or 0, 'query', 'queries')} better, {row.losses or 0} worse, "
@@ -463,16 +458,10 @@ def _export(comparison: Comparison) -> None:
     """The comparison in the forms of papers and programs, and the command that gives the same."""
     with st.container(horizontal=True, vertical_alignment="center"):
         for form, (label, mime, ending) in FORMS.items():
-            st.download_button(
-                label,
-                partial(result_tables.write, comparison, form),
-                file_name=f"comparison.{ending}",
-                mime=mime,
-                icon=":material/download:",
-                type="tertiary",
-                on_click="ignore",
-                key=f"compare_{form}",
-            )
+            content = partial(result_tables.write, comparison, form)
+            forms.download(
+                label, content, f"comparison.{ending}", key=f"compare_{form}", mime=mime, type="tertiary"
+            )  # fmt: skip
     others = [row.retriever_id for row in comparison.rows if row.retriever_id != comparison.baseline_id]
     named = [word for key in dict.fromkeys(others) for word in ("--retriever", key)]
     shown = [word for name in dict.fromkeys(row.benchmark for row in comparison.rows) for word in ("--benchmark", name)]

@@ -184,7 +184,7 @@ def _dropdowns(glimpse: Glimpse, fields: Sequence[str], guessed: Mapping[str, st
 
 def _name_and_project(workspace: Workspace) -> tuple[str, str]:
     """The name, and the project that is joined; empty for a new one of that name."""
-    current = state.current_project(workspace)
+    current = state.scope(workspace).project
     name = st.text_input("Name", key="corpus_name", placeholder="taken from the file name", max_chars=80)
     if current is None:
         return name, ""

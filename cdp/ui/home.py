@@ -60,7 +60,7 @@ def answer(workspace: Workspace, mine: list[str]) -> None:
 
 def project_section(workspace: Workspace) -> None:
     """Rename or remove the project on screen. Nothing where all projects are shown."""
-    current = state.current_project(workspace)
+    current = state.scope(workspace).project
     if current is None:
         return
     with st.container(horizontal=True):

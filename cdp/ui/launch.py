@@ -42,8 +42,8 @@ def page(workspace: Workspace) -> None:
     own = state.of_project(workspace, "query_set", queries.list_query_sets(workspace))
     query_sets = [q for q in own if q.n_queries]
     if mode != EVALUATION and not query_sets:
-        frame.empty("No query sets yet", "A retriever is trained on queries and their documents. Write or import some.")
-        frame.page_button("queries", "Write queries", "to_queries")
+        text = "A retriever is trained on queries and their documents. Write or import some."
+        frame.empty("No query sets yet", text, "queries", "Write queries")
         return
     left, right = st.columns([3, 2], gap="large")
     if mode == EVALUATION:
@@ -477,8 +477,8 @@ def _places(workspace: Workspace) -> dict[str, tuple[str, str]]:
     """What is chosen to evaluate on: {name in the address: (benchmark or group, split)}."""
     options, labels = usable_splits(workspace), _split_labels(workspace)
     if not options:
-        frame.empty("No benchmarks yet", "Retrievers are evaluated on judged queries. Add a benchmark first.")
-        frame.page_button("benchmarks", "Add a benchmark", "to_benchmarks")
+        text = "Retrievers are evaluated on judged queries. Add a benchmark first."
+        frame.empty("No benchmarks yet", text, "benchmarks", "Add a benchmark")
         return {}
     first = list(options)[:1]
     for name, title in benchmarks.GROUPS.items():

@@ -32,19 +32,15 @@ def query() -> str:
     if st.session_state.get("query_text", "").strip() != current:
         st.session_state["query_text"] = current
     st.text_input(
-        "Query",
-        key="query_text",
-        placeholder="Type a query, as your users would",
-        label_visibility="collapsed",
-        icon=":material/search:",
-        on_change=_typed,
-    )
+        "Query", key="query_text", placeholder="Type a query, as your users would", label_visibility="collapsed",
+        icon=":material/search:", on_change=_chosen, args=("query_text",),
+    )  # fmt: skip
     state.settle(QUERY, current or None)
     return current
 
 
-def _typed() -> None:
-    state.write(QUERY, str(st.session_state["query_text"]).strip() or None)
+def _chosen(key: str) -> None:
+    state.write(QUERY, str(st.session_state[key] or "").strip() or None)
 
 
 def collection(collections: Sequence[Collection]) -> Collection:
@@ -107,17 +103,12 @@ def from_benchmark(workspace: Workspace, picked: Collection, members: Members) -
             format_func=lambda text: cut(" ".join(text.split()), 160),
             key="judged_query",
             placeholder="Choose a query",
-            on_change=_picked,
+            on_change=_chosen,
+            args=("judged_query",),
             filter_mode="fuzzy",
         )
         more = f"The first {number(len(offered))} of {number(len(texts))}. " if len(texts) > len(offered) else ""
         st.caption(f"{more}Documents that {name} judges relevant are marked, also for a judged query that you type.")
-
-
-def _picked() -> None:
-    text = st.session_state.get("judged_query")
-    if text:
-        state.write(QUERY, str(text).strip())
 
 
 def show(workspace: Workspace, members: Members, collection: Collection, retrievers: Sequence[str], query: str) -> None:

@@ -8,7 +8,7 @@ from cdp.base.workspace import Workspace
 from cdp.services import corpora, queries, review
 from cdp.ui import jobs as job_views
 from cdp.ui.decide import answer as decide_answer
-from cdp.ui.queries import preview, quality, tuning, writing
+from cdp.ui.queries import quality, tuning, writing
 from cdp.ui.queries import review as review_page
 from cdp.ui.queries import sets as stored_sets
 from cdp.ui.shell import forms, frame, state
@@ -20,8 +20,8 @@ TABS = {WRITE: "Preview and write", REVIEW: "Review", QUALITY: "Quality and dive
 def write(workspace: Workspace) -> None:
     manifests = state.of_project(workspace, "corpus", corpora.list_corpora(workspace))
     if not manifests:
-        frame.empty("No documents yet", "Queries are written for documents. Add a corpus first.")
-        frame.page_button("documents", "Add documents", "to_documents")
+        text = "Queries are written for documents. Add a corpus first."
+        frame.empty("No documents yet", text, "documents", "Add documents")
         return
     corpus = state.choose("Corpus", {m.id: m.name for m in manifests}, "corpus", what="corpus")
     manifest = next(m for m in manifests if m.id == corpus)
@@ -31,7 +31,8 @@ def write(workspace: Workspace) -> None:
     key = f"generate{suffix}"
     chosen = writing.choose_generator(sets, key, first)
     if not first:
-        preview.show(workspace, manifest, sets, chosen)
+        with frame.guarded():
+            writing.preview(workspace, manifest, sets, chosen)
     with frame.guarded():
         writing.generate(workspace, manifest, sets, chosen, key, first)
     stored_sets.add(workspace, manifest)
@@ -68,8 +69,8 @@ def read(workspace: Workspace) -> None:
 
 
 def _no_sets(what: str) -> None:
-    frame.empty("No query sets yet", f"Write queries for a corpus or import some, then {what} them here.")
-    frame.page_button("queries", "Write queries", "to_queries", params={"tab": WRITE})
+    text = f"Write queries for a corpus or import some, then {what} them here."
+    frame.empty("No query sets yet", text, "queries", "Write queries", tab=WRITE)
 
 
 def measure(workspace: Workspace) -> None:
@@ -99,7 +100,7 @@ def measure(workspace: Workspace) -> None:
             results = quality.newest(workspace, picked)
             quality.answer(workspace, picked, measured)
             quality.table(workspace, picked, measured, results)
-            quality.differences(workspace, picked, measured, results)
+            quality.differences(workspace, picked, measured)
             quality.trade_off_chart(picked, measured, results)
             quality.curves(picked, measured, results)
             quality.model_based(workspace, picked, results, human)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from cdp import principle
 from cdp.base.workspace import Workspace
 from cdp.ui.evidence import published, studies
 from cdp.ui.shell import forms, frame, state
@@ -13,26 +12,11 @@ PUBLISHED, STUDIES, PLAN = "published", "studies", "plan"
 TABS = {PUBLISHED: "Published evidence", STUDIES: "Your studies", PLAN: "Plan a study"}
 
 
-def relation_and_tables() -> None:
-    choice = published.choose_evidence()
-    data = principle.differences(choice)
-    fit = principle.threshold(data)
-    correlations = principle.correlation_table(data)
-    published.answer(fit, correlations, choice)
-    if choice == principle.MULTI_HOP:
-        published.rests_on(fit)
-    published.scatter(data, fit)
-    published.correlation_table(correlations)
-    published.rates(data, fit)
-    published.all_tables()
-    published.what_next()
-
-
 def read(workspace: Workspace) -> None:
     chosen = studies.choose_study(workspace)
     if chosen is None:
-        frame.empty("No study yet", "A study repeats the paper's experiment on your own data.")
-        frame.link("evidence", "Plan a study", tab=PLAN)
+        text = "A study repeats the paper's experiment on your own data."
+        frame.empty("No study yet", text, "evidence", "Plan a study", tab=PLAN)
     else:
         studies.shown(workspace, chosen)
 
@@ -53,7 +37,7 @@ with frame.guarded():
     forms.flash()
     opened = state.tabs(TABS)
     for tab, draw in (
-        (PUBLISHED, relation_and_tables),
+        (PUBLISHED, published.page),
         (STUDIES, lambda: read(workspace)),
         (PLAN, lambda: plan(workspace)),
     ):

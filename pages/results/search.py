@@ -16,8 +16,8 @@ with frame.guarded():
     members = state.scope(workspace)
     collections = page.of_project(members, search.list_collections(workspace))
     if not collections:
-        frame.empty("No documents yet", "There is nothing to search. Add a corpus first.")
-        frame.page_button("documents", "Add a corpus", "to_corpus")
+        text = "There is nothing to search. Add a corpus first."
+        frame.empty("No documents yet", text, "documents", "Add a corpus")
     else:
         query = page.query()
         left, right = st.columns([2, 3], gap="medium")

@@ -13,8 +13,8 @@ frame.head("jobs")
 with frame.guarded():
     all_jobs = state.of_project(workspace, "job", jobs.list_jobs(workspace))
     if not all_jobs:
-        frame.empty("Nothing has run yet", "Jobs appear here when you write queries, measure, train or evaluate.")
-        frame.page_button("launch", "Set up a training", "to_launch")
+        text = "Jobs appear here when you write queries, measure, train or evaluate."
+        frame.empty("Nothing has run yet", text, "launch", "Set up a training")
     else:
         job = job_views.choose(all_jobs)
         job_views.one(workspace, job)

@@ -33,7 +33,7 @@ FULL = {
     "home": "Latest results",
     "documents": "Imported from demo",
     "queries": "queries repeat each other less",
-    "queries/review": "queries are usable",
+    "queries/review": "pairs are usable",
     "benchmarks": "Your benchmarks and subsets",
     "queries/quality": "is the most diverse",
     "decide/complexity": "Published rule: test both kinds of queries",

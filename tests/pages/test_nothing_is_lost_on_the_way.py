@@ -12,7 +12,7 @@ TEXT = "which treaty ended the war that began the year the bridge opened\nhow do
 
 def test_pasted_queries_survive_a_reload(open_page: Open, filled: Workspace) -> None:
     at = open_page("decide")
-    at.segmented_control(key="target_source").set_value("Pasted queries").run()
+    at.segmented_control(key="target_source").set_value("Pasted text").run()
     at.text_area(key="target_text").input(TEXT).run()
     assert not at.exception
     name = at.query_params["pasted"]
@@ -20,7 +20,7 @@ def test_pasted_queries_survive_a_reload(open_page: Open, filled: Workspace) -> 
     assert complexity_service.load(filled, name) == TEXT
     assert "treaty" not in str(at.query_params)  # the address holds a name, not the text
     again = open_page("decide", pasted=name)  # another session: what a reload is
-    assert again.segmented_control(key="target_source").value == "Pasted queries"
+    assert again.segmented_control(key="target_source").value == "Pasted text"
     assert again.text_area(key="target_text").value == TEXT
     assert complexity_service.load(filled, "../../etc/passwd") == ""
 

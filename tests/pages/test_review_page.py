@@ -34,7 +34,7 @@ def pressed(at: AppTest, key: str) -> AppTest:
 def test_a_query_is_accepted_edited_and_rejected_and_the_set_is_made(open_page: Open, filled: Workspace) -> None:
     parent = of(filled, "diverse")
     at = open_page("queries/review", query_set=parent.id, document="lighthouse")
-    assert "100% of 768 queries are usable" in words(at)
+    assert "100% of 768 pairs are usable" in words(at)
     assert "Lighthouse" in words(at)
     pressed(at, "accept_lighthouse-1")
     pressed(at, "reject_lighthouse-2")
@@ -87,7 +87,7 @@ def test_all_that_a_filter_means_are_decided_together(open_page: Open, filled: W
     line = json.loads(query_sets.files(filled, parent.id).review.read_text().splitlines()[0])
     assert line["why"] == "cw_to=1"
     at.segmented_control(key=f"review_{parent.id}_decision").set_value("undecided").run()
-    assert "No query matches" in words(at)
+    assert "No pair matches" in words(at)
 
 
 def test_round_trip_ranks_and_a_filtered_set(
@@ -95,12 +95,12 @@ def test_round_trip_ranks_and_a_filtered_set(
 ) -> None:
     parent = of(filled, "paraphrase")
     at = open_page("queries/review", query_set=parent.id)
-    assert "round-trip rank not measured" in words(at)
+    assert "Round-trip rank not measured" in words(at)
     pressed(at, "round_trip_start")
     (job,) = [v for v in jobs.list_jobs(filled) if v.kind == "round-trip"]
     assert in_process() == [job.id]
     at = open_page("queries/review", query_set=parent.id)
-    assert "round-trip rank by BM25" in words(at)
+    assert "Round-trip rank by BM25" in words(at)
     assert "BM25 rank 1" in words(at)
     kept = measured.load_scores(filled, parent, measured.ROUND_TRIP, "bm25")
     assert kept is not None

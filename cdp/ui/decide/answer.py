@@ -17,7 +17,6 @@ from cdp.principle.evidence import MODEL, PEOPLE, TEMPLATE
 from cdp.retrievers import PRESETS
 from cdp.services import decide as service
 from cdp.services import jobs, queries, studies, trial
-from cdp.services.jobs import JobView
 from cdp.services.synthesis import dollars
 from cdp.services.trial import Trial
 from cdp.studies.config import TrialConfig
@@ -31,11 +30,6 @@ from cdp.ui.shell.tables import count, duration, md, points
 OPEN = "test"
 
 LABEL = "Test it on my data"
-
-
-def test_link(corpus: str) -> None:
-    """The way to the test from another page."""
-    frame.link("decide", LABEL, icon=":material/experiment:", corpus=corpus, **{OPEN: "1"})
 
 
 def test_asked() -> bool:
@@ -83,25 +77,22 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
     sets = queries.list_query_sets(workspace, corpus=corpus)
     writing.carry("generate", "trial")
     chosen = writing.choose_generator(sets, "trial", trial.last_generator(workspace, corpus))
+    default = str(TrialConfig.settings()["retriever"].default)
+    presets = {preset.name: preset.title for preset in PRESETS.values()}
+    values: dict[str, Any] = {"corpus": corpus, "benchmark": benchmark, "generator": chosen.name, **chosen.settings}
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        with st.container(width=260):
-            retriever = _retriever()
-        sizes = {}
-        for name in ("queries", "seeds", "minutes"):
-            with st.container(width=150):
-                sizes[name] = forms.widget(TrialConfig, name, key="trial")
-        spend: Any = None
-        if chosen.costs:
-            with st.container(width=170):
-                spend = forms.widget(TrialConfig, "spend", key="trial", label="At most (US dollars)")
-    values = {
-        "corpus": corpus,
-        "benchmark": benchmark,
-        "generator": chosen.name,
-        **chosen.settings,
-        "retriever": retriever,
-    }
-    values |= {name: value for name, value in (*sizes.items(), ("spend", spend)) if value}
+        values["retriever"] = forms.pick(
+            "Retriever", dict(sorted(presets.items(), key=lambda item: item[0] != default)), width=260,
+            key="trial_retriever",
+            help="The small one trains in seconds and knows English. Others take longer, and most are downloaded "
+            "first.",
+        )  # fmt: skip
+        for name in ("queries", "seeds", "minutes", *(["spend"] if chosen.costs else [])):
+            with st.container(width=160):
+                value = forms.widget(
+                    TrialConfig, name, key="trial", label="At most (US dollars)" if name == "spend" else ""
+                )
+                values |= {name: value} if value else {}
     config = TrialConfig.from_dict(values)
     planned = trial.plan(workspace, config)
     tables.figures(
@@ -109,7 +100,12 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
         ("Price", "free" if not planned.requests else "not known" if planned.cost is None else dollars(planned.cost)),
         ("LLM requests", f"{planned.requests:,}") if planned.requests else None,
         ("Documents", f"{planned.documents:,} of {planned.documents_there:,}"),
-        ("Trainings", len(planned.plan.conditions), _shape(planned)),
+        (
+            "Trainings",
+            len(planned.plan.conditions),
+            f"One and {planned.config.per_doc} diverse queries and paraphrases per document, "
+            f"{count(planned.config.seeds, 'seed')}: on the same documents, and on the same number of pairs.",
+        ),
         ("Judged by", md(planned.judged.benchmark, 40)),
     )
     notes = list(planned.notes)
@@ -144,30 +140,6 @@ def _choice(planned: Trial) -> TrialConfig:
     return whole if chosen == "all" else planned.config.replace(documents=planned.fitting)
 
 
-def _retriever() -> str:
-    """The retriever to train: one of the presets, the small one first."""
-    default = str(TrialConfig.settings()["retriever"].default)
-    names = {preset.name: preset.title for preset in PRESETS.values()}
-    ids = sorted(names, key=lambda name: name != default)
-    return st.selectbox(
-        "Retriever",
-        ids,
-        format_func=lambda name: names[name],
-        key="trial_retriever",
-        persist_state="session",
-        help="The small one trains in seconds and knows English. Others take longer, and most are downloaded first.",
-    )
-
-
-def _shape(planned: Trial) -> str:
-    """What the trainings are."""
-    return (
-        f"One and {planned.config.per_doc} diverse queries and paraphrases per document, "
-        f"{count(planned.config.seeds, 'seed')}: on the same "
-        "documents, and on the same number of pairs."
-    )
-
-
 def _progress(workspace: Workspace, job_id: str, drawn: str) -> None:
     """How far the test is; the page is drawn again when its state changes, so that the sentence appears."""
     with frame.guarded():
@@ -182,9 +154,8 @@ def _progress(workspace: Workspace, job_id: str, drawn: str) -> None:
 
 def _failed(workspace: Workspace, corpus: str) -> None:
     """Why the newest test of the corpus has no answer, if it failed."""
-    latest: JobView | None = next(
-        (view for view in studies.list_studies(workspace) if view.config.get("corpus") == corpus), None
-    )
+    about = (view for view in studies.list_studies(workspace) if view.config.get("corpus") == corpus)
+    latest = next(about, None)
     if latest is None or str(latest.state) not in ("failed", "lost"):
         return
     what, next_step = trial.trouble(workspace, latest)
@@ -200,7 +171,7 @@ def test_summary(workspace: Workspace, corpus: str) -> None:
     except CdpError:
         return
     if job is None:
-        test_link(corpus)
+        frame.link("decide", LABEL, icon=":material/experiment:", corpus=corpus, **{OPEN: "1"})
     else:
         frame.link("decide", f"Test running: {count(job.done, 'step')} done", corpus=corpus)
 
@@ -297,14 +268,14 @@ def options(workspace: Workspace, known: Answer, corpus: str) -> None:
         },
         height=ROW_PX * (len(rows) + 1) + 3,
         alt="Every option with its score, its difference to the choice, price and training time",
-        config={
-            "NDCG@10": st.column_config.NumberColumn(format="%.1f", width=80, help=frame.definition("ndcg")),
-            "Option": st.column_config.TextColumn(width=210, pinned=True),
-            "Price": st.column_config.TextColumn(
-                help=f"Of queries for all documents, by {writes.name} ({writes.basis})."
-            ),
-            "Training": st.column_config.TextColumn(help="One training, as measured."),
+        digits={"NDCG@10": 1},
+        about={
+            "NDCG@10": frame.definition("ndcg"),
+            "Price": f"Of queries for all documents, by {writes.name} ({writes.basis}).",
+            "Training": "One training, as measured.",
         },
+        width={"NDCG@10": 80, "Option": 210},
+        pinned="Option",
     )
     if over and reference:
         listed = [(name_of(c.option), c.points, c.low, c.high) for c in over.values()]
@@ -312,7 +283,7 @@ def options(workspace: Workspace, known: Answer, corpus: str) -> None:
             differences(listed, name_of(reference)),
             key="decide_differences",
             alt=f"NDCG@10 points over {name_of(reference)}: " + "; ".join(f"{n} {points(p, 1)}" for n, p, *_ in listed),
-            caption="Bars: 95% intervals that hold together.",
+            caption="Bars: simultaneous 95% intervals.",
         )
     elif known.evidence is not None and known.evidence.expected:
         listed = [(f"{e.per_doc} different queries", e.points, e.low, e.high) for e in known.evidence.expected]

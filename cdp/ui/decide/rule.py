@@ -22,9 +22,7 @@ from cdp.ui.shell.tables import interval, md, number, points
 
 STOPWORDS = {"standard": "Standard list", "question-words-kept": "Count question words"}
 
-PASTE, BENCHMARK, QUERY_SET = "Pasted queries", "Benchmark", "Query set"
-# Where the target queries are from.
-TARGETS = {PASTE: "Pasted text", BENCHMARK: "Benchmark", QUERY_SET: "Query set"}
+PASTE, BENCHMARK, QUERY_SET = "Pasted text", "Benchmark", "Query set"  # where the target queries are from
 
 DOMAINS = {"ood": "Different from the training queries", "in-domain": "Similar to the training queries"}
 OUTSIDE = ("no evidence for this type of task", "help", "orange")
@@ -48,42 +46,56 @@ class AdviceRequest:
 
     def recommend(self) -> Recommendation | None:
         """What the published evidence says; None without target queries."""
-        if self.target is None:
-            return None
-        return self.target.recommend(domain=self.domain, task=self.task)
+        return None if self.target is None else self.target.recommend(domain=self.domain, task=self.task)
 
 
 def choose_task(workspace: Workspace) -> tuple[str, str, str]:
-    """(corpus, where the target queries are from, their name): what the answer is about."""
-    corpora_there = {c.id: c.name for c in state.of_project(workspace, "corpus", corpora.list_corpora(workspace))}
+    """(corpus, where the target queries are from, their name or text): what the answer is about."""
+    own = state.of_project(workspace, "query_set", [q for q in queries.list_query_sets(workspace) if q.n_queries])
     stored = state.of_project(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
-    stored_names = {b.name: b.name for b in stored}
-    sets = stored_sets.set_names(
-        workspace,
-        state.of_project(workspace, "query_set", [q for q in queries.list_query_sets(workspace) if q.n_queries]),
-    )
-    there = [*([BENCHMARK] if stored_names else []), *([QUERY_SET] if sets else []), PASTE]
-    options = {kind: TARGETS[kind] for kind in there}
+    offered = {
+        BENCHMARK: ({b.name: b.name for b in stored}, "target_benchmark"),
+        QUERY_SET: (stored_sets.set_names(workspace, own), "target_set"),
+    }
+    corpus = {c.id: c.name for c in state.of_project(workspace, "corpus", corpora.list_corpora(workspace))}
+    chosen = name = ""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        corpus = name = ""
-        if corpora_there:
+        if corpus:
             with st.container(width=260):
-                corpus = state.choose("Corpus", corpora_there, "corpus", what="corpus") or ""
+                chosen = state.choose("Corpus", corpus, "corpus", what="corpus") or ""
         source = forms.segments(
             "Target queries from",
-            options,
-            default=BENCHMARK if stored_names and "pasted" not in st.query_params else PASTE,
+            [*(kind for kind, (names, _) in offered.items() if names), PASTE],
+            default=BENCHMARK if stored and "pasted" not in st.query_params else PASTE,
             key="target_source",
             help="Queries of the task the retriever is meant for. Real ones work best: those of a benchmark, or a "
             "sample of your search log.",
         )
-        if source == BENCHMARK:
+        if source in offered:
+            names, param = offered[source]
             with st.container(width=260):
-                name = state.choose("Benchmark", stored_names, "target_benchmark", what="benchmark") or ""
-        elif source == QUERY_SET:
-            with st.container(width=260):
-                name = state.choose("Query set", sets, "target_set", what="query set") or ""
-    return corpus, source, name
+                name = state.choose(source, names, param, what=source.lower()) or ""
+    return chosen, source, name if source in offered else _pasted(workspace)
+
+
+def _pasted(workspace: Workspace) -> str:
+    """The field of pasted queries. A reload finds its text by the address, which names it by its hash."""
+
+    def keep() -> None:
+        typed = str(st.session_state.get("target_text") or "")
+        if not read_only():
+            with frame.guarded():
+                state.write("pasted", complexity.save(workspace, typed) if typed.strip() else None)
+
+    if "target_text" not in st.session_state and "pasted" in st.query_params:
+        st.session_state["target_text"] = complexity.load(workspace, st.query_params["pasted"])
+    text = st.text_area(
+        "Target queries, one per line", key="target_text", height=110, persist_state="session", on_change=keep,
+        placeholder="which treaty ended the war that began the year the bridge opened\nhow do tides work",
+    )  # fmt: skip
+    if not text.strip():
+        st.caption("No target queries yet: paste some, one per line. Use fifty or more for a reliable answer.")
+    return text
 
 
 def choose_rest(workspace: Workspace, corpus: str, source: str, name: str) -> AdviceRequest:
@@ -96,82 +108,43 @@ def choose_rest(workspace: Workspace, corpus: str, source: str, name: str) -> Ad
             help="The principle applies to target queries that differ in task or style from the training queries "
             "(out of domain).",
         )
-        task = _task()
+        task = forms.pick(
+            "Task type", {"": "Automatic", **KINDS}, key="target_task", width=260,
+            help="Automatic: known for the paper's benchmarks, otherwise unknown. The published rule comes from "
+            "multi-hop questions; for other task types you see the results on the published datasets most similar to "
+            "yours.",
+        )  # fmt: skip
         language, words = _counting()
-    target = _profiled(workspace, source, name, language, words)
+    target: Profiled | None = None
+    if source == BENCHMARK:
+        target = complexity.profile_benchmark(workspace, name, language=language, stopwords=words)
+    elif source == QUERY_SET:
+        target = complexity.profile_query_set(workspace, name, language=language, stopwords=words)
+    elif name.strip():
+        target = complexity.profile_texts(name.splitlines(), language=language, stopwords=words)
     if target is not None and target.doubt:
         st.warning(md(target.doubt), icon=":material/translate:")
     return AdviceRequest(target, domain, task, corpus)
-
-
-def _task() -> str:
-    """The kind of task; empty to take a published dataset's own, or where it is not known."""
-    kinds = KINDS
-    with st.container(width=260):
-        return (
-            st.selectbox(
-                "Task type",
-                ["", *kinds],
-                format_func=lambda kind: kinds.get(kind, "Automatic"),
-                key="target_task",
-                persist_state="session",
-                help="Automatic: known for the paper's benchmarks, otherwise unknown. The published rule comes "
-                "from multi-hop questions; for other task types you see the results on the published "
-                "datasets most similar to yours.",
-            )
-            or ""
-        )
 
 
 def _counting() -> tuple[str, str]:
     """How words are counted: the language, empty to detect it, and the name of a list of stopwords."""
     about = "The language of the queries, and the words that are not counted."
     with st.popover("Word counting", icon=":material/translate:", type="tertiary", help=about):
-        language = st.selectbox(
-            "Language", ["", *LANGUAGES], key="target_language", persist_state="session",
-            format_func=lambda code: LANGUAGES[code].name if code else "Detect automatically",
+        language = forms.pick(
+            "Language", {"": "Detect automatically", **{code: entry.name for code, entry in LANGUAGES.items()}},
+            key="target_language",
             help="Determines how the text is split into words and which stopwords are ignored.",
         )  # fmt: skip
         options = stopword_variants(language or "en")
         if st.session_state.get("target_stopwords", options[0]) not in options:
             st.session_state["target_stopwords"] = options[0]
-        stopwords = st.selectbox(
-            "Stopwords", options, format_func=STOPWORDS.__getitem__, key="target_stopwords", persist_state="session",
+        stopwords = forms.pick(
+            "Stopwords", {option: STOPWORDS[option] for option in options}, key="target_stopwords",
             help="Words that are not counted. The French and Chinese lists contain question words (pourquoi, 为什么), "
             "which you can choose to count.",
         )  # fmt: skip
         return language or "", stopwords
-
-
-def _profiled(workspace: Workspace, source: str, name: str, language: str, stopwords: str) -> Profiled | None:
-    if source == BENCHMARK:
-        return complexity.profile_benchmark(workspace, name, language=language, stopwords=stopwords)
-    if source == QUERY_SET:
-        return complexity.profile_query_set(workspace, name, language=language, stopwords=stopwords)
-    if "target_text" not in st.session_state and "pasted" in st.query_params:
-        st.session_state["target_text"] = complexity.load(workspace, st.query_params["pasted"])
-    text = st.text_area(
-        "One query per line",
-        key="target_text",
-        height=110,
-        persist_state="session",
-        on_change=_keep_pasted,
-        args=(workspace,),
-        placeholder="which treaty ended the war that began the year the bridge opened\nhow do tides work",
-    )
-    if not text.strip():
-        st.caption("No target queries yet: paste some, one per line. Use fifty or more for a reliable answer.")
-        return None
-    return complexity.profile_texts(text.splitlines(), language=language, stopwords=stopwords)
-
-
-def _keep_pasted(workspace: Workspace) -> None:
-    """A reload finds the pasted queries again by the address, which names them by their hash."""
-    text = str(st.session_state.get("target_text") or "")
-    if read_only():
-        return
-    with frame.guarded():
-        state.write("pasted", complexity.save(workspace, text) if text.strip() else None)
 
 
 def rule(found: Recommendation, request: AdviceRequest, target: Profiled, known: Answer) -> None:
@@ -232,7 +205,7 @@ def _why(found: Recommendation, outside: bool) -> str:
 
 def extremes(target: Profiled) -> None:
     """The queries at both ends, to see what the number means here."""
-    simplest, hardest = target.extremes(10)
+    simplest, hardest = target.extremes(5)
     left, right = st.columns(2, gap="medium")
     for column, name, rows in ((left, "Most complex", hardest), (right, "Least complex", simplest)):
         with column:
@@ -240,17 +213,13 @@ def extremes(target: Profiled) -> None:
             tables.show(
                 {"CW": [cw for _, cw in rows], "Query": [text for text, _ in rows]},
                 alt=f"{name} queries with their content words",
-                config={
-                    "CW": st.column_config.NumberColumn(width=50),
-                    "Query": st.column_config.TextColumn(width="large"),
-                },
+                width={"CW": 50, "Query": "large"},
             )
 
 
 def distribution(target: Profiled) -> None:
     """Histogram of the target queries with the published lines, and how their words were counted."""
     language = language_of(target.language)
-    how = f"{language.name}: {language.tokenizer}; stopwords {target.stopwords}: {language.stopwords}"
     profile = target.profile
     charts.show(
         cw_histogram({target.name: profile.histogram}),
@@ -261,7 +230,7 @@ def distribution(target: Profiled) -> None:
     st.caption(
         f"Half of the queries of {md(target.name)} have between {profile.lower_quartile:.0f} and "
         f"{profile.upper_quartile:.0f} content words. Dashed lines: the published thresholds 7 and 10.  \n"
-        f"Counted as {md(how)}."
+        f"{md(language.name)}: {md(language.tokenizer)}. Stopwords ({md(target.stopwords)}): {md(language.stopwords)}."
     )
 
 
@@ -271,20 +240,19 @@ def similar(recommendation: Recommendation) -> None:
         return
     n = len(recommendation.similar)
     st.subheader(f"Results on the {n} published datasets most similar to yours", anchor=False)
-    kinds = KINDS
     rows = [(s, retriever, gains) for s in recommendation.similar for retriever, gains in s.gains.items()]
     per_docs = sorted(rows[0][2])
     tables.show(
         {
             "Dataset": [s.dataset for s, _, _ in rows],
-            "Task type": [kinds[s.kind] for s, _, _ in rows],
+            "Task type": [KINDS[s.kind] for s, _, _ in rows],
             "CW": [s.cw for s, _, _ in rows],
             "Retriever": [retriever for _, retriever, _ in rows],
             **{f"Q/Doc {m}": [points(gains[m]) for _, _, gains in rows] for m in per_docs},
         },
         alt="Printed gains of diverse queries over one query per document on the published datasets most similar "
         "to the task",
-        config={"CW": st.column_config.NumberColumn(format="%.2f")},
+        digits={"CW": 2},
     )
     st.caption(
         "Gain in NDCG@10 points over one query per document, as printed in the paper. Datasets are chosen by task "
@@ -297,8 +265,6 @@ def expected(recommendation: Recommendation) -> None:
     if not recommendation.expected:
         return
     st.subheader("Prediction from the published regression line", anchor=False)
-    if recommendation.scope.unknown:
-        st.markdown(md(recommendation.scope.text))
     evidence = principle.differences()
     fit = principle.threshold()
     charts.show(

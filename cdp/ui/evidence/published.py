@@ -28,21 +28,30 @@ SAME_DATASETS = (
 )
 
 
-def choose_evidence() -> str:
-    """Which datasets."""
-    return str(
+def page() -> None:
+    """The tab."""
+    choice = str(
         forms.segments(
-            "Datasets",
-            principle.DATASET_CHOICES,
-            default=principle.MULTI_HOP,
-            key="evidence_datasets",
+            "Datasets", principle.DATASET_CHOICES, default=principle.MULTI_HOP, key="evidence_datasets",
             help="The paper draws its threshold from the four multi-hop datasets. It also prints Q/Doc scaling on all "
             "31 datasets whose CW it gives.",
         )
-    )
+    )  # fmt: skip
+    data = principle.differences(choice)
+    fit = principle.threshold(data)
+    correlations = principle.correlation_table(data)
+    _answer(fit, correlations, choice)
+    if choice == principle.MULTI_HOP:
+        _rests_on(fit)
+    _scatter(data, fit)
+    _correlation_table(correlations)
+    _rates(data, fit)
+    _all_tables()
+    why = "test whether this holds for your documents and your task."
+    frame.next_step("evidence", "Plan a study", why, "evidence_next", tab="plan")
 
 
-def answer(fit: Threshold, correlations: Sequence[Correlation], choice: str) -> None:
+def _answer(fit: Threshold, correlations: Sequence[Correlation], choice: str) -> None:
     """What the evidence says, and how much of it is independent."""
     significant = sum(c.p < 0.05 for c in correlations)
     if choice == principle.MULTI_HOP:
@@ -69,7 +78,7 @@ def answer(fit: Threshold, correlations: Sequence[Correlation], choice: str) -> 
     )
 
 
-def scatter(data: Sequence[Difference], fit: Threshold) -> None:
+def _scatter(data: Sequence[Difference], fit: Threshold) -> None:
     """Every difference at its dataset's CW."""
     charts.show(
         difference_against_cw(data, fit, band=True, height=420),
@@ -81,7 +90,7 @@ def scatter(data: Sequence[Difference], fit: Threshold) -> None:
     )
 
 
-def correlation_table(correlations: Sequence[Correlation]) -> None:
+def _correlation_table(correlations: Sequence[Correlation]) -> None:
     """r, p, ρ and their limits per condition, with what the paper printed."""
     st.subheader("Correlation with content words", anchor=False)
     # The paper prints r and p for its four multi-hop datasets alone.
@@ -114,22 +123,18 @@ def correlation_table(correlations: Sequence[Correlation]) -> None:
     tables.show(
         columns,
         alt="Pearson's r and Spearman's rank correlation between content words and the difference, per condition",
-        config={
-            "Compared with": st.column_config.TextColumn(
-                help="What the diverse queries at this Q/Doc are compared with: paraphrases at the same Q/Doc, or one "
-                "query per document."
-            ),
-            "95% interval of r": st.column_config.TextColumn(
-                help="Fisher's interval, with each dataset as one observation."
-            ),
-            "r, one left out": st.column_config.TextColumn(help="Lowest and highest r when one dataset is left out."),
-            "Notes": st.column_config.TextColumn(help="Conflicts in these numbers, explained below the table."),
+        about={
+            "Compared with": "What the diverse queries at this Q/Doc are compared with: paraphrases at the same Q/Doc, "
+            "or one query per document.",
+            "95% interval of r": "Fisher's interval, with each dataset as one observation.",
+            "r, one left out": "Lowest and highest r when one dataset is left out.",
+            "Notes": "Conflicts in these numbers, explained below the table.",
         },
     )
     _notes(table("content_words"), table("content_words").rows)
 
 
-def rates(data: Sequence[Difference], fit: Threshold) -> None:
+def _rates(data: Sequence[Difference], fit: Threshold) -> None:
     """On how many conditions each dataset gained."""
     st.subheader("Share of conditions with a gain", anchor=False)
     gain_rates = principle.positive_rates(data)
@@ -141,10 +146,8 @@ def rates(data: Sequence[Difference], fit: Threshold) -> None:
             "Rate": [100 * rate.rate for rate in gain_rates],
         },
         alt="On how many conditions each dataset gained",
-        config={
-            "CW": st.column_config.NumberColumn(format="%.2f"),
-            "Rate": st.column_config.ProgressColumn(format="%.0f%%", min_value=0, max_value=100),
-        },
+        digits={"CW": 2},
+        config={"Rate": st.column_config.ProgressColumn(format="%.0f%%", min_value=0, max_value=100)},
     )
     if fit.n_datasets == 4:
         st.caption(
@@ -153,7 +156,7 @@ def rates(data: Sequence[Difference], fit: Threshold) -> None:
         )
 
 
-def all_tables() -> None:
+def _all_tables() -> None:
     """Every table of the paper, to filter and sort, with notes where printed numbers disagree."""
     st.subheader("All tables of the paper", anchor=False)
     names = {short_name(name): info.title for name, info in TABLES.items()}
@@ -194,7 +197,7 @@ def _long(published_table: PublishedTable, rows: Sequence[dict[str, Any]]) -> No
     tables.show(
         columns,
         alt=f"{published_table.info.title}, one line per number",
-        config={"Value": st.column_config.NumberColumn(format="%.2f")},
+        digits={"Value": 2},
     )
 
 
@@ -221,18 +224,7 @@ def _text(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def what_next() -> None:
-    """From the published evidence to one's own."""
-    frame.next_step(
-        "evidence",
-        "Plan a study",
-        "test whether this holds for your documents and your task.",
-        "evidence_next",
-        tab="plan",
-    )
-
-
-def rests_on(fit: Threshold) -> None:
+def _rests_on(fit: Threshold) -> None:
     """The crossing without each dataset, and what the two lines of the rule have behind them."""
     without = ", ".join(f"{name} {value:.2f}" for name, value in fit.without_each.items() if value is not None)
     st.caption(

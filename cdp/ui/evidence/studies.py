@@ -14,12 +14,11 @@ from cdp.base.workspace import Workspace
 from cdp.charts import results as figures
 from cdp.charts.evidence import difference_against_cw
 from cdp.services import commands, completeness, corpora, queries, studies, training
-from cdp.services.jobs import JobView
 from cdp.services.studies import beside, minutes, progress_text, read_plan, ready_made, threshold_rows, to_markdown
 from cdp.services.synthesis import dollars
 from cdp.studies import StudyConfig, StudyReport
 from cdp.studies.estimate import StudyPlan
-from cdp.studies.gains import SCALING, TITLES, Gain
+from cdp.studies.gains import SCALING, TITLES
 from cdp.synthesis.methods import METHODS
 from cdp.ui import jobs as job_views
 from cdp.ui import launch
@@ -66,26 +65,17 @@ def _from_lists(workspace: Workspace, first: dict[str, Any], key: str) -> dict[s
     wanted = _split(first.get("query_sets"))
     _say_missing("benchmarks", _split(first.get("benchmarks")), benchmark_splits)
     _say_missing("query sets", wanted, [*sets, *by_name])
-    methods = [m.name for m in METHODS.values()]
+    retrievers = {r.id: r.title for r in scope.keep("job", training.list_retrievers(workspace))}
     with st.grid(2, min_column_width=260):
         chosen: dict[str, Any] = {
-            "benchmarks": _many(
-                "Benchmarks", {p: p for p in benchmark_splits}, _split(first.get("benchmarks")), f"{key}_b"
-            ),
-            "query_sets": _many("Query sets", sets, [by_name.get(n, n) for n in wanted], f"{key}_q"),
-            "methods": _many("Methods", {m: m for m in methods}, _split(first.get("methods")), f"{key}_m"),
-            "retrievers": _many(
-                "Retrievers",
-                {r.id: r.title for r in scope.keep("job", training.list_retrievers(workspace))},
-                _split(first.get("retrievers")) or ["static-minilm"],
-                f"{key}_r",
-            ),
-            "weightings": _many(
-                "Weightings",
-                {w: w for w in studies.weightings()},
-                _split(first.get("weightings")) or ["none"],
-                f"{key}_w",
-            ),
+            name: forms.pick_many(name.replace("_", " ").capitalize(), titles, first=begin, key=f"{key}_{name[0]}")
+            for name, titles, begin in (
+                ("benchmarks", {p: p for p in benchmark_splits}, _split(first.get("benchmarks"))),
+                ("query_sets", state.labels(sets), [by_name.get(n, n) for n in wanted]),
+                ("methods", {m.name: m.name for m in METHODS.values()}, _split(first.get("methods"))),
+                ("retrievers", state.labels(retrievers), _split(first.get("retrievers")) or ["static-minilm"]),
+                ("weightings", {w: w for w in studies.weightings()}, _split(first.get("weightings")) or ["none"]),
+            )
         }
         if chosen["methods"] and corpus_names:
             named = str(first.get("corpus", ""))
@@ -95,19 +85,6 @@ def _from_lists(workspace: Workspace, first: dict[str, Any], key: str) -> dict[s
                 help="The documents that the methods write queries for. Existing query sets are reused.",
             )  # fmt: skip
     return {name: value if isinstance(value, str) else ", ".join(value) for name, value in chosen.items()}
-
-
-def _many(label: str, items: dict[str, str], first: Sequence[str], key: str) -> list[str]:
-    names = state.labels(items)
-    return st.multiselect(
-        label,
-        list(names),
-        default=[item for item in first if item in names],
-        format_func=lambda item: names.get(item, item),
-        key=key,
-        placeholder="Choose one or several",
-        persist_state="session",
-    )
 
 
 def _split(text: Any) -> list[str]:
@@ -144,12 +121,9 @@ def summary(workspace: Workspace, config: StudyConfig) -> None:
     said = {item.note for item in completeness.list_incomplete(workspace, sets)}
     frame.remarks(note for note in plan.notes if note not in said)
     if forms.button(
-        "Start the study",
-        type="primary",
-        icon=":material/play_arrow:",
-        key="study_start_button",
+        "Start the study", type="primary", icon=":material/play_arrow:", key="study_start_button",
         disabled=not consent.given,
-    ):
+    ):  # fmt: skip
         begun = studies.run(workspace, config, **consent.allowed)
         state.keep("study", begun.job_id)
         frame.go("jobs", job=begun.job_id)
@@ -173,14 +147,10 @@ def _pairs(plan: StudyPlan) -> None:
 _ESCAPES = re.compile(r"\\([\\`*\[\]!])")
 
 
-def listed(workspace: Workspace) -> list[JobView]:
-    """The project's studies, the newest first."""
-    return state.of_project(workspace, "job", studies.list_studies(workspace))
-
-
 def choose_study(workspace: Workspace) -> str | None:
-    """One of the studies of this workspace."""
-    names = {job.id: f"{job.name} · {job.state} · {moment(job.created)}" for job in listed(workspace)}
+    """One of the project's studies, the newest first."""
+    listed = state.of_project(workspace, "job", studies.list_studies(workspace))
+    names = {job.id: f"{job.name} · {job.state} · {moment(job.created)}" for job in listed}
     return state.choose("Study", names, "study", what="study") if names else None
 
 
@@ -223,7 +193,6 @@ def scores(report: StudyReport) -> None:
     if not report.rows:
         return
     st.subheader("NDCG@10", anchor=False, help=frame.definition("ndcg"))
-    names = [b.name for b in report.benchmarks]
     tables.show(
         {
             "Training": [row.name for row in report.rows],
@@ -239,14 +208,12 @@ def scores(report: StudyReport) -> None:
             "Seeds": [str(row.n_seeds) if row.pairs else "–" for row in report.rows],
         },
         alt="NDCG@10 in percent of each way of training on each benchmark",
-        config={
-            **{f"{b.name} (CW {b.cw:.1f})": st.column_config.NumberColumn(format="%.2f") for b in report.benchmarks},
-            "Mean": st.column_config.NumberColumn(format="%.2f"),
-            "Training": st.column_config.TextColumn(width=320, pinned=True),
-        },
+        digits={**{f"{b.name} (CW {b.cw:.1f})": 2 for b in report.benchmarks}, "Mean": 2},
+        width={"Training": 320},
+        pinned="Training",
     )
     if any(row.pairs for row in report.rows):
-        benchmark = st.selectbox("Benchmark", names, key="study_benchmark", persist_state="session")
+        benchmark = forms.pick("Benchmark", [b.name for b in report.benchmarks], key="study_benchmark")
         charts.show(
             figures.scaling(report, benchmark),
             key="study_scaling",
@@ -269,29 +236,25 @@ def comparisons(report: StudyReport) -> None:
             "Q/Doc": [g.per_doc for g in gains],
             "Benchmark": [g.benchmark for g in gains],
             "CW": [g.cw for g in gains],
-            "Points": [points(g.points) + _mark(g) for g in gains],
+            # In brackets where the test knows nothing of training noise.
+            "Points": [
+                points(g.points) + ("" if not g.significant else " (*)" if g.seed_sd is None else " *") for g in gains
+            ],
             "95% interval": [interval((g.low, g.high), sign=True) for g in gains],
             "p, corrected": [p_value(g.p_holm) for g in gains],
-            "Spread over seeds": [None if g.seed_sd is None else g.seed_sd for g in gains],
+            "Spread over seeds": [g.seed_sd for g in gains],
             "Seeds": [g.n_seeds for g in gains],
             "Queries": [g.n_queries for g in gains],
         },
         alt="Differences in NDCG@10 points with intervals and p values",
-        config={
-            "CW": st.column_config.NumberColumn(format="%.2f"),
-            "Spread over seeds": st.column_config.NumberColumn(format="%.2f", help="Standard deviation, in points."),
-        },
+        digits={"CW": 2, "Spread over seeds": 2},
+        about={"Spread over seeds": "Standard deviation, in points."},
     )
     st.caption(
         "\\* p below 0.05 (variance over queries and seeds, Holm-corrected over the benchmarks of a condition), with "
         "the same sign for all seeds. (\\*) The same with one seed, or seeds that do not differ: a test over the "
         "queries only, which ignores training noise."
     )
-
-
-def _mark(gain: Gain) -> str:
-    """A star, in brackets where the test knows nothing of training noise."""
-    return "" if not gain.significant else " (*)" if gain.seed_sd is None else " *"
 
 
 def relation(report: StudyReport) -> None:
@@ -336,16 +299,12 @@ def more(report: StudyReport) -> None:
             st.markdown(md(report.config.criteria))
     for title, (head, rows, note) in beside(report).items():
         with st.expander(title, icon=":material/table_rows:"):
-            plain = [[plain_text(cell) for cell in row] for row in rows]
-            tables.show({name: [row[i] for row in plain] for i, name in enumerate(head)}, alt=title,
-                        config={head[0]: st.column_config.TextColumn(width=240)})  # fmt: skip
+            plain = [[html_unescape(_ESCAPES.sub(r"\1", cell)) for cell in row] for row in rows]
+            tables.show(
+                {name: [row[i] for row in plain] for i, name in enumerate(head)}, alt=title, width={head[0]: 240}
+            )
             if note:
                 st.caption(md(note))
-
-
-def plain_text(cell: str) -> str:
-    """A cell of a Markdown table as it reads."""
-    return html_unescape(_ESCAPES.sub(r"\1", cell))
 
 
 def export(report: StudyReport) -> None:

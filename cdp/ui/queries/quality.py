@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
@@ -45,25 +46,18 @@ def first_choice(query_sets: Sequence[QuerySet]) -> list[str]:
 def choose_human(query_sets: Sequence[QuerySet]) -> str:
     """The human query set that Len-Sim and Dist-Sim compare with; empty for none."""
     human = queries.references(query_sets)
-    chosen = (
-        state.choose(
-            "Human queries",
-            human,
-            "human",
-            what="query set",
-            optional=True,
-            placeholder="none" if human else "none in the workspace",
-            help="Human queries for the same documents. Len-Sim and Dist-Sim measure how close the synthetic "
-            "queries are to them.",
-        )
-        or ""
-    )
+    chosen = state.choose(
+        "Human queries", human, "human", what="query set", optional=True,
+        placeholder="none" if human else "none in the workspace",
+        help="Human queries for the same documents. Len-Sim and Dist-Sim measure how close the synthetic queries are "
+        "to them.",
+    )  # fmt: skip
     if any(q.id == chosen and q.kind == "unknown" for q in query_sets):
         st.caption(
             "It is not recorded who wrote these queries, so Len-Sim and Dist-Sim may not measure closeness to human "
             "queries."
         )
-    return chosen
+    return chosen or ""
 
 
 def quick(workspace: Workspace, picked: Sequence[QuerySet], human: str) -> dict[str, QuickMetrics]:
@@ -102,7 +96,9 @@ def answer(workspace: Workspace, picked: Sequence[QuerySet], measured: dict[str,
         st.markdown(f"#### These sets are equally diverse\nSelf-BLEU is {best:.3f} for all of them.")
         return
     figures = f"Self-BLEU {best:.3f} against {worst:.3f} for {md(last.name)}, both at {depth} queries per document"
-    shared = _shared(workspace, measured[first.id], measured[last.id])
+    shared = None
+    with suppress(CdpError):  # no document in common
+        shared = metrics.paired(workspace, measured[first.id], measured[last.id])
     if shared is not None and shared.interval[0] <= 0 <= shared.interval[1]:
         st.markdown(
             f"#### None of these sets is clearly the most diverse\n{md(first.name)} has {figures}; over the "
@@ -112,57 +108,35 @@ def answer(workspace: Workspace, picked: Sequence[QuerySet], measured: dict[str,
     st.markdown(f"#### {md(first.name)} is the most diverse by Self-BLEU\n{figures}: its queries share fewer words.")
 
 
-def _shared(workspace: Workspace, first: QuickMetrics, second: QuickMetrics) -> PairedDifference | None:
-    """How two sets differ on the documents that both have; None where they share none."""
-    try:
-        return metrics.paired(workspace, first, second)
-    except CdpError:
-        return None
-
-
-def differences(
-    workspace: Workspace,
-    picked: Sequence[QuerySet],
-    measured: dict[str, QuickMetrics],
-    model_values: Mapping[str, Value],
-) -> None:
-    """Every other set against the first, document by document: what tells sets apart whose intervals overlap.
-
-    ``model_values`` holds the newest result of a metric job by query set.
-    """
+def differences(workspace: Workspace, picked: Sequence[QuerySet], measured: dict[str, QuickMetrics]) -> None:
+    """Every other set against the first, document by document: what tells sets apart whose intervals overlap."""
     rows = [q for q in picked if q.id in measured]
     if len(rows) < 2:
         return
     first, *others = rows
-    lines: list[tuple[str, str, PairedDifference]] = []
+    found: dict[str, PairedDifference] = {}
     for other in others:
         try:
-            lines.append(("Self-BLEU", other.name, metrics.paired(workspace, measured[first.id], measured[other.id])))
+            found[other.name] = metrics.paired(workspace, measured[first.id], measured[other.id])
         except CdpError as error:
             st.caption(f"{md(other.name)} against {md(first.name)}: {md(error.message)}")
-            continue
-    if not lines:
+    if not found:
         return
-    st.markdown(f"**Difference from {md(first.name)} on the same documents**")
+    st.markdown(f"**Self-BLEU: difference from {md(first.name)} on the same documents**")
     tables.show(
         {
-            "Query set": [name for _, name, _ in lines],
-            "Measure": [measure for measure, _, _ in lines],
-            "Difference": [points(d.mean, 3) for _, _, d in lines],
-            "95% interval": [interval(d.interval, 3, sign=True) for _, _, d in lines],
-            "Higher on": [f"{d.higher:.0%} of documents" for _, _, d in lines],
-            "Documents": [d.n_documents for _, _, d in lines],
-            "Verdict": [_verdict(d) for _, _, d in lines],
+            "Query set": list(found),
+            "Difference": [points(d.mean, 3) for d in found.values()],
+            "95% interval": [interval(d.interval, 3, sign=True) for d in found.values()],
+            "Higher on": [f"{d.higher:.0%} of documents" for d in found.values()],
+            "Documents": [d.n_documents for d in found.values()],
+            "Verdict": [
+                "less diverse" if d.interval[0] > 0 else "more diverse" if d.interval[1] < 0 else "no clear difference"
+                for d in found.values()
+            ],
         },
-        alt=f"Differences of each query set from {first.name} over the same documents, with 95% intervals",
+        alt=f"Differences in Self-BLEU of each query set from {first.name} over the same documents, with 95% intervals",
     )
-
-
-def _verdict(difference: PairedDifference) -> str:
-    low, high = difference.interval
-    if low > 0:
-        return "less diverse"
-    return "more diverse" if high < 0 else "no clear difference"
 
 
 def with_interval(value: Value | None, digits: int = 3) -> str:
@@ -202,21 +176,21 @@ def table(
             **({"Len-Sim ↑": [with_interval(v) for v in lengths]} if any(lengths) else {}),
             **{title: [with_interval(value_of(m, other.name)) for _, m in rows] for title, other in others.items()},
             "Corpus Self-BLEU": [with_interval(value_of(m, "self_bleu", "corpus")) for _, m in rows],
-            "Mean CW": [with_interval(value_of(m, "cw") or _cw(m), 2) for _, m in rows],
+            "Mean CW": [
+                with_interval(value_of(m, "cw") or {"value": m.cw.mean, "interval": m.cw.interval}, 2) for _, m in rows
+            ],
             "Documents": [(value_of(m, "cw") or {}).get("n_documents") for _, m in rows],
         },
         alt="Measures of the chosen query sets with 95% intervals",
-        config={
-            "Self-BLEU ↓": st.column_config.TextColumn(help=MEASURES["self_bleu"].help),
-            "Embedding diversity ↑": st.column_config.TextColumn(help=MEASURES["embedding_diversity"].help),
-            "Len-Sim ↑": st.column_config.TextColumn(help=MEASURES["len_sim"].help),
-            **{title: st.column_config.TextColumn(help=md(other.help)) for title, other in others.items()},
-            "Corpus Self-BLEU": st.column_config.TextColumn(
-                help="Self-BLEU between queries of different documents, in groups of ten: how similar the "
-                "queries of the whole set are. Also defined for one query per document."
-            ),
-            "Mean CW": st.column_config.TextColumn(help=frame.definition("cw")),
-            "Q/Doc": st.column_config.NumberColumn(help=frame.definition("q_doc")),
+        about={
+            "Self-BLEU ↓": MEASURES["self_bleu"].help,
+            "Embedding diversity ↑": MEASURES["embedding_diversity"].help,
+            "Len-Sim ↑": MEASURES["len_sim"].help,
+            **{title: md(other.help) for title, other in others.items()},
+            "Corpus Self-BLEU": "Self-BLEU between queries of different documents, in groups of ten: how similar the "
+            "queries of the whole set are. Also defined for one query per document.",
+            "Mean CW": frame.definition("cw"),
+            "Q/Doc": frame.definition("q_doc"),
         },
     )
     parts = [
@@ -231,10 +205,6 @@ def table(
         if m.n_failed
     ]
     st.caption(md(" ".join(parts)))
-
-
-def _cw(measured: QuickMetrics) -> Value:
-    return {"value": measured.cw.mean, "interval": measured.cw.interval}
 
 
 def curves(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics], model_values: Mapping[str, Value]) -> None:

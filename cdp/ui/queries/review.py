@@ -13,51 +13,32 @@ from cdp.base.workspace import Workspace
 from cdp.query_sets.nonsense import REASONS
 from cdp.services import commands, jobs, queries, review
 from cdp.services.queries import QuerySet
-from cdp.services.review import FORMATS, QueryChoice, QueryTable, ReviewedDocument, ReviewedQuery, Usability
+from cdp.services.review import FORMATS, QueryChoice, QueryTable, ReviewedDocument, ReviewedQuery
 from cdp.ui import jobs as job_views
 from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import count, md, moment
 
 
 def summary(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> None:
-    """The sentence, the reasons, and where the set is from."""
-    usability = review.usability(workspace, query_set, table)
-    st.markdown(f"#### {share(usability)} of {count(usability.n, 'query', 'queries')} are usable")
-    reasons(usability)
-    _made_from(query_set)
-    with st.container(horizontal=True):
+    """How many are usable, the reasons, what was looked at, and the set that this one was made from."""
+    found = review.usability(workspace, query_set, table)
+    share = "100%" if found.usable == found.n else f"{min(0.999, found.share):.1%}"
+    st.markdown(f"#### {share} of {count(found.n, 'pair')} are usable")
+    reasons = sorted(found.reasons.items(), key=lambda item: -item[1])
+    ranked = f"Round-trip rank by {found_by(*found.by)}" if found.by else "Round-trip rank not measured"
+    parts = [*(f"{reason}: {n:,}" for reason, n in reasons), ranked]
+    st.caption(md(" · ".join(parts)), help=frame.definition("usable"))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if parent := str(query_set.parameters.get("made_from") or ""):
+            st.caption(f":material/account_tree: {md(review.origin(query_set))}", width="content")
+            frame.link("queries", "Open that set", query_set=parent, tab="review")
         frame.link("queries", "Measure this set", sets=[query_set.id], tab="quality")
         frame.link("launch", "Train on this set", query_set=query_set.id)
-
-
-def share(usability: Usability) -> str:
-    """``97.4%``; never 100% where some are not usable."""
-    if usability.usable == usability.n:
-        return "100%"
-    return f"{min(0.999, usability.share):.1%}"
-
-
-def reasons(usability: Usability) -> None:
-    """What makes the others unusable, the most frequent reason first, and what was looked at."""
-    listed = sorted(usability.reasons.items(), key=lambda item: -item[1])
-    parts = [f"{reason}: {n:,}" for reason, n in listed]
-    parts.append(f"round-trip rank by {found_by(*usability.by)}" if usability.by else "round-trip rank not measured")
-    st.caption(md(" · ".join(parts)), help=frame.definition("usable"))
 
 
 def found_by(*names: str) -> str:
     """Who looked for the documents: ``BM25 and minilm``."""
     return " and ".join("BM25" if name == "bm25" else name for name in names)
-
-
-def _made_from(query_set: QuerySet) -> None:
-    """The set that this one was made from, with what was left out or rewritten."""
-    parent = str(query_set.parameters.get("made_from") or "")
-    if not parent:
-        return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f":material/account_tree: {md(review.origin(query_set))}", width="content")
-        frame.link("queries", "Open that set", query_set=parent, tab="review")
 
 
 SELECTED, EDITED = "review_selected", "review_edited"
@@ -162,19 +143,15 @@ def _card(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery, *, se
 UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
 
-def _length(query: ReviewedQuery) -> str:
-    if UNSPACED.search(query.text):
-        return count(len(query.text), "character")
-    return count(query.words, "word")
-
-
 def _facts(query: ReviewedQuery) -> None:
     """CW, format, ranks, and what is wrong with it."""
+    unspaced = UNSPACED.search(query.text)
+    length = count(len(query.text), "character") if unspaced else count(query.words, "word")
     ranks = [
         f"{found_by(by)} rank {rank}" if rank else f"not found by {found_by(by)}" for by, rank in query.ranks.items()
     ]
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(md(" · ".join([f"CW {query.cw}", _length(query), query.format, *ranks])), width="content")
+        st.caption(md(" · ".join([f"CW {query.cw}", length, query.format, *ranks])), width="content")
         for verdict, _, icon, _, colour, word in VERDICTS:
             if query.decision == verdict:
                 st.badge(word, icon=icon, color=colour)
@@ -213,14 +190,10 @@ def _save(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery) -> No
 
 DOCUMENT = "document"
 DECIDED = {"": "all", "undecided": "undecided", "accept": "accepted", "edit": "edited", "reject": "rejected"}
-NUMBERS = ("rank_above", "cw_from", "cw_to", "words_from", "words_to")
-LABELS = {
-    "rank_above": "Round-trip rank above",
-    "cw_from": "CW from",
-    "cw_to": "CW to",
-    "words_from": "Words from",
+NUMBERS = {
+    "rank_above": "Round-trip rank above", "cw_from": "CW from", "cw_to": "CW to", "words_from": "Words from",
     "words_to": "Words to",
-}
+}  # fmt: skip
 
 
 @st.fragment
@@ -241,8 +214,7 @@ def _choice(workspace: Workspace, query_set: QuerySet) -> QueryChoice:
     """Which queries are looked at."""
     values: dict[str, object] = {}
     key = f"review_{query_set.id}"
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        values["decision"] = forms.segments("Show", DECIDED, key=f"{key}_decision")
+    values["decision"] = forms.segments("Show", DECIDED, key=f"{key}_decision")
     with st.expander("Filter", icon=":material/filter_alt:", key=f"{key}_filter"):
         with st.container(horizontal=True):
             for name, label in (("duplicate", "Duplicates"), ("flagged", "No query (refusal, prompt, JSON …)")):
@@ -250,8 +222,8 @@ def _choice(workspace: Workspace, query_set: QuerySet) -> QueryChoice:
         picked = st.pills("Format", list(FORMATS), selection_mode="multi", key=f"{key}_formats")
         values["formats"] = ",".join(picked)
         with st.grid(5, min_column_width=120):
-            for name in NUMBERS:
-                values[name] = forms.widget(QueryChoice, name, key=key, label=LABELS[name])
+            for name, label in NUMBERS.items():
+                values[name] = forms.widget(QueryChoice, name, key=key, label=label)
         ranked = list(queries.round_trips(workspace, query_set))
         if values["rank_above"] is not None and len(ranked) > 1:
             values["by"] = forms.segments("Round-trip rank by", ranked, key=f"{key}_by")
@@ -265,7 +237,7 @@ def _bulk(workspace: Workspace, query_set: QuerySet, choice: QueryChoice, n: int
     if not choice.text:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{count(n, 'query', 'queries')}** of {count(n_documents, 'document')} match.", width="content")
+        st.markdown(f"**{count(n, 'pair')}** of {count(n_documents, 'document')} match.", width="content")
         if not n:
             return
         with st.popover(f"Decide about all {n:,}", icon=":material/done_all:", type="tertiary"):
@@ -290,10 +262,11 @@ def _decide_all(workspace: Workspace, query_set: QuerySet, choice: QueryChoice, 
 def _current(query_set: QuerySet, table: QueryTable, documents: list[int]) -> int | None:
     """Which document is looked at: the one that the address names, else the first with a query that is meant."""
     if not documents:
-        st.info("No query matches. Change the filter to see others.", icon=":material/filter_alt_off:")
+        st.info("No pair matches. Change the filter to see others.", icon=":material/filter_alt_off:")
         return None
     linked = st.query_params.get(DOCUMENT)
-    current = _index(table, linked or state.kept(DOCUMENT) or "")
+    there = np.flatnonzero(table.document_ids == (linked or state.kept(DOCUMENT) or "")).tolist()
+    current = int(there[0]) if there else None
     if linked and current is None:
         st.caption(f":material/info: The document {md(linked, 80)} of the link has no queries in this set.")
     if current not in documents:
@@ -315,12 +288,6 @@ def _current(query_set: QuerySet, table: QueryTable, documents: list[int]) -> in
             )  # fmt: skip
         st.caption(f"Document {at + 1:,} of {len(documents):,}", width="content")
     return current
-
-
-def _index(table: QueryTable, name: str) -> int | None:
-    """Where a document stands in the set; None where it has no queries there."""
-    there = np.flatnonzero(table.document_ids == name).tolist()
-    return int(there[0]) if there else None
 
 
 def _go(name: str) -> None:
@@ -362,21 +329,14 @@ KEEP = ("round_trip_rank", "by", "cross_encoder", "at_least", "usable", "name")
 def filters(workspace: Workspace, query_set: QuerySet) -> None:
     """The section below the workbench."""
     st.subheader("Round trip", anchor=False, help=frame.definition("round_trip"))
-    _running(workspace, query_set)
-    _ranks(workspace, query_set)
-    st.subheader("Filter before training", anchor=False)
-    st.caption(
-        "Makes a new query set without the queries that fail a test. This set stays as it is, and a study can compare "
-        "both."
-    )
-    with frame.guarded():
-        _filter(workspace, query_set)
-
-
-def _running(workspace: Workspace, query_set: QuerySet) -> None:
     kinds = (queries.RANK_KIND, queries.FILTER_KIND)
     views = [v for v in jobs.list_active(workspace) if v.kind in kinds and v.config.get("query_set") == query_set.id]
     job_views.running_note(workspace, views)
+    _ranks(workspace, query_set)
+    st.subheader("Filter before training", anchor=False)
+    st.caption("Makes a new query set without the queries that fail a test. This set stays as it is.")
+    with frame.guarded():
+        _filter(workspace, query_set)
 
 
 def _ranks(workspace: Workspace, query_set: QuerySet) -> None:
@@ -416,15 +376,10 @@ def _filter(workspace: Workspace, query_set: QuerySet) -> None:
     forms.command(commands.line("queries", "filter", query_set.id, **words, wait=True))
     if pressed:
         config = FilterConfig.from_dict({**given, "query_set": query_set.id})
-        job = queries.start_filter(workspace, config)
-        frame.go("jobs", job=job)
+        frame.go("jobs", job=queries.start_filter(workspace, config))
     made = queries.made_from(workspace, query_set)
     if made:
         st.caption(f"Made from this set: {count(len(made), 'query set')}.")
         for other in made[:10]:
-            frame.link(
-                "queries",
-                f"{md(other.name, 60)} ({count(other.n_queries, 'pair')})",
-                query_set=other.id,
-                tab="review",
-            )
+            title = f"{md(other.name, 60)} ({count(other.n_queries, 'pair')})"
+            frame.link("queries", title, query_set=other.id, tab="review")

@@ -52,14 +52,7 @@ def section(workspace: Workspace, query_sets: Sequence[QuerySet]) -> None:
 
 def _form(workspace: Workspace, corpus: str, sets: list[QuerySet], *, busy: bool) -> None:
     titles = tuning.candidate_methods()
-    methods = st.multiselect(
-        "Candidate methods",
-        list(titles),
-        default=[name for name in ("diverse", "paraphrase") if name in titles],
-        format_func=lambda name: titles[name],
-        key="tuning_methods",
-        persist_state="session",
-    )
+    methods = forms.pick_many("Candidate methods", titles, first=("diverse", "paraphrase"), key="tuning_methods")
     chosen = writing.choose_generator(sets, "tuning")
     prompts: dict[str, str] = {}
     if chosen.costs:
@@ -74,29 +67,21 @@ def _form(workspace: Workspace, corpus: str, sets: list[QuerySet], *, busy: bool
         if own.strip():
             prompts[OWN_NAME] = own
     with st.grid(3, min_column_width=200):
-        target = forms.widget(PromptTuningConfig, "target", key="tuning")
-        documents = forms.widget(PromptTuningConfig, "documents", key="tuning")
-        per_doc = forms.widget(PromptTuningConfig, "per_doc", key="tuning")
+        fields = ("target", "documents", "per_doc")
+        sizes = {name: forms.widget(PromptTuningConfig, name, key="tuning") for name in fields}
     human = queries.references(sets)
-    reference = st.selectbox(
-        "Human queries",
-        list(human),
-        format_func=lambda key: human[key],
-        index=None,
-        placeholder="none" if human else "none for this corpus",
-        key="tuning_human",
+    reference = forms.pick(
+        "Human queries", human, key="tuning_human", placeholder="none" if human else "none for this corpus",
         help="Used for Dist-Sim and Len-Sim, which decide between candidates that both meet the target.",
-    )
+    )  # fmt: skip
     config = PromptTuningConfig.from_dict(
         {
             **{name: value for name, value in chosen.settings.items() if value},
             "corpus": corpus,
             "methods": ",".join(methods),
             "generator": chosen.name,
-            "target": target,
-            "documents": documents,
-            "per_doc": per_doc,
             "human": reference or "",
+            **sizes,
         }
     )
     st.caption(f"Target: {tuning.TARGET_WORDS[config.target]}.")
@@ -121,20 +106,14 @@ def _outcome(workspace: Workspace, outcome: Tuning) -> None:
         able = [c["name"] for c in outcome.candidates if c.get("n_queries")]
         titles = {c["name"]: c["title"] for c in outcome.candidates}
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            picked = st.selectbox(
-                "Prompt to use",
-                able,
-                index=able.index(outcome.choice) if outcome.choice in able else 0,
-                format_func=lambda name: titles[name],
-                key=f"tuning_choice_{outcome.job_id}",
-                width=260,
-            )
+            picked = forms.pick(
+                "Prompt to use", {name: titles[name] for name in able}, first=outcome.choice, width=260,
+                key=f"tuning_choice_{outcome.job_id}", persistent=False,
+            )  # fmt: skip
             if forms.button(
-                "Write queries for the whole corpus",
-                icon=":material/edit_note:",
+                "Write queries for the whole corpus", icon=":material/edit_note:", type="primary",
                 key=f"tuning_write_{outcome.job_id}",
-                type="primary",
-            ):
+            ):  # fmt: skip
                 job = tuning.write_queries(workspace, outcome.job_id, str(picked))
                 st.toast(f"Started: {md(jobs.show(workspace, job).name)}")
         _examples(outcome)
@@ -166,34 +145,28 @@ def _table(outcome: Tuning) -> None:
     }
     optional = ("Dist-Sim", "Len-Sim", "Whole corpus (US$)", "Note")
     columns = {n: c for n, c in columns.items() if n not in optional or any(v not in (None, "") for v in c)}
-    number = st.column_config.NumberColumn
     tables.show(
         columns,
         alt="Candidate prompts with their distance to the target, measures and cost; the nearest first",
-        config={
-            "Distance": number(format="%.3f", help="Distance to the target in CE and Self-BLEU; 0 meets it."),
-            **{name: number(format="%.3f") for name in (ce, "Self-BLEU", "Dist-Sim", "Len-Sim")},
-            "Mean CW": number(format="%.2f"),
-            "Tokens per document": number(help="Tokens of prompt and answer, estimated from the texts."),
-            "Whole corpus (US$)": number(format="%.2f"),
-        },
-    )
+        digits={**dict.fromkeys(("Distance", ce, "Self-BLEU", "Dist-Sim", "Len-Sim"), 3), "Mean CW": 2,
+                "Whole corpus (US$)": 2},
+        about={"Distance": "Distance to the target in CE and Self-BLEU; 0 meets it.",
+               "Tokens per document": "Tokens of prompt and answer, estimated from the texts."},
+    )  # fmt: skip
     if outcome.scorer["note"]:
         st.caption("CE was computed with a bi-encoder, so its 0.5 is not the paper's 0.5.")
 
 
 def _examples(outcome: Tuning) -> None:
     """The same documents' queries of each candidate, side by side."""
-    shown = [c for c in outcome.candidates if c.get("examples")]
+    shown = {c["title"]: c["examples"] for c in outcome.candidates if c.get("examples")}
     if not shown:
         return
     with st.expander("Example queries for the same documents", icon=":material/format_list_numbered:"):
-        for i, example in enumerate(shown[0]["examples"]):
-            st.markdown(f"**{md(example['document_id'], 80)}**")
-            for column, record in zip(st.columns(len(shown), gap="medium"), shown, strict=True):
-                same = next((e for e in record["examples"] if e["document_id"] == example["document_id"]), None)
+        written = {title: {e["document_id"]: e["queries"] for e in examples} for title, examples in shown.items()}
+        for document in next(iter(written.values())):
+            st.markdown(f"**{md(document, 80)}**")
+            for column, (title, by_document) in zip(st.columns(len(shown), gap="medium"), written.items(), strict=True):
                 with column:
-                    st.caption(md(record["title"]))
-                    st.text("\n".join(same["queries"]) if same else "–")
-            if i + 1 < len(shown[0]["examples"]):
-                st.divider()
+                    st.caption(md(title))
+                    st.text("\n".join(by_document.get(document, ["–"])))

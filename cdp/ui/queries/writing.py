@@ -1,28 +1,49 @@
-"""Writing queries for a whole corpus: generator, method, price, batch files, export."""
+"""The tab "Preview and write": several methods' queries for one document, then a job for all of them; exports."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from cdp.base.config import SynthesisConfig
-from cdp.base.errors import CdpError
+from cdp.base.errors import CdpError, NotFoundError
+from cdp.base.records import Document
 from cdp.base.text import duration
 from cdp.base.workspace import Workspace
-from cdp.services import access, commands, queries, synthesis
+from cdp.services import access, commands, corpora, queries, synthesis
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import Preview, QuerySet
 from cdp.services.synthesis import Estimate, Writer, dollars
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import METHODS, Method
 from cdp.ui import jobs as job_views
-from cdp.ui.shell import forms, frame, tables
-from cdp.ui.shell.tables import count, md, number
+from cdp.ui.shell import forms, frame, state, tables
+from cdp.ui.shell.tables import count, cut, md, number
+
+# Forms that ask for a generator, and what one of them hands on to another.
+FORMS = ("trial", "generate")
+CARRIED = ("generator", "base_url", "model")
+OWN = "own"
+EXAMPLE_PROMPT = """Write {M} search queries that this document answers, as a numbered list.
+
+<document>
+{document}
+</document>
+
+1."""
+# The fields that are asked for here and in no general form.
+METHOD_SETTINGS = ("prompt", "source", "ranker", "teachers")
+# In the session: what the last preview of a method and model measured, (tokens per query, seconds per request).
+MEASURED = "preview_measured"
+MOST_MATCHES = 50
+MOST_DOWNLOADED = 200 * 2**20
+# Self-BLEU that differs by less shows as the same number.
+SAME = 0.0005
 
 
 @dataclass(frozen=True)
@@ -57,33 +78,29 @@ def choose_generator(sets: list[QuerySet], key: str, first: Mapping[str, Any] | 
     if has_recorded:
         names.sort(key=lambda n: n != "recorded")
     name = forms.segments(
-        "Generator",
-        {n: offered[n].title for n in names},
-        default=first.get("generator"),
-        key=f"{key}_generator",
+        "Generator", {n: offered[n].title for n in names}, default=first.get("generator"), key=f"{key}_generator",
         help="  \n".join(f"**{offered[n].title}**: {md(offered[n].help)}" for n in names),
-    )
+    )  # fmt: skip
+    label = f"Model (default: {GENERATORS[name].model})"  # of an empty field
     if offered[name].local:
-        model = _model(name, key, first)
-        return Chosen(name, {"model": model})
+        return Chosen(
+            name, {"model": forms.widget(SynthesisConfig, "model", key=key, label=label, value=first.get("model"))}
+        )
     if not offered[name].endpoint:
         return Chosen(name, {})
     with st.grid(3, min_column_width=220):
         begin = first.get("base_url") or access.configured_endpoint()
         base_url = forms.widget(SynthesisConfig, "base_url", key=key, label="Base URL", value=begin)
-        model = _model(name, key, first)
+        model = forms.widget(SynthesisConfig, "model", key=key, label=label, value=first.get("model"))
+        server_key = ""
+        with suppress(CdpError):  # no address yet; the request says so
+            server_key = access.server_key(str(base_url))
         api_key = st.text_input(
-            "API key",
-            type="password",
-            key=f"{key}_api_key",
+            "API key", type="password", key=f"{key}_api_key", placeholder="server's own key" if server_key else "none",
             help="Used for this session's requests and passed to the jobs you start; never written to disk. If "
             "empty, the server's own key is used when it belongs to this URL, otherwise none.",
-            placeholder="server's own key" if _own_key(str(base_url)) else "none",
-        )
+        )  # fmt: skip
     return Chosen(name, {"base_url": base_url, "model": model}, api_key)
-
-
-FORMS = ("trial", "generate")
 
 
 def chosen_llm() -> Writer | None:
@@ -93,9 +110,6 @@ def chosen_llm() -> Writer | None:
         if settings["generator"] in GENERATORS and GENERATORS[settings["generator"]].is_llm:
             return Writer.of(settings)
     return None
-
-
-CARRIED = ("generator", "base_url", "model")
 
 
 def carry(source: str, target: str) -> None:
@@ -109,35 +123,9 @@ def carry(source: str, target: str) -> None:
             st.session_state[f"{target}_{name}"] = value
 
 
-def _own_key(base_url: str) -> bool:
-    try:
-        return bool(access.server_key(base_url))
-    except CdpError:  # no address yet; the request says so
-        return False
-
-
-def _model(generator: str, key: str, first: Mapping[str, Any]) -> str:
-    """The model's name; the label says which one an empty field means."""
-    label = f"Model (default: {GENERATORS[generator].model})"
-    return str(forms.widget(SynthesisConfig, "model", key=key, label=label, value=first.get("model")))
-
-
-OWN = "own"
-OWN_TITLE = "Your own prompt"
-EXAMPLE_PROMPT = """Write {M} search queries that this document answers, as a numbered list.
-
-<document>
-{document}
-</document>
-
-1."""
-# The fields that are asked for here and in no general form.
-METHOD_SETTINGS = ("prompt", "source", "ranker", "teachers")
-
-
 def method_titles(methods: Sequence[Method]) -> dict[str, str]:
     """Names and titles of the methods, with the user's own prompt last."""
-    return {**{m.name: m.title for m in methods}, OWN: OWN_TITLE}
+    return {**{m.name: m.title for m in methods}, OWN: "Your own prompt"}
 
 
 def method_extras(
@@ -160,33 +148,12 @@ def method_extras(
         )
     if any(method.from_queries for method in chosen):
         complete = {q.id: q.name for q in sets if q.complete and q.method != "reasoning"}
-        values["source"] = (
-            st.selectbox(
-                "Query set to reason over",
-                list(complete),
-                format_func=complete.__getitem__,
-                key=f"{key}_source",
-                persist_state="session",
-            )
-            or ""
-        )
+        values["source"] = forms.pick("Query set to reason over", complete, key=f"{key}_source") or ""
     for method in chosen:
         field = {"cropping": "ranker", "ranking": "teachers"}.get(method.generator)
         if field:
             values[field] = forms.widget(SynthesisConfig, field, key=key, value=first.get(field))
     return {name: value for name, value in values.items() if value}
-
-
-# In the session: what the last preview of a method and model measured, (tokens per query, seconds per request).
-MEASURED = "preview_measured"
-
-
-def remember_measured(config: SynthesisConfig, previews: Mapping[str, Preview]) -> None:
-    """Keep what a preview measured, for later estimates."""
-    measurements = st.session_state.setdefault(MEASURED, {})
-    for name, preview in previews.items():
-        if preview.tokens_per_query is not None:
-            measurements[name, config.model_name] = (preview.tokens_per_query, preview.latency_s)
 
 
 def measured(config: SynthesisConfig) -> tuple[float | None, float | None]:
@@ -246,6 +213,7 @@ def price_table(workspace: Workspace) -> None:
         st.caption(
             f"US dollars per million tokens, as of {md(prices.as_of)}. Update prices that have changed, and add models."
         )
+        column = st.column_config.NumberColumn
         edited = st.data_editor(
             [
                 {"model": r.model, "input": r.input, "output": r.output, "batch_discount": r.batch_discount}
@@ -256,20 +224,15 @@ def price_table(workspace: Workspace) -> None:
             key="prices_rows",
             column_config={
                 "model": st.column_config.TextColumn("Model", required=True),
-                "input": st.column_config.NumberColumn("Input", min_value=0.0, format="%g", required=True),
-                "output": st.column_config.NumberColumn("Output", min_value=0.0, format="%g", required=True),
-                "batch_discount": st.column_config.NumberColumn(
-                    "Batch discount", min_value=0.0, max_value=1.0, format="percent"
-                ),
+                "input": column("Input", min_value=0.0, format="%g", required=True),
+                "output": column("Output", min_value=0.0, format="%g", required=True),
+                "batch_discount": column("Batch discount", min_value=0.0, max_value=1.0, format="percent"),
             },
         )
         if forms.button("Save prices", key="prices_save"):
             with frame.guarded():
                 synthesis.save_prices(workspace, [dict(row) for row in edited], date.today().isoformat())
                 st.rerun()
-
-
-MOST_DOWNLOADED = 200 * 2**20
 
 
 def export(workspace: Workspace, query_set: QuerySet) -> None:
@@ -293,14 +256,10 @@ def export(workspace: Workspace, query_set: QuerySet) -> None:
                 if done.note:
                     st.caption(f":material/warning: {md(done.note)}")
                 st.session_state[f"exported_{query_set.id}_{form}"] = done.paths
-        _download(st.session_state.get(f"exported_{query_set.id}_{form}", ()))
-
-
-def _download(written: tuple[Path, ...]) -> None:
-    """What this session has just written, where it is a single file; never what somebody names."""
-    for path in written[:1]:
-        if len(written) == 1 and path.is_file() and path.stat().st_size <= MOST_DOWNLOADED:
-            st.download_button("Download", path.read_bytes, file_name=path.name, key="export_download")
+        # Only what this session has just written, where it is a single file; never what somebody names.
+        written = st.session_state.get(f"exported_{query_set.id}_{form}", ())
+        if len(written) == 1 and written[0].is_file() and written[0].stat().st_size <= MOST_DOWNLOADED:
+            forms.download("Download", written[0].read_bytes(), written[0].name, key="export_download")
 
 
 def generate(
@@ -333,9 +292,8 @@ def generate(
         columns=3,
     )
     with frame.guarded():
-        config = SynthesisConfig.from_dict(
-            {**chosen.settings, **settings, **extras, "corpus": manifest.id, "method": method, "generator": chosen.name}
-        )
+        named = {"corpus": manifest.id, "method": method, "generator": chosen.name}
+        config = SynthesisConfig.from_dict({**chosen.settings, **settings, **extras, **named})
         cost_before(workspace, config)
         st.caption("Runs in the background. If you stop it, the finished queries are kept.")
         if forms.button("Start writing queries", type="primary", icon=":material/play_arrow:", key="generate_start"):
@@ -346,3 +304,178 @@ def generate(
             frame.go("jobs", job=job)
         forms.command(commands.line("queries", "generate", config=config, wait=True))
     price_table(workspace)
+
+
+# the preview for one document
+
+
+def preview(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet], chosen: Chosen) -> None:
+    """Pick a document and methods, and see what each method gives."""
+    st.subheader("Preview for one document", anchor=False)
+    document = _pick_document(workspace, manifest)
+    if document is None:
+        return
+    all_methods = [method for method in METHODS.values() if method.generator != "ranking"]
+    titles = method_titles(all_methods)
+    methods = forms.pick_many("Methods to compare", titles, first=("diverse", "paraphrase"), key="preview_methods")
+    per_doc = st.slider(
+        "Queries per document (M)", 1, 20, 5, key="preview_m", help=frame.definition("q_doc"),
+        persist_state="session", width=320,
+    )  # fmt: skip
+    if not methods:
+        st.caption("Select at least one method.")
+        return
+    extras = method_extras(methods, all_methods, sets, "preview", {})
+    settings = {name: value for name, value in sorted({**chosen.settings, **extras}.items()) if value}
+    configs = {
+        name: SynthesisConfig.from_dict(
+            {**settings, "corpus": manifest.id, "method": name, "per_doc": per_doc, "generator": chosen.name}
+        )
+        for name in methods
+    }
+
+    def ask() -> Mapping[str, Preview]:
+        found = queries.preview(
+            workspace, manifest.id, document.id, methods=methods, per_doc=per_doc, generator=chosen.name,
+            api_key=chosen.api_key, **settings,
+        )  # fmt: skip
+        measurements = st.session_state.setdefault(MEASURED, {})
+        for name, one in found.items():
+            if one.tokens_per_query is not None:
+                measurements[name, configs[name].model_name] = (one.tokens_per_query, one.latency_s)
+        return found
+
+    previews: Mapping[str, Preview] | None = None
+    # What costs nothing follows every choice; an endpoint or a model is asked when the button is pressed.
+    if chosen.slow or any(method.generator for method in all_methods if method.name in methods):
+        request = (document.id, configs)
+        last = st.session_state.get("preview_answer")
+        if forms.button("Generate queries", type="primary", icon=":material/send:", key="preview_ask"):
+            with frame.guarded(), st.spinner("Waiting for the model"):
+                last = st.session_state["preview_answer"] = (request, ask())
+        if last is not None and last[0] == request:
+            previews = last[1]
+        else:
+            where = md(chosen.settings.get("base_url") or "OpenAI") if chosen.costs else "a model on this server"
+            st.caption(f"The button sends requests for {count(len(methods), 'method')} to {where}.")
+    else:
+        with frame.guarded():
+            previews = ask()
+    if previews is not None:
+        _comparison(previews, titles)
+        with st.grid(2, min_column_width=340):
+            for name, one in previews.items():
+                with st.container(border=True, height="stretch"):
+                    _draw(one, titles.get(name, name))
+        if chosen.slow:
+            with frame.guarded():
+                _cost(workspace, {titles[name]: (configs[name], previews[name]) for name in previews})
+    with st.expander("Document text", icon=":material/article:", expanded=previews is None):
+        st.markdown(f"**{md(document.title or document.id)}**")
+        st.text(document.text)
+    pairs = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    forms.command(
+        commands.line(
+            "queries", "preview", "--corpus", manifest.id, "--doc", document.id, "--methods", ",".join(methods),
+            "--per-doc", per_doc, "--generator", chosen.name, *pairs,
+        )
+    )  # fmt: skip
+
+
+def _pick_document(workspace: Workspace, manifest: CorpusManifest) -> Document | None:
+    """Search and select: the matches are fetched, never the whole corpus."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        wanted = st.text_input(
+            "Find a document", type="search", key=f"find_{manifest.id}", placeholder="word or ID", width=240
+        )
+        matches = corpora.page(workspace, manifest.id, 0, MOST_MATCHES, search=wanted)
+        document_id = st.query_params.get("document") or state.kept("document")
+        if document_id and not wanted and document_id not in {d.id for d in matches}:
+            with suppress(NotFoundError):
+                matches = [corpora.document(workspace, manifest.id, document_id), *matches]
+        if not matches:
+            st.caption("No matching documents.")
+            return None
+        names = {d.id: f"{d.title or cut(d.text, 60)} ({d.id})" for d in matches}
+        with st.container():
+            picked = state.choose("Document", names, "document", what="document")
+    return next(d for d in matches if d.id == picked)
+
+
+def _comparison(previews: Mapping[str, Preview], titles: Mapping[str, str]) -> None:
+    """The methods in order of Self-BLEU, in one sentence."""
+    self_bleu = {name: p.self_bleu for name, p in previews.items() if p.self_bleu is not None}
+    if len(self_bleu) < 2:
+        if not self_bleu:
+            st.caption("Self-BLEU needs at least two queries.")
+        return
+    ordered = sorted(self_bleu, key=lambda name: self_bleu[name])
+    first, rest = ordered[0], ordered[1:]
+    values = ", ".join(f"{self_bleu[name]:.3f} for {md(titles.get(name, name))}" for name in rest)
+    if self_bleu[rest[-1]] - self_bleu[first] < SAME:
+        st.markdown(
+            f"#### For this document, the methods are equally diverse\n"
+            f"Self-BLEU {self_bleu[first]:.3f} for each of them."
+        )
+        return
+    degree = "less" if len(rest) == 1 else "least"
+    st.markdown(
+        f"#### For this document, the {md(titles.get(first, first))} queries repeat each other {degree}\nSelf-BLEU "
+        f"{self_bleu[first]:.3f} against {values}; lower is more diverse."
+    )
+
+
+def _draw(preview: Preview, title: str) -> None:
+    """One method's queries, each with its CW and format, and what they look like together."""
+    st.markdown(f"#### {md(title)}", help=frame.DEFINITIONS.get(preview.method))
+    cw = "–" if not preview.cw else f"{sum(preview.cw) / len(preview.cw):.1f}"
+    bleu = "–" if preview.self_bleu is None else f"{preview.self_bleu:.3f}"
+    tables.figures(
+        ("Self-BLEU", bleu, frame.definition("self_bleu")),
+        ("Mean CW", cw, frame.definition("cw")),
+        ("Formats", len(preview.mix), "The number of different query formats, such as questions and keywords."),
+    )
+    if preview.queries:
+        st.markdown("\n".join(_line(preview, index) for index in range(len(preview.queries))))
+        st.caption(" · ".join(f"{md(name)} {n}" for name, n in preview.mix.items()))
+    elif not preview.error:
+        st.caption("The model's answer contained no usable query.")
+    if preview.error:
+        st.error(f"This method failed on this document: {md(preview.error)}", icon=":material/error:")
+        if preview.traceback:
+            with st.expander("Traceback", type="compact"):
+                st.code(preview.traceback, language=None)
+    frame.remarks(preview.problems, "warning")
+    for note in dict.fromkeys(note for note in preview.notes if note):
+        st.caption(f"Intermediate output: {md(note, 300)}")
+    if preview.prompt:
+        with st.expander("Prompt", type="compact"):
+            st.code(preview.prompt, language=None, wrap_lines=True)
+
+
+def _line(preview: Preview, index: int) -> str:
+    """One query with its CW, and its format."""
+    marks = [f"CW\u00a0{preview.cw[index]}", md(preview.formats[index])]
+    from_query = f" :small[:gray[from: {md(preview.sources[index], 120)}]]" if preview.sources else ""
+    return f"{index + 1}. {md(preview.queries[index])} :small[:gray[{' · '.join(marks)}]]{from_query}"
+
+
+def _cost(workspace: Workspace, previews: Mapping[str, tuple[SynthesisConfig, Preview]]) -> None:
+    """What this preview cost, and what the same costs for the whole corpus."""
+    estimates = {name: estimated(workspace, config) for name, (config, _) in previews.items()}
+    st.markdown("#### Cost of this preview and of the whole corpus")
+    tables.show(
+        {
+            "Method": list(previews),
+            "Requests": [preview.usage.get("requests", 0) for _, preview in previews.values()],
+            "Input tokens": [preview.usage.get("input_tokens", 0) for _, preview in previews.values()],
+            "Output tokens": [preview.usage.get("output_tokens", 0) for _, preview in previews.values()],
+            "This preview": [dollars(preview.cost) for _, preview in previews.values()],
+            "Whole corpus": [dollars(estimate.cost) for estimate in estimates.values()],
+            "Cost as a batch": [dollars(estimate.batch_cost) for estimate in estimates.values()],
+            "Time": [
+                "–" if estimate.seconds is None else duration(estimate.seconds) for estimate in estimates.values()
+            ],
+        },
+        alt="Cost of the preview and of the whole corpus, by method",
+    )

@@ -11,21 +11,10 @@ from cdp.charts import style
 from cdp.ui.shell import forms
 
 _ON_PAGE: dict[str, Any] = {"displaylogo": False, "responsive": True, "displayModeBar": False}
-_IN_EXPORT: dict[str, Any] = {
-    "displaylogo": False,
-    "displayModeBar": True,
-    "modeBarButtons": [["toImage"]],
-    "staticPlot": False,
-}
+_IN_EXPORT: dict[str, Any] = {"displaylogo": False, "displayModeBar": True, "modeBarButtons": [["toImage"]]}
 
 
-def show(
-    figure: Any,
-    *,
-    key: str,
-    alt: str,
-    caption: str = "",
-) -> None:
+def show(figure: Any, *, key: str, alt: str, caption: str = "") -> None:
     """Draw a figure of ``cdp.charts``. ``caption`` is our own text, in Markdown."""
     st.plotly_chart(figure, key=key, alt=alt, config=_ON_PAGE)
     where = "distribute" if caption else "right"

@@ -171,10 +171,12 @@ def unexpected() -> Iterator[None]:
             st.exception(error)
 
 
-def empty(title: str, text: str) -> None:
-    """The empty state: what is missing and what to do. Links and buttons may follow inside the same container."""
+def empty(title: str, text: str, page: str = "", label: str = "", **params: str | list[str]) -> None:
+    """The empty state: what is missing, what to do, and the button to the page for it."""
     st.markdown(f"##### :material/inbox: {title}")
     st.markdown(text)
+    if page:
+        page_button(page, label, f"to_{page}", params=params)
 
 
 def remarks(texts: Iterable[str], icon: str = "info") -> None:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
+from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace, open_workspace, private_files
 from cdp.services import access
 from cdp.ui import jobs as job_views
@@ -48,11 +49,6 @@ def allowed(email: str, verified: bool, people: Sequence[str]) -> bool:
     address = email.strip().lower()
     listed = {entry.strip().lower() for entry in people}
     return address in listed or f"@{address.rpartition('@')[2]}" in listed
-
-
-def declare() -> None:
-    """Say what this process is: a dashboard, with sign-in or without, reachable by others or not."""
-    access.in_dashboard(shared=configured() is not None or reachable())
 
 
 def reachable() -> bool:
@@ -119,25 +115,21 @@ def main() -> None:
         page_title="CDP Studio", page_icon=str(ASSETS / "icon.svg"), layout="wide", initial_sidebar_state=MENU_WIDTH
     )
     private_files()
-    declare()
+    # Sharing is decided here: with a sign-in, or where others can reach the server.
+    access.in_dashboard(shared=configured() is not None or reachable())
     sign_in()
-    usable = False
-    with frame.guarded():
+    try:
         open_workspace(Workspace.default())
-        usable = True
-    if not usable:
+    except CdpError as error:
+        frame.show_error(error)
         st.stop()
     pages = [
         st.Page(
-            page.file,
-            title=page.title,
-            icon=f":material/{page.icon}:",
-            url_path=page.name,
-            help=page.question,
+            page.file, title=page.title, icon=f":material/{page.icon}:", url_path=page.name, help=page.question,
             default=page.name == "home",
         )
         for page in frame.PAGES.values()
-    ]
+    ]  # fmt: skip
     current = st.navigation(pages, position="hidden")
     st.html(ASSETS / "style.css")
     st.logo(str(ASSETS / "logo.svg"), size="large", icon_image=str(ASSETS / "icon.svg"))

@@ -28,6 +28,9 @@ _DRAWN = "drawn_selections"
 # Which page was drawn last, and whether another one is drawn now.
 _PAGE, _OPENED = "drawn_page", "page_opened"
 
+# Which selections the address named at the last drawing, and what was chosen before it named them: the way back.
+_NAMED, _BEFORE = "named_selections", "selections_before"
+
 
 def kept(param: str) -> str | None:
     """What is chosen for ``param``, wherever it was chosen."""
@@ -44,12 +47,6 @@ def kept_many(param: str) -> list[str]:
 def keep(param: str, value: str | list[str] | None) -> None:
     """Hold a selection for this page and every other."""
     st.session_state[f"kept_{param}"] = value
-
-
-def set_many(param: str, values: list[str]) -> None:
-    """Choose these from now on; call ``st.rerun()`` after it."""
-    keep(param, values)
-    st.query_params[param] = values
 
 
 def labels(items: Mapping[str, str]) -> dict[str, str]:
@@ -141,16 +138,9 @@ def choose_many(
     key = f"choose_{param}"
     _set(key, current)
     st.multiselect(
-        label,
-        list(names),
-        format_func=lambda item: names.get(item, str(item)),
-        key=key,
-        placeholder=placeholder,
-        on_change=_chosen,
-        args=(param, key),
-        help=help,
-        max_selections=most,
-    )
+        label, list(names), format_func=lambda item: names.get(item, str(item)), key=key, placeholder=placeholder,
+        on_change=_chosen, args=(param, key), help=help, max_selections=most,
+    )  # fmt: skip
     settle(param, current)
     return current
 
@@ -158,9 +148,16 @@ def choose_many(
 def begin(page: str = "") -> None:
     """A page begins to be drawn: no selection of it is known yet. On another page than before the browser shows its own
     first choice in every widget until it is told; the figures would be those of what is chosen."""
-    st.session_state[_DRAWN] = {}
-    st.session_state[_OPENED] = page != st.session_state.get(_PAGE)
-    st.session_state[_PAGE] = page
+    memory = st.session_state
+    memory[_DRAWN] = {}
+    memory[_OPENED] = page != memory.get(_PAGE)
+    memory[_PAGE] = page
+    if memory[_OPENED]:
+        memory[_BEFORE] = {}
+    for param in memory.get(_NAMED, ()):
+        if param not in st.query_params and param in memory.get(_BEFORE, ()):  # the browser went back
+            keep(param, memory[_BEFORE][param])
+    memory[_NAMED] = list(st.query_params)
 
 
 def _set(key: str, value: str | list[str] | None) -> None:
@@ -173,7 +170,7 @@ def only(param: str, value: str) -> None:
     """A person chose what everything else hangs on: the address names it alone, and what was chosen before is gone."""
     for key in [key for key in st.session_state if isinstance(key, str) and key.startswith("kept_")]:
         del st.session_state[key]
-    st.session_state[_DRAWN] = {}
+    st.session_state[_DRAWN], st.session_state[_BEFORE] = {}, {}
     keep(param, value)
     st.query_params.from_dict({param: value})
 
@@ -181,7 +178,8 @@ def only(param: str, value: str) -> None:
 def forget(param: str) -> None:
     """Nothing is chosen for ``param`` any more: the page goes back to what it shows by itself."""
     st.session_state.pop(f"kept_{param}", None)
-    st.session_state.get(_DRAWN, {}).pop(param, None)
+    for held in (_DRAWN, _BEFORE):
+        st.session_state.get(held, {}).pop(param, None)
     if param in st.query_params:
         del st.query_params[param]
 
@@ -189,9 +187,13 @@ def forget(param: str) -> None:
 def write(param: str, value: str | list[str] | None) -> None:
     """A person chose: the address follows, with everything else that the page shows, as one step back."""
     keep(param, value)
-    wanted = {**st.session_state.get(_DRAWN, {}), param: value}
-    if not value and param in st.query_params:
-        del st.query_params[param]
+    drawn = st.session_state.get(_DRAWN, {})
+    before = {name: item for name, item in drawn.items() if name not in st.query_params}
+    st.session_state[_BEFORE] = {**st.session_state.get(_BEFORE, {}), **before}
+    wanted = {**drawn, param: value}
+    if not value:
+        st.session_state[_BEFORE].pop(param, None)
+        st.query_params.pop(param, None)
     st.query_params.update({name: item for name, item in wanted.items() if item})
 
 
@@ -271,11 +273,6 @@ def switcher(workspace: Workspace) -> None:
         st.caption(f":material/warning: {md(problem)}")
 
 
-def current_project(workspace: Workspace) -> Project | None:
-    """The project on screen; None where everything is shown, or nothing is there."""
-    return scope(workspace).project
-
-
 def project_title(workspace: Workspace) -> str:
     """What a page's head says of it, as Markdown; empty in a workspace without projects."""
     members = scope(workspace)
@@ -302,7 +299,7 @@ def of_project(workspace: Workspace, kind: str, things: Iterable[T]) -> list[T]:
 
 def join_project(workspace: Workspace, *, benchmarks: Sequence[str]) -> None:
     """What was added on a page joins the project on screen, if one is."""
-    current = current_project(workspace)
+    current = scope(workspace).project
     if current is not None:
         projects.add_members(workspace, current.id, benchmarks=benchmarks)
 
