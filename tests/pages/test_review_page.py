@@ -106,7 +106,7 @@ def test_round_trip_ranks_and_a_filtered_set(
     assert kept is not None
     at.number_input(key=f"review_{parent.id}_rank_above").set_value(10).run()
     n = int(((kept.values == 0) | (kept.values > 10)).sum())
-    assert f"**{n} queries** of" in words(at)
+    assert f"**{n} pairs** of" in words(at)
     at.number_input(key=f"filter_{parent.id}_round_trip_rank").set_value(1).run()
     at.button(key="filter_start").click().run()
     (job,) = [v for v in jobs.list_jobs(filled) if v.kind == "filter"]
