@@ -15,6 +15,7 @@ from cdp.studies import StudyReport, read_plan, to_markdown
 from cdp.studies.gains import PARAPHRASE, SCALING, TITLES, WEIGHTING
 from cdp.studies.plan import PARAPHRASED, method_of
 from cdp.studies.pooling import MEAN, Pooled
+from cdp.studies.report import BY_CW
 from cdp.studies.text import (
     POOLED_NOTE,
     difference_rows,
@@ -30,7 +31,6 @@ from reproduction.stages import Stage
 NAME = "REPRODUCTION.md"
 FOLDER = "reproduction"
 CLAIMS = "claims.md"
-BY_CW = ": by content words"
 
 
 def write(runs: Runs, chosen: Sequence[Stage], out: Path, *, small: bool = False) -> Path:

@@ -17,7 +17,8 @@ from cdp.studies import StudyReport, records
 from cdp.studies.gains import WEIGHTING, Gain, Scores
 from cdp.studies.plan import Cell
 from cdp.studies.pooling import Pooled
-from cdp.studies.report import PoolInput, pool, read_study
+from cdp.studies.report import PoolInput, read_study
+from reproduction.pooling import pool
 
 DOCUMENTS, PAIRS, MINILM, LANGUAGES = (
     "human-equal-documents",

@@ -11,6 +11,7 @@ from cdp.base.text import interval, signed
 from cdp.principle.recommend import trained_languages
 from cdp.studies.gains import PARAPHRASE, SCALING, TITLES, WEIGHTING, Gain
 from cdp.studies.plan import PARAPHRASED, method_of
+from cdp.studies.report import BY_CW
 from reproduction import evidence as ev
 from reproduction.evidence import Evidence, in_domain
 from reproduction.outcomes import (
@@ -24,6 +25,7 @@ from reproduction.outcomes import (
     term,
     told,
 )
+from reproduction.pooling import HELD, HELD_OVER_QUERIES
 
 Rule = Callable[[Evidence], Finding]
 Differences = Callable[[Evidence], Sequence[Gain]]
@@ -31,10 +33,6 @@ Differences = Callable[[Evidence], Sequence[Gain]]
 DOCUMENTS_OUT = f"{TITLES[SCALING]}, equal documents, out of domain"
 PAIRS_OUT = f"{TITLES[SCALING]}, equal pairs, out of domain"
 CONTRAST_OUT = f"{TITLES[PARAPHRASE]}, equal documents, out of domain"
-
-BY_CW = ": by content words"
-HELD = ": by content words, length and overlap"
-HELD_OVER_QUERIES = ": queries by content words, length and overlap"
 
 # Content words below which claim B speaks.
 SIMPLE = 7.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,7 +92,7 @@ def gains(scores: Mapping[Cell, Mapping[str, Scores]], cw: Mapping[str, float]) 
     """
     compared: list[Gain] = []
     for cell in scores:
-        for comparison, control in _controls(cell, scores):
+        for comparison, control in controls(cell, scores):
             family = [
                 _gain(
                     comparison,
@@ -116,7 +116,7 @@ def gains(scores: Mapping[Cell, Mapping[str, Scores]], cw: Mapping[str, float]) 
     return sorted(compared, key=shown_order)
 
 
-def _controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
+def controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
     """What a condition is compared with, as far as it is there."""
     if cell.retriever == bm25.NAME:
         return [(LEXICAL, other) for other in cells if other.source == UNTRAINED and other.retriever != bm25.NAME]
@@ -175,23 +175,6 @@ def _gain(
         by_seed=tuple(by_seed),
         rate=peak,
     )
-
-
-def query_gains(
-    scores: Mapping[Cell, Mapping[str, Scores]], benchmark: str, chosen: Collection[tuple[Cell, str]]
-) -> NDArray[np.float64] | None:
-    """The gain of each query of a benchmark, ids in order: mean over seeds and over the conditions ``chosen`` as
-    (cell, comparison). None where there is none."""
-    gains_of_conditions = []
-    for cell in scores:
-        for comparison, control in _controls(cell, scores):
-            if (cell, comparison) not in chosen:
-                continue
-            mine, others = scores[cell].get(benchmark, {}), scores[control].get(benchmark, {})
-            differences = [mine[seed] - others[seed] for seed in mine if seed in others]
-            if differences:
-                gains_of_conditions.append(np.mean(differences, axis=0))
-    return np.mean(gains_of_conditions, axis=0) if gains_of_conditions else None
 
 
 def _holm(family: Sequence[Gain]) -> list[Gain]:

@@ -1,17 +1,15 @@
-"""Gains of one study or several in one model: how large they are, and whether they grow with CW once other things are
-held fixed.
+"""Gains of one study or several in one regression: how large they are, and whether they grow with CW.
 
-Two levels. Over datasets, an observation is the gain of a condition on a benchmark, weighted by how well it is known
-(Hedges, Tipton & Johnson 2010, Res. Synth. Methods 1, 39–65); over queries, it is the gain of a query against the mean
-of its benchmark. In both, errors are robust for clusters: benchmarks of one family, and all that was measured on them,
-are one cluster, for they share documents and queries. Over datasets, all that was trained on one corpus is one as well:
-corpora and families are crossed. What seeds do to all datasets at once is added.
+An observation is the gain of a condition on a benchmark, weighted by how well it is known (Hedges, Tipton & Johnson
+2010, Res. Synth. Methods 1, 39–65). Errors are robust for two crossed kinds of clusters: benchmarks of one family,
+which share documents and queries, and all that was trained on one corpus. What seeds do to all datasets at once is
+added.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,26 +18,17 @@ from numpy.typing import NDArray
 
 from cdp.base.errors import InputError
 from cdp.base.statistics import Coefficient, cluster_regression
-from cdp.studies.gains import Gain
 
 Floats = NDArray[np.float64]
 
 MEAN = "mean gain"
 
-# Of a benchmark, or of a query: what may explain a gain.
+# Facts of a benchmark's queries that may explain a gain.
 COVARIATES = {
     "cw": "content words",
     "words": "words of a query",
     "overlap": "words shared with the relevant documents",
 }
-
-# Of a training, as the ratio to its control's.
-CONDITION = {
-    "pairs": "pairs, in doublings",
-    "documents": "documents seen, in doublings",
-}
-
-DATASETS, QUERIES = "datasets", "queries"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,60 +48,26 @@ class Observation:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryObservations:
-    """The gains of a benchmark's queries (n,), mean over conditions and seeds, with covariates (n,) by name."""
-
-    study: str
-    family: str
-    benchmark: str
-    gains: Floats
-    covariates: Mapping[str, Floats]
-
-
-@dataclass(frozen=True, slots=True)
 class Pooled:
-    """A regression. ``level`` is over datasets or queries; ``terms`` its coefficients, the mean gain (at the mean of
-    the covariates) among them over datasets. ``n`` observations in ``n_families`` judged families, crossed with
-    ``n_corpora`` training corpora, of ``n_studies`` studies; ``between`` is the standard deviation between datasets
-    beyond chance. ``problem`` says why there is no regression."""
+    """A regression. ``terms`` are its coefficients, the mean gain (at the mean of the covariates) among them.
+
+    ``n`` observations in ``n_families`` judged families, crossed with ``n_corpora`` training corpora, of ``n_studies``
+    studies; ``between`` is the standard deviation between datasets beyond chance (None where observations are single
+    queries). ``problem`` says why there is no regression."""
 
     title: str
-    level: str
     terms: tuple[Coefficient, ...] = ()
     n: int = 0
     n_datasets: int = 0
     n_families: int = 0
     n_corpora: int = 0
     n_studies: int = 0
-    between: float = 0.0
+    between: float | None = None
     problem: str = ""
     left_out: tuple[str, ...] = field(default_factory=tuple)
 
     def term(self, name: str) -> Coefficient | None:
         return next((term for term in self.terms if term.name == name), None)
-
-
-def observe(
-    study: str,
-    gains: Iterable[Gain],
-    family_of: Mapping[str, str],
-    corpus_of: Mapping[str, str],
-    covariates: Callable[[Gain], Mapping[str, float]],
-) -> list[Observation]:
-    """The observations of a study's gains. ``family_of`` by benchmark, ``corpus_of`` by source."""
-    return [
-        Observation(
-            study=study,
-            family=family_of[g.benchmark],
-            benchmark=g.benchmark,
-            points=g.points,
-            variance=max(1e-6, ((g.high - g.low) / (2 * 1.96)) ** 2),
-            by_seed=g.by_seed,
-            covariates=covariates(g),
-            corpus=corpus_of.get(g.source, ""),
-        )
-        for g in gains
-    ]
 
 
 def over_datasets(title: str, observations: Sequence[Observation], names: Sequence[str] = ()) -> Pooled:
@@ -129,7 +84,7 @@ def over_datasets(title: str, observations: Sequence[Observation], names: Sequen
         "n_studies": len({o.study for o in known}),
     }
     if not known:
-        return Pooled(title, DATASETS, problem="there is no observation.", left_out=tuple(left_out))
+        return Pooled(title, problem="there is no observation.", left_out=tuple(left_out))
     y = np.array([o.points for o in known])
     columns: dict[str, Floats] = {}
     for name in names:
@@ -143,51 +98,12 @@ def over_datasets(title: str, observations: Sequence[Observation], names: Sequen
     centred = {name: values - np.average(values, weights=weights) for name, values in columns.items()}
     try:
         terms = cluster_regression(
-            y,
-            {MEAN: np.ones(len(y)), **centred},
-            families,
-            weights,
-            extra={MEAN: _of_seeds(known, weights)},
-            crossed=[o.corpus for o in known],
-        )
+            y, {MEAN: np.ones(len(y)), **centred}, families, weights,
+            extra={MEAN: _of_seeds(known, weights)}, crossed=[o.corpus for o in known],
+        )  # fmt: skip
     except InputError as error:
-        return Pooled(title, DATASETS, problem=error.message, left_out=tuple(left_out), **shape)
-    return Pooled(title, DATASETS, tuple(terms), between=between, left_out=tuple(left_out), **shape)
-
-
-def over_queries(title: str, clusters: Sequence[QueryObservations], names: Sequence[str]) -> Pooled:
-    """The slopes of the gain on the covariates over the queries within benchmarks; each benchmark counts the same."""
-    ys, families, weights = [], [], []
-    columns: dict[str, list[Floats]] = {name: [] for name in names}
-    used, left_out = [], []
-    for c in clusters:
-        rows = np.isfinite(c.gains)
-        for name in names:
-            rows &= np.isfinite(c.covariates[name])
-        if rows.sum() < 3:
-            left_out.append(c.benchmark)
-            continue
-        used.append(c)
-        ys.append(c.gains[rows] - c.gains[rows].mean())
-        for name in names:
-            columns[name].append(c.covariates[name][rows] - c.covariates[name][rows].mean())
-        families += [c.family] * int(rows.sum())
-        weights.append(np.full(int(rows.sum()), 1 / rows.sum()))
-    shape: dict[str, Any] = {
-        "n": len(families),
-        "n_datasets": len({c.benchmark for c in used}),
-        "n_families": len(set(families)),
-        "n_studies": len({c.study for c in used}),
-    }
-    if not ys:
-        return Pooled(title, QUERIES, problem="there is no observation.", left_out=tuple(left_out))
-    stacked = {name: np.concatenate(parts) for name, parts in columns.items()}
-    varying = {name: values for name, values in stacked.items() if np.ptp(values) > 1e-9}
-    try:
-        terms = cluster_regression(np.concatenate(ys), dict(varying), families, np.concatenate(weights))
-    except InputError as error:
-        return Pooled(title, QUERIES, problem=error.message, left_out=tuple(left_out), **shape)
-    return Pooled(title, QUERIES, tuple(terms), left_out=tuple(left_out), **shape)
+        return Pooled(title, problem=error.message, left_out=tuple(left_out), **shape)
+    return Pooled(title, tuple(terms), between=between, left_out=tuple(left_out), **shape)
 
 
 def _between(y: Floats, variances: Floats, families: Sequence[str], columns: Mapping[str, Floats]) -> float:

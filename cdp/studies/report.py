@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cdp.base.statistics import has_spread, two_level_test
 from cdp.base.text import counted, signed
@@ -29,9 +28,9 @@ from cdp.principle import (
 )
 from cdp.studies.config import BOTH, StudyConfig, stored
 from cdp.studies.estimate import CONFOUNDS
-from cdp.studies.gains import TITLES, TRAINING, Gain, Scores, gains, query_gains, read_scores
+from cdp.studies.gains import TITLES, TRAINING, Gain, Scores, gains, read_scores
 from cdp.studies.plan import HYBRID, PARAPHRASED, UNTRAINED, Cell, StudySource, conditions, method_of, untrained
-from cdp.studies.pooling import COVARIATES, Observation, Pooled, QueryObservations, observe, over_datasets, over_queries
+from cdp.studies.pooling import COVARIATES, Observation, Pooled, over_datasets
 from cdp.studies.verdict import UNCLEAR, Kin, Verdict, as_independent, left_out, power_text, sentence, verdict
 from cdp.training.plan import rate
 
@@ -40,8 +39,14 @@ FEW_DATASETS = 6
 
 OUT, IN = "out of domain", "in-domain"
 
-# With fewer independent families for each covariate no model of several is fitted: it would explain all by chance.
+# With fewer independent families for each covariate no slope is fitted: it would explain all by chance.
 FAMILIES_PER_COVARIATE = 3
+
+# At the end of the title of a model that has the slope on content words.
+BY_CW = ": by content words"
+
+# The comparisons that the principle is about, in the order of the report.
+PRINCIPLE = (SCALING, PARAPHRASE, WEIGHTING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +178,7 @@ class StudyReport:
 def findings(report: StudyReport) -> list[str]:
     """The answer, most important first. Nothing is said that a comparison of the study does not show."""
     sentences = [*_rates(report), *_best(report)]
-    for comparison in (SCALING, PARAPHRASE, WEIGHTING):
+    for comparison in PRINCIPLE:
         by_condition: dict[tuple[str, str, str, str], list[Gain]] = defaultdict(list)
         for gain in report.of(comparison):
             by_condition[gain.retriever, gain.source, gain.weighting, gain.held].append(gain)
@@ -342,7 +347,7 @@ def build(
     own = as_independent(own_differences(foreign), kin)
     reason = why_no_threshold(own) if all_own else "There is no comparison of more queries per document with one."
     line = None if reason else threshold(own)
-    compared = _as_differences(foreign, (SCALING, PARAPHRASE, WEIGHTING))
+    compared = _as_differences(foreign, PRINCIPLE)
     failures = tuple(
         (str(record["failed"]), str(record["failure"]["message"])) for record in records if record.get("failure")
     )
@@ -525,94 +530,60 @@ class PoolInput:
 
 
 def pool(studies: Sequence[PoolInput]) -> list[Pooled]:
-    """Every pooled model that the studies allow, out of domain first."""
+    """The mean gain of each comparison, out of domain first, and its slope on content words."""
     models: list[Pooled] = []
-    for (comparison, group, domain), chosen in _groups(studies).items():
-        title = f"{TITLES[comparison]}{group}, {domain}"
-        observations = [o for study, gains in chosen for o in _observations(study, gains)]
-        families = len({o.family for o in observations})
+    for title, observations in observations_of(studies).items():
         models.append(over_datasets(title, observations))
-        if families >= FAMILIES_PER_COVARIATE:
-            models.append(over_datasets(f"{title}: by content words", observations, ["cw"]))
-        several = ["cw", "words", "overlap"]
-        if families >= FAMILIES_PER_COVARIATE * len(several):
-            models.append(over_datasets(f"{title}: by content words, length and overlap", observations, several))
-        trainings = ["cw", "pairs", "documents"]
-        if families >= FAMILIES_PER_COVARIATE * len(trainings) and comparison == SCALING:
-            models.append(over_datasets(f"{title}: by content words, pairs and documents", observations, trainings))
-        if domain == OUT:
-            clusters = [c for study, gains in chosen for c in _query_observations(study, gains)]
-            if len({c.family for c in clusters}) >= FAMILIES_PER_COVARIATE:
-                models.append(over_queries(f"{title}: queries by content words", clusters, ["cw"]))
-                models.append(over_queries(f"{title}: queries by content words, length and overlap", clusters, several))
+        if len({o.family for o in observations}) >= FAMILIES_PER_COVARIATE:
+            models.append(over_datasets(f"{title}{BY_CW}", observations, ["cw"]))
     return models
 
 
-def _groups(studies: Sequence[PoolInput]) -> dict[tuple[str, str, str], list[tuple[PoolInput, list[Gain]]]]:
-    """{(comparison, what tells it apart, domain): the gains of each study}."""
+def observations_of(studies: Sequence[PoolInput]) -> dict[str, list[Observation]]:
+    """{comparison, what tells it apart, and domain, in words: its gains as observations}."""
+    observations = {}
+    for title, groups in gains_by_title(studies).items():
+        observations[title] = [
+            Observation(
+                study=study.study,
+                family=facts.family or facts.name,
+                benchmark=g.benchmark,
+                points=g.points,
+                variance=max(1e-6, ((g.high - g.low) / (2 * 1.96)) ** 2),
+                by_seed=g.by_seed,
+                covariates={**facts.facts, "cw": facts.cw},
+                corpus=study.corpus_of.get(g.source, ""),
+            )
+            for study, gains in groups
+            for g in gains
+            for facts in study.benchmarks
+            if facts.name == g.benchmark
+        ]
+    return observations
+
+
+def gains_by_title(studies: Sequence[PoolInput]) -> dict[str, list[tuple[PoolInput, list[Gain]]]]:
+    """{title of a pooled model: the gains of each study}, in the order of the report."""
     groups: dict[tuple[str, str, str], dict[str, list[Gain]]] = defaultdict(lambda: defaultdict(list))
     by_id = {study.study: study for study in studies}
+    scaling = [g for study in studies for g in study.gains if g.comparison == SCALING]
+    methods = {method_of(g.source) for g in scaling} - {PARAPHRASED}
     for study in studies:
-        in_domain_of = {b.name: b.in_domain_of for b in study.benchmarks}
-        everywhere = {b.name for b in study.benchmarks if b.in_domain}
-        scaling = [g for other in studies for g in other.gains if g.comparison == SCALING]
-        methods = {method_of(g.source) for g in scaling} - {PARAPHRASED}
+        own = {b.name: b for b in study.benchmarks}
         for g in study.gains:
-            if g.comparison not in (SCALING, PARAPHRASE, WEIGHTING) or method_of(g.source) == PARAPHRASED:
+            if g.comparison not in PRINCIPLE or method_of(g.source) == PARAPHRASED:
                 continue
             if g.weighting != "none" and g.comparison != WEIGHTING:
                 continue
-            domain = IN if g.source in in_domain_of[g.benchmark] or g.benchmark in everywhere else OUT
+            in_domain = own[g.benchmark].in_domain or g.source in own[g.benchmark].in_domain_of
             labels = [f", {g.weighting}"] if g.comparison == WEIGHTING else [f", {g.held or study.design}"]
             if g.comparison == SCALING and len(methods) > 1:
                 labels.append(f"{labels[0]}, {method_of(g.source)} queries")
             for label in labels:
-                groups[g.comparison, label, domain][study.study].append(g)
-    order = (SCALING, PARAPHRASE, WEIGHTING)
+                groups[g.comparison, label, IN if in_domain else OUT][study.study].append(g)
     return {
-        key: [(by_id[study], gains) for study, gains in groups[key].items()]
-        for key in sorted(groups, key=lambda key: (order.index(key[0]), key[2] == IN, key[1]))
+        f"{TITLES[comparison]}{label}, {domain}": [(by_id[s], gains) for s, gains in by_study.items()]
+        for (comparison, label, domain), by_study in sorted(
+            groups.items(), key=lambda item: (PRINCIPLE.index(item[0][0]), item[0][2] == IN, item[0][1])
+        )
     }
-
-
-def _observations(study: PoolInput, gains: Sequence[Gain]) -> list[Observation]:
-    family_of = {b.name: b.family or b.name for b in study.benchmarks}
-    known = {b.name: {**b.facts, "cw": b.cw} for b in study.benchmarks}
-    rows = {r.cell: r for r in study.rows}
-
-    def covariates(g: Gain) -> dict[str, float]:
-        values = dict(known[g.benchmark])
-        mine = rows.get(g.cell)
-        control = rows.get(g.cell._replace(per_doc=1, held=""))
-        if g.comparison == SCALING and mine and control:
-            for name in ("pairs", "documents"):
-                before, after = getattr(control, name), getattr(mine, name)
-                if before and after:
-                    values[name] = float(np.log2(after / before))
-        return values
-
-    return observe(study.study, gains, family_of, study.corpus_of, covariates)
-
-
-def _column(facts: Mapping[str, Mapping[str, Any]], ids: Sequence[str], name: str) -> NDArray[np.float64]:
-    """One fact of the queries, in the order of ``ids``; NaN where it is not known."""
-    return np.array([np.nan if facts.get(i, {}).get(name) is None else float(facts[i][name]) for i in ids])
-
-
-def _query_observations(study: PoolInput, gains: Sequence[Gain]) -> list[QueryObservations]:
-    """The gains of single queries, for benchmarks whose queries' facts are known."""
-    chosen = {(g.cell, g.comparison) for g in gains}
-    judged = {g.benchmark for g in gains}
-    observations = []
-    for b, described in zip(study.benchmarks, study.about, strict=True):
-        if b.name not in judged or "cw_of" not in described:
-            continue
-        found = query_gains(study.scores, b.name, chosen)
-        ids = [str(i) for i in np.sort(np.asarray(list(described["cw_of"])))]  # as ``read_scores`` orders the scores
-        if found is None or len(found) != len(ids):
-            continue
-        known = described.get("facts_of", {})
-        covariates = {name: _column(known, ids, name) for name in COVARIATES if name != "cw"}
-        covariates["cw"] = np.array([described["cw_of"][i] for i in ids], np.float64)
-        observations.append(QueryObservations(study.study, b.family or b.name, b.name, found, covariates))
-    return observations

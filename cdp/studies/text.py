@@ -9,7 +9,7 @@ from cdp.llm.prices import dollars
 from cdp.principle import level_of, threshold
 from cdp.studies.estimate import StudyPlan
 from cdp.studies.gains import TITLES, Gain
-from cdp.studies.pooling import CONDITION, COVARIATES, QUERIES, Pooled
+from cdp.studies.pooling import COVARIATES, Pooled
 from cdp.studies.report import StudyReport, StudyRow
 from cdp.training.plan import rate
 
@@ -253,9 +253,6 @@ def _cell(text: str) -> str:
     return " ".join(str(text).split()).replace("|", "\\|")
 
 
-TERMS = {**COVARIATES, **CONDITION}
-
-
 def beside(report: StudyReport) -> dict[str, tuple[list[str], list[list[str]], str]]:
     """{title: (head, rows, note)} of the tables that stand beside scores and differences; those without rows are left
     out."""
@@ -299,11 +296,11 @@ def pooled_rows(models: Sequence[Pooled]) -> tuple[list[str], list[list[str]]]:
     rows = []
     for model in models:
         counts = [str(model.n_datasets), str(model.n_families), f"{model.n:,}"]
-        between = "–" if model.level == QUERIES else f"{model.between:.2f}"
+        between = "–" if model.between is None else f"{model.between:.2f}"
         if model.problem:
             rows.append([model.title, f"none: {model.problem}", "–", "–", "–", "–", *counts, between])
         for term in model.terms:
-            per = "" if term.name not in TERMS else f"per {TERMS[term.name]}"
+            per = "" if term.name not in COVARIATES else f"per {COVARIATES[term.name]}"
             rows.append(
                 [
                     escaped(model.title),

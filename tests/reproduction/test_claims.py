@@ -26,10 +26,10 @@ TOUCHES_ABOVE, TOUCHES_BELOW = (0.0, 1.0), (-1.0, 0.0)
 def pooled(title: str, interval: Interval | None, name: str = MEAN) -> Pooled:
     """A model with one coefficient; none of it where there is no interval."""
     if interval is None:
-        return Pooled(title, "datasets", problem="2 independent groups are too few.", n_datasets=2, n_families=2)
+        return Pooled(title, problem="2 independent groups are too few.", n_datasets=2, n_families=2)
     low, high = interval
     term = Coefficient(name, (low + high) / 2, low, high, 0.04, 0.5, 5.5)
-    return Pooled(title, "datasets", (term,), n=8, n_datasets=8, n_families=7, n_studies=1)
+    return Pooled(title, (term,), n=8, n_datasets=8, n_families=7, n_studies=1)
 
 
 WHOLE = {plan: report() for pool in ev.POOLS.values() for plan in pool.plans}

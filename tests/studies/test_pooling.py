@@ -10,13 +10,7 @@ import pytest
 from cdp.base.statistics import two_level_test
 from cdp.studies import to_markdown
 from cdp.studies.plan import Cell
-from cdp.studies.pooling import (
-    MEAN,
-    Observation,
-    QueryObservations,
-    over_datasets,
-    over_queries,
-)
+from cdp.studies.pooling import MEAN, Observation, over_datasets
 from cdp.studies.report import pool, read_study
 from reproduction.evidence import contrast
 from tests.studies.support import BENCHMARKS, N_QUERIES, made, study
@@ -89,20 +83,6 @@ def test_a_contrast_of_conditions_is_tested_over_the_seeds_that_all_have() -> No
     assert found == two_level_test(sums)
     assert contrast(scores, "another", weights) is None
     assert contrast(scores, "b", {**weights, ("tiny", "human", 5, "ri", ""): 1.0}) is None
-
-
-def test_over_queries_each_benchmark_counts_the_same() -> None:
-    rng = np.random.default_rng(4)
-    clusters = []
-    for number, n in enumerate((2000, 30, 30, 30, 30)):
-        cw = rng.integers(2, 15, n).astype(float)
-        slope = 5.0 if number == 0 else 1.0
-        gains = slope * cw + 100 * number + rng.normal(0, 1, n)
-        clusters.append(QueryObservations("s", str(number), str(number), gains, {"cw": cw}))
-    pooled = over_queries("gain", clusters, ["cw"])
-    assert pooled.term("cw").value == pytest.approx((5 + 4 * 1) / 5, abs=0.3)  # type: ignore[union-attr]
-    lacking = replace(clusters[1], covariates={"cw": np.full(30, np.nan)})
-    assert over_queries("gain", [clusters[0], *clusters[2:], lacking], ["cw"]).left_out == ("1",)
 
 
 def grows(benchmark: str, source: str, per_doc: int, weighting: str) -> float:
