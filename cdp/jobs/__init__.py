@@ -22,9 +22,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cdp.base.errors import ClusterError, ConfigError, NotFoundError, WorkspaceError
+from cdp.base.errors import ClusterError, ConfigError, WorkspaceError
 from cdp.base.locks import is_held
 from cdp.base.redaction import redact
+from cdp.base.staging import clean
+from cdp.base.text import pick
 from cdp.base.workspace import Workspace, disk_fault, folder_size, is_name
 from cdp.jobs import control, processes
 from cdp.jobs.control import cluster_of, delete, resume, stop, submit
@@ -32,7 +34,7 @@ from cdp.jobs.devices import DeviceRequest, Gpu, cpu_slots, gpu_trouble, list_gp
 from cdp.jobs.logs import follow_log, log_tail, read_log
 from cdp.jobs.place import choosing
 from cdp.jobs.queue import Queue
-from cdp.jobs.records import SUBMITTED, JobSpec, load_spec, phase_of, read_spec, remove_leftovers
+from cdp.jobs.records import SUBMITTED, JobSpec, load_spec, phase_of, read_spec
 from cdp.jobs.state import JobFiles, JobState, State, derive
 
 __all__ = [
@@ -144,7 +146,7 @@ def list_jobs(workspace: Workspace, kinds: Collection[str] | None = None) -> lis
     positions = cache(queue.positions)  # read once, and only if a job waits
     views = []
     unserved = []
-    remove_leftovers(workspace)
+    clean(workspace.jobs)
     queue.clear_dead()
     for folder in _folders(workspace):
         try:
@@ -235,7 +237,8 @@ def _view(
         unit=str(beat.get("unit", "")),
         rate=beat.get("rate"),
         eta_s=eta,
-        position=_position(spec, cluster, positions) if state.state is State.QUEUED else None,
+        # Clusters have queues of their own.
+        position=positions().get(spec.id, 1) if state.state is State.QUEUED and not cluster else None,
         attempt=files.attempt,
         created=spec.created,
         started=str(status.get("started", "")),
@@ -255,10 +258,6 @@ def _view(
         cluster=cluster,
         history=list(status.get("history", [])),
     )
-
-
-def _position(spec: JobSpec, cluster: str, positions: Callable[[], dict[str, int]]) -> int | None:
-    return None if cluster else positions().get(spec.id, 1)  # clusters have queues of their own
 
 
 def _with_tail(failure: dict[str, Any] | None, folder: Path) -> dict[str, Any] | None:
@@ -303,20 +302,12 @@ def _seconds(status: dict[str, Any], beat: dict[str, Any], state: State, clock: 
 
 
 def resolve_job(workspace: Workspace, text: str, kinds: Collection[str] | None = None) -> str:
-    """Return the job with this id, name (the newest) or unique id prefix. NotFoundError if none or several match."""
+    """Return the job with this id, name (the newest) or unique prefix. ConfigError if several match, NotFoundError."""
     if is_name(text) and (workspace.jobs / text / "spec.json").is_file():
         return load_spec(workspace, text).id
     jobs = list_jobs(workspace, kinds)
-    named = [job.id for job in jobs if job.name == text]
-    if named:
-        return named[0]
-    starting = [job.id for job in jobs if text and job.id.startswith(text)]
-    if len(starting) == 1:
-        return starting[0]
-    if starting:
-        raise NotFoundError("job", text, hint=f"Several begin like that: {', '.join(starting[:20])}.")
-    ids, names = [job.id for job in jobs], [job.name for job in jobs]
-    raise NotFoundError("job", text, known=ids, also=names, hint="" if jobs else "There is no such job yet.")
+    named = [job for job in jobs if job.name == text]
+    return pick("job", text, named[:1] or jobs, none_yet="There is no such job yet.").id
 
 
 def wait(

@@ -17,6 +17,7 @@ from cdp.base.errors import ClusterError, ConfigError, NotFoundError, WorkspaceE
 from cdp.base.failures import failure_of
 from cdp.base.locks import is_held, try_lock, wait_for_lock
 from cdp.base.redaction import is_secret
+from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, new_id, now, write_json
 from cdp.jobs import place, processes
 from cdp.jobs.devices import DeviceRequest, cpu_slots, list_gpus
@@ -25,7 +26,6 @@ from cdp.jobs.queue import Queue
 from cdp.jobs.ray import RayLauncher
 from cdp.jobs.records import (
     LAUNCHERS,
-    NEW,
     SUBMITTED,
     JobSpec,
     Status,
@@ -33,7 +33,6 @@ from cdp.jobs.records import (
     load_spec,
     phase_of,
     read_record,
-    remove_leftovers,
 )
 
 GRACE_VARIABLE = "CDP_STOP_GRACE_S"
@@ -77,44 +76,50 @@ def submit(
         load_spec(workspace, other)
     queue = Queue(workspace)
     queue.clear_dead()
-    remove_leftovers(workspace)
-    sequence = queue.next_sequence()
-    job_id, folder, lock = _new_folder(workspace, kind, name)
+    job_id = new_id(kind, name)
     try:
-        spec = JobSpec(
-            id=job_id,
-            kind=kind,
-            name=name or job_id,
-            module=module,
-            config=config,
-            created=now(),
-            sequence=sequence,
-            launcher=launcher,
-            device=device,
-            inputs=dict(inputs or {}),
-            secrets=tuple(sorted(name for name, value in (env_secrets or {}).items() if value and is_secret(name))),
-            cwd=_current_folder(),
-            grace_s=_grace() if grace_s is None else grace_s,
-            after=tuple(after),
-            cluster=cluster,
-            uses_pool=uses_pool,
-        )
-        Status.queued(folder, cluster)
-        write_json(folder / "spec.json", spec.to_dict())
-        # Visible only now: a submitter killed before leaves no job.
+        cwd = os.getcwd()
+    except OSError:  # that folder was deleted
+        cwd = ""
+    spec = JobSpec(
+        id=job_id,
+        kind=kind,
+        name=name or job_id,
+        module=module,
+        config=config,
+        created=now(),
+        sequence=queue.next_sequence(),
+        launcher=launcher,
+        device=device,
+        inputs=dict(inputs or {}),
+        secrets=tuple(sorted(name for name, value in (env_secrets or {}).items() if value and is_secret(name))),
+        cwd=cwd,
+        grace_s=_grace() if grace_s is None else grace_s,
+        after=tuple(after),
+        cluster=cluster,
+        uses_pool=uses_pool,
+    )
+    final = workspace.job(job_id)
+    with staging(workspace.jobs) as hidden:
+        folder = hidden / job_id
+        lock = wait_for_lock(folder / "alive.lock", "The job's folder", wait_s=5.0)
         try:
-            folder = folder.rename(workspace.job(job_id))
-        except OSError as error:
-            raise WorkspaceError.refused(workspace.job(job_id), "made", error) from error
-        queue.add(sequence, job_id, device, after, cluster=bool(cluster))
-        _start_supervisor(workspace, folder, spec, lock, env_secrets or {}, cluster=cluster, attempt=1)
-    except BaseException:
-        with suppress(OSError):
-            discard(folder)
-        queue.remove(job_id)
-        raise
-    finally:
-        os.close(lock)
+            Status.queued(folder, cluster)
+            write_json(folder / "spec.json", spec.to_dict())
+            # Visible only now: a submitter killed before leaves no job.
+            try:
+                folder.rename(final)
+            except OSError as error:
+                raise WorkspaceError.refused(final, "made", error) from error
+            queue.add(spec.sequence, job_id, device, after, cluster=bool(cluster))
+            _start_supervisor(workspace, final, spec, lock, env_secrets or {}, cluster=cluster, attempt=1)
+        except BaseException:
+            with suppress(OSError):
+                discard(workspace, final)
+            queue.remove(job_id)
+            raise
+        finally:
+            os.close(lock)
     return job_id
 
 
@@ -201,9 +206,8 @@ def delete(workspace: Workspace, job_id: str) -> None:
     folder = workspace.jobs / load_spec(workspace, job_id).id
     lock = _lock_of_ended(folder, job_id, "deleted")
     try:
-        remove_leftovers(workspace)
         try:
-            discard(folder)
+            discard(workspace, folder)
         except OSError as error:
             raise WorkspaceError(f"{folder} could not be deleted: {error.strerror or error}.") from error
         Queue(workspace).remove(job_id)
@@ -230,42 +234,12 @@ def cluster_of(workspace: Workspace, job_id: str) -> str:
     return str(status.get("cluster") or "") if status and "attempt" in status else spec.cluster
 
 
-def _current_folder() -> str:
-    """Return the base of relative paths; "" if that folder was deleted."""
-    try:
-        return os.getcwd()
-    except OSError:
-        return ""
-
-
 def _grace() -> float:
     text = os.environ.get(GRACE_VARIABLE, "").strip() or "30"
     try:
         return max(0.0, float(text))
     except ValueError:
         raise ConfigError(f"{GRACE_VARIABLE} must be a number of seconds, not {text!r}.") from None
-
-
-def _new_folder(workspace: Workspace, kind: str, name: str) -> tuple[str, Path, int]:
-    """Return a new job's id, hidden folder and held lock."""
-    for _ in range(100):  # ids of the same second may collide
-        job_id = new_id(kind, name)
-        folder = workspace.jobs / f"{NEW}{workspace.job(job_id).name}"
-        if workspace.job(job_id).exists():
-            continue
-        try:
-            folder.mkdir(parents=True)
-            lock = wait_for_lock(folder / "alive.lock", "The job's folder", wait_s=5.0)
-            # ``remove_leftovers`` may delete the folder just before it is locked.
-            with suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(lock), os.stat(folder / "alive.lock")):
-                    return job_id, folder, lock
-            os.close(lock)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise WorkspaceError.refused(folder, "made", error) from error
-    raise WorkspaceError(f"There is no free name for a job in {workspace.jobs}.")
 
 
 def _lock_of_ended(folder: Path, job_id: str, what: str) -> int:

@@ -1,4 +1,4 @@
-"""The command line and the environment of worker processes, for plain Python and for accelerate."""
+"""The command line and the environment of worker processes: one Python, or several under torchrun."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdp.base.errors import ConfigError
-from cdp.base.workspace import CODE, write_bytes
+from cdp.base.workspace import CODE
 from cdp.jobs.devices import CPU
-from cdp.jobs.records import JobSpec
+from cdp.jobs.records import LAUNCHERS, JobSpec
 
 # GOMP_SPINCOUNT: polls of a waiting thread before it sleeps. With OpenMP's own 300,000, two trainings at once on two
 # cores ran at a ninth of the speed of one; with this at 38 %, and one alone as fast.
@@ -41,45 +41,18 @@ def starting_folder(spec: JobSpec, folder: Path) -> str | None:
 
 def command(spec: JobSpec, folder: Path, devices: tuple[str, ...]) -> list[str]:
     """Return the command line that runs the job's module on the granted devices."""
-    if spec.launcher not in ("python", "accelerate"):
-        raise ConfigError(f"There is no launcher called {spec.launcher!r}.", hint="There is: python, accelerate.")
-    if not is_launched(spec, devices):
-        return [sys.executable, "-m", spec.module, str(folder)]
-    processes = _processes(spec, devices)
-    if CPU in devices:
-        # accelerate starts several processes on CPU only through MPI; torchrun needs nothing but torch.
-        launcher = ["torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
-        return [sys.executable, "-m", *launcher, "-m", spec.module, str(folder)]
-    options = [
-        "--num_processes", str(processes), "--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no",
-        "--num_cpu_threads_per_process", str(max(1, (os.cpu_count() or 1) // processes)),
-    ]  # fmt: skip
-    options += ["--config_file", str(_own_config(folder, processes)), "--main_process_port", "0"]
-    options += ["--multi_gpu"] if processes > 1 else []
-    return [sys.executable, "-m", "accelerate.commands.launch", *options, "-m", spec.module, str(folder)]
+    if spec.launcher not in LAUNCHERS:
+        raise ConfigError(f"There is no launcher called {spec.launcher!r}.", hint=f"There is: {', '.join(LAUNCHERS)}.")
+    worker = ["-m", spec.module, str(folder)]
+    if is_launched(spec):
+        launcher = ["torch.distributed.run", "--standalone", "--nproc_per_node", str(spec.device.processes)]
+        return [sys.executable, "-m", *launcher, *worker]
+    return [sys.executable, *worker]
 
 
-def is_launched(spec: JobSpec, devices: tuple[str, ...]) -> bool:
-    """Return True if the supervisor starts the worker through a launcher."""
-    # A single process on the CPU needs none: accelerate's would load torch, which takes seconds, to start one Python
-    # with ACCELERATE_USE_CPU set, which ``environment`` sets too.
-    return spec.launcher == "accelerate" and not (CPU in devices and _processes(spec, devices) == 1)
-
-
-def _processes(spec: JobSpec, devices: tuple[str, ...]) -> int:
-    return spec.device.processes if CPU in devices else len(devices)
-
-
-def _own_config(folder: Path, processes: int) -> Path:
-    """Write an accelerate configuration for the job: the one in the user's home must not change a run."""
-    path = folder / "accelerate.yaml"
-    kind = "MULTI_GPU" if processes > 1 else "NO"
-    lines = [
-        "compute_environment: LOCAL_MACHINE", f"distributed_type: {kind}", f"num_processes: {processes}",
-        "num_machines: 1", "machine_rank: 0", "mixed_precision: 'no'", "use_cpu: false", "debug: false",
-    ]  # fmt: skip
-    write_bytes(path, ("\n".join(lines) + "\n").encode("ascii"))
-    return path
+def is_launched(spec: JobSpec) -> bool:
+    """Return True if the supervisor starts the worker through torchrun."""
+    return spec.launcher == "torchrun" and spec.device.processes > 1
 
 
 def environment(spec: JobSpec, devices: tuple[str, ...], attempt: int, inherited: Mapping[str, str]) -> dict[str, str]:
@@ -97,6 +70,8 @@ def environment(spec: JobSpec, devices: tuple[str, ...], attempt: int, inherited
         CDP_STOP_GRACE_S=f"{spec.grace_s:g}",
     )
     values.setdefault("GOMP_SPINCOUNT", SPINS)
+    if is_launched(spec) and not on_cpu:  # torchrun's own default is 1
+        values.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // spec.device.processes)))
     if on_cpu:
         values["ACCELERATE_USE_CPU"] = "true"
     return values

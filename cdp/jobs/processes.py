@@ -5,8 +5,8 @@ importing torch before it takes its lock, an interpreter that is shutting down, 
 both locks are free and no end is recorded, the process table decides: every process of a job has the job's folder in
 its environment.
 
-``accelerate launch`` and torchrun start processes in sessions of their own, which no signal to a process group reaches.
-The supervisor therefore adopts orphans (``PR_SET_CHILD_SUBREAPER``) and finds its descendants in the process table.
+torchrun starts processes in sessions of their own, which no signal to a process group reaches. The supervisor therefore
+adopts orphans (``PR_SET_CHILD_SUBREAPER``) and finds its descendants in the process table.
 """
 
 from __future__ import annotations

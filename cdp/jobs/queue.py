@@ -153,12 +153,6 @@ class Queue:
         """Return the jobs that have a ticket: all active ones, perhaps some that were lost."""
         return list(dict.fromkeys(name.job_id for name in self._names()))
 
-    def changed(self) -> int:
-        """Return a number that changes with every change of the tickets; cheap to poll."""
-        with suppress(OSError):
-            return self.folder.stat().st_mtime_ns
-        return 0
-
     def pending(self, job_id: str) -> bool:
         """Return True if a job is active: not ended, lost or deleted."""
         return phase_of(self.workspace.jobs / job_id) != "ended" and self._alive(job_id)

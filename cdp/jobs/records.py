@@ -1,32 +1,27 @@
 """The files in a job's folder: its specification, its status and smaller records.
 
 ``spec.json`` is written once by the submitter, ``status.json`` only by the holder of ``alive.lock``. Damaged fields are
-skipped: damage to one job must not hide the others. A job's folder is created under a hidden name and renamed when
-complete; a deleted one is hidden first.
+skipped: damage to one job must not hide the others. A job's folder is created in a staging folder and renamed when
+complete; a deleted one is moved into one first.
 """
 
 from __future__ import annotations
 
 import math
-import os
-import shutil
 import time
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 from cdp.base.errors import NotFoundError, WorkspaceError
-from cdp.base.locks import try_lock
+from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, checked_name, now, read_json, read_json_or_none, write_json
 from cdp.jobs.devices import DeviceRequest
 
 SCHEMA = 1
-LAUNCHERS = ("python", "accelerate")
+LAUNCHERS = ("python", "torchrun")
 # The phase of a job whose supervisor the cluster has yet to start: nothing holds its lock.
 SUBMITTED = "submitted"
-# Prefixes of folders of jobs in creation or deletion.
-NEW, DELETED = ".new-", ".deleted-"
 
 _NUMBER = (int, float)
 # The types of the fields that the dashboard reads; most may be null.
@@ -236,31 +231,7 @@ class Status:
         write_json(self.folder / "status.json", self.values)
 
 
-def discard(folder: Path) -> None:
-    """Hide a job's folder at once, then delete it. Raises OSError."""
-    doomed = folder if folder.name.startswith(DELETED) else folder.with_name(f"{DELETED}{folder.name.lstrip('.')}")
-    if doomed.exists():
-        shutil.rmtree(doomed)
-    folder.rename(doomed)
-    while doomed.exists():
-        with suppress(FileNotFoundError):  # ``remove_leftovers`` of another process
-            shutil.rmtree(doomed)
-
-
-def remove_leftovers(workspace: Workspace) -> None:
-    """Delete hidden folders in ``jobs/`` whose process was killed, as far as possible."""
-    with suppress(OSError):
-        for folder in list(workspace.jobs.glob(".*")):
-            if folder.name.startswith((NEW, DELETED)):
-                _remove_if_unlocked(folder)
-
-
-def _remove_if_unlocked(folder: Path) -> None:
-    lock: int | None = None
-    # Under its own lock: a submitter that locks it meanwhile sees that the file was deleted.
-    with suppress(WorkspaceError):
-        if (folder / "alive.lock").exists() and (lock := try_lock(folder / "alive.lock")) is None:
-            return
-        shutil.rmtree(folder, ignore_errors=True)
-    if lock is not None:
-        os.close(lock)
+def discard(workspace: Workspace, folder: Path) -> None:
+    """Delete a job's folder: hidden at once, then removed. Raises OSError."""
+    with staging(workspace.jobs) as hidden:
+        folder.rename(hidden / folder.name)

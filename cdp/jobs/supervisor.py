@@ -76,12 +76,7 @@ class Supervisor:
 
     def _run_here(self) -> End | None:
         devices = self._wait_for_turn()
-        if devices is None:
-            return None
-        attempt = Attempt(self)
-        worker = attempt.start(devices)
-        self.status.running(supervisor_pid=os.getpid(), worker_pid=worker, devices=devices)
-        return attempt.watch()
+        return None if devices is None else Attempt(self).run(devices)
 
     def _run_on_cluster(self) -> End | None:
         from cdp.jobs.ray import RayRun
@@ -108,21 +103,15 @@ class Supervisor:
         device.check(present)
         gpus = [gpu.uuid for gpu in present]
         room = {CPU: slots, LIGHT: LIGHT_SLOTS}.get(device.lane, max(1, len(gpus)))
-        seen, asked = -1, 0.0
         while not self.stop_requested():
-            if not self._dependencies_met():
-                time.sleep(QUEUE_POLL_S)
-                continue
-            changed, moment = self.queue.changed(), time.monotonic()
-            position = self.queue.positions().get(self.spec.id, 1) if changed != seen or moment - asked > 2.0 else 0
-            # Jobs near the front try at each change; the others now and then, in case one ahead of them was killed.
-            if position and (position <= room + 8 or moment - asked > 2.0 + 0.1 * position):
-                asked = moment
+            pause = QUEUE_POLL_S
+            if self._dependencies_met():
                 devices = self.queue.try_take(self.spec.id, slots=slots, gpus=gpus)
                 if devices is not None:
                     return (CPU,) if devices == (LIGHT,) else devices
-            seen = changed
-            time.sleep(QUEUE_POLL_S)
+                # Jobs near the front look often, the others now and then.
+                pause *= min(20.0, max(1.0, (self.queue.positions().get(self.spec.id, 1) - 8) / room))
+            time.sleep(pause)
         return None
 
     def _dependencies_met(self) -> bool:
@@ -180,14 +169,14 @@ class Attempt:
         self.folder, self.spec = supervisor.folder, supervisor.spec
         self.number = supervisor.status.attempt
 
-    def start(self, devices: tuple[str, ...]) -> int:
-        """Start the worker, its output at the end of ``worker.log``; return its pid."""
-        self._kills_before = processes.memory_kills()
+    def run(self, devices: tuple[str, ...]) -> End:
+        """Start the worker, its output at the end of ``worker.log``, and wait until no process of it is left."""
+        kills_before = processes.memory_kills()
         with open(self.folder / "worker.log", "ab") as log:
             if self.number > 1:
                 log.write(f"\n--- attempt {self.number} ---\n".encode())
                 log.flush()
-            self._worker = subprocess.Popen(
+            worker = subprocess.Popen(
                 command(self.spec, self.folder, devices),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -196,12 +185,8 @@ class Attempt:
                 env=environment(self.spec, devices, self.number, os.environ),
                 process_group=0,
             )
-        self._launched = is_launched(self.spec, devices)
-        return self._worker.pid
-
-    def watch(self) -> End:
-        """Wait until no process of the worker is left."""
-        worker, ask = self._worker, self.supervisor
+        ask = self.supervisor
+        ask.status.running(supervisor_pid=os.getpid(), worker_pid=worker.pid, devices=devices)
         code: int | None = None
         deadline: float | None = None
         forced = stopping = False
@@ -212,12 +197,12 @@ class Attempt:
             ending = code is not None or deadline is not None
             left = processes.children_of(os.getpid(), recursive=True) if ending else [worker.pid]
             if code is not None and not left:
-                return End(code, forced, processes.memory_kills() > self._kills_before)
+                return End(code, forced, processes.memory_kills() > kills_before)
             moment = time.monotonic()
             if not stopping and ask.stop_requested():
                 stopping, deadline = True, moment + self.spec.grace_s
                 # To the workers themselves: launchers would kill workers that are saving.
-                targets = processes.children_of(worker.pid) if self._launched else [worker.pid]
+                targets = processes.children_of(worker.pid) if is_launched(self.spec) else [worker.pid]
                 processes.send(targets, signal.SIGTERM)
             if deadline is None and (code is not None or outcome_of(self.folder, self.number) is not None):
                 deadline = moment + (LEAVE_WITHIN_S if code is None else min(self.spec.grace_s, 10.0))

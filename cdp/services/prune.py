@@ -15,7 +15,6 @@ from cdp.base.locks import is_held
 from cdp.base.staging import OLD_S, PREFIX
 from cdp.base.workspace import Workspace, folder_size
 from cdp.jobs import JobView, State
-from cdp.jobs.records import DELETED, NEW
 from cdp.services import access
 
 PRUNABLE = {
@@ -90,7 +89,7 @@ def _visible(folder: Path) -> list[Path]:
 def _leftovers(workspace: Workspace, active: Sequence[JobView], ended: Sequence[JobView]) -> Iterator[Path]:
     """Yield hidden files and folders not in use: their lock is free, or they are older than a day."""
     parents = [workspace.root, workspace.corpora, workspace.queries, workspace.benchmarks, workspace.uploads]
-    parents += [workspace.projects, *workspace.projects.glob("[!.]*/")]
+    parents += [workspace.jobs, workspace.projects, *workspace.projects.glob("[!.]*/")]
     for parent in parents:
         for path in parent.glob(".*"):
             if path.name.startswith(PREFIX) and path.suffix != ".lock":
@@ -99,9 +98,6 @@ def _leftovers(workspace: Workspace, active: Sequence[JobView], ended: Sequence[
                     yield path
             elif _TEMPORARY.fullmatch(path.name) and _old(path):
                 yield path
-    for path in workspace.jobs.glob(".*"):
-        if path.name.startswith((NEW, DELETED)) and not is_held(path / "alive.lock"):
-            yield path
     for job in ended:
         yield from (path for path in job.folder.glob(".*") if _TEMPORARY.fullmatch(path.name))
     if not any(job.kind == "download" for job in active):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from cdp import jobs
 from cdp.base.errors import NotFoundError
-from cdp.base.locks import wait_for_lock
+from cdp.base.staging import PREFIX, staging
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.jobs.devices import DeviceRequest
 from cdp.jobs.queue import Queue
-from cdp.jobs.records import DELETED, NEW
 from tests.faults.conftest import processes_of
 from tests.faults.support import TRUE_WITHIN_S, kill, supervisor_of, worker_of
 from tests.jobs.support import lives, start, state, until, until_state, until_step
@@ -69,15 +67,14 @@ def test_what_a_killed_worker_had_started_is_reported_and_can_be_ended(workspace
 
 
 def test_what_a_killed_submitter_left_goes_and_nothing_else(workspace: Workspace) -> None:
-    write_json(workspace.jobs / f"{NEW}train-1" / "status.json", {"phase": "queued"})
-    write_json(workspace.jobs / f"{DELETED}train-2" / "model" / "config.json", {})
+    killed = workspace.jobs / f"{PREFIX}1"
+    write_json(killed / "train-1" / "status.json", {"phase": "queued"})
+    killed.with_name(f"{killed.name}.lock").touch()
     write_json(workspace.jobs / "train-4" / "status.json", {"phase": "ended"})  # its specification was lost
     write_json(workspace.jobs / "train-4" / "model" / "config.json", {})
-    held = workspace.jobs / f"{NEW}train-5"
-    lock = wait_for_lock(held / "alive.lock", "a job being submitted", wait_s=1)
-    assert jobs.list_jobs(workspace) == []
-    assert sorted(path.name for path in workspace.jobs.iterdir()) == [held.name, "train-4"]
-    os.close(lock)
+    with staging(workspace.jobs) as held:  # a job that is being submitted
+        assert jobs.list_jobs(workspace) == []
+        assert {path.name for path in workspace.jobs.iterdir()} == {held.name, f"{held.name}.lock", "train-4"}
 
 
 def test_a_ticket_whose_job_is_dead_goes_when_somebody_looks(workspace: Workspace) -> None:

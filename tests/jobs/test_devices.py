@@ -65,22 +65,13 @@ def test_command_lines(tmp_path: Path) -> None:
     plain = command(spec("python", DeviceRequest.cpu()), tmp_path, (CPU,))
     assert plain == [sys.executable, "-m", "cdp.x", str(tmp_path)]
 
-    assert command(spec("accelerate", DeviceRequest.cpu()), tmp_path, (CPU,)) == plain, "nothing to launch"
-    assert not is_launched(spec("accelerate", DeviceRequest.cpu()), (CPU,))
-
-    on_gpu = command(spec("accelerate", DeviceRequest.gpus(1)), tmp_path, ("GPU-a",))
-    assert on_gpu[on_gpu.index("--num_processes") + 1] == "1"
-    assert is_launched(spec("accelerate", DeviceRequest.gpus(1)), ("GPU-a",))
-
-    two = command(spec("accelerate", DeviceRequest.gpus(2)), tmp_path, ("GPU-a", "GPU-b"))
-    assert "--multi_gpu" in two
-    assert two[two.index("--num_processes") + 1] == "2"
-    assert "MULTI_GPU" in (tmp_path / "accelerate.yaml").read_text()
-    assert two[-3:] == ["-m", "cdp.x", str(tmp_path)]
-
-    pair = command(spec("accelerate", DeviceRequest.cpu(processes=2)), tmp_path, (CPU,))
-    assert pair[pair.index("--nproc_per_node") + 1] == "2"
-    assert is_launched(spec("accelerate", DeviceRequest.cpu(processes=2)), (CPU,))
+    assert command(spec("torchrun", DeviceRequest.cpu()), tmp_path, (CPU,)) == plain, "nothing to launch"
+    assert command(spec("torchrun", DeviceRequest.gpus(1)), tmp_path, ("GPU-a",)) == plain
+    for device, granted in ((DeviceRequest.gpus(2), ("GPU-a", "GPU-b")), (DeviceRequest.cpu(processes=2), (CPU,))):
+        two = command(spec("torchrun", device), tmp_path, granted)
+        assert two[two.index("--nproc_per_node") + 1] == "2"
+        assert two[-3:] == ["-m", "cdp.x", str(tmp_path)]
+        assert is_launched(spec("torchrun", device))
 
 
 def test_the_worker_sees_its_devices_only() -> None:

@@ -68,7 +68,7 @@ def test_jobs_are_found_by_id_by_its_beginning_and_by_name(workspace: Workspace)
     assert jobs.resolve_job(workspace, "same") == second, "of one name, the newest"
     unique = next(first[:n] for n in range(1, len(first)) if not second.startswith(first[:n]))
     assert jobs.resolve_job(workspace, unique) == first
-    with pytest.raises(NotFoundError, match="Several"):
+    with pytest.raises(ConfigError, match="more than one job"):
         jobs.resolve_job(workspace, "test-")
     with pytest.raises(NotFoundError, match="nothing"):
         jobs.resolve_job(workspace, "nothing")
