@@ -8,7 +8,7 @@ from itertools import pairwise
 from statistics import fmean
 
 from cdp.base.text import interval, signed
-from cdp.principle.recommend import trained_languages
+from cdp.principle.recommend import miracl_changes
 from cdp.studies.gains import PARAPHRASE, SCALING, TITLES, WEIGHTING, Gain
 from cdp.studies.plan import PARAPHRASED, method_of
 from cdp.studies.report import BY_CW
@@ -202,7 +202,7 @@ def question_words_explain(evidence: Evidence) -> Finding:
 
 def _published_signs(gains: Sequence[Gain], language_of: dict[str, str]) -> list[str]:
     """Where the sign of CW weighting is another than the published one."""
-    published = {trained.code: trained.change for trained in trained_languages()}
+    published = miracl_changes()
     lines = []
     for g in gains:
         change = published.get(language_of[g.benchmark])

@@ -210,28 +210,6 @@ def _around(values: ArrayLike, level: float, *, new: bool) -> Range | None:
     return float(data.mean() - reach), float(data.mean() + reach)
 
 
-def crossing_of_lines(slopes: ArrayLike, intercepts: ArrayLike, *, level: float = 0.95) -> Range | None:
-    """Fieller's interval of −(mean intercept)/(mean slope) over lines that were fitted one per condition, shape (n,).
-
-    It says how far the crossing would move with other conditions on the *same* datasets, so it is no interval for new
-    datasets. None for fewer than two lines, or where the mean slope does not differ from zero at this level.
-    """
-    b, a = np.asarray(slopes, np.float64), np.asarray(intercepts, np.float64)
-    if len(b) < 2:
-        return None
-    n = len(b)
-    scale = stdtrit(n - 1, 0.5 + level / 2) ** 2 / n
-    cov = np.cov(b, a)
-    # {x: (ā + b̄x)² ≤ t²·var(ā + b̄x)}, a quadratic in x.
-    square = b.mean() ** 2 - scale * cov[0, 0]
-    half = a.mean() * b.mean() - scale * cov[0, 1]
-    free = a.mean() ** 2 - scale * cov[1, 1]
-    if not square > 0:
-        return None
-    root = max(0.0, float(half**2 - square * free)) ** 0.5
-    return float((-half - root) / square), float((-half + root) / square)
-
-
 @dataclass(frozen=True, slots=True)
 class Pearson:
     """r over ``n`` points, its two-sided p, and Fisher's 95% interval (None with three points: it needs four).

@@ -117,7 +117,7 @@ def _rule(name: str, r: Any) -> str:
     alone = f"The published rule alone would say {r.level}{sure}. " if r.scope.outside else f"{r.level.upper()}{sure}: "
     lines = [
         f"{alone}{r.advice}",
-        r.weighting.text,
+        r.weighting,
         f"{name}: {counted(r.n_queries, 'query', 'queries')}, mean CW {r.mean_cw:.2f} "
         f"(95% interval {r.interval[0]:.2f} to {r.interval[1]:.2f})",
     ]

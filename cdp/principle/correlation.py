@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.errors import InputError
-from cdp.base.statistics import LineFit, crossing_of_lines, fit_line, leave_one_out, pearson, ranks, spearman
+from cdp.base.statistics import LineFit, fit_line, leave_one_out, pearson, ranks, spearman
 from cdp.principle.differences import Difference, differences
 
 # With so few datasets Spearman's p is counted over all orders; the usual approximation would give p = 0 for four.
@@ -68,11 +68,9 @@ class Threshold:
     """The regression of the difference on CW, and the CW at which it crosses zero.
 
     ``by_dataset`` is Fieller's 95% interval of the crossing with each dataset counted once: the one that holds for new
-    datasets. ``by_condition`` is Fieller's over the conditions' own lines, so it only says how far other conditions on
-    the same datasets would move it. Each is None where it has no bounds: the slope does not differ from zero.
-    ``without_one_dataset`` is the range of the crossing when each dataset in turn is left out, ``without_each`` the
-    crossing without each by name (None where the rest has no line). ``slope_interval`` is the slope's 95% interval.
-    ``r`` and ``rho`` are over all points; ``r_of_dataset_means`` with Fisher's ``r_interval`` and
+    datasets; None where it has no bounds, as the slope does not differ from zero. ``without_each`` is the crossing
+    without each dataset by name (None where the rest has no line), ``without_one_dataset`` their range.
+    ``slope_interval`` is the slope's 95% interval. ``r`` is over all points; ``r_of_dataset_means`` and
     ``p_of_dataset_means`` are what remains when each dataset counts once.
     """
 
@@ -82,15 +80,11 @@ class Threshold:
     crossing: float
     n_points: int
     n_datasets: int
-    n_conditions: int
-    by_condition: Range | None
     by_dataset: Range | None
     without_one_dataset: Range
     without_each: dict[str, float | None]
     slope_interval: Range
-    rho: float
     r_of_dataset_means: float
-    r_interval: Range | None
     p_of_dataset_means: float
 
 
@@ -112,7 +106,7 @@ def correlation_table(data: Sequence[Difference] | None = None) -> list[Correlat
     """One row per retriever, comparison and Q/Doc (tab:content_words). Conditions with fewer than 3 datasets are left
     out, and so are those whose CW or differences are all equal: there is nothing to correlate."""
     table = []
-    for (retriever, comparison, per_doc), points in by_condition(data).items():
+    for (retriever, comparison, per_doc), points in _by_condition(data).items():
         cw = np.array([d.cw for d in points])
         gain = np.array([d.points for d in points])
         correlation, of_ranks = pearson(cw, gain), spearman(cw, gain)
@@ -159,7 +153,7 @@ def threshold(data: Sequence[Difference] | None = None) -> Threshold:
     cw = np.array([d.cw for d in points])
     gain = np.array([d.points for d in points])
     all_points = fit_line(cw, gain)
-    overall, of_ranks = pearson(cw, gain), spearman(cw, gain)
+    overall = pearson(cw, gain)
     fit = fit_of_means(points)
     means = pearson(*dataset_means(points))
     names = sorted({d.dataset for d in points})
@@ -172,15 +166,11 @@ def threshold(data: Sequence[Difference] | None = None) -> Threshold:
         crossing=all_points.crossing,
         n_points=len(points),
         n_datasets=fit.n,
-        n_conditions=len(by_condition(points)),
-        by_condition=_over_conditions(points),
         by_dataset=fit.crossing_interval(),
         without_one_dataset=(min(left_out), max(left_out)),
         without_each=without,
         slope_interval=fit.slope_interval(),
-        rho=of_ranks.r if of_ranks else 0.0,
         r_of_dataset_means=means.r if means else 0.0,
-        r_interval=means.interval if means else None,
         p_of_dataset_means=means.p if means else 1.0,
     )
 
@@ -196,16 +186,6 @@ def _crossing(points: Sequence[Difference]) -> float | None:
         return None
     slope, intercept = np.polyfit([d.cw for d in points], [d.points for d in points], 1)
     return float(-intercept / slope) if abs(slope) > 1e-12 else None
-
-
-def _over_conditions(points: Sequence[Difference]) -> Range | None:
-    """Fieller's interval of the crossing over the lines of the conditions that have a line of their own."""
-    lines = [
-        np.polyfit([d.cw for d in group], [d.points for d in group], 1)
-        for group in by_condition(points).values()
-        if len({d.cw for d in group}) > 1
-    ]
-    return crossing_of_lines([line[0] for line in lines], [line[1] for line in lines])
 
 
 def why_no_threshold(data: Sequence[Difference]) -> str:
@@ -244,7 +224,7 @@ def dataset_means(data: Sequence[Difference]) -> tuple[Floats, Floats]:
     return cw, gain
 
 
-def by_condition(data: Sequence[Difference] | None) -> dict[tuple[str, str, int], list[Difference]]:
+def _by_condition(data: Sequence[Difference] | None) -> dict[tuple[str, str, int], list[Difference]]:
     """The differences of each (retriever, comparison, Q/Doc)."""
     grouped: dict[tuple[str, str, int], list[Difference]] = defaultdict(list)
     for d in differences() if data is None else data:

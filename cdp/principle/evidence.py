@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp.principle.differences import SCALING
+
 Floats = NDArray[np.float64]
 
 UNTRAINED, BM25, HYBRID, RERANKED = "untrained", "bm25", "hybrid", "reranked"
@@ -90,13 +92,19 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """A published gain of several different queries over one: points, and the 95% interval of one new dataset."""
+    """The gain (NDCG@10 points) that published results let a new dataset expect, with its 95% prediction interval.
+
+    ``probability`` is that it gains at all, ``n_datasets`` what all of it rests on. The ``comparison`` is that of
+    several different queries with one, or with paraphrases.
+    """
 
     per_doc: int
     points: float
     low: float
     high: float
     n_datasets: int
+    probability: float = 0.5
+    comparison: str = SCALING
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,20 +7,18 @@ queries per document. The interval and the caveats say how much that is worth fo
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.text import signed
-from cdp.complexity import cw_interval
+from cdp.complexity import cw_interval, language_of
 from cdp.complexity.profile import HIGH, LOW
 from cdp.principle.correlation import fit_of_means
 from cdp.principle.differences import SCALING, differences
 from cdp.principle.evidence import Basis, Evidence, Expectation
 from cdp.principle.scope import (
-    Outlook,
     Scope,
     Similar,
     check_kind,
@@ -29,47 +27,21 @@ from cdp.principle.scope import (
     outlook,
     scope_of,
 )
-from cdp.principle.tables import read, results
+from cdp.principle.tables import results
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """The difference in NDCG@10 points that the published multi-hop results suggest at this CW.
+def expected_differences(mean_cw: float) -> tuple[Expectation, ...]:
+    """For each comparison and Q/Doc of the published multi-hop results: the gain of a new dataset at this CW.
 
-    ``points`` lies on the least-squares line through the dataset means (both retrievers averaged); ``low`` and ``high``
-    bound what one new dataset would show (95% prediction interval), ``probability`` is that it gains at all.
-    """
-
-    comparison: str
-    per_doc: int
-    points: float
-    low: float
-    high: float
-    probability: float
-    n_datasets: int
-
-
-def expected_differences(mean_cw: float) -> tuple[Expected, ...]:
-    """For each comparison and Q/Doc of the published results: the line's difference at this CW, for a new dataset.
-
-    Whether the line may be asked at all is ``scope_of``'s to say.
+    It lies on the least-squares line through the dataset means, both retrievers averaged.
     """
     conditions = sorted({(d.comparison, d.per_doc) for d in differences()}, key=lambda c: (c[0] != SCALING, c[1]))
     expected = []
     for comparison, per_doc in conditions:
         fit = fit_of_means([d for d in differences() if (d.comparison, d.per_doc) == (comparison, per_doc)])
-        low, high = fit.prediction_interval(mean_cw)
-        expected.append(
-            Expected(
-                comparison,
-                per_doc,
-                points=float(fit.at(mean_cw)),
-                low=float(low),
-                high=float(high),
-                probability=fit.probability_above(mean_cw),
-                n_datasets=fit.n,
-            )
-        )
+        low, high = map(float, fit.prediction_interval(mean_cw))
+        probability = fit.probability_above(mean_cw)
+        expected.append(Expectation(per_doc, float(fit.at(mean_cw)), low, high, fit.n, probability, comparison))
     return tuple(expected)
 
 
@@ -113,10 +85,10 @@ class Recommendation:
     possible: tuple[str, ...]
     shares: dict[str, float]
     scope: Scope
-    weighting: WeightingAdvice
-    expected: tuple[Expected, ...] = ()
+    weighting: str
+    expected: tuple[Expectation, ...] = ()
     similar: tuple[Similar, ...] = ()
-    outlook: tuple[Outlook, ...] = ()
+    outlook: tuple[Expectation, ...] = ()
     caveats: tuple[str, ...] = field(default_factory=tuple)
 
     @property
@@ -140,7 +112,7 @@ class Recommendation:
         """The published results in the form of own ones: the line inside its evidence, else similar datasets. None
         where there are too few target queries, or no published results."""
         line = [e for e in self.expected if e.comparison == SCALING] if self.scope.inside else []
-        expected = tuple(Expectation(e.per_doc, e.points, e.low, e.high, e.n_datasets) for e in line or self.outlook)
+        expected = tuple(line or self.outlook)
         if not expected or self.n_queries < FEW_QUERIES:
             return None
         return Evidence(Basis(name="published results", written_by="GPT-4o-mini"), expected=expected)
@@ -176,7 +148,7 @@ def recommend(
     cw = _counts(cw_values)
     mean = float(cw.mean())
     low, high = cw_interval(cw, seed=seed)
-    level = level_of(mean)
+    level, levels = level_of(mean), np.array([level_of(value) for value in cw])
     possible = LEVELS[LEVELS.index(level_of(low)) : LEVELS.index(level_of(high)) + 1] if cw.size > 1 else LEVELS
     scope = scope_of(mean, language=language, domain=domain, task=task, generator=generator)
     if domain == "in-domain":
@@ -192,13 +164,9 @@ def recommend(
         interval=(low, high),
         n_queries=int(cw.size),
         possible=possible,
-        shares={
-            "avoid": float((cw < AVOID_BELOW).mean()),
-            "test": float(((cw >= AVOID_BELOW) & (cw <= RECOMMEND_ABOVE)).mean()),
-            "recommend": float((cw > RECOMMEND_ABOVE).mean()),
-        },
+        shares={name: float((levels == name).mean()) for name in LEVELS},
         scope=scope,
-        weighting=weighting_advice(cw, domain, language),
+        weighting=weighting_advice(domain, language),
         expected=() if scope.outside else expected_differences(mean),
         similar=similar,
         outlook=outlook([s for s in similar if not s.same_dataset]) if language == "en" and domain == "ood" else (),
@@ -209,7 +177,7 @@ def recommend(
 def _counts(cw_values: ArrayLike) -> NDArray[np.float64]:
     """Content-word counts as numbers; InputError in a sentence for texts, none, or what is no count."""
     values = np.asarray(cw_values)
-    if values.dtype.kind in "USO" and any(isinstance(value, (str, bytes)) for value in values.ravel()):
+    if values.dtype.kind in "USO" and any(isinstance(value, str | bytes) for value in values.ravel()):
         raise InputError(
             "These are texts, and the recommendation needs their numbers of content words.",
             hint="Count them first: recommend(count_content_words(texts, language)).",
@@ -263,45 +231,6 @@ def _caveats(cw: NDArray[np.float64], mean: float, possible: tuple[str, ...], la
     return caveats
 
 
-@dataclass(frozen=True, slots=True)
-class WeightingAdvice:
-    """Whether to weight the loss by CW. ``use`` is "compare" or "no"."""
-
-    use: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class TrainedLanguage:
-    """One training of MIRACL: ``width`` is its queries' largest CW minus their smallest, as printed; ``change`` that
-    of the OOD average when weighted, in percent of it."""
-
-    language: str
-    code: str
-    width: int
-    change: float
-
-
-@lru_cache(maxsize=1)
-def trained_languages() -> tuple[TrainedLanguage, ...]:
-    """The six languages of tab:miracl_results, the narrowest first: all the evidence there is on the spread of CW."""
-    change = {
-        row["train_data"].removeprefix("MIRACL-"): row["value"]
-        for row in results()
-        if row["table"] == "tab:miracl_results" and row["metric"] == "relative_change"
-    }
-    languages = [
-        TrainedLanguage(row["language"], row["code"], row["cw_max"] - row["cw_min"], change[row["code"]])
-        for row in read("multilingual")
-    ]
-    return tuple(sorted(languages, key=lambda t: t.width))
-
-
-def narrow_width() -> int:
-    """The widest range of CW, largest minus smallest, with which CW weighting clearly lost on MIRACL (more than 5%)."""
-    return max(t.width for t in trained_languages() if t.change < -5)
-
-
 def weighting_gains() -> dict[str, dict[str, float]]:
     """{group: {retriever: CW-weighted minus equal weights, NDCG@10 points}}, as printed in tab:cw_weighting."""
     scores = {
@@ -316,49 +245,41 @@ def weighting_gains() -> dict[str, dict[str, float]]:
     return gains
 
 
-def weighting_advice(cw: NDArray[np.float64], domain: str, language: str = "en") -> WeightingAdvice:
-    """Whether to weight by CW, for queries with these CW. The spread that counts is that of the training queries;
-    these stand for it where nothing else is known.
+# Percent of the OOD average; the smaller changes of single trainings are no advice against weighting.
+CLEAR_LOSS = -5.0
 
-    Decided by the statistic of the evidence, the largest CW minus the smallest: MIRACL prints no other. It grows with
-    the number of queries, and the evidence is one training in each of six languages; the text says so.
-    """
+
+def miracl_changes() -> dict[str, float]:
+    """{language code: change of the OOD average by CW weighting, in percent of it} (tab:miracl_results)."""
+    return {
+        row["train_data"].removeprefix("MIRACL-"): row["value"]
+        for row in results()
+        if row["table"] == "tab:miracl_results" and row["metric"] == "relative_change"
+    }
+
+
+def weighting_advice(domain: str, language: str = "en") -> str:
+    """Whether to weight the loss by CW, for target queries of this domain and language, in a sentence or two."""
     gains = weighting_gains()
     if domain == "in-domain":
-        lost = list(gains["TREC-DL"].values())
-        return WeightingAdvice(
-            "no",
+        lost = gains["TREC-DL"].values()
+        return (
             f"Do not weight by CW: in-domain it cost {-max(lost):.1f} to {-min(lost):.1f} points with every published "
-            "retriever.",
+            "retriever."
         )
-    width = int(cw.max() - cw.min())
-    span = f"their CW spans {cw.min():.0f} to {cw.max():.0f}"
-    thin = "one training per language, so this is a hint."
-    # The narrowest language that did not lose marks where "no" ends: between the two there is no evidence.
-    if width <= narrow_width():
-        losses = ", ".join(
-            f"{t.language} {signed(t.change, 1)}%" for t in trained_languages() if t.width <= narrow_width()
+    if language == "en":
+        up = [value for group in ("BEIR", "BRIGHT") for value in gains[group].values()]
+        hop = sorted(gains["Multi-hop"].values())
+        seen = (
+            f"with three retrievers it gained {min(up):.2f} to {max(up):.2f} points on BEIR and BRIGHT averages, and "
+            f"from {signed(hop[0])} to {signed(hop[-1])} on multi-hop (one training each)"
         )
-        return WeightingAdvice(
-            "no",
-            f"Do not weight by CW if your training queries look like these: {span}. With ranges of "
-            f"{narrow_width()} or less weighting lost on MIRACL ({losses}); {thin}",
-        )
-    wide = [t for t in trained_languages() if t.width > narrow_width()]
-    own = next((t for t in wide if t.code == language), None)
-    if language != "en":
-        own_text = f"trained on {own.language} it changed the OOD average by {signed(own.change, 1)}%; " if own else ""
-        listed = ", ".join(f"{t.language} {signed(t.change, 1)}%" for t in wide if t is not own)
-        return WeightingAdvice(
-            "compare",
-            f"CW weighting may be worth a second training: {span}, and on MIRACL {own_text}languages with such ranges "
-            f"got {listed}; {thin} Compare with and without.",
-        )
-    up = [value for group in ("BEIR", "BRIGHT") for value in gains[group].values()]
-    hop = sorted(gains["Multi-hop"].values())
-    return WeightingAdvice(
-        "compare",
-        f"CW weighting may be worth a second training: with three retrievers it gained {min(up):.2f} to {max(up):.2f} "
-        f"points on BEIR and BRIGHT averages, and from {signed(hop[0])} to {signed(hop[-1])} on multi-hop (one "
-        "training each). Compare with and without.",
-    )
+    elif (change := miracl_changes().get(language)) is not None:
+        trained = f"trained on {language_of(language).name}"
+        seen = f"{trained} it changed MIRACL's OOD average by {signed(change, 1)}% (one training)"
+        if change < CLEAR_LOSS:
+            return f"Do not weight by CW: {seen}."
+    else:
+        low, high = min(miracl_changes().values()), max(miracl_changes().values())
+        seen = f"in six languages it changed MIRACL's OOD average by {signed(low, 1)} to {signed(high, 1)}%"
+    return f"CW weighting may be worth a second training: {seen}. Compare with and without."

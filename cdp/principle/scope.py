@@ -12,6 +12,7 @@ import numpy as np
 from cdp.base.errors import ConfigError
 from cdp.base.statistics import prediction_interval, stdtr
 from cdp.principle.differences import ALL, differences
+from cdp.principle.evidence import Expectation
 from cdp.principle.tables import datasets
 
 GENERATOR = "gpt-4o-mini"
@@ -144,22 +145,6 @@ class Similar:
         return float(np.mean([by_per_doc[per_doc] for by_per_doc in self.gains.values()]))
 
 
-@dataclass(frozen=True, slots=True)
-class Outlook:
-    """Where a new dataset like some published ones would lie at one Q/Doc: Student's t over those datasets.
-
-    ``points`` is their mean gain, ``low`` to ``high`` the 95% prediction interval of one further dataset, and
-    ``probability`` that it gains at all; ``n_datasets`` is what all of it rests on.
-    """
-
-    per_doc: int
-    points: float
-    low: float
-    high: float
-    probability: float
-    n_datasets: int
-
-
 @lru_cache(maxsize=1)
 def _gains() -> dict[str, tuple[float, dict[str, dict[int, float]]]]:
     """{dataset: (CW, {retriever: {Q/Doc: points}})} of Q/Doc scaling on the 31 published datasets."""
@@ -187,8 +172,8 @@ def most_similar(
     return tuple(sorted(candidates, key=lambda s: (not s.same_dataset, not s.same_kind, far[s.dataset]))[:n])
 
 
-def outlook(similar: Sequence[Similar]) -> tuple[Outlook, ...]:
-    """For each Q/Doc above 1, what the gains of these datasets say of a further one. Empty for fewer than two."""
+def outlook(similar: Sequence[Similar]) -> tuple[Expectation, ...]:
+    """For each Q/Doc above 1, where a further dataset would lie: Student's t over these. Empty for fewer than two."""
     if len(similar) < 2:
         return ()
     outlooks = []
@@ -199,5 +184,5 @@ def outlook(similar: Sequence[Similar]) -> tuple[Outlook, ...]:
         error = float(values.std(ddof=1) * np.sqrt(1 + 1 / len(values)))
         mean = float(values.mean())
         probability = float(stdtr(len(values) - 1, mean / error)) if error else float(mean > 0)
-        outlooks.append(Outlook(per_doc, mean, *interval, probability, len(values)))
+        outlooks.append(Expectation(per_doc, mean, *interval, len(values), probability))
     return tuple(outlooks)

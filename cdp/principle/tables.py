@@ -12,6 +12,8 @@ from typing import Any
 from cdp.base.errors import NotFoundError
 from cdp.base.workspace import SHIPPED_DATA
 
+FOLDER = SHIPPED_DATA / "published"
+
 MARKS = {"bold": "●", "underlined": "○", "dagger": "†"}
 MARKS_HELP = "● bold in the paper (best), ○ underlined (second best), † extended by the authors."
 
@@ -47,56 +49,19 @@ class TableInfo:
     name: str
     title: str
     about: str
-    file: str = "results"
+    file: str
 
     @property
     def kind(self) -> str:
         return "figure" if self.name.startswith("fig:") else "table"
 
 
-TABLES: Mapping[str, TableInfo] = {
-    info.name: info
-    for info in (
-        TableInfo("tab:main_results", "Main results", "Every method on the four groups of datasets, averages."),
-        TableInfo("tab:multihop_full", "Multi-hop, every method", "The same methods on each multi-hop dataset."),
-        TableInfo("tab:multihop_diversity", "Diverse and paraphrase", "Both kinds at equal Q/Doc, multi-hop."),
-        TableInfo("tab:multihop_scaling", "Q/Doc scaling, multi-hop", "Diverse queries, 1 to 20 per document."),
-        TableInfo("tab:query_scaling", "Q/Doc scaling, averages", "Diverse queries, 1 to 20 per document, by group."),
-        TableInfo("tab:scaling_full", "Q/Doc scaling, every dataset", "The same on TREC-DL, BEIR and BRIGHT."),
-        TableInfo("fig:qdoc_distribution", "Best Q/Doc", "On how many datasets each Q/Doc is best.", "optimal_qdoc"),
-        TableInfo("tab:single_query_ablation", "One query against five", "Diverse and paraphrase at Q/Doc 1 and 5."),
-        TableInfo("tab:diversity_ablation", "Diverse and paraphrase, averages", "Both kinds of queries by group."),
-        TableInfo("fig:diversity_multihop", "Diversity and multi-hop score", "Methods by paraphrase ratio and score."),
-        TableInfo("tab:content_words", "Correlation with CW, as printed", "The printed gains, r and p of the 14 "
-                  "conditions; ours are computed.", "correlation_printed"),
-        TableInfo("tab:cw_threshold", "Threshold, as printed", "The printed lines, rates and regression.",
-                  "threshold_printed"),
-        TableInfo("tab:cost_efficiency_full", "Same budget, fewer documents", "80,000 queries spread over 80,000 to "
-                  "4,000 documents, averages, with the cost in LLM calls."),
-        TableInfo("fig:cost_efficiency_multihop", "Same budget, each multi-hop dataset", "The same splits by dataset."),
-        TableInfo("fig:cost_efficiency_full", "Same budget against baselines, Contriever", "The same splits by group."),
-        TableInfo("fig:cost_efficiency_full_retromae", "Same budget against baselines, RetroMAE", "The same splits."),
-        TableInfo("tab:cw_weighting", "CW weighting, averages", "Human queries with equal and CW weights, by group."),
-        TableInfo("tab:cw_weighting_full", "CW weighting, every dataset", "Contriever with equal and CW weights."),
-        TableInfo("tab:reasonembed", "Reasoning queries, averages", "RI, CW and both as weights."),
-        TableInfo("tab:reasonembed_full", "Reasoning queries, every dataset", "The same on each dataset."),
-        TableInfo("tab:miracl_results", "CW weighting in six languages", "MIRACL, trained on one language each."),
-        TableInfo("tab:multilingual", "CW in six languages", "How CW is counted, and its range.", "multilingual"),
-        TableInfo("tab:mistral_generator", "Mistral-7B's queries", "Diverse and paraphrase by a weaker generator."),
-        TableInfo("tab:qwen_retriever", "Qwen3-Embedding", "Diverse and paraphrase with a larger retriever."),
-        TableInfo("tab:retriever_comparison", "Gain by retriever", "Diverse minus paraphrase at Q/Doc 5."),
-        TableInfo("tab:lr_sensitivity", "Learning rates", "Development scores of the learning-rate sweep."),
-        TableInfo("tab:qd_full", "Quality and diversity", "Q-D metrics of every query set.", "qd_metrics"),
-        TableInfo("fig:qd_tradeoff", "Quality against diversity", "The same values as plotted.", "qd_metrics"),
-        TableInfo("fig:diversity_ablation_qd", "Diversity of both prompts", "Q-D metrics of diverse and paraphrase.",
-                  "qd_metrics"),
-        TableInfo("tab:dataset_stats", "Datasets", "Sizes and mean content words.", "datasets"),
-        TableInfo("tab:multihop_difficulty", "Difficulty of multi-hop", "Hops, and people ahead of machines in F1.",
-                  "multihop_difficulty"),
-        TableInfo("tab:error_analysis", "Who is right at rank 1", "Q/Doc 1 and 3 on NovelHopQA's queries.",
-                  "error_analysis"),
-    )
-}  # fmt: skip
+def _tables() -> Mapping[str, TableInfo]:
+    with open(FOLDER / "tables.csv", encoding="utf-8", newline="") as file:
+        return {row["name"]: TableInfo(**row) for row in csv.DictReader(file)}
+
+
+TABLES = _tables()
 
 
 def resolve(name: str) -> TableInfo:
@@ -209,8 +174,6 @@ def _place(row: PublishedRow) -> str:
         return str(row["dataset"])
     return f"{row['group']} average" if row["is_average"] else str(row["group"])
 
-
-FOLDER = SHIPPED_DATA / "published"
 
 PublishedRow = dict[str, Any]
 

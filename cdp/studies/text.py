@@ -221,7 +221,6 @@ def threshold_rows(report: StudyReport) -> list[list[str]]:
     return [
         ["gain crosses zero at CW", f"{own.crossing:.2f}{falling}", f"{published.crossing:.2f}"],
         ["95% over datasets", interval(own.by_dataset), interval(published.by_dataset)],
-        ["95% over conditions", interval(own.by_condition), interval(published.by_condition)],
         ["leaving one dataset out", interval(own.without_one_dataset), interval(published.without_one_dataset)],
         ["points per content word", signed(own.slope), signed(published.slope)],
         ["95% of the slope", interval(own.slope_interval), interval(published.slope_interval)],

@@ -7,7 +7,6 @@ import pytest
 import scipy
 
 from cdp.base.statistics import (
-    crossing_of_lines,
     leave_one_out,
     mean_interval,
     pearson,
@@ -80,15 +79,3 @@ def test_a_further_dataset_lies_inside_95_times_of_100() -> None:
         return prediction_interval(values[:5]), float(values[5])
 
     assert 0.935 <= coverage(draw, runs=6000).share <= 0.965
-
-
-@pytest.mark.slow
-def test_the_crossing_over_conditions_covers_for_the_same_datasets() -> None:
-    def draw(random: np.random.Generator) -> tuple[tuple[float, float] | None, float]:
-        slopes = random.normal(2.8, 0.8, 14)
-        intercepts = -22.0 - 6 * (slopes - 2.8) + random.normal(0, 3, 14)
-        return crossing_of_lines(slopes, intercepts), 22.0 / 2.8
-
-    assert 0.935 <= coverage(draw, runs=4000).share <= 0.965
-    assert crossing_of_lines([2.0], [-16.0]) is None
-    assert crossing_of_lines([2.0, -2.0, 1.0], [-16.0, 10.0, 3.0]) is None

@@ -64,12 +64,8 @@ def test_threshold_and_how_far_it_moves() -> None:
     assert found.r == pytest.approx(0.8915, abs=0.00005)
     assert found.p_of_dataset_means == pytest.approx(0.015, abs=0.0005)
     assert found.by_dataset == pytest.approx((6.17, 8.93), abs=0.005)
-    assert found.by_condition == pytest.approx((7.35, 8.33), abs=0.005)
     assert found.without_one_dataset == pytest.approx((7.7, 8.1), abs=0.05)
     assert set(found.without_each) == {"2wikimultihopqa", "hotpotqa", "musique", "novelhopqa"}
-    assert found.by_dataset is not None
-    assert found.by_condition is not None
-    assert np.ptp(found.by_dataset) > np.ptp(found.by_condition), "new datasets are less sure than new conditions"
 
 
 def test_two_datasets_are_not_enough() -> None:
@@ -122,7 +118,7 @@ def test_intervals_hold_the_estimate_and_leave_one_out_needs_four() -> None:
     three = [d for d in differences() if d.dataset != "musique"]
     assert all(c.interval is None and c.without_one is None and c.n_datasets == 3 for c in correlation_table(three))
     found = threshold()
-    for interval in (found.by_condition, found.by_dataset, found.without_one_dataset):
+    for interval in (found.by_dataset, found.without_one_dataset):
         assert interval is not None
         assert interval[0] < found.crossing < interval[1]
 
@@ -159,7 +155,6 @@ def test_a_known_line_is_found_again() -> None:
     assert (found.slope, found.crossing) == pytest.approx((2.0, 9.0))
     assert found.by_dataset == pytest.approx((9.0, 9.0))
     assert found.slope_interval == pytest.approx((2.0, 2.0))
-    assert found.n_conditions == 4
     at = line(data, [9.0, 11.0])
     assert at.points == pytest.approx([0.0, 4.0], abs=1e-9)
     assert at.high - at.low == pytest.approx([0.0, 0.0], abs=1e-9)

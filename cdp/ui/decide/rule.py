@@ -163,7 +163,7 @@ def rule(found: Recommendation, request: AdviceRequest, target: Profiled, known:
             ("Target queries", number(found.n_queries)),
         )
         st.markdown(_why(found, outside))
-        st.markdown(md(found.weighting.text))
+        st.markdown(md(found.weighting))
         st.caption("**Limits of the rule**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in found.caveats))
     forms.command(command(request, target, rule=True))
 

@@ -23,9 +23,6 @@ FIELLER = (
     "Fieller's interval from the dataset means; this one holds for new datasets. A dash means no bounds, because the "
     "slope does not differ from zero. See docs/METHODS.md for its coverage with four datasets."
 )
-SAME_DATASETS = (
-    "How far other conditions on the same datasets would move the crossing. New datasets would move it further."
-)
 
 
 def page() -> None:
@@ -71,7 +68,6 @@ def _answer(fit: Threshold, correlations: Sequence[Correlation], choice: str) ->
     tables.figures(
         ("Zero crossing (CW)", f"{fit.crossing:.2f}"),
         ("95% interval (datasets)", interval(fit.by_dataset), FIELLER),
-        ("95% interval (conditions)", interval(fit.by_condition), SAME_DATASETS),
         ("Range, one dataset left out", interval(fit.without_one_dataset)),
         ("Points per content word", f"{fit.slope:+.2f}"),
         ("Independent datasets", str(fit.n_datasets)),
