@@ -31,6 +31,7 @@ def add(
 
     done = adding.add(run.workspace, path, queries, name=name, project=project, options=options, reading=reading)
     lines = [
+        *([done.problem, *(f"not read: {said}" for said in done.not_read)] if done.problem else []),
         f"project {done.project.id}: {done.project.name}",
         f"corpus {done.corpus.id}: {counted(done.corpus.n_documents, 'document')}"
         + (" (it was here)" if done.existed else ""),
@@ -116,7 +117,9 @@ def joined(run: Run, *, corpus: str = "", benchmark: str = "") -> None:
 def corpus_add(
     run: Run,
     path: Annotated[
-        str, Reads(), "jsonl, json, csv, tsv, parquet, txt, md (also .gz), a zip or folder of them, or BEIR"
+        str,
+        Reads(),
+        "PDF, Word, slides, web pages, EPUB, text, Markdown, JSON Lines, CSV, Parquet; a zip or folder of them; BEIR",
     ],
     options: ReadOptions,
     *,
@@ -140,6 +143,7 @@ def _corpus_lines(manifest: Any, *, existed: bool = False) -> list[str]:
         f"{manifest.id}: {counted(manifest.n_documents, 'document')}" + (" (it was there already)" if existed else ""),
         f"{unit} per document: median {spread.median:.0f}, from {spread.min} to {spread.max}",
         f"languages: {languages}",
+        *([f"files: {manifest.n_files:,} read, {manifest.n_files_failed:,} not"] if manifest.n_files_failed else []),
         *(f"note: {text}" for text in manifest.notes),
     ]
     if manifest.n_rejected:
@@ -147,7 +151,7 @@ def _corpus_lines(manifest: Any, *, existed: bool = False) -> list[str]:
             f"{row.file}{'' if row.line is None else f', line {row.line}'}: {row.kind}: {row.reason}"
             for row in manifest.rejected[:SHOWN_PROBLEMS]
         ]
-        lines += [f"rejected rows: {manifest.n_rejected:,}", *display.first_of(manifest.n_rejected, rows)]
+        lines += [f"rejected: {manifest.n_rejected:,}", *display.first_of(manifest.n_rejected, rows)]
     return lines
 
 

@@ -15,7 +15,7 @@ from cdp.corpus.options import KEPT_REJECTIONS, MAX_DOCUMENT_CHARACTERS, MAX_ID_
 EXCERPT_CHARACTERS = 120
 
 # Kinds of rejections that are a whole file, or all of one behind a fault.
-UNREADABLE, BROKEN_OFF = FILE_KINDS = "unreadable file", "file broken off"
+UNREADABLE, BROKEN_OFF = "unreadable file", "file broken off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,10 @@ class Rejected:
     kind: str
     reason: str
     excerpt: str = ""
+
+    @property
+    def whole_file(self) -> bool:
+        return self.line is None or self.kind in (UNREADABLE, BROKEN_OFF)
 
 
 class RefusedValueError(Exception):
@@ -85,7 +89,8 @@ class Rejections:
         if not self.counts:
             return ""
         parts = ", ".join(f"{count:,} {kind}" for kind, count in self.counts.most_common())
-        verb = "row was" if self.total == 1 else "rows were"
+        noun = "file" if all(rejected.whole_file for rejected in self._kept) else "row"
+        verb = f"{noun} was" if self.total == 1 else f"{noun}s were"
         return f"{self.total:,} {verb} rejected ({parts})"
 
 

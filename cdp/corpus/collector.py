@@ -105,7 +105,7 @@ class Collector:
         self._random = random.Random(0)
         self._batch: list[CheckedRow] = []
         self._batch_characters = 0
-        self.n_documents = 0
+        self.n_documents = self.n_added = 0
         self.characters = array("I")
         self.words = array("I")
         self.language_sample: list[str] = []
@@ -117,6 +117,7 @@ class Collector:
 
     def add(self, row: CheckedRow) -> None:
         """Take one row."""
+        self.n_added += 1
         self._batch.append(row)
         self._batch_characters += len(row.title) + len(row.text)
         if len(self._batch) >= ROW_GROUP_ROWS or self._batch_characters >= ROW_GROUP_CHARACTERS:

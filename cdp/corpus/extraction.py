@@ -2,7 +2,8 @@
 
 These formats are parsed by large libraries, some in C. A file that crashes, hangs or bloats one costs that file alone.
 The process answers requests on standard input, a JSON line each, with JSON lines: ``{"blocks": [[text, level, page],
-…]}``, and at the end ``{"notes": […]}`` or ``{"refused": [kind, reason]}``. It ends with its standard input.
+…]}`` and ``{"progress": [done, total]}``, at the end ``{"notes": […]}`` or ``{"refused": [kind, reason]}``. It ends
+with its standard input.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
 from cdp.corpus.checks import RefusedValueError
-from cdp.corpus.passages import Block
+from cdp.corpus.readers import Block, Report
 
 # Seconds for a file, and more for each megabyte: 2,000 pages take about 30.
 BASE_S, PER_MB_S = 60.0, 10.0
@@ -31,8 +32,8 @@ class _Process:
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
 
-    def blocks(self, format: str, path: Path, password: str) -> tuple[list[Block], list[str]]:
-        """(blocks, notes) of a file. RefusedValueError where it cannot be read."""
+    def blocks(self, format: str, path: Path, password: str, report: Report) -> Iterator[Block]:
+        """The blocks of a file. RefusedValueError where it cannot be read."""
         process = self._running()
         seconds = BASE_S + PER_MB_S * path.stat().st_size / 10**6
         late = threading.Event()
@@ -43,14 +44,25 @@ class _Process:
 
         timer = threading.Timer(seconds, expire)
         timer.start()
+        answered = False
         try:
-            return self._ask(process, {"format": format, "path": str(path), "password": password})
+            for answer in self._answers(process, {"format": format, "path": str(path), "password": password}):
+                if "progress" in answer:
+                    report.progress(*answer["progress"])
+                for block in answer.get("blocks", ()):
+                    yield Block(*block)
+                if "refused" in answer or "notes" in answer:
+                    answered = True
+                    report.notes += answer.get("notes", ())
+                if "refused" in answer:
+                    raise RefusedValueError(*answer["refused"])
         except (EOFError, OSError, ValueError):
-            self.close()
             reason = f"reading it took longer than {seconds:.0f} s" if late.is_set() else "reading it ended the process"
             raise RefusedValueError("unreadable file", f"{reason}; the file is damaged or too large") from None
         finally:
             timer.cancel()
+            if not answered:  # also where not all blocks were wanted
+                self.close()
 
     def _running(self) -> subprocess.Popen[str]:
         if self._process is None or self._process.poll() is not None:
@@ -66,19 +78,16 @@ class _Process:
         return self._process
 
     @staticmethod
-    def _ask(process: subprocess.Popen[str], request: dict[str, str]) -> tuple[list[Block], list[str]]:
+    def _answers(process: subprocess.Popen[str], request: dict[str, str]) -> Iterator[dict[str, Any]]:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(json.dumps(request) + "\n")
         process.stdin.flush()
-        blocks: list[Block] = []
         for line in process.stdout:
             answer: dict[str, Any] = json.loads(line)
-            if "refused" in answer:
-                raise RefusedValueError(*answer["refused"])
-            if "notes" in answer:
-                return blocks, answer["notes"]
-            blocks += [Block(*block) for block in answer["blocks"]]
+            yield answer
+            if "refused" in answer or "notes" in answer:
+                return
         raise EOFError
 
     def close(self) -> None:
@@ -117,10 +126,9 @@ def reading_process() -> Iterator[None]:
         process.close()
 
 
-def blocks_of(format: str, path: Path, password: str = "") -> tuple[list[Block], list[str]]:
-    """(blocks, notes) of a file, read in the process of its own. RefusedValueError where it cannot be read."""
-    process = _current.get(None)
-    if process is not None:
-        return process.blocks(format, path, password)
-    with reading_process():
-        return _current.get().blocks(format, path, password)
+def blocks_of(format: str, path: Path, report: Report, password: str = "") -> Iterator[Block]:
+    """The blocks of a file, read in the process of its own. RefusedValueError where it cannot be read."""
+    with ExitStack() as stack:
+        if _current.get(None) is None:
+            stack.enter_context(reading_process())
+        yield from _current.get().blocks(format, path, password, report)

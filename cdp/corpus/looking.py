@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -12,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import InputError
-from cdp.corpus.checks import GUESSES
+from cdp.corpus.checks import GUESSES, RefusedValueError
 from cdp.corpus.options import ReadOptions
-from cdp.corpus.readers import BadRow, Note, Row, container_of, row_format_of, row_suffixes
+from cdp.corpus.passages import Block, Passage, cut
+from cdp.corpus.readers import BadRow, DocumentFormat, Report, Row, RowFormat, container_of, file_suffixes, format_of
 from cdp.corpus.sources import Budget, Source, existing
 
 # How many rows a look shows.
@@ -23,8 +23,8 @@ ROWS = 10
 # How many rows the columns and their gaps are taken from.
 LOOKED_AT = 200
 
-# Characters of a text in which blank lines are counted.
-PARTS_LOOKED_AT = 1_000_000
+# How many blocks of a document are looked at, and how many documents are tried.
+BLOCKS, TRIED = 1_000, 5
 
 # Characters of a value that are shown.
 LONGEST_CELL = 300
@@ -37,23 +37,26 @@ GRADES = ("score", "grade", "relevance", "label", "judgment")
 
 @dataclass(frozen=True)
 class Glimpse:
-    """The first rows of a file (of the first of several): every value as text, long ones cut.
+    """The first rows of a file (of the first table among several): every value as text, long ones cut.
 
-    ``texts`` is a format whose files are documents themselves, with nothing to choose. ``gaps`` counts for each column
-    the rows among those ``looked_at`` in which it is empty; ``unreadable`` rows are no rows of the format.
+    ``blocks`` are the first of ``document``, a file that is cut into passages. ``gaps`` counts for each column the
+    rows among those ``looked_at`` in which it is empty; ``unreadable`` rows are no rows of the format.
     """
 
     file: str
     n_files: int
-    texts: bool
     columns: tuple[str, ...]
     rows: tuple[dict[str, str], ...]
     looked_at: int
     gaps: dict[str, int]
     unreadable: int
     notes: tuple[str, ...]
-    parts: int = 0
-    """Of a text: how many parts stand between blank lines, as far as the file was looked at."""
+    document: str = ""
+    blocks: tuple[Block, ...] = ()
+
+    def passages(self, words: int) -> list[Passage]:
+        """How the document is cut into passages of about ``words`` words, as far as it was looked at."""
+        return list(cut(self.blocks, words))
 
     def guess(self, names: Sequence[str]) -> str | None:
         """The first column that is called one of ``names``, upper and lower case alike."""
@@ -64,7 +67,7 @@ class Glimpse:
     def text(self) -> str | None:
         """The column that seems to hold the text: by its name, else the one with the longest values by far."""
         named = self.guess(GUESSES["text"])
-        if named is not None or self.texts:
+        if named is not None:
             return named
         others = [c for c in self.columns if c not in (self.id, self.title, self.queries)]
         lengths = {c: sum(len(row.get(c, "")) for row in self.rows) for c in others}
@@ -95,29 +98,44 @@ class Glimpse:
 def look(path: Path, options: ReadOptions | None = None) -> Glimpse:
     """The columns and first rows of a file, or of the first in a folder or a zip. InputError where there is none."""
     options = options or ReadOptions()
+    seen: list[Row | BadRow] = []
     with ExitStack() as stack:
         sources, notes = _sources(path, options, stack)
-        reader = row_format_of(sources[0], options)
-        seen = list(itertools.islice(reader.rows(sources[0], options), LOOKED_AT))
+        table = next((s for s in sources if isinstance(format_of(s, options), RowFormat)), None)
+        if table is not None:
+            reader = format_of(table, options)
+            assert isinstance(reader, RowFormat)
+            seen = list(itertools.islice(reader.rows(table, options), LOOKED_AT))
+        document, blocks = _first_document([s for s in sources if s is not table], options)
     rows = [row for row in seen if isinstance(row, Row)]
     columns = tuple(dict.fromkeys(name for row in rows for name in row.values))
     return Glimpse(
-        file=sources[0].name,
+        file=sources[0].name if table is None else table.name,
         n_files=len(sources),
-        texts=reader.own_fields,
         columns=columns,
         rows=tuple({name: _cell(value) for name, value in row.values.items()} for row in rows[:ROWS]),
         looked_at=len(seen),
         gaps={name: sum(_cell(row.values.get(name)) == "" for row in rows) for name in columns},
         unreadable=len(seen) - len(rows),
         notes=tuple(notes),
-        parts=_parts(rows[0].values.get("text")) if reader.own_fields and rows else 0,
+        document=document,
+        blocks=blocks,
     )
 
 
-def _parts(text: Any) -> int:
-    head = text[:PARTS_LOOKED_AT] if isinstance(text, str) else ""
-    return sum(bool(part.strip()) for part in re.split(r"\n[ \t]*\n", head))
+def _first_document(sources: Sequence[Source], options: ReadOptions) -> tuple[str, tuple[Block, ...]]:
+    """(name, first blocks) of the first document that can be read; empty where there is none."""
+    readers = ((source, format_of(source, options)) for source in sources)
+    documents = [(source, reader) for source, reader in readers if isinstance(reader, DocumentFormat)]
+    for source, reader in documents[:TRIED]:
+        try:
+            blocks = tuple(itertools.islice(reader.blocks(source, options, Report()), BLOCKS))
+        except (RefusedValueError, InputError) as error:
+            if len(sources) == 1 and isinstance(error, InputError):
+                raise
+        else:
+            return source.name, blocks
+    return "", ()
 
 
 def iter_rows(path: Path, options: ReadOptions | None = None) -> Iterator[Row | BadRow]:
@@ -126,9 +144,10 @@ def iter_rows(path: Path, options: ReadOptions | None = None) -> Iterator[Row | 
     if container_of(existing(path), options) is not None:
         raise InputError("It holds several files.", hint="Name a single file.", file=path)
     source = Source.of_file(path, path.name, Budget.of(path, options.max_uncompressed_mb * 10**6))
-    for row in row_format_of(source, options).rows(source, options):
-        if not isinstance(row, Note):
-            yield row
+    reader = format_of(source, options)
+    if not isinstance(reader, RowFormat):
+        raise InputError("It has no rows.", hint="Give a table or JSON Lines.", file=path)
+    yield from reader.rows(source, options)
 
 
 def _sources(path: Path, options: ReadOptions, stack: ExitStack) -> tuple[list[Source], list[str]]:
@@ -136,10 +155,10 @@ def _sources(path: Path, options: ReadOptions, stack: ExitStack) -> tuple[list[S
     container = container_of(path, options)
     if container is None:
         return [Source.of_file(path, path.name, budget)], []
-    contents = stack.enter_context(container.contents(path, options, row_suffixes(), budget))
+    contents = stack.enter_context(container.contents(path, options, file_suffixes(), budget))
     if not contents.sources:
         raise InputError("It holds no file of a known format.", hint=" ".join(contents.notes), file=path)
-    return contents.sources, contents.notes
+    return contents.sources, [*contents.notes, *(f"{r.file}: {r.reason}." for r in contents.rejected)]
 
 
 def _cell(value: Any) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import codecs
+from typing import Any
+
+from pydantic import field_validator
 
 from cdp.base.errors import ConfigError
 from cdp.base.registry import Names
@@ -19,6 +22,9 @@ MAX_ID_CHARACTERS = 512
 KEPT_REJECTIONS = 1_000
 
 
+# UTF-8, or the encoding that each file seems to be in.
+AUTO = "auto"
+
 # Named for the id or the title: documents are numbered, or have no title, for any field names. A field that
 # is called so itself goes first.
 NO_FIELD = "-"
@@ -34,8 +40,9 @@ class ReadOptions(Config):
         choices=Names("corpus format", first=("auto",)),
     )  # fmt: skip
     encoding: str = option(
-        "utf-8", "The text encoding: utf-8, utf-16, cp1252, shift_jis, gb18030 …",
-        reason="Nearly all data sets are published in it; another encoding is refused, not misread.",
+        AUTO,
+        "The text encoding: auto takes UTF-8, and for each file that is not UTF-8 what it seems to be in. Or utf-8, "
+        "utf-16, cp1252, shift_jis, gb18030 …", reason="Files of one folder come from different programs.",
     )  # fmt: skip
     id_field: str | None = option(
         None, "The field with the document's id; auto tries _id, id, doc_id, docid, pid; - numbers the rows.",
@@ -47,17 +54,14 @@ class ReadOptions(Config):
     query_field: str | None = option(
         None, "The field with queries for the document, a text or a list of texts; auto tries queries, query.",
     )  # fmt: skip
-    split: str = option(
-        "file",
-        "How plain text and Markdown files become documents: file makes one of each file, paragraphs splits at blank "
-        "lines, headings splits Markdown at its headings (plain text stays whole).",
-        reason="A file is the unit that its author chose.", choices=("file", "paragraphs", "headings"),
-    )  # fmt: skip
     passages: int = option(
         200,
-        "Words of a passage, into which PDF, Word, slides, web pages and EPUB are cut at headings, paragraphs and "
-        "sentences; 0 keeps each file whole.", reason="About what retrievers read whole, and one subject.",
-        unit="words", minimum=0, maximum=10_000,
+        "Words of a passage, into which texts, Markdown, PDF, Word, slides, web pages and EPUB are cut at headings, "
+        "paragraphs and sentences; off keeps each file whole.", reason="About what retrievers read whole, and one "
+        "subject.", unit="words", minimum=0, maximum=10_000,
+    )  # fmt: skip
+    keep_repeated: bool = option(
+        False, "Keep lines that return in most files (headers, footers, notices) and passages that repeat another one.",
     )  # fmt: skip
     delimiter: str = option(
         "auto", "What stands between the cells of a CSV file; auto finds it from the first rows. TSV always has tabs.",
@@ -79,6 +83,11 @@ class ReadOptions(Config):
         advanced=True,
     )  # fmt: skip
 
+    @field_validator("passages", mode="before")
+    @classmethod
+    def _off(cls, value: Any) -> Any:
+        return 0 if value == "off" else value
+
     def check(self) -> None:
         check_encoding(self.encoding)
 
@@ -89,6 +98,8 @@ NO_TEXT_FILES = ("punycode", "idna", "undefined")
 
 def check_encoding(name: str) -> None:
     """ConfigError if Python knows no text encoding of that name, or none that a file is written in."""
+    if name == AUTO:
+        return
     try:
         b"a b ".decode(name, "replace")
         if codecs.lookup(name).name in NO_TEXT_FILES:

@@ -6,11 +6,14 @@ sentences, and the last sentences of one return at the beginning of the next, so
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from cdp.corpus.documents import count_words
+from cdp.corpus.options import MAX_DOCUMENT_CHARACTERS
 
 # Part of a passage that the next one repeats.
 OVERLAP = 0.2
@@ -19,9 +22,8 @@ LEAST = 0.25
 # Characters of a heading in a title: a "heading" that is a whole paragraph must not become one.
 LONGEST_HEADING = 200
 
-_SENTENCE = re.compile(r"(?<=[.!?…])[\"”»')\]]*\s+|(?<=[。！？])")
-# Scripts without spaces between words: two characters count as one word (Chinese words have 1.5 to 2).
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+# Where a sentence ends: after its closing quotation marks and brackets, before the space.
+_SENTENCE = re.compile(r"(?<=[.!?…।؟۔።])([\"”»')\]]*)(\s+)|(?<=[。！？])(?![」』”）])|(?<=[。！？][」』”）])")
 
 
 class Block(NamedTuple):
@@ -53,72 +55,80 @@ class Passage:
     section: tuple[str, ...] = ()
     page: int = 0
 
-
-def word_count(text: str) -> int:
-    """Words of a text: runs between spaces, and in scripts without spaces every two characters."""
-    unspaced = len(_UNSPACED.findall(text))
-    return len(_UNSPACED.sub(" ", text).split()) + (unspaced + 1) // 2 if unspaced else len(text.split())
+    @property
+    def words(self) -> int:
+        return count_words(self.text)
 
 
-def cut(blocks: Sequence[Block], words: int) -> Iterator[Passage]:
-    """The passages of a document, of about ``words`` words each; 0 gives the whole document as one."""
-    if not words:
-        text = "\n\n".join(block.text for block in blocks)
-        if text:
-            yield Passage(text, (), blocks[0].page)
-        return
-    above: list[tuple[int, str]] = []
-    section: list[Block] = []
+def cut(blocks: Iterable[Block], words: int) -> Iterator[Passage]:
+    """The passages of a document, of about ``words`` words each; a document that is hardly longer stays whole.
+
+    0 gives any document whole. Memory holds two passages.
+    """
+    blocks = iter(blocks)
+    head: list[Block] = []
+    size = characters = 0
     for block in blocks:
-        if not block.level:
-            section.append(block)
-            continue
-        yield from _of_section(section, tuple(text for _, text in above), words)
-        section = []
-        above = [(level, text) for level, text in above if level < block.level]
-        above.append((block.level, block.text[:LONGEST_HEADING]))
-    yield from _of_section(section, tuple(text for _, text in above), words)
+        head.append(block)
+        size += count_words(block.text)
+        characters += len(block.text)
+        if characters > MAX_DOCUMENT_CHARACTERS or (words and size > (1 + LEAST) * words):
+            break
+    if head and (not words or size <= (1 + LEAST) * words):
+        yield Passage("\n\n".join(block.text for block in head if block.text), (), head[0].page)
+        return
+    by_section = itertools.groupby(_placed(itertools.chain(head, blocks)), key=lambda placed: placed[:2])
+    for (_, section), group in by_section:
+        yield from _of_section((block for _, _, block in group), section, words)
+
+
+def _placed(blocks: Iterable[Block]) -> Iterator[tuple[int, tuple[str, ...], Block]]:
+    """Each block that is no heading, with the number of its section and the path of headings above it."""
+    above: list[tuple[int, str]] = []
+    number = 0
+    for block in blocks:
+        if block.level:
+            number += 1
+            above = [(level, text) for level, text in above if level < block.level]
+            above.append((block.level, block.text[:LONGEST_HEADING]))
+        else:
+            yield number, tuple(text for _, text in above if text), block
 
 
 class _Sentence(NamedTuple):
     text: str
     words: int
     page: int
-    # What stands between it and the sentence before: a space, or a blank line where a paragraph begins.
+    # The space before it: as in the text, or a blank line where a paragraph begins.
     gap: str
+    opens: bool
 
 
-def _of_section(blocks: Sequence[Block], section: tuple[str, ...], words: int) -> Iterator[Passage]:
-    sentences = [sentence for block in blocks for sentence in _sentences(block, words)]
-    passages: list[list[_Sentence]] = []
+def _of_section(blocks: Iterable[Block], section: tuple[str, ...], words: int) -> Iterator[Passage]:
+    # The passage before waits for a short rest of the section.
+    before: list[_Sentence] = []
     current: list[_Sentence] = []
-    size = fresh = 0
-    for sentence in sentences:
+    size = repeated = 0
+    for sentence in itertools.chain.from_iterable(_sentences(block, words) for block in blocks):
         # A paragraph that begins past three quarters of a passage begins the next one.
-        full = size + sentence.words > words or (sentence.gap == "\n\n" and size > 0.75 * words)
-        if current and fresh and full:
-            passages.append(current)
-            current, size, fresh = _repeated(current, words), 0, 0
-            size = sum(s.words for s in current)
+        full = size + sentence.words > words or (sentence.opens and size > 0.75 * words)
+        if full and len(current) > repeated:
+            if before:
+                yield _joined(before, section)
+            before, current = current, _repeated(current, words)
+            size, repeated = sum(s.words for s in current), len(current)
         current.append(sentence)
         size += sentence.words
-        fresh += sentence.words
-    if current and passages and fresh < LEAST * words:
-        passages[-1] += current[len(current) - _fresh_count(current, fresh) :]
-    elif current:
-        passages.append(current)
-    for passage in passages:
-        text = passage[0].text + "".join(s.gap + s.text for s in passage[1:])
-        yield Passage(text, section, passage[0].page)
+    if before and sum(s.words for s in current[repeated:]) < LEAST * words:
+        yield _joined(before + current[repeated:], section)
+        return
+    for passage in filter(None, (before, current)):
+        yield _joined(passage, section)
 
 
-def _fresh_count(current: Sequence[_Sentence], fresh: int) -> int:
-    """How many of the last sentences make up ``fresh`` words."""
-    n = 0
-    while fresh > 0:
-        n += 1
-        fresh -= current[-n].words
-    return n
+def _joined(sentences: Sequence[_Sentence], section: tuple[str, ...]) -> Passage:
+    text = sentences[0].text + "".join(s.gap + s.text for s in sentences[1:])
+    return Passage(text, section, sentences[0].page)
 
 
 def _repeated(passage: Sequence[_Sentence], words: int) -> list[_Sentence]:
@@ -134,53 +144,27 @@ def _repeated(passage: Sequence[_Sentence], words: int) -> list[_Sentence]:
 
 
 def _sentences(block: Block, words: int) -> Iterator[_Sentence]:
-    gap = "\n\n"
-    for text in _SENTENCE.split(block.text):
-        text = text.strip()
-        n = word_count(text)
-        if n <= words:
-            if text:
-                yield _Sentence(text, n, block.page, gap)
-                gap = " "
-            continue
-        # A table, or text without full stops: cut between words, or characters where there are no spaces.
-        parts = text.split(" ") if " " in text else [text[i : i + words] for i in range(0, len(text), words)]
-        step = max(1, words * len(parts) // n)
-        for i in range(0, len(parts), step):
-            part = (" " if " " in text else "").join(parts[i : i + step])
-            yield _Sentence(part, word_count(part), block.page, gap)
-            gap = " "
+    at, gap, opens = 0, "\n\n", True
+    for match in itertools.chain(_SENTENCE.finditer(block.text), [None]):
+        text = block.text[at : match.end(1) if match and match[2] else match.start() if match else None]
+        if text.strip():
+            for piece, space in _pieces(text, words):
+                yield _Sentence(piece, count_words(piece), block.page, gap, opens)
+                gap, opens = space, False
+            gap = (match[2] or "") if match else ""
+        at = match.end() if match else at
 
 
-# Lines at the top and bottom of a page that are compared.
-EDGE_LINES = 3
-# A line on so many pages is a running header or footer.
-RUNNING_SHARE = 0.5
-LEAST_PAGES = 3
-_DIGITS = re.compile(r"\d+")
-
-
-def running_lines(pages: Sequence[Sequence[str]]) -> set[str]:
-    """The first and last lines that return on most pages, with digits as #: headers, footers, page numbers.
-
-    Even and odd pages may differ, so half of the pages suffices.
-    """
-    if len(pages) < LEAST_PAGES:
-        return set()
-    counts = Counter(key for lines in pages for key in {line_key(line) for line in _edges(lines)} if key)
-    return {key for key, n in counts.items() if n >= max(LEAST_PAGES, RUNNING_SHARE * 0.9 * len(pages))}
-
-
-def without_running(lines: Sequence[str], running: set[str]) -> list[str]:
-    """The lines of a page without running headers and footers."""
-    last = len(lines) - EDGE_LINES
-    return [line for i, line in enumerate(lines) if not ((i < EDGE_LINES or i >= last) and line_key(line) in running)]
-
-
-def line_key(line: str) -> str:
-    """A line as it is compared: its words, with every number as #."""
-    return _DIGITS.sub("#", " ".join(line.lower().split()))
-
-
-def _edges(lines: Sequence[str]) -> list[str]:
-    return [*lines[:EDGE_LINES], *lines[max(EDGE_LINES, len(lines) - EDGE_LINES) :]]
+def _pieces(text: str, words: int) -> Iterator[tuple[str, str]]:
+    """(text, space behind it) of what is too long for a passage: tables, and text without full stops."""
+    n = count_words(text)
+    if n <= words:
+        yield text, ""
+        return
+    # Between words, or characters where there are hardly any spaces.
+    parts = re.split(r"(\s+)", text) if 2 * len(text.split()) > n else list(text)
+    step = max(2, words * len(parts) // n // 2 * 2)
+    for i in range(0, len(parts), step):
+        chunk = parts[i : i + step]
+        space = chunk.pop() if len(chunk) > 1 and chunk[-1].isspace() else ""
+        yield "".join(chunk), space

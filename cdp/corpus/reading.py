@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import json
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +17,7 @@ from types import TracebackType
 from cdp.base.errors import InputError
 from cdp.base.failures import FILE, Failures, describe
 from cdp.base.staging import scratch as own_scratch
+from cdp.base.text import counted
 from cdp.base.workspace import sha256_file, sha256_text
 from cdp.corpus.checks import (
     BROKEN_OFF,
@@ -31,20 +34,25 @@ from cdp.corpus.checks import (
     resolve_fields,
     storable,
 )
-from cdp.corpus.collector import CheckedRow, Collector
+from cdp.corpus.collector import SAMPLE_CHARACTERS, CheckedRow, Collector
 from cdp.corpus.documents import Distribution, DocumentFile, FoundQueries
 from cdp.corpus.extraction import reading_process
-from cdp.corpus.languages import language_shares
-from cdp.corpus.options import ReadOptions
+from cdp.corpus.languages import guess_language, language_shares
+from cdp.corpus.options import AUTO, ReadOptions
+from cdp.corpus.passages import LONGEST_HEADING, cut
 from cdp.corpus.readers import (
     BadRow,
+    Block,
     ContainerContents,
-    Note,
+    DocumentFormat,
+    Report,
     Row,
+    RowFormat,
     container_of,
-    row_format_of,
-    row_suffixes,
+    file_suffixes,
+    format_of,
 )
+from cdp.corpus.repeats import NearDuplicates, RepeatedLines
 from cdp.corpus.sources import Budget, Source, existing
 
 # The kind of a row that our own code could not handle.
@@ -57,6 +65,25 @@ ROWS_FOR_FIELDS = 100
 SHOWN_VALUES = 20
 
 _OWN_FIELDS = FieldMap(text="text", id="_id", title="title")
+
+
+# Files that a manifest names; all are counted.
+KEPT_FILES = 1_000
+REPEATED = "repeated passage"
+
+# Called with the share that is done and the file that is read.
+Watch = Callable[[float, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class FileRead:
+    """A file that was read: its format, encoding (of text), language, and the documents or passages in it."""
+
+    name: str
+    format: str
+    encoding: str
+    language: str
+    n_documents: int
 
 
 @dataclass
@@ -77,6 +104,9 @@ class ReadResult:
     rejected_counts: dict[str, int]
     notes: list[str]
     found_fields: list[str]
+    files: list[FileRead]
+    n_files: int
+    n_files_failed: int
     folder: Path
     _finalizer: weakref.finalize = field(init=False, repr=False)
 
@@ -110,6 +140,7 @@ def read_documents(
     options: ReadOptions | None = None,
     *,
     scratch: Path | None = None,
+    watch: Watch | None = None,
 ) -> ReadResult:
     """Read a file, a zip or a folder of documents.
 
@@ -126,17 +157,29 @@ def read_documents(
         scratch.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="cdp-corpus-", dir=scratch or own_scratch()))
     try:
-        return _Import(path, options, folder).run()
+        return _Import(path, options, folder, watch).run()
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
 
 
-class _Import:
-    """One run of ``read_documents``."""
+@dataclass(frozen=True)
+class _Spooled:
+    """A document whose blocks wait on disk. ``title`` is its only top heading, else its file's name."""
 
-    def __init__(self, path: Path, options: ReadOptions, folder: Path) -> None:
-        self.path, self.options, self.folder = path, options, folder
+    format: str
+    start: int
+    end: int
+    title: str
+    notes: list[str]
+
+
+class _Import:
+    """One run of ``read_documents``: documents are read to blocks, for what returns in most of them is left out of
+    each; then, in the order of the files, rows are taken and documents cut."""
+
+    def __init__(self, path: Path, options: ReadOptions, folder: Path, watch: Watch | None) -> None:
+        self.path, self.options, self.folder, self.watch = path, options, folder, watch
         self.rejections = Rejections()
         self.budget = Budget.of(path, options.max_uncompressed_mb * 10**6)
         self.failures = Failures(folder / FILE, "import", unit="row")
@@ -145,22 +188,36 @@ class _Import:
         self.formats: dict[str, None] = {}
         self.notes: list[str] = []
         self.numbered: list[str] = []
-        self.n_rows = 0
+        self.files: list[FileRead] = []
+        self.n_files = self.n_files_failed = self.n_rows = 0
         self.n_repaired = 0
         self.n_unusable_queries = self.n_repaired_queries = 0
+        self.spool = open(folder / "blocks.jsonl", "w+b")  # noqa: SIM115 (closed by run)
+        self.spooled: dict[str, _Spooled] = {}
+        self.repeated = RepeatedLines()
+        self.duplicates = NearDuplicates()
+        self.alone = False
+        self.place = (0.0, 0.0)
+        self.sample = ""
 
     def run(self) -> ReadResult:
         with ExitStack() as stack:
             stack.callback(self.collector.close)
+            stack.callback(self.spool.close)
             stack.enter_context(reading_process())
             container = container_of(self.path, self.options)
+            self.alone = container is None
             if container is None:
                 contents = ContainerContents([Source.of_file(self.path, self.path.name, self.budget)])
-                self._read(contents.sources[0], alone=True)
             else:
-                contents = stack.enter_context(container.contents(self.path, self.options, row_suffixes(), self.budget))
-                self._read_all(contents)
-            self.notes += contents.notes
+                contents = stack.enter_context(
+                    container.contents(self.path, self.options, file_suffixes(), self.budget)
+                )
+            for rejected in contents.rejected:
+                self._reject_file(rejected)
+            readable = self._each(contents.sources, self._spool, 0.0)
+            self._each(readable, self._read, 0.5)
+            self.notes += [*contents.notes, *self.repeated.notes()]
             documents, queries, content_hash = self.collector.finish()
         if not documents:
             raise self._nothing()
@@ -181,81 +238,162 @@ class _Import:
             rejected_counts=dict(self.rejections.counts.most_common()),
             notes=self.notes,
             found_fields=list(self.found_fields),
+            files=self.files,
+            n_files=self.n_files,
+            n_files_failed=self.n_files_failed,
             folder=self.folder,
         )
 
-    def _read_all(self, contents: ContainerContents) -> None:
-        """A file that cannot be read is rejected, with what stands behind the fault where there were rows before it."""
-        for rejected in contents.rejected:
-            self.rejections.add(rejected)
-        for source in contents.sources:
+    def _each(self, sources: Sequence[Source], read: Callable[[Source], None], begins: float) -> list[Source]:
+        """Read each file; return those that could be read. One that could not is rejected, with what stands behind the
+        fault where there were rows before it."""
+        fine = []
+        for number, source in enumerate(sources):
             before, line = self.n_rows, None
+            self.place = (begins + 0.5 * number / len(sources), 0.5 / len(sources))
+            self._tell(0.0, source)
             try:
-                self._read(source, alone=False)
+                read(source)
+                fine.append(source)
+                continue
+            except RefusedValueError as refused:
+                self._reject_file(Rejected(source.name, None, refused.kind, refused.reason))
                 continue
             except InputError as error:
-                if error.file is None:  # it is about the import and not about this file
+                if self.alone or error.file is None:  # it is about the import and not about this file
                     raise
                 line = error.line
                 where = Path(str(error.file)).name + ("" if line is None else f", line {line}")
                 reason = str(error).removeprefix(f"{where}: ")
             except Exception as error:
+                if self.alone:
+                    raise
                 self.failures.record(source.name, error, file=source.name)
                 reason = describe(error)
             kind = UNREADABLE
             if self.n_rows > before:
                 kind, reason = BROKEN_OFF, f"the {self.n_rows - before:,} rows before were read; {reason}"
-            self.rejections.add(Rejected(source.name, line, kind, reason))
+            self._reject_file(Rejected(source.name, line, kind, reason))
+        return fine
 
-    def _read(self, source: Source, *, alone: bool) -> None:
-        reader = row_format_of(source, self.options)
-        rows = reader.rows(source, self.options)
-        numbered = enumerate(rows, start=1)
+    def _tell(self, share: float, source: Source) -> None:
+        """Report what is done, with so much of this file."""
+        if self.watch is not None:
+            begins, part = self.place
+            self.watch(begins + part * share, source.name)
+
+    def _reject_file(self, rejected: Rejected) -> None:
+        self.n_files_failed += 1
+        self.rejections.add(rejected)
+
+    def _spool(self, source: Source) -> None:
+        """Read a document to blocks."""
+        reader = format_of(source, self.options)
+        if not isinstance(reader, DocumentFormat):
+            return
+        report = Report(progress=lambda done, total: self._tell(done / total, source))
+        start = self.spool.tell()
+        tops: list[str] = []
+        lines: set[int] = set()
+        try:
+            for block in reader.blocks(source, self.options, report):
+                self.spool.write(json.dumps(block).encode() + b"\n")
+                tops += [block.text] if block.level == 1 else []
+                lines.update(self.repeated.hashes(block))
+        except BaseException:
+            self.spool.seek(start)
+            raise
+        if self.spool.tell() == start:
+            raise InputError(_why_empty(source), hint="Check that the right file was chosen.", file=source.name)
+        self.repeated.add(reader.name, lines)
+        # Several headings of the first level are chapters, and none of them is the title.
+        title = tops[0][:LONGEST_HEADING] if len(tops) == 1 else source.stem
+        self.spooled[source.name] = _Spooled(reader.name, start, self.spool.tell(), title, report.notes)
+
+    def _blocks(self, spooled: _Spooled) -> Iterator[Block]:
+        self.spool.seek(spooled.start)
+        while self.spool.tell() < spooled.end:
+            yield Block(*json.loads(self.spool.readline()))
+
+    def _read(self, source: Source) -> None:
+        reader = format_of(source, self.options)
+        self.formats[reader.name] = None
+        file = self.collector.begin(source.name)
+        n, self.sample = self.collector.n_added, ""
+        if isinstance(reader, DocumentFormat):
+            self._cut(source, self.spooled[source.name], file)
+        else:
+            self._take_rows(source, reader, file)
+        self.n_files += 1
+        if len(self.files) < KEPT_FILES:
+            n_documents = self.collector.n_added - n
+            language = guess_language(self.sample)
+            self.files.append(FileRead(source.name, reader.name, source.encoding, language, n_documents))
+
+    def _cut(self, source: Source, spooled: _Spooled, file: int) -> None:
+        """Take the passages of a document. ``report.pdf#p12-3`` is its third, and begins on page 12."""
+        self.notes += [f"{source.name}: {note}." for note in spooled.notes]
+        keep = self.options.keep_repeated
+        running = set[int]() if keep else self.repeated.running(spooled.format, self._blocks(spooled))
+        passages = cut(self.repeated.without(running, self._blocks(spooled)), self.options.passages)
+        first, second = next(passages, None), next(passages, None)
+        if first is None:
+            raise RefusedValueError("empty text", "it holds nothing but headings")
+        for n, passage in enumerate(itertools.chain(filter(None, (first, second)), passages), start=1):
+            place = f"#p{passage.page}-{n}" if passage.page else f"#{n}" if second else ""
+            id, line = source.name + place, passage.page or (n if second else None)
+            sections = [name for name in passage.section if name != spooled.title]
+            title = " › ".join([spooled.title, *sections])
+            earlier = "" if keep else self.duplicates.earlier(id, passage.text)
+            if earlier:
+                rejected = Rejected(source.name, line, REPEATED, f"it repeats {earlier}", excerpt(passage.text))
+                self.rejections.add(rejected)
+            else:
+                self._take(source, Row(line, {"_id": id, "title": title, "text": passage.text}), _OWN_FIELDS, file, "")
+
+    def _take_rows(self, source: Source, reader: RowFormat, file: int) -> None:
+        numbered = enumerate(reader.rows(source, self.options), start=1)
         number = 0
         head: list[tuple[int, Row]] = []
         for number, row in numbered:
             if isinstance(row, BadRow):
                 self.rejections.add(Rejected(source.name, *row))
-            elif isinstance(row, Note):
-                self.notes.append(row.text)
-            elif isinstance(row, Row):
+            else:
                 head.append((number, row))
             if len(head) == ROWS_FOR_FIELDS:
                 break
         if not number:
             raise InputError(_why_empty(source), hint="Check that the right file was chosen.", file=source.name)
-        self.formats[reader.name] = None
         if not head:
             return
-        fields = _OWN_FIELDS
-        if not reader.own_fields:
-            names = list(dict.fromkeys(name for _, row in head if isinstance(row, Row) for name in row.values))
-            fields = resolve_fields(names, self.options, source.name)
-            self.found_fields.update(dict.fromkeys(names))
+        names = list(dict.fromkeys(name for _, row in head for name in row.values))
+        fields = resolve_fields(names, self.options, source.name)
+        self.found_fields.update(dict.fromkeys(names))
         if fields.id is None:
             self.numbered.append(source.name)
-        file = self.collector.begin(source.name)
-        prefix = "" if alone else f"{source.plain_name.removesuffix(source.suffix)}-"
+        prefix = "" if self.alone else f"{source.plain_name.removesuffix(source.suffix)}-"
         for number, row in itertools.chain(head, numbered):
-            if isinstance(row, Note):
-                self.notes.append(row.text)
-                continue
             self.n_rows += 1
             if isinstance(row, BadRow):
                 self.rejections.add(Rejected(source.name, *row))
-                continue
-            try:
-                entry = self._entry(row, fields, file, f"{prefix}{number}")
-            except RefusedValueError as refused:
-                shown = "" if self.rejections.full else _shown(row)
-                self.rejections.add(Rejected(source.name, row.line, refused.kind, refused.reason, shown))
-            except Exception as error:  # a fault of ours: it costs this row, and is written down with its traceback
-                shown = _shown(row)
-                self.failures.record(f"{source.name}:{row.line}", error, shown, file=source.name, line=row.line)
-                self.rejections.add(Rejected(source.name, row.line, UNEXPECTED, describe(error), shown))
             else:
-                self.failures.done()
-                self.collector.add(entry)
+                self._take(source, row, fields, file, f"{prefix}{number}")
+
+    def _take(self, source: Source, row: Row, fields: FieldMap, file: int, made_id: str) -> None:
+        try:
+            entry = self._entry(row, fields, file, made_id)
+        except RefusedValueError as refused:
+            shown = "" if self.rejections.full else _shown(row)
+            self.rejections.add(Rejected(source.name, row.line, refused.kind, refused.reason, shown))
+        except Exception as error:  # a fault of ours: it costs this row, and is written down with its traceback
+            shown = _shown(row)
+            self.failures.record(f"{source.name}:{row.line}", error, shown, file=source.name, line=row.line)
+            self.rejections.add(Rejected(source.name, row.line, UNEXPECTED, describe(error), shown))
+        else:
+            self.failures.done()
+            self.collector.add(entry)
+            if len(self.sample) < SAMPLE_CHARACTERS:
+                self.sample += entry.text[:SAMPLE_CHARACTERS] + "\n"
 
     def _entry(self, row: Row, fields: FieldMap, file: int, made_id: str) -> CheckedRow:
         values = row.values
@@ -273,6 +411,10 @@ class _Import:
         return CheckedRow(id, title, text, file, row.line, queries)
 
     def _take_notes(self) -> None:
+        encodings = Counter(file.encoding for file in self.files if file.encoding not in ("", "utf-8"))
+        if self.options.encoding == AUTO and encodings:
+            found = ", ".join(f"{counted(n, 'file')} as {encoding}" for encoding, n in encodings.most_common())
+            self.notes.append(f"Not UTF-8, read in the encoding that was found: {found}.")
         if self.numbered:
             files = f" in {len(self.numbered):,} files" if len(self.numbered) > 1 else f" in {self.numbered[0]}"
             self.notes.append(f"No id field was found{files}: the documents were numbered by their rows.")

@@ -13,17 +13,21 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
 from cdp.base.errors import InputError
 from cdp.base.staging import scratch
 from cdp.base.workspace import folder_size
-from cdp.corpus.options import MAX_LINE_CHARACTERS
+from cdp.corpus.languages import guess_language
+from cdp.corpus.options import AUTO, MAX_LINE_CHARACTERS
 
 BLOCK = 1 << 20
+
+# Blocks of a file in which the first byte that is not UTF-8 is looked for, before anything of it is read.
+BLOCKS_LOOKED_THROUGH = 64
 
 _SIGNATURES = (
     (b"\x1f\x8b", "a gzip file", "Its name should end in .gz (for example .jsonl.gz)."),
@@ -33,8 +37,13 @@ _SIGNATURES = (
     (b"\x89PNG", "an image", "Only text can be read."),
 )
 
-# Encodings that are offered for a file that is not UTF-8.
-_OFFERED = ["cp1252", "shift_jis", "euc_jp", "gb18030", "big5", "euc_kr", "cp1251", "koi8_r", "cp1256"]
+# Encodings that are offered for a file that is not UTF-8 and not mostly ASCII.
+_OFFERED = ["shift_jis", "euc_jp", "gb18030", "big5", "euc_kr", "cp1251", "koi8_r", "cp1256"]
+# Windows code pages of Latin letters by the language that the function words show; cp1252 for all others.
+_LATIN_PAGES = {"pl": "cp1250", "cs": "cp1250", "hu": "cp1250", "ro": "cp1250", "tr": "cp1254"}
+# A word with letters of both kinds: Latin with accents; other scripts have whole words of high bytes.
+_MIXED_WORD = re.compile(rb"[A-Za-z][\x80-\xff]|[\x80-\xff][A-Za-z]")
+_HIGH_RUN = re.compile(rb"[\x80-\xff]+")
 
 
 def likely_encoding(data: bytes) -> str:
@@ -45,11 +54,17 @@ def likely_encoding(data: bytes) -> str:
         return "utf-16"
     if data.count(0) > len(data) // 10:
         return "utf-16-le" if data[1::2].count(0) >= data[0::2].count(0) else "utf-16-be"
+    high, mixed = sum(byte > 127 for byte in data), len(_MIXED_WORD.findall(data))
+    if high < len(data) / 4 or (high < len(data) / 2 and 2 * mixed > len(_HIGH_RUN.findall(data))):
+        # A few accents and quotation marks are too little to tell a code page by; the words tell the language.
+        for page in (_LATIN_PAGES.get(guess_language(data.decode("cp1252", "replace")), "cp1252"), "cp1252"):
+            with suppress(UnicodeDecodeError):
+                data.decode(page)
+                return page
+        return "latin-1"
     from charset_normalizer import from_bytes
 
-    # A few accents and quotation marks among Latin letters are too little to tell a language by.
-    few = sum(byte > 127 for byte in data) < len(data) / 4
-    best = from_bytes(data, cp_isolation=_OFFERED[:1] if few else _OFFERED, preemptive_behaviour=False).best()
+    best = from_bytes(data, cp_isolation=_OFFERED, preemptive_behaviour=False).best()
     return best.encoding if best else "latin-1"
 
 
@@ -67,11 +82,45 @@ def _is_utf_8(head: bytes) -> bool:
     return True
 
 
+def _found_encoding(source: Source) -> str:
+    """UTF-8 where it fits, else what the bytes around the first fault seem to be in.
+
+    UTF-8 also for a file with a few damaged bytes, and for one that is no text: reading it names the fault.
+    """
+    probe = replace(source, packed=False)  # bytes that are only looked at are not counted
+    decoder = codecs.getincrementaldecoder("utf-8")("strict")
+    with suppress(InputError), probe.open() as stream:
+        for number in range(BLOCKS_LOOKED_THROUGH):
+            block = probe.read_block(stream, BLOCK)
+            head = block[:65536] if not number else b""
+            if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
+                return likely_encoding(head)
+            if head.count(0) > len(head) // 10:
+                likely = likely_encoding(head)
+                decoded = head[: len(head) // 4 * 4].decode(likely, "replace")
+                controls = sum(character < " " and character not in "\t\r\n\f" for character in decoded)
+                return "utf-8" if controls > len(decoded) / 50 else likely
+            try:
+                decoder.decode(block, final=not block)
+            except UnicodeDecodeError as error:
+                window = error.object[max(0, error.start - 4096) : error.start + 16384]
+                readable = window.decode("utf-8", "replace")
+                faults = readable.count("\ufffd")
+                fits = sum(character > "\x7f" for character in readable) - faults
+                return "utf-8" if fits >= faults or _is_binary(window) else likely_encoding(window)
+            if not block:
+                break
+    return "utf-8"
+
+
 class _Utf8(io.RawIOBase):
     """Reads a source in any encoding and gives UTF-8 that is known to be valid, without a byte order mark."""
 
     def __init__(self, source: Source, stream: BinaryIO, encoding: str) -> None:
-        self._source, self._stream, self._encoding = source, stream, encoding
+        self._source, self._stream = source, stream
+        if encoding == AUTO:
+            encoding = _found_encoding(source)
+        self._encoding = source.encoding = encoding
         self._is_utf8 = codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
         self._decoder = codecs.getincrementaldecoder("utf-8" if self._is_utf8 else encoding)("strict")
         self._offset = 0
@@ -161,7 +210,7 @@ class _Utf8(io.RawIOBase):
 def open_text(source: Source, encoding: str, *, newline: str = "\n") -> Iterator[io.TextIOWrapper]:
     """The text of a source. ``newline`` as for ``open``: a line break is ``\\n`` alone, or with ``""`` any of three.
 
-    Reading raises InputError at the first byte that is not in ``encoding``.
+    Reading raises InputError at the first byte that is not in ``encoding``, or in the one found where it is ``auto``.
     """
     with source.open() as stream:
         checked = io.BufferedReader(_Utf8(source, stream, encoding), BLOCK)
@@ -250,16 +299,18 @@ _UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 LONGEST_NAME = 1024
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Source:
-    """One file to read. ``name`` is its path relative to what the user gave, with ``/`` between parts."""
+    """One file to read. ``name`` is its path relative to what the user gave, with ``/`` between parts; ``encoding``
+    the one that it was read in, once it was."""
 
     name: str
     opener: Callable[[], BinaryIO]
     budget: Budget
     path: Path | None = None
+    # Whether the bytes that come out are counted: of a plain file they are no more than it has.
     packed: bool = True
-    """Return True if the bytes that come out are counted: of a plain file they are no more than it has."""
+    encoding: str = ""
 
     @classmethod
     def of_file(cls, path: Path, name: str, budget: Budget) -> Source:

@@ -24,7 +24,7 @@ from cdp.base.text import pick
 from cdp.base.workspace import Workspace, now, read_json, slug, write_json
 from cdp.corpus.checks import Rejected
 from cdp.corpus.documents import SCHEMA, Distribution, DocumentFile
-from cdp.corpus.reading import ReadResult
+from cdp.corpus.reading import FileRead, ReadResult
 from cdp.corpus.sources import shown_name
 
 # Languages written without spaces between words.
@@ -35,8 +35,9 @@ UNSPACED = frozenset(("zh", "ja", "th", "lo", "km", "my"))
 class CorpusManifest:
     """``content_hash`` is the hex SHA-256 over id, title and text of all documents in order.
 
-    ``languages`` are shares of a sample; ``rejected`` holds the first thousand rows that were not taken,
-    ``rejected_counts`` all of them by kind; ``n_queries`` came with the documents and are stored by ``synthesis``.
+    ``files`` are the first thousand that were read, ``rejected`` the first thousand rows and files that were not taken,
+    ``rejected_counts`` all of them by kind. ``languages`` are shares of a sample; ``n_queries`` came with the documents
+    and are stored by ``synthesis``.
     """
 
     id: str
@@ -57,6 +58,9 @@ class CorpusManifest:
     rejected_counts: dict[str, int]
     rejected: tuple[Rejected, ...]
     licence: str = ""
+    files: tuple[FileRead, ...] = ()
+    n_files: int = 0
+    n_files_failed: int = 0
 
     @property
     def n_rejected(self) -> int:
@@ -90,6 +94,7 @@ class CorpusManifest:
         for name in ("formats", "found_fields", "notes"):
             fields[name] = tuple(fields[name])
         fields["rejected"] = tuple(Rejected(**rejected) for rejected in fields["rejected"])
+        fields["files"] = tuple(FileRead(**file) for file in fields.get("files", ()))
         return cls(**fields)
 
 
@@ -146,6 +151,9 @@ def _write(result: ReadResult, name: str, workspace: Workspace, source: str, lic
         rejected_counts=result.rejected_counts,
         rejected=tuple(result.rejected),
         licence=licence,
+        files=tuple(result.files),
+        n_files=result.n_files,
+        n_files_failed=result.n_files_failed,
     )
     with staging(workspace.corpora) as folder:
         made = folder / "corpus"

@@ -24,9 +24,9 @@ from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, append_jsonl, sha256_file, slug, write_json
 from cdp.corpus import load_documents, load_manifest
 from cdp.corpus.checks import LONGEST_SHOWN, LOOKED_THROUGH, listed, storable
-from cdp.corpus.options import ReadOptions, check_encoding
+from cdp.corpus.options import AUTO, ReadOptions, check_encoding
 from cdp.corpus.origin import KIND_OF, ORIGINS, UNKNOWN, check_origin, described
-from cdp.corpus.readers import BadRow, Row, row_format_of
+from cdp.corpus.readers import BadRow, Row, RowFormat, format_of
 from cdp.corpus.sources import (
     Budget,
     Source,
@@ -286,8 +286,8 @@ class ImportOptions(Config):
         "corpus-id, corpus_id, _id, id, pid.",
     )  # fmt: skip
     encoding: str = option(
-        "utf-8", "The text encoding: utf-8, utf-16, cp1252, shift_jis, gb18030 …",
-        reason="Nearly all data sets are published in it; another encoding is refused, not misread.",
+        AUTO, "The text encoding: auto takes UTF-8, else what the file seems to be in. Or utf-8, utf-16, cp1252 …",
+        reason="Nearly all data sets are UTF-8; of others the encoding shows.",
     )  # fmt: skip
     split: str = option(
         "",
@@ -340,7 +340,8 @@ def file_rows(source: Source, options: ImportOptions) -> Iterator[QueryRow]:
     """The rows of JSON Lines, a JSON array, CSV or TSV, streamed. InputError where a table lacks a column."""
     given = {"id_field": options.document_field, "text_field": options.query_field, "encoding": options.encoding}
     read = ReadOptions.from_dict(given)
-    reader = row_format_of(source, read)
+    reader = format_of(source, read)
+    assert isinstance(reader, RowFormat)
     fields, columns = _names(options), list[str]()
     for row in reader.rows(source, read):
         if not isinstance(row, Row):

@@ -20,11 +20,12 @@ from cdp.base.text import checked_title, counted
 from cdp.base.workspace import Workspace, disk_faults_told, slug
 from cdp.benchmarks import BenchmarkInfo, add_benchmark, describe, library, manifests, registry
 from cdp.corpus import CorpusManifest, ReadOptions, iter_documents
-from cdp.corpus.checks import FILE_KINDS, GUESSES, queries_of
+from cdp.corpus.checks import GUESSES, queries_of
 from cdp.corpus.looking import DOCUMENTS, GRADES, SPLITS, Glimpse, iter_rows, look
 from cdp.corpus.origin import ORIGINS
-from cdp.corpus.readers import Row, row_suffixes
+from cdp.corpus.readers import Row, file_suffixes
 from cdp.corpus.readers.folders import BEIR_CORPUS, hidden
+from cdp.corpus.reading import REPEATED
 from cdp.corpus.storage import delete_corpus
 from cdp.projects import Project
 from cdp.query_sets import ImportOptions, QuerySet
@@ -36,6 +37,7 @@ DEEPEST = 3
 
 # Files that are named; of more the number is said.
 SHOWN = 5
+MOST_REASONS = 10
 
 TEST, DEV, TRAIN = "test", "dev", "train"
 SPLIT_NAMES = {"validation": DEV, "valid": DEV, "val": DEV, "development": DEV, "training": TRAIN, "testing": TEST}
@@ -102,6 +104,31 @@ class Added:
     stated: tuple[str, ...]
     missing: tuple[str, ...]
 
+    @property
+    def problem(self) -> str:
+        """Which share was not read, in a sentence; empty where nothing is missing but a few rows."""
+        corpus = self.corpus
+        if corpus.n_files_failed:
+            n = corpus.n_files + corpus.n_files_failed
+            return f"{corpus.n_files_failed:,} of {counted(n, 'file')} could not be read."
+        rows = sum(rejected.kind != REPEATED for rejected in corpus.rejected)
+        return f"{counted(rows, 'row')} could not be read." if 10 * rows > corpus.n_documents else ""
+
+    @property
+    def not_read(self) -> list[str]:
+        """The files, or rows, that were not read, together by reason."""
+        by_reason: dict[str, list[str]] = {}
+        for rejected in self.corpus.rejected:
+            if rejected.whole_file == bool(self.corpus.n_files_failed) and rejected.kind != REPEATED:
+                name = rejected.file if rejected.whole_file else f"{rejected.file}, line {rejected.line}"
+                by_reason.setdefault(rejected.reason, []).append(name)
+        shown = [
+            f"{', '.join(names[:SHOWN])}{f' and {len(names) - SHOWN:,} more' if len(names) > SHOWN else ''}: {reason}"
+            for reason, names in by_reason.items()
+        ]
+        more = [f"{len(shown) - MOST_REASONS:,} more reasons: see the list below."] if len(shown) > MOST_REASONS else []
+        return shown[:MOST_REASONS] + more
+
 
 @access.writes
 @contextmanager
@@ -145,7 +172,7 @@ def _inside(name: str) -> Path:
 
 def _of_queries(path: Path) -> bool:
     with contextlib.suppress(InputError):
-        return path.name.lower().removesuffix(".gz").endswith(row_suffixes()) and look(path).of_queries
+        return path.name.lower().removesuffix(".gz").endswith(file_suffixes()) and look(path).of_queries
     return False
 
 
@@ -187,8 +214,7 @@ def add(
     splits = beir_layout(source)
     stated = _beside(given, source)
     if not splits:
-        options, notes = _completed(options, reading, source, asked)
-        stated += notes
+        options = _completed(options, reading, source, asked)
         reading = (options.replace(query_field=None) if asked else options).reading(reading)
         if asked:
             _columns_of(asked, options, reading.encoding)  # before anything is stored
@@ -252,22 +278,15 @@ def _beside(given: Path, source: Path) -> list[str]:
     return [f"{counted(len(names), 'file')} beside {source.name} left out: {', '.join(names[:SHOWN])}{more}."]
 
 
-def _completed(
-    options: AddOptions, reading: ReadOptions, source: Path, asked: Path | None
-) -> tuple[AddOptions, list[str]]:
-    """Return the options with the columns that the first rows show where none was named, and notes."""
+def _completed(options: AddOptions, reading: ReadOptions, source: Path, asked: Path | None) -> AddOptions:
+    """Return the options with the columns that the first rows show where none was named."""
     seen = look(source, reading)
-    if seen.texts:
-        if seen.n_files > 1 or reading.split != "file" or seen.parts < 2:
-            return options, []
-        return options, [
-            f"{seen.file} is one document, though it has {seen.parts:,} parts between blank lines. To make "
-            "documents of them, set split to paragraphs, or to headings."
-        ]
+    if not seen.columns:
+        return options
     changes = {"text_field": options.text_field or reading.text_field or seen.text}
     if asked is None:
         changes["query_field"] = options.query_field or reading.query_field or seen.queries
-    return options.replace(**changes), []
+    return options.replace(**changes)
 
 
 # a file of queries, and their division into splits
@@ -406,13 +425,12 @@ class _Import:
             self.stated.append(f"Not taken: the split {split} as queries. {error}")
 
     def count_rejected(self) -> None:
-        """Count rejected rows, and name whole files with their reasons."""
-        rows = {kind: n for kind, n in self.corpus.rejected_counts.items() if kind not in FILE_KINDS}
+        """Count rejected rows."""
+        files = Counter(rejected.kind for rejected in self.corpus.rejected if rejected.whole_file)
+        rows = {kind: n - files[kind] for kind, n in self.corpus.rejected_counts.items() if n > files[kind]}
+        repeated = rows.pop(REPEATED, 0)
         self.left_out.update({f"rows not taken ({kind})": n for kind, n in rows.items()})
-        not_read = [rejected for rejected in self.corpus.rejected if rejected.kind in FILE_KINDS]
-        self.stated += [f"Not read: {rejected.file}. {rejected.reason}" for rejected in not_read[:SHOWN]]
-        if len(not_read) > SHOWN:
-            self.stated.append(f"Nor were {len(not_read) - SHOWN:,} more files: the corpus's page lists them.")
+        self.left_out["passages that repeat another one"] = repeated
 
     def name_unused_columns(self) -> None:
         """State the columns that were not used."""

@@ -85,6 +85,9 @@ def read(
                 notes=tuple(result.notes),
                 rejected=tuple(result.rejected),
                 rejected_counts=dict(result.rejected_counts),
+                files=tuple(result.files),
+                n_files=result.n_files,
+                n_files_failed=result.n_files_failed,
             )
         yield manifest, existed, result.queries
 

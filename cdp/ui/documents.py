@@ -31,6 +31,10 @@ NEW, NONE = "new", "none"
 # Where the session counts its imports.
 _TURN = "corpus_imports"
 
+# Words of a passage that the slider offers; 0 keeps files whole.
+LENGTHS = (0, 50, 75, 100, 125, 150, 200, 250, 300, 400, 500)
+_WORDS = "corpus_passages"
+
 # Where the session holds the last look, with what was looked at: an upload is written to disk for each.
 _SEEN = "corpus_seen"
 
@@ -50,15 +54,15 @@ def form(workspace: Workspace) -> None:
             help="A query and a document's id in each row, maybe a split and a grade.",
         ).strip()  # fmt: skip
     with st.expander("File format options", icon=":material/tune:"):
-        how = forms.fields(ReadOptions, key="read", leave_out=(*COLUMNS, "split"))
+        how = forms.fields(ReadOptions, key="read", leave_out=(*COLUMNS, "passages"))
     seen: Look | None = None
     named: dict[str, Any] = {}
     if uploads or path:
         with frame.guarded():
-            if str(st.session_state.get("read_split", "file")) != "file":
-                how["split"] = st.session_state["read_split"]
             seen = _look(workspace, uploads, path, queries_path, how)
             named = _mapping(seen)
+            if seen.documents.blocks and st.session_state[_WORDS] != 200:
+                how["passages"] = st.session_state[_WORDS]
     name, joined = _name_and_project(workspace)
     with st.container(horizontal=True):
         pressed = forms.button("Import documents", type="primary", icon=":material/upload_file:", key="corpus_add")
@@ -110,13 +114,8 @@ def _mapping(seen: Look) -> dict[str, Any]:
         st.markdown(f"**BEIR layout** with the splits {md(', '.join(seen.splits))}: corpus, benchmark and queries.")
         _rows(documents)
         return named
-    _rows(documents)
-    if documents.texts:
-        if documents.n_files > 1 or documents.parts > 1:
-            forms.widget(ReadOptions, "split", key="read", label="Documents")
-            parts = f"{documents.parts:,} parts between blank lines. " if documents.parts > 1 else ""
-            st.caption(f"{md(documents.file)}: {parts}A document can be a file, a paragraph, or a section.")
-    else:
+    if documents.columns:
+        _rows(documents)
         guessed = {
             "id_field": documents.id,
             "title_field": documents.title,
@@ -124,6 +123,10 @@ def _mapping(seen: Look) -> dict[str, Any]:
             "query_field": None if queries else documents.queries,
         }
         named |= _dropdowns(documents, COLUMNS[:3] if queries else COLUMNS, guessed, "corpus")
+    else:
+        frame.remarks(list(documents.notes))
+    if documents.blocks:
+        _passages(documents)
     if queries is not None:
         st.markdown(f"**Queries** in {md(queries.file)}")
         _rows(queries)
@@ -138,6 +141,35 @@ def _mapping(seen: Look) -> dict[str, Any]:
         with st.expander("Queries held out for measuring", icon=":material/tune:"):
             named |= forms.fields(AddOptions, key="corpus_adding", leave_out=(*COLUMNS, *OF_QUERIES, "with_queries"))
     return named
+
+
+def _passages(glimpse: Glimpse) -> None:
+    """A document as it will be cut, before anything is stored."""
+    st.markdown(f"**Passages** of {md(glimpse.document)}")
+    words = st.select_slider(
+        "Words of a passage",
+        LENGTHS,
+        value=200,
+        key=_WORDS,
+        format_func=lambda n: f"{n}" if n else "whole files",
+        persist_state="session",
+        help="Cut at headings, paragraphs and sentences; the end of a passage returns at the beginning of the next.",
+    )
+    passages = glimpse.passages(words)
+    lengths = [passage.words for passage in passages]
+    st.caption(
+        f"{count(len(passages), 'passage')} in the part that was looked at, of {min(lengths):,} to {max(lengths):,} "
+        "words. Search, queries and scores are by passage."
+    )
+    tables.show(
+        {
+            "Page": [passage.page or None for passage in passages],
+            "Section": [" › ".join(passage.section) for passage in passages],
+            "Words": lengths,
+            "Text": [cut(" ".join(passage.text.split()), 300) for passage in passages],
+        },
+        alt=f"How {glimpse.document} is cut into passages",
+    )
 
 
 def _rows(glimpse: Glimpse) -> None:
@@ -210,7 +242,8 @@ def _remember(added: Added) -> None:
         left_out = ", ".join(f"{reason}: {n:,}" for reason, n in added.left_out.items())
         notes.append(f"Left out: {left_out}.")
     notes += [*added.stated, *(f"Missing: {text}" for text in added.missing)]
-    forms.remember(f"{added.corpus.name} {done}: {count(added.corpus.n_documents, 'document')}.", notes)
+    message = f"{added.corpus.name} {done}: {count(added.corpus.n_documents, 'document')}."
+    forms.remember(message, notes, problem=added.problem, details=added.not_read)
     st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
     state.only(state.PROJECT, added.project.id)
     if added.query_sets:
@@ -235,13 +268,16 @@ LANGUAGES = {
 def facts(manifest: CorpusManifest) -> None:
     """The figures that say at a glance whether it was read as it should be."""
     spread, unit = manifest.lengths
+    if manifest.n_files_failed:
+        total = count(manifest.n_files + manifest.n_files_failed, "file")
+        st.warning("They are listed below with the reasons.", title=f"{manifest.n_files_failed:,} of {total} not read")
     lengths = f"From {number(spread.min)} to {number(spread.max)} {unit}, mean {number(spread.mean)}, 95% at most"
-    rejected = "Rows that could not be imported. Each is listed below with its line number and the reason."
+    rejected = "Rows, files and repeated passages, each listed below with the reason."
     tables.cards(
         ("Documents", number(manifest.n_documents)),
         ("Median length", f"{number(spread.median)} {unit}", f"{lengths} {number(spread.p95)}."),
         ("Language", language(manifest), "Detected from a sample."),
-        ("Rejected rows", number(manifest.n_rejected), rejected),
+        ("Not imported", number(manifest.n_rejected), rejected),
     )
     parts = [f"Imported from {manifest.source}", moment(manifest.created), *manifest.formats]
     if manifest.licence:
@@ -326,13 +362,32 @@ def _whole(manifest: CorpusManifest, document: Document) -> None:
         frame.link("queries", "See queries for this document", corpus=manifest.id, document=document.id)
 
 
+def files(manifest: CorpusManifest) -> None:
+    """The files that were read, each with its format, encoding and language."""
+    if manifest.n_files < 2:
+        return
+    with st.expander(f"{count(manifest.n_files, 'file')} read", type="compact"):
+        tables.show(
+            {
+                "File": [file.name for file in manifest.files],
+                "Format": [file.format for file in manifest.files],
+                "Encoding": [file.encoding for file in manifest.files],
+                "Language": [LANGUAGES.get(file.language, file.language) for file in manifest.files],
+                "Documents": [file.n_documents for file in manifest.files],
+            },
+            alt="Files that were read, with format, encoding and language",
+        )
+        if len(manifest.files) < manifest.n_files:
+            st.caption(f"Showing the first {len(manifest.files):,}.")
+
+
 def rejected(manifest: CorpusManifest) -> None:
     """Every row that was not taken, with its file, line and reason."""
     if not manifest.n_rejected:
         return
-    st.subheader("Rejected rows", anchor=False)
+    st.subheader("Rejected rows and files", anchor=False)
     kinds = ", ".join(f"{kind} ({n:,})" for kind, n in manifest.rejected_counts.items())
-    st.caption(md(f"{count(manifest.n_rejected, 'row')} could not be imported: {kinds}."))
+    st.caption(md(f"{manifest.n_rejected:,} not imported: {kinds}."))
     rows = manifest.rejected
     tables.show(
         {

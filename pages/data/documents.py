@@ -30,6 +30,7 @@ with frame.guarded():
         decide_answer.test_summary(workspace, manifest.id)
         documents.facts(manifest)
         documents.browse(workspace, manifest)
+        documents.files(manifest)
         documents.rejected(manifest)
         documents.faults(workspace, manifest)
         frame.next_step(

@@ -181,6 +181,6 @@ def test_one_is_not_many_and_the_rest_is_counted(workspace: Workspace, tmp_path:
     file.write_text('{"_id": "1", "text": "Salt."}\n' + "broken\n" * 25, encoding="utf-8")
     text = run("corpus", "add", str(file)).stdout
     assert ": 1 document\n" in text
-    assert "rejected rows: 25\n" in text
+    assert "rejected: 25\n" in text
     assert text.count("broken JSON") == 20
     assert "  and 5 more\n" in text

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cdp.base.errors import InputError
-from cdp.corpus import read_documents
+from cdp.corpus import ReadOptions, read_documents
 from cdp.corpus.options import KEPT_REJECTIONS, MAX_DOCUMENT_CHARACTERS, MAX_LINE_CHARACTERS
 from tests.corpus.files import jsonl, reasons, triples
 
@@ -129,8 +129,8 @@ def test_a_line_of_a_hundred_megabytes_is_not_held_in_memory(tmp_path: Path) -> 
 @pytest.mark.slow
 def test_a_document_too_long_to_use_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "book.txt").write_text("word\n" * (MAX_DOCUMENT_CHARACTERS // 5 + 1), encoding="utf-8")
-    with pytest.raises(InputError, match="set split to paragraphs"):
-        read_documents(tmp_path / "book.txt")
+    with pytest.raises(InputError, match="split the document"):
+        read_documents(tmp_path / "book.txt", ReadOptions(passages=0))
     rows = [GOOD, {"_id": "b", "text": "x" * (MAX_DOCUMENT_CHARACTERS + 1)}]
     with read_documents(jsonl(tmp_path / "d.jsonl", rows)) as result:
         assert reasons(result) == [(2, "too long")]

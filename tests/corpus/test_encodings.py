@@ -11,7 +11,7 @@ import pytest
 from cdp.base.errors import InputError
 from cdp.corpus import ReadOptions, read_documents
 from cdp.corpus.sources import BLOCK, likely_encoding
-from tests.corpus.files import TRIPLES, read
+from tests.corpus.files import TRIPLES, read, triples
 
 TEXTS = {
     "cp1252": "Où étiez-vous passés ? – Près de la forêt, répondit-elle, là où l’été s’achève.",
@@ -29,14 +29,32 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("encoding", TEXTS)
-def test_the_encoding_offered_reads_the_file(tmp_path: Path, encoding: str) -> None:
+def test_the_encoding_is_found(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "d.jsonl"
     line = json.dumps({"_id": "x", "text": TEXTS[encoding]}, ensure_ascii=False)
     path.write_bytes(f"{line}\n".encode(encoding))
-    with pytest.raises(InputError) as caught:
-        read_documents(path)
-    assert f'encoding to "{encoding}"' in str(caught.value)
-    assert read(path, encoding=encoding) == [("x", "", TEXTS[encoding])]
+    with read_documents(path) as result:
+        assert triples(result) == [("x", "", TEXTS[encoding])]
+        assert [file.encoding for file in result.files] == [encoding]
+        assert f"1 file as {encoding}" in result.notes[0]
+
+
+def test_a_mixed_folder_is_read_whole_without_any_option(tmp_path: Path) -> None:
+    wanted = {}
+    for n in range(38):
+        encoding = {3: "cp1252", 11: "cp1252", 20: "cp1252", 30: "cp1252", 36: "utf-16", 37: "cp1250"}.get(n, "utf-8")
+        text = f"Café Nº {n}: où l’été s’achève, près de la forêt – “fin”."
+        if encoding == "cp1250":
+            text = "Nie ma róży bez kolców, a on jest tu i był źle."
+        elif n % 2:
+            text = f"Übung {n} für die größte Prüfung, und das ist gut so."
+        (tmp_path / f"{n}.txt").write_bytes(text.encode(encoding))
+        wanted[f"{n}.txt"] = text
+    with read_documents(tmp_path) as result:
+        assert {d.id: d.text for d in result.documents} == wanted
+        assert (result.n_files, result.n_files_failed, result.n_rejected) == (38, 0, 0)
+        assert any("4 files as cp1252, 1 file as utf-16, 1 file as cp1250" in note for note in result.notes)
+        assert {file.language for file in result.files} >= {"de", "pl"}
 
 
 @pytest.mark.slow
@@ -46,15 +64,15 @@ def test_the_offending_byte_and_its_offset_are_named(tmp_path: Path, before: int
     path = tmp_path / "d.txt"
     path.write_bytes(mark + b"a\n" * (before // 2) + b"b" * (before % 2) + b"\xe9 and more")
     with pytest.raises(InputError) as caught:
-        read_documents(path)
+        read_documents(path, ReadOptions(encoding="utf-8"))
     assert f"byte 0xE9 at offset {before + len(mark):,} does not fit" in str(caught.value)
     assert caught.value.line == before // 2 + 1
 
 
 def test_a_character_cut_off_by_the_end_of_the_file(tmp_path: Path) -> None:
-    (tmp_path / "d.txt").write_bytes("aé".encode()[:-1])
-    with pytest.raises(InputError, match="byte 0xC3 at offset 1 "):
-        read_documents(tmp_path / "d.txt")
+    (tmp_path / "d.txt").write_bytes("aéé".encode()[:-1])
+    with pytest.raises(InputError, match="byte 0xC3 at offset 3 "):
+        read_documents(tmp_path / "d.txt", ReadOptions(encoding="utf-8"))
 
 
 def test_a_character_across_blocks_is_whole(tmp_path: Path) -> None:

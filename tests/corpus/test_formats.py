@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import itertools
 import zipfile
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cdp.base.errors import ConfigError, InputError
-from cdp.corpus import ReadOptions, read_documents
+from cdp.corpus import ReadOptions, count_words, read_documents
 from tests.corpus.files import ROWS, TRIPLES, jsonl, read, triples
 
 
@@ -73,10 +74,26 @@ def test_plain_text_is_one_document_named_after_its_file(tmp_path: Path) -> None
     assert read(tmp_path / "notes.txt") == [("notes.txt", "notes", "First line.\n\nSecond.")]
 
 
-def test_plain_text_splits_at_blank_lines(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("\nOne,\nstill one.\n  \n\nTwo.\n", encoding="utf-8")
-    with read_documents(tmp_path / "notes.txt", ReadOptions(split="paragraphs")) as result:
-        assert triples(result) == [("notes.txt-1", "notes", "One,\nstill one."), ("notes.txt-2", "notes", "Two.")]
+def test_long_plain_text_becomes_passages_of_whole_sentences(tmp_path: Path) -> None:
+    sentences = [f"Sentence {n} has “eight words” in it, just so." for n in range(100)]
+    (tmp_path / "notes.txt").write_text("\n\n".join(sentences), encoding="utf-8")
+    made = read(tmp_path / "notes.txt", passages=70)
+    assert [id for id, _, _ in made[:2]] == ["notes.txt#1", "notes.txt#2"]
+    assert all(text.endswith("so.") and 35 <= len(text.split()) <= 90 for _, _, text in made)
+    parts = [text.split("\n\n") for _, _, text in made]
+    assert list(dict.fromkeys(part for passage in parts for part in passage)) == sentences
+    assert all(before[-1] == after[0] for before, after in itertools.pairwise(parts))
+    assert read(tmp_path / "notes.txt", passages="off") == [("notes.txt", "notes", "\n\n".join(sentences))]
+
+
+@pytest.mark.parametrize(
+    "text", ["这是一个很长的句子，没有空格。" * 60, "ประโยคยาวที่ไม่มีช่องว่าง" * 60, "긴 한국어 문장이다. " * 150]
+)
+def test_passages_are_as_long_in_languages_without_spaces(tmp_path: Path, text: str) -> None:
+    (tmp_path / "d.txt").write_text(text, encoding="utf-8")
+    made = [text for _, _, text in read(tmp_path / "d.txt", passages=100, keep_repeated=True)]
+    assert len(made) >= 4
+    assert all(40 <= count_words(text) <= 130 for text in made)
 
 
 MARKDOWN = """---
@@ -119,14 +136,15 @@ def test_markdown_is_one_document_titled_by_its_heading(tmp_path: Path) -> None:
     assert read(tmp_path / "plain.md") == [("plain.md", "plain", "No heading at all.")]
 
 
-def test_markdown_splits_at_headings(tmp_path: Path) -> None:
+def test_markdown_is_cut_at_its_headings(tmp_path: Path) -> None:
     (tmp_path / "g.md").write_text(MARKDOWN, encoding="utf-8")
-    assert read(tmp_path / "g.md", split="headings") == [
-        ("g.md-1", "g", "Before any heading."),
-        ("g.md-2", "Guide", "Welcome."),
-        ("g.md-3", "Guide › Install", "```sh\n# this is no heading\nmake\n```"),
-        ("g.md-4", "Guide › Under", "Text under an underlined heading.\n\n- a list\n---\nafter a rule"),
-        ("g.md-5", "Guide › Under › Empty › Deep", "End."),
+    assert read(tmp_path / "g.md", passages=8) == [
+        ("g.md#1", "Guide", "Before any heading."),
+        ("g.md#2", "Guide", "Welcome."),
+        ("g.md#3", "Guide › Install", "```sh\n# this is no heading\nmake\n```"),
+        ("g.md#4", "Guide › Under", "Text under an underlined heading."),
+        ("g.md#5", "Guide › Under", "- a list\n---\nafter a rule"),
+        ("g.md#6", "Guide › Under › Empty › Deep", "End."),
     ]
 
 
@@ -151,7 +169,8 @@ def test_folder_and_zip_of_mixed_files_agree(tmp_path: Path) -> None:
         with read_documents(path) as result:
             assert triples(result) == expected
             assert set(result.formats) == {"text", "jsonl"}
-            assert any("photo.jpg" in note for note in result.notes)
+            assert [(r.file, r.kind) for r in result.rejected] == [("photo.jpg", "unknown format")]
+            assert (result.n_files, result.n_files_failed) == (3, 1)
             assert any(".DS_Store" in note for note in result.notes)
             hashes.add(result.content_hash)
     assert len(hashes) == 1

@@ -7,6 +7,7 @@ import itertools
 import random
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from cdp.base.errors import InputError
 from cdp.corpus import extraction
 from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.options import ReadOptions
+from cdp.corpus.readers import Report
 from cdp.corpus.reading import ReadResult, read_documents
 
 SYLLABLES = ("ba", "ce", "di", "fo", "gu", "la", "me", "ni", "ro", "su", "ta", "ve", "wi", "xo", "zu")
@@ -29,7 +31,10 @@ def prose(seed: int, words: int) -> str:
     return " ".join(" ".join(sentence).capitalize() + "." for sentence in sentences)
 
 
-SECTIONS = [(f"Part {n} about {prose(90 + n, 2)[:-1]}", prose(n, 260)) for n in range(1, 6)]
+def sections(path: Path) -> list[tuple[str, str]]:
+    """(heading, text) of the five sections of a file; each file has words of its own."""
+    seed = zlib.crc32(path.name.encode())
+    return [(f"Part {n} about {prose(seed + 90 + n, 2)[:-1]}", prose(seed + n, 260)) for n in range(1, 6)]
 
 
 def pdf(path: Path, *, columns: int = 1, running: bool = False, password: str = "", pages: int = 0) -> None:
@@ -48,7 +53,7 @@ def pdf(path: Path, *, columns: int = 1, running: bool = False, password: str = 
     document.addPageTemplates(PageTemplate(frames=frames, onPage=edge))
     styles = getSampleStyleSheet()
     story: list[object] = []
-    for heading, text in SECTIONS:
+    for heading, text in sections(path):
         story += [Paragraph(heading, styles["Heading1"]), Paragraph(text, styles["BodyText"])]
         if running:
             story.append(PageBreak())
@@ -71,7 +76,7 @@ def docx(path: Path) -> None:
 
     document = library.Document()
     document.sections[0].header.paragraphs[0].text = "Internal — Confidential"
-    for heading, text in SECTIONS:
+    for heading, text in sections(path):
         document.add_heading(heading, level=2)
         document.add_paragraph(text)
     table = document.add_table(rows=2, cols=2)
@@ -84,7 +89,7 @@ def pptx(path: Path) -> None:
     import pptx as library
 
     show = library.Presentation()
-    for heading, text in SECTIONS:
+    for heading, text in sections(path):
         slide = show.slides.add_slide(show.slide_layouts[1])
         slide.shapes.title.text = heading
         slide.placeholders[1].text = text
@@ -92,7 +97,7 @@ def pptx(path: Path) -> None:
 
 
 def html(path: Path, encoding: str = "utf-8") -> None:
-    parts = "".join(f"<h2>{heading}</h2><p>{text}</p>" for heading, text in SECTIONS)
+    parts = "".join(f"<h2>{heading}</h2><p>{text}</p>" for heading, text in sections(path))
     page = (
         f'<html><head><meta charset="{encoding}"><title>Größe</title></head>'
         '<body><nav><a href="/">Home</a> <a>Imprint</a></nav>'
@@ -110,15 +115,15 @@ def epub(path: Path) -> None:
             '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
             '<rootfile full-path="OEBPS/book.opf"/></rootfiles></container>',
         )
-        items = "".join(f'<item id="c{n}" href="c{n}.xhtml"/>' for n in range(len(SECTIONS)))
-        spine = "".join(f'<itemref idref="c{n}"/>' for n in range(len(SECTIONS)))
+        items = "".join(f'<item id="c{n}" href="c{n}.xhtml"/>' for n in range(5))
+        spine = "".join(f'<itemref idref="c{n}"/>' for n in range(5))
         book.writestr(
             "OEBPS/book.opf",
             '<package xmlns="http://www.idpf.org/2007/opf"><metadata xmlns:dc="http://purl.org/dc/elements/1.1/">'
             f"<dc:title>A book</dc:title></metadata><manifest>{items}</manifest><spine>{spine}</spine></package>",
         )
         # Written from the last to the first: the spine says the order.
-        for n, (heading, text) in reversed(list(enumerate(SECTIONS))):
+        for n, (heading, text) in reversed(list(enumerate(sections(path)))):
             book.writestr(f"OEBPS/c{n}.xhtml", f"<html><body><h1>{heading}</h1><p>{text}</p></body></html>")
 
 
@@ -142,7 +147,7 @@ def recovered(found: ReadResult, file: str) -> float:
     """The share of the words put in that come out in the same order (overlap of passages left aside)."""
     texts = [f"{document.title} {document.text}" for document in found.documents if document.id.startswith(f"{file}#")]
     come = words_of(texts)
-    wanted = words_of([text for _, text in SECTIONS])
+    wanted = words_of([text for _, text in sections(Path(file))])
     first: dict[str, int] = {}
     for at, word in enumerate(come):
         first.setdefault(word, at)
@@ -194,7 +199,7 @@ def test_no_running_line_no_navigation_and_no_cookie_text_becomes_a_document(rea
 def test_passages_are_of_one_section_and_overlap_and_tell_their_page(read: ReadResult) -> None:
     own = [document for document in read.documents if document.id.startswith("running.pdf#")]
     assert all(len(document.text.split()) <= 250 for document in own)
-    for n, (heading, _) in enumerate(SECTIONS, start=1):
+    for n, (heading, _) in enumerate(sections(Path("running.pdf")), start=1):
         of_section = [document for document in own if document.title.endswith(heading)]
         assert len(of_section) >= 2
         assert {document.id.split("#")[1].split("-")[0] for document in of_section} == {f"p{n}"}
@@ -226,11 +231,11 @@ def test_a_file_that_hangs_or_kills_its_reader_costs_itself_alone(
     plugin = tmp_path / "hostile.py"
     plugin.write_text(
         "import os, time\n"
-        "from cdp.corpus.readers.files import file_format\n"
-        "def blocks(path, password, notes):\n"
+        "from cdp.corpus.readers.files import office_format\n"
+        "def blocks(path, password, report):\n"
         "    os.kill(os.getpid(), 9) if 'kill' in path.name else time.sleep(60)\n"
         "    yield\n"
-        "HOSTILE = file_format('hostile', 'Hostile', 'a hostile file', ('.hostile',), blocks, 200)\n"
+        "HOSTILE = office_format('hostile', 'Hostile', 'a hostile file', ('.hostile',), blocks, 200)\n"
     )
     monkeypatch.setenv("CDP_PLUGINS", str(plugin))  # the reading process loads it
     (tmp_path / "kill").write_text("x")
@@ -238,13 +243,13 @@ def test_a_file_that_hangs_or_kills_its_reader_costs_itself_alone(
     html(tmp_path / "page.html")
     with extraction.reading_process():
         with pytest.raises(RefusedValueError, match="ended the process"):
-            extraction.blocks_of("hostile", tmp_path / "kill")
+            list(extraction.blocks_of("hostile", tmp_path / "kill", Report()))
         monkeypatch.setattr(extraction, "BASE_S", 5.0)
         with pytest.raises(RefusedValueError, match="longer than 5 s"):
-            extraction.blocks_of("hostile", tmp_path / "hang")
+            list(extraction.blocks_of("hostile", tmp_path / "hang", Report()))
         monkeypatch.undo()
-        blocks, _ = extraction.blocks_of("html", tmp_path / "page.html")
-    assert len(blocks) == 1 + 2 * len(SECTIONS)
+        blocks = list(extraction.blocks_of("html", tmp_path / "page.html", Report()))
+    assert len(blocks) == 1 + 2 * 5
 
 
 @pytest.mark.slow

@@ -79,7 +79,7 @@ def test_headings(line: str, heading: tuple[int, str] | None) -> None:
 def test_titles_do_not_grow_with_the_sections_below_them(tmp_path: Path) -> None:
     path = tmp_path / "d.md"
     path.write_text("# " + "x" * 100_000 + "\n\n" + "## y\n\ntext\n\n" * 100, encoding="utf-8")
-    with read_documents(path, ReadOptions(split="headings")) as result:
+    with read_documents(path, ReadOptions(passages=10, keep_repeated=True)) as result:
         assert {d.title for d in result.documents} == {"x" * 200 + " › y"}
 
 
@@ -89,7 +89,7 @@ def test_a_pack_of_newlines(name: str, tmp_path: Path, monkeypatch: pytest.Monke
     path = tmp_path / name
     path.write_bytes(NEWLINES)
     with pytest.raises(InputError, match="unpacks to more than"):
-        read_documents(path, ReadOptions(split="paragraphs"))
+        read_documents(path)
 
 
 def test_a_pack_of_newlines_among_queries_and_benchmarks(
@@ -128,10 +128,9 @@ def test_a_table_of_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         read_documents(path)
 
 
-def test_a_passage_without_an_end_is_not_held(tmp_path: Path) -> None:
-    for name, split in (("d.txt", "paragraphs"), ("d.md", "headings")):
-        path = tmp_path / name
-        path.write_text("x" * 1000 + "\n" + ("y" * 1000 + "\n") * 10_001 + "\n# next\n\nshort\n", encoding="utf-8")
-        with read_documents(path, ReadOptions(split=split)) as result:
-            assert result.rejected_counts == {"too long": 1}
-            assert all("short" in d.text or "next" in d.text for d in result.documents)
+def test_a_text_without_blank_lines_is_cut_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "d.txt"
+    path.write_text("".join(f"word{n} of a line without an end\n" for n in range(50_000)), encoding="utf-8")
+    with read_documents(path) as result:
+        assert 1_500 < result.n_documents < 2_500
+        assert result.words.max <= 250

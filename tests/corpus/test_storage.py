@@ -68,7 +68,7 @@ def test_the_manifest_tells_what_was_read(workspace: Workspace, tmp_path: Path) 
     assert (manifest.characters.min, manifest.characters.max) == (min(lengths), max(lengths))
     assert manifest.characters.total == sum(lengths)
     assert manifest.words.median == 3
-    assert manifest.options["encoding"] == "utf-8"
+    assert manifest.options["encoding"] == "auto"
     assert sum(manifest.languages.values()) == pytest.approx(1)
 
 

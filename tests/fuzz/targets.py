@@ -65,7 +65,8 @@ def _read_options(rng: random.Random) -> ReadOptions:
     if rng.random() < 0.2:
         chosen["format"] = rng.choice(("jsonl", "csv", "tsv", "parquet", "text", "markdown", "zip", "beir", "folder"))
     for name, values in (
-        ("split", ("file", "paragraphs", "headings")),
+        ("passages", (0, 20, 200)),
+        ("keep_repeated", (True, False)),
         ("delimiter", ("auto", "comma", "tab")),
         ("header", (True, False)),
         ("text_field", (None, "text", "title", "absent")),

@@ -110,8 +110,10 @@ def test_a_folder_comes_in_with_its_folders(workspace: Workspace, open_page: Ope
     assert not at.error
     [project] = projects.list_projects(workspace)
     assert project.name == "sea"
-    assert "map\\.bin" in at.success[0].value
-    assert "3 documents" in at.success[0].proto.title
+    assert not at.success
+    assert "map\\.bin\\: this format is not read" in at.warning[0].value
+    assert "1 of 4 files could not be read" in at.warning[0].proto.title
+    assert "3 documents" in at.info[0].proto.title
 
 
 def test_no_title_where_none_is_chosen(workspace: Workspace, open_page: Open) -> None:

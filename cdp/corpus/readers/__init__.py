@@ -1,6 +1,7 @@
 """The readers of corpus formats. Adding one is adding a file that declares a ``RowFormat`` or ``Container``.
 
-A *row format* turns one file into rows; a *container* turns a path into the files to read.
+A *row format* turns one file into rows, each a document; the file of a *document format* is one document, which is
+cut into passages; a *container* turns a path into the files to read.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from cdp.base.errors import InputError
 from cdp.base.registry import Registered, Registry
 from cdp.corpus.checks import Rejected
 from cdp.corpus.options import ReadOptions
+from cdp.corpus.passages import Block
 from cdp.corpus.sources import Budget, Source
 
 
@@ -34,12 +36,6 @@ class BadRow(NamedTuple):
     excerpt: str = ""
 
 
-class Note(NamedTuple):
-    """A remark on a file that was read."""
-
-    text: str
-
-
 @dataclass
 class ContainerContents:
     """The files of a container to read, those that cannot be read, and notes."""
@@ -49,13 +45,31 @@ class ContainerContents:
     notes: list[str] = field(default_factory=list)
 
 
+@dataclass
+class Report:
+    """What is said of a document beside its text. ``progress(done, total)`` is called while a long one is read."""
+
+    notes: list[str] = field(default_factory=list)
+    progress: Callable[[int, int], None] = lambda done, total: None
+
+
 @dataclass(frozen=True)
 class RowFormat(Registered):
-    """A format whose files hold documents. ``own_fields``: rows come as ``_id, title, text``, nothing to choose."""
+    """A format whose files hold documents."""
 
     suffixes: tuple[str, ...]
-    rows: Callable[[Source, ReadOptions], Iterator[Row | BadRow] | Iterator[Row | BadRow | Note]]
-    own_fields: bool = False
+    rows: Callable[[Source, ReadOptions], Iterator[Row | BadRow]]
+
+
+@dataclass(frozen=True)
+class DocumentFormat(Registered):
+    """A format whose files are documents. ``blocks(source, options, report)`` yields them in reading order.
+
+    It raises RefusedValueError or InputError for a file that cannot be read.
+    """
+
+    suffixes: tuple[str, ...]
+    blocks: Callable[[Source, ReadOptions, Report], Iterator[Block]]
 
 
 @dataclass(frozen=True)
@@ -70,12 +84,13 @@ class Container(Registered):
     contents: Callable[[Path, ReadOptions, Sequence[str], Budget], AbstractContextManager[ContainerContents]]
 
 
-READERS: Registry[RowFormat | Container] = Registry("corpus format", (RowFormat, Container), __name__)
+FileFormat = RowFormat | DocumentFormat
+READERS: Registry[FileFormat | Container] = Registry("corpus format", (RowFormat, DocumentFormat, Container), __name__)
 
 
-def row_suffixes() -> tuple[str, ...]:
+def file_suffixes() -> tuple[str, ...]:
     """The endings of files that hold documents, without ``.gz``."""
-    return tuple(suffix for reader in READERS.values() if isinstance(reader, RowFormat) for suffix in reader.suffixes)
+    return tuple(suffix for reader in READERS.values() if isinstance(reader, FileFormat) for suffix in reader.suffixes)
 
 
 def container_of(path: Path, options: ReadOptions) -> Container | None:
@@ -93,23 +108,23 @@ def container_of(path: Path, options: ReadOptions) -> Container | None:
     return by_path
 
 
-def row_format_of(source: Source, options: ReadOptions) -> RowFormat:
+def format_of(source: Source, options: ReadOptions) -> FileFormat:
     """The format chosen by the user, else the one of the file's ending. InputError for an unknown ending."""
     chosen = READERS.get(options.format)
-    if isinstance(chosen, RowFormat):
+    if isinstance(chosen, FileFormat):
         return chosen
     for reader in READERS.values():
-        if isinstance(reader, RowFormat) and source.suffix in reader.suffixes:
+        if isinstance(reader, FileFormat) and source.suffix in reader.suffixes:
             return reader
     ending = f"The ending {source.suffix!r}" if source.suffix else "A name without an ending"
     raise InputError(
         f"{ending} does not tell the format.",
-        hint=f"Known endings: {', '.join(row_suffixes())}, .zip; or set the format.",
+        hint=f"Known endings: {', '.join(file_suffixes())}, .zip; or set the format.",
         file=source.name,
     )
 
 
 __all__ = [
-    "READERS", "BadRow", "Container", "ContainerContents", "Note", "Row", "RowFormat",
-    "container_of", "row_format_of", "row_suffixes",
+    "READERS", "BadRow", "Block", "Container", "ContainerContents", "DocumentFormat", "FileFormat", "Report", "Row",
+    "RowFormat", "container_of", "file_suffixes", "format_of",
 ]  # fmt: skip

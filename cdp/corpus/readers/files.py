@@ -1,10 +1,8 @@
-"""PDF, Word, slides, web pages and EPUB: each file becomes passages, read in a process of its own.
+"""PDF, Word, slides, web pages and EPUB, parsed in a process of its own.
 
-A format is one function from a path to blocks (``cdp.corpus.passages.Block``) in reading order; it adds to ``notes``
+A format is one function from a path to blocks (``cdp.corpus.passages.Block``) in reading order; it adds to ``report``
 what the person should know of the file, and raises RefusedValueError for one that cannot be read. The libraries are
 imported inside, so that only the reading process (``cdp.corpus.extraction``) loads them.
-
-An id names the place: ``report.pdf#p12-3`` is the third passage of the file, and begins on page 12.
 """
 
 from __future__ import annotations
@@ -24,11 +22,11 @@ from typing import Any
 from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.extraction import blocks_of
 from cdp.corpus.options import ReadOptions
-from cdp.corpus.passages import Block, cut, running_lines, without_running
-from cdp.corpus.readers import READERS, BadRow, Note, Row, RowFormat
+from cdp.corpus.readers import READERS, Block, DocumentFormat, Report
+from cdp.corpus.repeats import running_lines, without_running
 from cdp.corpus.sources import Source
 
-Blocks = Callable[[Path, str, list[str]], Iterator[Block]]
+Parse = Callable[[Path, str, Report], Iterator[Block]]
 
 # A line in a font so much larger than the page's text is a heading.
 HEADING_SIZE = 1.15
@@ -40,48 +38,27 @@ MEMORY_BYTES = 4 << 30
 # Characters of one file: more than any book; a small file that unpacks to more is a decompression bomb.
 MOST_CHARACTERS = 100_000_000
 BLOCKS_PER_LINE = 256
+PAGES_A_REPORT = 50
 
 
 @dataclass(frozen=True)
-class FileFormat(RowFormat):
-    """A format whose files are single documents. ``blocks(path, password, notes)`` runs in the reading process;
-    ``zipped``: every file is a zip archive."""
+class OfficeFormat(DocumentFormat):
+    """A format that the reading process parses: ``parse(path, password, report)``; ``zipped``: all are zip archives."""
 
-    blocks: Blocks = lambda path, password, notes: iter(())
+    parse: Parse = lambda path, password, report: iter(())
     zipped: bool = False
 
 
-def file_format(
-    name: str, title: str, help: str, suffixes: tuple[str, ...], blocks: Blocks, order: int, zipped: bool = False
-) -> FileFormat:
-    """Declare a format whose files are cut into passages."""
+def office_format(
+    name: str, title: str, help: str, suffixes: tuple[str, ...], parse: Parse, order: int, zipped: bool = False
+) -> OfficeFormat:
+    """Declare a format whose files are parsed by a library in the reading process."""
 
-    def rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow | Note]:
-        return passage_rows(name, source, options)
-
-    return FileFormat(name, title, help, suffixes, rows, own_fields=True, order=order, blocks=blocks, zipped=zipped)
-
-
-def passage_rows(format: str, source: Source, options: ReadOptions) -> Iterator[Row | BadRow | Note]:
-    """A row for each passage of a file. Its title is the file's only top heading, else its name, and the section."""
-    try:
+    def blocks(source: Source, options: ReadOptions, report: Report) -> Iterator[Block]:
         with source.on_disk() as path:
-            blocks, notes = blocks_of(format, path)
-    except RefusedValueError as refused:
-        yield BadRow(None, refused.kind, refused.reason)
-        return
-    for note in notes:
-        yield Note(f"{source.name}: {note}.")
-    tops = [block.text for block in blocks if block.level == 1]
-    # Several headings of the first level are chapters, and none of them is the title.
-    top = tops[0] if len(tops) == 1 else source.stem
-    for n, passage in enumerate(cut(blocks, options.passages), start=1):
-        place = f"p{passage.page}-{n}" if passage.page else f"{n}"
-        sections = [name for name in passage.section if name != top]
-        yield Row(
-            passage.page or None,
-            {"_id": f"{source.name}#{place}", "title": " › ".join([top, *sections]), "text": passage.text},
-        )
+            yield from blocks_of(name, path, report)
+
+    return OfficeFormat(name, title, help, suffixes, blocks, order=order, parse=parse, zipped=zipped)
 
 
 def serve() -> None:
@@ -92,45 +69,45 @@ def serve() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     # Libraries print warnings to standard output; answers have it for themselves.
     out, sys.stdout = sys.stdout, sys.stderr
-    for line in sys.stdin:
-        request = json.loads(line)
-        for answer in _answers(**request):
-            out.write(json.dumps(answer) + "\n")
+
+    def say(**answer: Any) -> None:
+        out.write(json.dumps(answer) + "\n")
         out.flush()
 
+    for line in sys.stdin:
+        _answer(say, **json.loads(line))
 
-def _answers(format: str, path: str, password: str) -> Iterator[dict[str, Any]]:
+
+def _answer(say: Callable[..., None], format: str, path: str, password: str) -> None:
     reader = READERS[format]
-    assert isinstance(reader, FileFormat)
-    notes: list[str] = []
-    waiting: list[Block] = []
+    assert isinstance(reader, OfficeFormat)
+    report = Report(progress=lambda done, total: say(progress=[done, total]))
     size = 0
     try:
         if reader.zipped and not zipfile.is_zipfile(path):
             raise RefusedValueError("unreadable file", f"it is damaged, or not {reader.title}")
-        for block in reader.blocks(Path(path), password, notes):
+        waiting: list[Block] = []
+        for block in reader.parse(Path(path), password, report):
             size += len(block.text)
             if size > MOST_CHARACTERS:
                 raise RefusedValueError("too long", f"it holds more than {MOST_CHARACTERS:,} characters")
             waiting.append(block)
             if len(waiting) == BLOCKS_PER_LINE:
-                yield {"blocks": waiting}
+                say(blocks=waiting)
                 waiting = []
+        say(blocks=waiting)
+        say(notes=report.notes)
     except RefusedValueError as refused:
-        yield {"refused": [refused.kind, refused.reason]}
-        return
+        say(refused=[refused.kind, refused.reason])
     except Exception as error:  # a library's fault with this file; the next file may be sound
         detail = " ".join(str(error).replace(path, Path(path).name).split())[:200]
-        yield {"refused": ["unreadable file", f"it is damaged ({type(error).__name__}: {detail})"]}
-        return
-    yield {"blocks": waiting}
-    yield {"notes": notes}
+        say(refused=["unreadable file", f"it is damaged ({type(error).__name__}: {detail})"])
 
 
-def pdf_blocks(path: Path, password: str, notes: list[str]) -> Iterator[Block]:
+def pdf_blocks(path: Path, password: str, report: Report) -> Iterator[Block]:
     """Paragraphs and headings of a PDF by pdfium, without running headers and footers.
 
-    Pages without text are counted in ``notes``; a file of such pages only is refused: it needs OCR.
+    Pages without text are counted in ``report``; a file of such pages only is refused: it needs OCR.
     """
     import pypdfium2
     from pypdfium2 import raw
@@ -143,7 +120,9 @@ def pdf_blocks(path: Path, password: str, notes: list[str]) -> Iterator[Block]:
         raise RefusedValueError("unreadable file", "it is damaged, or no PDF") from None
     pages: list[list[tuple[str, float]]] = []
     with document:
-        for page in document:
+        for number, page in enumerate(document):
+            if number % PAGES_A_REPORT == 0:
+                report.progress(number, len(document))
             text_page = page.get_textpage()
             at, lines = 0, []
             for line in text_page.get_text_range().split("\r\n"):
@@ -158,11 +137,11 @@ def pdf_blocks(path: Path, password: str, notes: list[str]) -> Iterator[Block]:
         raise RefusedValueError("scanned", "its pages are images without text: run OCR first (for example OCRmyPDF)")
     if empty:
         shown = ", ".join(map(str, empty[:5])) + (" …" if len(empty) > 5 else "")
-        notes.append(f"{len(empty):,} of {len(pages):,} pages have no text (scanned?): {shown}")
+        report.notes.append(f"{len(empty):,} of {len(pages):,} pages have no text (scanned?): {shown}")
     texts = [[text for text, _ in lines] for lines in pages]
     running = running_lines(texts)
     if running:
-        notes.append(f"running lines removed from the pages: {', '.join(sorted(running)[:3])}")
+        report.notes.append(f"running lines removed from the pages: {', '.join(sorted(running)[:3])}")
     body = statistics.median(size for lines in pages for text, size in lines for _ in range(1 + len(text) // 40))
     sizes = sorted({round(size) for lines in pages for _, size in lines if size > HEADING_SIZE * body}, reverse=True)
     joined = _Hyphens(texts)
@@ -224,7 +203,7 @@ class _Hyphens:
         return f"{first}-{second}" if compound and whole not in self._words else first + second
 
 
-def docx_blocks(path: Path, password: str, notes: list[str]) -> Iterator[Block]:
+def docx_blocks(path: Path, password: str, report: Report) -> Iterator[Block]:
     """Paragraphs, headings and tables of a Word file in their order; headers, footers and comments are left out."""
     import docx
     from docx.table import Table
@@ -243,7 +222,7 @@ def docx_blocks(path: Path, password: str, notes: list[str]) -> Iterator[Block]:
             yield Block(text, 1 if style == "title" else min(6, int(heading[1])) if heading else 0)
 
 
-def pptx_blocks(path: Path, password: str, notes: list[str]) -> Iterator[Block]:
+def pptx_blocks(path: Path, password: str, report: Report) -> Iterator[Block]:
     """Titles, text, tables and speaker notes of each slide; ``page`` is the slide's number."""
     import pptx
 
@@ -273,7 +252,7 @@ def pptx_blocks(path: Path, password: str, notes: list[str]) -> Iterator[Block]:
 FOOTERS = (13, 15, 16)
 
 
-def html_blocks(path: Path, password: str, notes: list[str]) -> Iterator[Block]:
+def html_blocks(path: Path, password: str, report: Report) -> Iterator[Block]:
     """Headings, paragraphs, lists and tables of a web page's main content by trafilatura, without navigation."""
     import trafilatura
 
@@ -301,7 +280,7 @@ def _page_elements(body: Any) -> Iterator[Block]:
             yield Block(text.strip(), level)
 
 
-def epub_blocks(path: Path, password: str, notes: list[str]) -> Iterator[Block]:
+def epub_blocks(path: Path, password: str, report: Report) -> Iterator[Block]:
     """The chapters of an EPUB in the order of its spine."""
     from lxml import etree, html
 
@@ -339,8 +318,10 @@ def _table_text(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-PDF = file_format("pdf", "PDF", "PDF, cut into passages", (".pdf",), pdf_blocks, 62)
-DOCX = file_format("docx", "Word", "Word (.docx), cut into passages", (".docx",), docx_blocks, 63, zipped=True)
-PPTX = file_format("pptx", "Slides", "PowerPoint (.pptx), cut into passages", (".pptx",), pptx_blocks, 64, zipped=True)
-HTML = file_format("html", "Web page", "web pages, cut into passages", (".html", ".htm", ".xhtml"), html_blocks, 65)
-EPUB = file_format("epub", "EPUB", "EPUB, cut into passages", (".epub",), epub_blocks, 66, zipped=True)
+PDF = office_format("pdf", "PDF", "PDF, cut into passages", (".pdf",), pdf_blocks, 62)
+DOCX = office_format("docx", "Word", "Word (.docx), cut into passages", (".docx",), docx_blocks, 63, zipped=True)
+PPTX = office_format(
+    "pptx", "Slides", "PowerPoint (.pptx), cut into passages", (".pptx",), pptx_blocks, 64, zipped=True
+)
+HTML = office_format("html", "Web page", "web pages, cut into passages", (".html", ".htm", ".xhtml"), html_blocks, 65)
+EPUB = office_format("epub", "EPUB", "EPUB, cut into passages", (".epub",), epub_blocks, 66, zipped=True)

@@ -15,12 +15,18 @@ from pathlib import Path, PurePosixPath
 from cdp.base.errors import InputError
 from cdp.corpus.checks import UNREADABLE, Rejected
 from cdp.corpus.options import ReadOptions
-from cdp.corpus.readers import READERS, Container, ContainerContents, RowFormat
+from cdp.corpus.readers import READERS, Container, ContainerContents, FileFormat
 from cdp.corpus.sources import Budget, Source, open_zip, shown_name, zip_member
 
 BEIR_CORPUS = ("corpus.jsonl", "corpus.jsonl.gz")
 _BEIR_PARTS = re.compile(r"queries\.jsonl(\.gz)?|qrels/[^/]+\.tsv")
 _SHOWN = 5
+UNKNOWN_FORMAT = "unknown format"
+# Formats that are not read, and what their programs save besides.
+NEWER = {
+    ".doc": ".docx", ".odt": ".docx", ".rtf": ".docx", ".pages": ".docx", ".ppt": ".pptx", ".odp": ".pptx",
+    ".key": ".pptx", ".xls": ".csv", ".xlsx": ".csv", ".ods": ".csv", ".numbers": ".csv", ".mobi": ".epub",
+}  # fmt: skip
 
 
 def natural(name: str) -> list[tuple[str, int]]:
@@ -36,25 +42,31 @@ def hidden(name: str) -> bool:
     return bool(parts) and parts[-1] in ("Thumbs.db", "desktop.ini")
 
 
-def choose(names: Sequence[str], options: ReadOptions, known_suffixes: Sequence[str]) -> tuple[list[str], list[str]]:
-    """(the files to read in natural order, notes about those left out).
+def choose(
+    names: Sequence[str], options: ReadOptions, known_suffixes: Sequence[str], into: ContainerContents
+) -> list[str]:
+    """The files to read in natural order. Those of unknown formats are rejected ``into``; notes are on all others.
 
     Where a ``corpus.jsonl[.gz]`` is found, the folder is taken for BEIR: its queries and qrels are no documents.
     Otherwise every file whose ending is known, or, with a row format chosen by the user, every file.
     """
     visible = sorted((name for name in names if not hidden(name)), key=natural)
-    notes = _left_out([name for name in names if hidden(name)], "hidden or made by the system")
+    into.notes += _left_out([name for name in names if hidden(name)], "hidden or made by the system")
     if options.format != "folder" and (beir := _beir(visible)):
         tops = [PurePosixPath(name).parent for name in beir]
         others = sorted(set(visible) - set(beir), key=natural)
         parts = [name for name in others if any(_is_part(name, top) for top in tops)]
-        notes += _left_out(parts, "not the corpus of a BEIR folder")
-        return beir, notes + _left_out([name for name in others if name not in parts], "no part of the BEIR layout")
-    if isinstance(READERS.get(options.format), RowFormat):
-        return visible, notes
+        into.notes += _left_out(parts, "not the corpus of a BEIR folder")
+        into.notes += _left_out([name for name in others if name not in parts], "no part of the BEIR layout")
+        return beir
+    if isinstance(READERS.get(options.format), FileFormat):
+        return visible
     unknown = [name for name in visible if _suffix(name) not in known_suffixes]
-    readable = [name for name in visible if _suffix(name) in known_suffixes]
-    return readable, notes + _left_out(unknown, "of no known format")
+    for name in unknown:
+        newer = NEWER.get(_suffix(name))
+        reason = f"this format is not read; save it as {newer}" if newer else "this format is not read"
+        into.rejected.append(Rejected(shown_name(name), None, UNKNOWN_FORMAT, reason))
+    return [name for name in visible if _suffix(name) in known_suffixes]
 
 
 def _beir(names: Sequence[str]) -> list[str]:
@@ -102,15 +114,13 @@ def folder_contents(
                     names.append((base / file).relative_to(path).as_posix())
             except OSError as error:  # a link that may not be followed, or that leads to no possible name
                 closed.append(error)
-    chosen, notes = choose(names, options, known)
-    yield ContainerContents(
-        [Source.of_file(path / name, name, budget) for name in chosen],
-        [
-            Rejected(shown_name(os.path.relpath(error.filename or path, path)), None, UNREADABLE, f"{error.strerror}")
-            for error in closed
-        ],
-        notes,
-    )
+    contents = ContainerContents([])
+    for fault in closed:
+        name = shown_name(os.path.relpath(fault.filename or path, path))
+        contents.rejected.append(Rejected(name, None, UNREADABLE, f"{fault.strerror}"))
+    chosen = choose(names, options, known, contents)
+    contents.sources = [Source.of_file(path / name, name, budget) for name in chosen]
+    yield contents
 
 
 FOLDER = Container("folder", "Folder", "a folder of such files", (), Path.is_dir, folder_contents, order=90)
@@ -152,7 +162,7 @@ def zip_contents(path: Path, options: ReadOptions, known: Sequence[str], budget:
                 archived.rejected.append(Rejected(name, None, UNREADABLE, problem))
             elif not info.is_dir():
                 members[info.filename] = info
-        chosen, archived.notes = choose(list(members), options, known)
+        chosen = choose(list(members), options, known, archived)
         archived.sources = [zip_member(archive, members[name], budget) for name in chosen]
         yield archived
 

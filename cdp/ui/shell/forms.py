@@ -269,17 +269,20 @@ def _failures(summary: Summary, key: str) -> None:
 MAX_UPLOAD_MB = 500
 
 
-def remember(message: str, notes: list[str]) -> None:
-    """Show this after the page has been drawn again."""
-    st.session_state["flash"] = (message, notes)
+def remember(message: str, notes: list[str], *, problem: str = "", details: Sequence[str] = ()) -> None:
+    """Show this after the page has been drawn again; a ``problem`` stands above it, and nothing is green then."""
+    st.session_state["flash"] = (message, notes, problem, details)
 
 
 def flash() -> None:
     """What the last action came to, once."""
-    message, notes = st.session_state.pop("flash", ("", []))
+    message, notes, problem, details = st.session_state.pop("flash", ("", [], "", ()))
+    if problem:
+        st.warning("\n".join(f"- {md(detail)}" for detail in details), title=md(problem))
     if message:
         body = "\n".join(f"- {md(note)}" for note in notes) or "It is selected below."
-        st.success(body, title=md(message), icon=":material/check_circle:")
+        show, icon = (st.info, ":material/info:") if problem else (st.success, ":material/check_circle:")
+        show(body, title=md(message), icon=icon)
 
 
 def source(

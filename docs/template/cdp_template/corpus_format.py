@@ -10,4 +10,4 @@ def rows(source, options):
             yield Row(number, dict(zip(("_id", "title", "text"), line.rstrip().split("|"), strict=False)))
 
 
-FORMAT = RowFormat("bars", "Bars", "id, title and text between bars", (".bars",), rows, own_fields=True)
+FORMAT = RowFormat("bars", "Bars", "id, title and text between bars", (".bars",), rows)
