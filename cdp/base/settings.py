@@ -208,7 +208,8 @@ def _problem(kind: type[Config], detail: ErrorDetails) -> str:
         case "whole":
             return f"{name!r} {detail['msg']}, not {shown(value)}"
         case "greater_than_equal":
-            return f"{name!r} must be at least {setting.minimum:g}{unit}, not {shown(value)}"
+            some = "" if setting.minimum == 1 else unit  # units are plurals
+            return f"{name!r} must be at least {setting.minimum:g}{some}, not {shown(value)}"
         case "less_than_equal":
             return f"{name!r} must be at most {setting.maximum:g}{unit}, not {shown(value)}"
         case "choice":

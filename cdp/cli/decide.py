@@ -343,8 +343,8 @@ def _trial_text(planned: Any) -> str:
     documents = f"{planned.documents:,} of {planned.documents_there:,} documents"
     price = "free" if not planned.requests else "not known" if planned.cost is None else dollars(planned.cost)
     lines = [
-        f"{spread}: one and {planned.config.per_doc} diverse queries and paraphrases per document, three seeds, on "
-        f"{documents}, beside BM25 and the untrained retriever.",
+        f"{spread}: one and {planned.config.per_doc} diverse queries and paraphrases per document, "
+        f"{counted(planned.config.seeds, 'seed')}, on {documents}, beside BM25 and the untrained retriever.",
         f"Every training takes {planned.plan.steps[planned.config.retriever]:,} steps and keeps the checkpoint with "
         f"the best NDCG@10 on {splits.n_dev:,} dev queries.",
         f"Reported on {judged.benchmark}:{splits.test}: {splits.n_test:,} other queries on {splits.n_documents:,} "

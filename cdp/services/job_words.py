@@ -65,7 +65,8 @@ def doing(view: JobView) -> str:
     phase = view.phase if state == "running" and view.phase else state
     done = f"{view.done:,} of {view.total:,} {view.unit}".strip() if view.total else ""
     share = f"{view.fraction:.0%}" if view.total else ""
-    return " · ".join(part for part in (phase, done, share, time_left(view.eta_s)) if part)
+    named = "" if done and phase == view.unit else phase  # a study's phase and unit are both conditions
+    return " · ".join(part for part in (named, done, share, time_left(view.eta_s)) if part)
 
 
 def sentence(view: JobView) -> str:
@@ -80,7 +81,7 @@ def sentence(view: JobView) -> str:
     if state == "running":
         return f"It runs in the background{_failed(view)} and continues when this window is closed."
     if state == "finished":
-        return f"It ran to its end{after}{_failed(view)}.{model_note}"
+        return f"Finished{after}{_failed(view)}.{model_note}"
     if state == "stopped":
         again = "" if "Resume" in view.message else " Resume it to go on."
         return f"{view.message or 'It was stopped.'}{model_note}{again}"

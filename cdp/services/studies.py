@@ -436,8 +436,8 @@ def plan(
     notes = [item.note for item in completeness.list_incomplete(workspace, config.items("query_sets"))]
     notes += [text for source in sources if (text := _of_first_documents(workspace, source))]
     notes += [
-        f"{each.of} has no dev split: {each.n_dev:,} of its judged queries choose the checkpoints, and "
-        f"{each.n_test:,} others are reported ({each.benchmark})."
+        f"No dev split: {each.n_dev:,} judged queries of {each.of} choose the checkpoints, and {each.n_test:,} others "
+        f"are reported ({each.benchmark})."
         for each in drawn.values()
     ]
     if not known and not drawn:

@@ -230,13 +230,14 @@ def trained_on(config: TrainingConfig) -> list[str]:
 
 @access.reads
 def label(workspace: Workspace, config: TrainingConfig) -> str:
-    """Return the name of an unnamed training, by its Q/Doc and pairs (see ``runs``)."""
+    """Return the name of an unnamed training: its Q/Doc and pairs, corpus, retriever, and any seed but the first."""
     query_set = query_sets.resolve_query_set(workspace, config.query_set)
     pairs, documents = _drawn(config, *_counted(workspace, query_set.id, config))
     source, corpus = results.source(workspace, query_set.id)
     trained = results.Trained(source, corpus, results.per_doc(pairs, documents), pairs, documents, 0, config.to_dict())
     retriever = resolve(config.retriever, workspace).name
-    return results.SEPARATOR.join(filter(None, [trained.recipe, corpus, retriever, f"seed {config.seed}"]))
+    seed = f"seed {config.seed}" if config.seed else ""
+    return results.SEPARATOR.join(filter(None, [trained.recipe, corpus, retriever, seed]))
 
 
 @access.runs

@@ -243,6 +243,8 @@ def _compared(comparison: str, group: Sequence[Gain]) -> str:
     who = first.condition
     if comparison == PARAPHRASE:
         who = f"{first.retriever}, {first.held}" if first.held else first.retriever
+    if len(group) == 1:
+        return f"{TITLES[comparison]} ({who}), Q/Doc {most}: {listed}."
     return (
         f"{TITLES[comparison]} ({who}): of {counted(len(group), 'difference')} {len(up)} gain and {len(down)} lose "
         f"significantly. At Q/Doc {most}: {listed}."
@@ -270,11 +272,11 @@ def limits(report: StudyReport) -> list[str]:
     for condition, reason in report.failures:
         sentences.append(f"Failed: {condition}. {reason}")
     n = report.verdict.n
-    sentences += [f"{name} is in no line through CW: {why}." for name, why in report.left_out.items()]
+    sentences += [f"Left out of the line through CW: {name}, because {why}." for name, why in report.left_out.items()]
     for family, group in _families(report).items():
         sentences.append(f"{', '.join(group)} are of one source ({family}) and count as one dataset.")
     if report.no_threshold:
-        sentences.append(f"No threshold and no correlation of its own: {report.no_threshold}")
+        sentences.append(f"No threshold and no correlation of its own. {report.no_threshold}")
     elif n < FEW_DATASETS:
         sentences.append(
             f"A correlation over {n} datasets rests on {n} independent observations, however many conditions there "

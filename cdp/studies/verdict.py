@@ -161,7 +161,7 @@ def families(sources: Mapping[str, str], documents: Mapping[str, Set[int]]) -> d
 
 
 def left_out(kin: Sequence[Kin]) -> dict[str, str]:
-    """{benchmark: why it is in no line through CW}."""
+    """{benchmark: why it is left out of the line through CW}."""
     spoken = Counter(k.language or "en" for k in kin if not k.in_domain)
     main = spoken.most_common(1)[0][0] if spoken else ""
     reasons = {}

@@ -75,7 +75,7 @@ def page(workspace: Workspace) -> None:
     _differences(on_place)
     _tested(workspace, on_place, shown)
     _details(workspace, on_place, comparison, arrived)
-    frame.link("evidence", "Plan a study: trainings repeated over seeds", tab="plan")
+    frame.link("evidence", "Plan a study with several seeds", tab="plan")
 
 
 # what is compared
@@ -155,7 +155,7 @@ def _answer(comparison: Comparison, arrived: str) -> None:
     chance = p_value(1.0 if about.p_holm is None else about.p_holm)
     st.markdown(
         f"#### {md(cut(about.retriever, 80))} {verb}{size} on {md(about.place)}\n"
-        f"From {md(about.score)} against {md(cut(comparison.baseline, 60))}: 95% interval "
+        f"NDCG@10 {md(about.score)} against {md(cut(comparison.baseline, 60))}. Difference: 95% interval "
         f"{interval((about.low, about.high), sign=True)}, p {chance}, {md(judgement)}."
     )
 
@@ -328,7 +328,7 @@ def _differences(comparison: Comparison) -> None:
                 GainPoint(row.retriever, "", row.difference or 0.0, row.low or 0.0, row.high or 0.0, row.significant)
                 for row in rows
             ],
-            x=f"NDCG@10 points above {comparison.baseline}",
+            x=f"points above {cut(comparison.baseline, 40)}",
         ),
         key="gains",
         alt="Differences in NDCG@10 points from the baseline with 95% intervals: "

@@ -433,7 +433,7 @@ def _sweep_summary(workspace: Workspace, config: TrainingConfig, rates: tuple[fl
         _plan_figures(plan, trainings=len(rates))
         every = eval_steps_of(plan.settings, planned.steps[config.retriever])
         st.caption(f":material/info: Each training is evaluated every {count(every, 'step')} and at the end.")
-        frame.remarks([note for note in planned.notes if "no dev split" in note])
+        frame.remarks([note for note in planned.notes if note.startswith("No dev split")])
         leaks = leakage.of_training(workspace, config, [])
         consented = consent(workspace, training.trained_on(config), leaks, "sweep")
         on = _choose_place(workspace, "sweep")

@@ -77,7 +77,7 @@ def test_a_setting_and_a_choice_that_are_misspelt_are_told_together() -> None:
     told = str(refused.value)
     assert "'temprature' is not a setting (did you mean temperature?)" in told
     assert "not 'tempalte' (did you mean template?)" in told
-    assert "'per_doc' must be at least 1 queries, not 0" in told
+    assert "'per_doc' must be at least 1, not 0" in told
     assert "'xyz' is not a setting (there is: corpus, method, " in told
     with pytest.raises(ConfigError, match=r"not 'OOD' \(did you mean ood\?\)"):
         PromptTuningConfig.from_dict({"corpus": "c", "target": "OOD"})

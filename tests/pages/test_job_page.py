@@ -30,7 +30,7 @@ def with_status(workspace: Workspace, job_id: str, **status: object) -> None:
 @pytest.mark.parametrize(
     ("outcome", "message", "said"),
     [
-        ("finished", "", "It ran to its end after 12 s."),
+        ("finished", "", "Finished after 12 s."),
         ("stopped", "It was stopped; what it had is saved.", "what it had is saved. Its model is kept. Resume it"),
         ("failed", "", "It failed after 12 s: out of GPU memory."),
     ],

@@ -196,11 +196,11 @@ def scores(report: StudyReport) -> None:
     tables.show(
         {
             "Training": [row.name for row in report.rows],
+            **{f"{b.name} (CW {b.cw:.1f})": [row.scores.get(b.name) for row in report.rows] for b in report.benchmarks},
+            **({"Mean": [row.average for row in report.rows]} if len(report.benchmarks) > 1 else {}),
             "Documents": [f"{row.documents:,}" if row.pairs else "–" for row in report.rows],
             "Pairs": [f"{row.pairs:,}" if row.pairs else "–" for row in report.rows],
             "Steps": [f"{row.steps:,}" if row.steps else "–" for row in report.rows],
-            **{f"{b.name} (CW {b.cw:.1f})": [row.scores.get(b.name) for row in report.rows] for b in report.benchmarks},
-            "Mean": [row.average for row in report.rows],
             "Spread over seeds": [
                 f"± {max(row.spread.values()):.2f} at most" if row.spread else "none" if row.n_seeds > 1 else "–"
                 for row in report.rows
@@ -209,7 +209,7 @@ def scores(report: StudyReport) -> None:
         },
         alt="NDCG@10 in percent of each way of training on each benchmark",
         digits={**{f"{b.name} (CW {b.cw:.1f})": 2 for b in report.benchmarks}, "Mean": 2},
-        width={"Training": 320},
+        width={"Training": 230},
         pinned="Training",
     )
     if any(row.pairs for row in report.rows):
@@ -259,6 +259,8 @@ def comparisons(report: StudyReport) -> None:
 
 def relation(report: StudyReport) -> None:
     """The study's own correlation with CW and threshold, beside the published ones."""
+    if not (report.differences or report.threshold or report.correlations):
+        return  # the limits say why
     st.subheader("Relation to content words", anchor=False, help=frame.definition("cw"))
     if report.differences:
         charts.show(

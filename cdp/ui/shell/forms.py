@@ -185,7 +185,7 @@ def _placeholder(key: str, preset: Preset | None) -> str:
     """What stands in an empty field: the preset's value, "all" or "none" for a limit, else "automatic"."""
     if preset is not None and preset.value is not None:
         return f"{preset.value:g}" if isinstance(preset.value, float) else str(preset.value)
-    if key.endswith(("_budget", "_lora_rank", "_mini_batch", "_patience")):
+    if key.endswith(("_budget", "_lora_rank", "_mini_batch", "_patience", "_spend")):
         return "none"
     if key.endswith(("_round_trip_rank", "_at_least", "_rank_above", "_from", "_to")):
         return "any"
