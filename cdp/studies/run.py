@@ -31,6 +31,7 @@ from cdp.studies import records
 from cdp.studies.plan import (
     HYBRID,
     STEP_S,
+    Cell,
     Condition,
     Inputs,
     Step,
@@ -73,11 +74,7 @@ class _Data:
 class Study:
     """One attempt at a study: ``execute`` runs what is not there yet."""
 
-    def __init__(
-        self,
-        job: Job,
-        inputs: Inputs,
-    ) -> None:
+    def __init__(self, job: Job, inputs: Inputs) -> None:
         self.job, self.config, self.conditions = job, inputs.config, inputs.conditions
         self.sources = {source.label: source for source in inputs.sources}
         self._common = common_documents(job.workspace, inputs.sources)
@@ -117,18 +114,12 @@ class Study:
 
     def do(self, step: Step) -> None:
         """Evaluate one thing untrained, or train one condition; its record is there then, or why it failed."""
-        if isinstance(step, Condition):
-            self._guarded(step, step.retriever, partial(self._trained, step))
-        elif step.retriever == bm25.NAME:
-            self._guarded(None, step.retriever, self._lexical)
-        elif step.source == HYBRID:
-            self._guarded(None, step.retriever, partial(self._hybrid, step.retriever))
-        else:
-            self._guarded(None, step.retriever, partial(self._untrained, step.retriever))
-
-    def _guarded(self, condition: Condition | None, retriever: str, work: Callable[[], None]) -> None:
+        condition = step if isinstance(step, Condition) else None
         try:
-            work()
+            if isinstance(step, Condition):
+                self._trained(step)
+            else:
+                self._untrained(step)
         except Stopped:
             return
         except Exception as error:
@@ -137,7 +128,7 @@ class Study:
                 raise
             traceback.print_exc()
             self.failed += 1
-            facts = {"retriever": retriever, "failed": str(condition) if condition else "untrained"}
+            facts = {"retriever": step.retriever, "failed": str(condition or "untrained")}
             key = records.key_of(facts)
             records.save(self.job.folder, key, condition, {**facts, "failure": failure, "created": now()})
         self.done += 1
@@ -157,53 +148,43 @@ class Study:
             self._base[name] = (retriever, model_hash(load(retriever, "cpu")))
         return self._base[name]
 
-    def _lexical(self) -> None:
-        """BM25 on every benchmark that no study has its scores on yet."""
-        key = records.key_of({"retriever": bm25.NAME})
+    def _untrained(self, cell: Cell) -> None:
+        """BM25, an untrained retriever, or the fusion of both, on every benchmark that no study has its scores on."""
+        name, hybrid, length = cell.retriever, cell.source == HYBRID, self.config.max_length
+        facts: dict[str, Any] = {"retriever": name}
+        model: SentenceTransformer | None = None
+        base_hash = ""
+        if name == bm25.NAME:
+            key = records.key_of(facts)
+        else:
+            retriever, base_hash = self.base(name)
+            key = records.untrained_key(base_hash, length)
+            facts["base_hash"] = base_hash
+        if hybrid:
+            key = records.key_of({"hybrid": base_hash, "max_length": length})
+            named = combined.title(retriever.title, True, "")
+            facts |= {"run": combined.retriever_id(name, True, ""), "hybrid": True, "title": named}
         stored = records.find(self.job.workspace, self.job.folder, key)
         evaluations: dict[str, Any] = dict(stored["evaluations"]) if stored is not None else {}
         for place, benchmark in zip(self.keys, self.benchmarks, strict=True):
-            if place not in evaluations:
-                watch = partial(self._encoding, f"{bm25.TITLE}: {benchmark.name}")
-                evaluations[place] = self._scores(benchmark, bm25.evaluate_bm25(benchmark, watch=watch))
-                if self.job.stop_requested():
-                    raise Stopped
-        records.save(self.job.folder, key, None, {"retriever": bm25.NAME, "evaluations": evaluations, "created": now()})
-
-    def _untrained(self, name: str) -> None:
-        retriever, base_hash = self.base(name)
-        key = records.untrained_key(base_hash, self.config.max_length)
-        stored = records.find(self.job.workspace, self.job.folder, key)
-        if stored is not None and all(key in stored["evaluations"] for key in self.keys):
-            records.save(self.job.folder, key, None, stored)
-            return
-        model = load(retriever, _device(self.config.gpus), self.config.max_length, memo=self._memo)
-        everything = list(zip(self.keys, self.benchmarks, strict=True))
-        scores = self._evaluate(model, f"{name} untrained", everything, stored, base_hash)
-        records.save(
-            self.job.folder, key, None, {"retriever": name, "base_hash": base_hash, **scores, "created": now()}
-        )
-
-    def _hybrid(self, name: str) -> None:
-        """The fusion of BM25 and an untrained retriever, whose embeddings are in the store."""
-        retriever, base_hash = self.base(name)
-        key = records.key_of({"hybrid": base_hash, "max_length": self.config.max_length})
-        stored = records.find(self.job.workspace, self.job.folder, key)
-        evaluations: dict[str, Any] = dict(stored["evaluations"]) if stored is not None else {}
-        missing = [(k, b) for k, b in zip(self.keys, self.benchmarks, strict=True) if k not in evaluations]
-        if missing:
-            model = load(retriever, _device(self.config.gpus), self.config.max_length, memo=self._memo)
-        for place, benchmark in missing:
-            watch = partial(self._encoding, f"{name} hybrid: {benchmark.name}")
-            dense = self._evaluated(model, benchmark, base_hash, watch)
-            lexical = bm25.evaluate_bm25(benchmark, watch=watch)
-            evaluations[place] = self._scores(benchmark, combined.hybrid(benchmark, dense, lexical))
-            evaluations[place]["settings"]["hybrid"] = True
-        facts = {
-            "retriever": name, "run": combined.retriever_id(name, True, ""), "hybrid": True,
-            "title": combined.title(retriever.title, True, ""),
-        }  # fmt: skip
-        records.save(self.job.folder, key, None, {**facts, "evaluations": evaluations, "created": now()})
+            if place in evaluations:
+                continue
+            watch = partial(self._encoding, f"{name} {cell.source}: {benchmark.name}")
+            lexical = bm25.evaluate_bm25(benchmark, watch=watch) if hybrid or not base_hash else None
+            if base_hash:
+                model = model or load(retriever, _device(self.config.gpus), length, memo=self._memo)
+                # The embeddings are kept: every study needs the untrained retriever again.
+                dense = self._evaluated(model, benchmark, base_hash, watch)
+            found = lexical if not base_hash else combined.hybrid(benchmark, dense, lexical) if lexical else dense
+            assert found is not None
+            evaluations[place] = self._scores(benchmark, found)
+            if hybrid:
+                evaluations[place]["settings"]["hybrid"] = True
+            if self.job.stop_requested():
+                raise Stopped
+        if stored is None or len(evaluations) > len(stored["evaluations"]):
+            stored = {**facts, "evaluations": evaluations, "created": now()}
+        records.save(self.job.folder, key, None, stored)
 
     def _trained(self, condition: Condition) -> None:
         retriever, base_hash = self.base(condition.retriever)
@@ -224,14 +205,14 @@ class Study:
             began = time.perf_counter()
             checkpoints = self.job.folder / "checkpoints" / key
             model, training = self._train(condition, retriever, settings, data, checkpoints)
-            scores = self._evaluate(model, str(condition), judged, record, "", self._seen(condition, data.pairs))
+            evaluations = self._evaluate(model, condition, judged, record, data.pairs)
             record = {
                 "retriever": condition.retriever,
                 "base_hash": base_hash,
                 "pairs_hash": data.pairs.content_hash,
                 "settings": settings.to_dict(),
                 "training": training,
-                **scores,
+                "evaluations": evaluations,
                 "seconds": round(time.perf_counter() - began, 3),
                 "created": now(),
             }
@@ -266,22 +247,8 @@ class Study:
             self._data = _Data(wanted, pairs)
         return self._data
 
-    def _seen(self, condition: Condition, pairs: PairSet) -> tuple[leakage.Hashes, leakage.Hashes]:
-        """The hashes of the queries and documents that a condition is trained on, and its retriever was before."""
-        workspace, name = self.job.workspace, condition.retriever
-        documents = leakage.hashes(pairs.documents[: pairs.n_documents])
-        return (
-            np.union1d(leakage.keys(pairs.queries), leakage.seen(workspace, name)),
-            np.union1d(documents, leakage.documents_seen(workspace, name)),
-        )
-
     def _train(
-        self,
-        condition: Condition,
-        retriever: ResolvedRetriever,
-        config: TrainingConfig,
-        data: _Data,
-        checkpoints: Path,
+        self, condition: Condition, retriever: ResolvedRetriever, config: TrainingConfig, data: _Data, checkpoints: Path
     ) -> tuple[SentenceTransformer, dict[str, Any]]:
         from cdp.training.loop import base_model, make_retriever
         from cdp.training.tokens import stores_of
@@ -298,49 +265,41 @@ class Study:
         failures = self.job.failures(f"weighting {condition.source}", unit="pair")
         weights = pair_weights(pairs, config.weighting, kappa=config.kappa, failures=failures)
         weights = np.nan_to_num(weights, nan=0.0)  # a query that cannot be weighted is listed, and pulls nothing
+        evaluate, dev = None, self._dev(condition)
+        if dev is not None:
+            evaluate = judge_on(dev, partial(self._encoding, f"{condition}: {dev.name}"), self.job.stop_requested)
         trained = make_retriever(
-            model, config, pairs, stores, weights, _Hooks(self, condition), checkpoints,
-            evaluate=self._judge(condition),
-        )  # fmt: skip
+            model, config, pairs, stores, weights, _Hooks(self, condition), checkpoints, evaluate=evaluate
+        )
         if trained.outcome.stopped:
             raise Stopped
         return model, _facts(pairs, trained.order, trained.outcome)
-
-    def _judge(self, condition: Condition) -> Callable[[SentenceTransformer], float | None] | None:
-        """NDCG@10 on the dev benchmark, by which the best weights are kept; None without one."""
-        dev = self._dev(condition)
-        if dev is None:
-            return None
-        return judge_on(dev, partial(self._encoding, f"{condition}: {dev.name}"), self.job.stop_requested)
 
     def _dev(self, condition: Condition) -> Benchmark | None:
         languages = [dev.counted_language for dev in self.dev]
         return self.dev[dev_of(self.sources[condition.source], languages)] if self.dev else None
 
     def _evaluate(
-        self,
-        model: SentenceTransformer,
-        what: str,
-        judged: Sequence[tuple[str, Benchmark]],
-        stored: dict[str, Any] | None,
-        identity: str,
-        seen: tuple[leakage.Hashes, leakage.Hashes] | None = None,
-    ) -> dict[str, Any]:
-        """Scores on every benchmark that is not known yet. ``identity`` is the hash of a model whose embeddings are
-        worth keeping: the untrained one's, which every study needs again. ``seen`` is what it was trained on."""
+        self, model: SentenceTransformer, condition: Condition, judged: Sequence[tuple[str, Benchmark]],
+        stored: dict[str, Any] | None, pairs: PairSet,
+    ) -> dict[str, Any]:  # fmt: skip
+        """The scores of a trained model on each benchmark, those that are ``stored`` among them."""
+        workspace, name = self.job.workspace, condition.retriever
+        queries = np.union1d(leakage.keys(pairs.queries), leakage.seen(workspace, name))
+        documents = leakage.hashes(pairs.documents[: pairs.n_documents])
+        documents = np.union1d(documents, leakage.documents_seen(workspace, name))
         evaluations: dict[str, Any] = dict(stored["evaluations"]) if stored is not None else {}
-        for key, benchmark in judged:
-            if key in evaluations:
+        for place, benchmark in judged:
+            if place in evaluations:
                 continue
-            self._report(f"{what}: {benchmark.name}")
-            evaluation = self._evaluated(
-                model, benchmark, identity, partial(self._encoding, f"{what}: {benchmark.name}")
-            )
-            if seen is not None:
-                allowed = {"leaked_training": 1} if self._leak_allowed else {}
-                evaluation.counts.update(leakage.counts_of(*seen, benchmark) | allowed)
-            evaluations[key] = self._scores(benchmark, evaluation)
-        return {"evaluations": evaluations}
+            what = f"{condition}: {benchmark.name}"
+            self._report(what)
+            evaluation = self._evaluated(model, benchmark, "", partial(self._encoding, what))
+            evaluation.counts.update(leakage.counts_of(queries, documents, benchmark))
+            if self._leak_allowed:
+                evaluation.counts["leaked_training"] = 1
+            evaluations[place] = self._scores(benchmark, evaluation)
+        return evaluations
 
     def _evaluated(
         self, model: SentenceTransformer, benchmark: Benchmark, identity: str, watch: Callable[[str, int, int], None]
