@@ -435,10 +435,6 @@ class TrainingConfig(Config):
         reason="Training on the queries themselves, as the paper does.",
         choices=("query-only", "reasoning-only", "multi-query"), advanced=True,
     )
-    ri_mode: str = option(
-        "online", "online: RI under the model as it is in each step; static: once, under the untrained model.",
-        reason="As ReasonEmbed defines it: under the model in training.", choices=("online", "static"), advanced=True,
-    )
     ri_kappa: float = option(
         5.0, "RI is capped at this value.", reason="ReasonEmbed's cap.", minimum=1.0, maximum=1000.0, advanced=True,
     )

@@ -107,9 +107,6 @@ class Engine(Protocol):
     def backward(self, rows: NDArray[np.int64]) -> Tensor:
         """Leave the gradients of the loss of these pairs in ``.grad``; return the loss, detached."""
 
-    def reasoning_intensity(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """RI of these pairs as one batch, shape (B,), with the model as it is."""
-
 
 class TransformerEngine:
     """The step of any sentence-transformers model."""
@@ -148,14 +145,6 @@ class TransformerEngine:
             self.propagate(loss)
             return loss.detach()
         return self._backward_cached(columns, position, labels, reasoned, soft, never)
-
-    def reasoning_intensity(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        assert self.batches.reasoned is not None
-        documents, position = self.batches.distinct_documents(rows)
-        queries, reasoned = (self._embed_detached(s, rows) for s in (self.batches.queries, self.batches.reasoned))
-        embedded = self._embed_detached(self.batches.documents, documents)[position.to(self.device)]
-        labels, never = self.batches.labels(rows, self.device), self.batches.no_negatives(rows, self.device)
-        return self.loss.intensities([queries, *embedded], labels, reasoned, never)
 
     def _groups(self, store: Store, which: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         return groups(store.lengths[which], self._overhead, self.mini_batch)
@@ -339,14 +328,6 @@ class StaticEngine:
         gradient.index_copy_(0, tokens, rows_of_gradient)
         self._written = tokens
         return loss.detach()
-
-    def reasoning_intensity(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        assert self.reasoned is not None
-        queries, reasoned = (self._detached(texts, rows) for texts in (self.queries, self.reasoned))
-        distinct, position = self.batches.distinct_documents(rows)
-        documents = self._detached(self.documents, distinct)[position.to(self.device)]
-        labels, never = self.batches.labels(rows, self.device), self.batches.no_negatives(rows, self.device)
-        return self.loss.intensities([queries, *documents], labels, reasoned, never)
 
     def _join(self, parts: list[tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]]) -> list[Tensor]:
         """(ids, shares, sizes) of several lots of texts as one, on the device."""

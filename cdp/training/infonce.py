@@ -17,10 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import torch
 import torch.distributed as dist
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from cdp.base.errors import ConfigError, InputError
@@ -131,15 +129,6 @@ class WeightedInfoNCE(nn.Module):
         taught = (~absent).sum(1) > 1
         apart = torch.where(absent, 0.0, targets.exp() * (targets - chosen.masked_fill(absent, 0.0)))
         return torch.where(taught, apart.sum(1), 0.0), taught
-
-    def intensities(
-        self, embeddings: list[Tensor], labels: Tensor | None, reasoned: Tensor, never: Tensor | None = None
-    ) -> NDArray[np.float64]:
-        """RI of each row, (B,): what the loss multiplies into the weights; arguments as for the loss."""
-        with torch.no_grad():
-            intensity = self._rows(embeddings, labels, reasoned, never)[2]
-        assert intensity is not None
-        return intensity.double().cpu().numpy()
 
     def _rows(
         self, embeddings: list[Tensor], labels: Tensor | None, reasoned: Tensor | None, never: Tensor | None

@@ -6,11 +6,10 @@ reaches the weights that an uninterrupted one reaches. The loop knows no job fol
 
 from __future__ import annotations
 
-import io
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -21,7 +20,6 @@ from numpy.typing import NDArray
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, ModelError
-from cdp.base.workspace import write_bytes
 from cdp.retrievers import TRAINED_SIMILARITY, ResolvedRetriever, load
 from cdp.training import checkpoint
 from cdp.training.engine import Batches, Engine, StaticEngine, TransformerEngine
@@ -36,7 +34,6 @@ from cdp.training.optimiser import (
 )
 from cdp.training.pairs import BatchOrder, PairSet
 from cdp.training.plan import eval_steps_of, order_of
-from cdp.training.reasoning import static_ri
 from cdp.training.tokens import Stores
 
 if TYPE_CHECKING:
@@ -157,11 +154,17 @@ class Training:
         if config.gradient_checkpointing:
             model.gradient_checkpointing_enable({"use_reentrant": False})
         self.data_hash = batches.content_hash
-        if batches.reasoned is not None and config.ri_mode == "static":
-            weights = batches.weights * self._static_ri(batches)
-            batches = replace(batches, weights=weights, reasoned=None, swapped=None)
-        self.loss = self._make_loss(gather=True)
-        self.engine = self._make_engine(batches, self.loss)
+        self.loss = WeightedInfoNCE(
+            config.scale, gather_across_devices=True, ri_kappa=config.ri_kappa, distil=config.distil
+        )
+        self.engine: Engine
+        if StaticEngine.fits(model, batches.queries, batches.documents):
+            self.engine = StaticEngine(model, batches, self.loss, self.accelerator.backward)
+        else:
+            self.engine = TransformerEngine(
+                model, batches, self.loss, mini_batch=config.mini_batch, autocast=self.accelerator.autocast,
+                propagate=self.accelerator.backward,
+            )  # fmt: skip
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         self.optimiser = self.accelerator.prepare_optimizer(adamw(model, config.learning_rate, config.weight_decay))
         self.eval_steps = eval_steps_of(config, order.steps)
@@ -169,39 +172,6 @@ class Training:
         self._ends = max(1, min(ENDS, order.steps // 2))
         self._skipped_in_a_row = 0
         self._masked_before = 0
-
-    def _make_loss(self, gather: bool) -> WeightedInfoNCE:
-        assert self.config.scale is not None
-        config = self.config
-        return WeightedInfoNCE(
-            self.config.scale, gather_across_devices=gather, ri_kappa=config.ri_kappa, distil=config.distil
-        )
-
-    def _make_engine(self, batches: Batches, loss: WeightedInfoNCE) -> Engine:
-        if StaticEngine.fits(self.model, batches.queries, batches.documents):
-            return StaticEngine(self.model, batches, loss, self.accelerator.backward)
-        return TransformerEngine(
-            self.model,
-            batches,
-            loss,
-            mini_batch=self.config.mini_batch,
-            autocast=self.accelerator.autocast,
-            propagate=self.accelerator.backward,
-        )
-
-    def _static_ri(self, batches: Batches) -> NDArray[np.float64]:
-        """RI of every pair under the untrained model, kept for a resume; every process computes the same."""
-        path = self.checkpoints / f"ri-{self.data_hash}.npy"
-        if path.is_file():
-            stored: NDArray[np.float64] = np.load(path)
-            return stored
-        latest = static_ri(self._make_engine(batches, self._make_loss(gather=False)), self.order)
-        if self.process == 0:
-            self.checkpoints.mkdir(parents=True, exist_ok=True)
-            buffer = io.BytesIO()
-            np.save(buffer, latest)
-            write_bytes(path, buffer.getvalue())
-        return latest
 
     def run(self) -> Outcome:
         """Train from the last checkpoint, or from the start, to the end or to a stop."""

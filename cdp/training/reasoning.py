@@ -1,7 +1,6 @@
-"""RI, the reasoning intensity of ReasonEmbed: which reasoned query q′ belongs to which query, and RI computed once.
+"""RI, the reasoning intensity of ReasonEmbed: which reasoned query q′ belongs to which query.
 
-RI(s) = min(L(q, D) / L(q′, D), κ) with L the InfoNCE loss under the model in training, κ = 5. ``online`` computes it in
-each step, inside the loss; ``static`` here, once, with the untrained model over the batches of the first epoch.
+RI(s) = min(L(q, D) / L(q′, D), κ) with L the InfoNCE loss under the model in training, κ = 5; the loss computes it.
 
 A sample of ReasonEmbed is (q, q′, D). Its ablation trains on the queries (query-only), on their reasoned forms in
 their stead (reasoning-only) or on both (multi-query), each with no weights, CW, RI or RI × CW: twelve conditions.
@@ -11,10 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cdp import query_sets
 from cdp.base.config import TrainingConfig
@@ -23,11 +20,6 @@ from cdp.base.workspace import Workspace
 from cdp.query_sets import DocumentQueries
 from cdp.training.pairs import PairSet
 from cdp.training.weightings import WEIGHTINGS
-
-if TYPE_CHECKING:
-    from cdp.training.engine import Engine
-    from cdp.training.pairs import BatchOrder
-
 
 # What is trained on, as ReasonEmbed's ablation names it: the queries, their reasoned forms in their stead, or both.
 QUERY_ONLY, REASONING_ONLY, MULTI_QUERY = "query-only", "reasoning-only", "multi-query"
@@ -166,22 +158,3 @@ def check_corpus(reasoning: str, corpus_id: str, wanted: str) -> None:
             f"The query set {reasoning} belongs to another corpus, {corpus_id}.",
             hint=f"Name one with reasoned queries for {wanted}.",
         )
-
-
-def static_ri(engine: Engine, order: BatchOrder) -> NDArray[np.float64]:
-    """RI of every pair, shape (n,), under the engine's model as it is, each in its batch of the first epoch.
-
-    The pairs that the epoch leaves out at its end form a last batch with the first ones; a pair counted twice keeps
-    its first value.
-    """
-    permutation = order.permutation(0)
-    size = min(order.global_rows, order.pairs)
-    intensities = np.full(order.pairs, np.nan)
-    for first in range(0, order.pairs, size):
-        rows = permutation[first : first + size]
-        if len(rows) < size:
-            rows = np.concatenate([rows, permutation[: size - len(rows)]])
-        values = engine.reasoning_intensity(rows)
-        fresh = np.isnan(intensities[rows])
-        intensities[rows[fresh]] = values[fresh]
-    return intensities

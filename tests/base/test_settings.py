@@ -16,7 +16,7 @@ WRITTEN_BEFORE = (
     '{"query_set": "q", "retriever": "minilm", "weighting": "cw", "per_doc": 5, "max_documents": null, "epochs": 3, '
     '"batch_size": 32, "learning_rate": 2e-05, "seed": 7, "name": "", "benchmark": "", "split": "", "eval_steps": 500, '
     '"patience": null, "save_steps": 500, "scale": 20.0, "max_length": null, "weight_decay": 0.01, "clip_norm": 1.0, '
-    '"kappa": 100.0, "reasoning": "", "query_source": "query-only", "ri_mode": "online", "ri_kappa": 5.0, '
+    '"kappa": 100.0, "reasoning": "", "query_source": "query-only", "ri_kappa": 5.0, '
     '"weights": "", "hard_negatives": null, "lora_rank": null, "mini_batch": null, "precision": "auto", '
     '"gradient_checkpointing": null, "gpus": null}'
 )

@@ -265,22 +265,6 @@ def test_lora_trains_only_its_additions_resumes_and_is_merged_into_a_plain_model
 
 
 @pytest.mark.slow
-def test_static_ri_is_computed_once_and_kept_for_a_resume(tmp_path: Path) -> None:
-    folder = source("static", tmp_path)
-    settings = {"ri_mode": "static", "reasoned": [query[::-1] for query in QUERIES]}
-    whole, _ = train(tmp_path / "whole", folder, **settings)
-    kept = np.load(next((tmp_path / "whole").glob("ri-*.npy")))
-    assert kept.shape == (24,)
-    assert 0 < kept.min() < kept.max() <= 5
-    train(tmp_path / "parts", folder, Recorder(stop_after=7), **settings)
-    resumed, _ = train(tmp_path / "parts", folder, **settings)
-    online, _ = train(tmp_path / "online", folder, **{**settings, "ri_mode": "online"})
-    table = whole.state_dict()["0.embedding.weight"]
-    assert torch.equal(table, resumed.state_dict()["0.embedding.weight"])
-    assert not torch.equal(table, online.state_dict()["0.embedding.weight"])
-
-
-@pytest.mark.slow
 def test_a_batch_larger_than_the_data_trains_on_all_of_it_each_step(tmp_path: Path) -> None:
     _, outcome = train(tmp_path / "run", source("transformer", tmp_path), batch_size=1000)
     assert (outcome.steps, outcome.pairs_seen) == (5, 5 * 24)

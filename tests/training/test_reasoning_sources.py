@@ -185,7 +185,6 @@ def test_ri_of_a_pair_trained_on_its_reasoned_form_is_still_that_of_q_over_q_pri
     for name, parameter in model.named_parameters():
         if name in gradients:
             torch.testing.assert_close(parameter.grad, gradients[name], **precision)
-    np.testing.assert_allclose(engine.reasoning_intensity(np.arange(4)), ri.double(), rtol=1e-3)
     assert replace(batches, swapped=None).content_hash != batches.content_hash
 
 

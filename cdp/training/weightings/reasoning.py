@@ -12,7 +12,7 @@ RI = Weighting(
     "over the loss of its reasoned form q′, at most 5.",
     equal,
     needs="reasoning",
-    settings=("reasoning", "ri_mode", "ri_kappa"),
+    settings=("reasoning", "ri_kappa"),
     paper="RI",
     order=30,
 )
@@ -23,7 +23,7 @@ RI_CW = Weighting(
     "The product of both.",
     capped_content_words,
     needs="reasoning",
-    settings=("kappa", "reasoning", "ri_mode", "ri_kappa"),
+    settings=("kappa", "reasoning", "ri_kappa"),
     paper="RIxCW",
     order=40,
 )
