@@ -29,7 +29,7 @@ from typing import Any, TypeVar
 
 from cdp.base.errors import CdpError, RepeatedFailureError
 from cdp.base.text import counted
-from cdp.base.workspace import DISK_FAULTS, FULL, append_jsonl, read_jsonl, write_bytes
+from cdp.base.workspace import append_jsonl, disk_fault, read_jsonl, write_bytes
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -40,13 +40,12 @@ LONGEST_TEXT, LONGEST_TRACEBACK, LONGEST_REASON = 2_000, 8_000, 500  # character
 
 # Every further item would fail the same way.
 FATAL_KINDS = ("configuration", "network", "disk", "cuda_out_of_memory", "host_out_of_memory")
-_FATAL_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 # What to do next, by the kind of a failure.
 HINTS = {
     "cuda_out_of_memory": "Use a smaller batch_size, mini_batch (GradCache), a smaller max_length, or another GPU, "
     "then resume.",
     "host_out_of_memory": "Use a smaller batch_size or fewer documents, or a machine with more memory, then resume.",
-    "disk": "Free some space on the workspace's disk, then resume.",
+    "disk": "Free some space on the workspace's disk, or lift the limit, then resume.",
     "network": "Check the connection and the address, then resume.",
 }
 # Names of the network errors of libraries that this module does not import.
@@ -59,8 +58,6 @@ _NETWORK_ERRORS = frozenset(
 def is_fatal(error: BaseException) -> bool:
     """Return True if the error ends the run (memory, disk, network, settings, model) rather than one item."""
     if not isinstance(error, Exception) or isinstance(error, RepeatedFailureError):
-        return True
-    if isinstance(error, OSError) and error.errno in _FATAL_ERRNOS:
         return True
     return failure_of(error)["kind"] in FATAL_KINDS
 
@@ -99,8 +96,13 @@ class Failures:
         self.first: list[dict[str, Any]] = []
         self.last = ""
         self._on_change = on_change
-        if path is not None and not keep and (dropped := _drop_stage(path, stage)):
-            on_change(-dropped)
+        if path is not None and not keep:
+            lines = list(read_jsonl(path))
+            left = [line for line in lines if not isinstance(line, dict) or line.get("stage", "") != stage]
+            if len(left) < len(lines):
+                text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in left)
+                write_bytes(path, text.encode("utf-8", "backslashreplace"))
+                on_change(len(left) - len(lines))
 
     @contextmanager
     def item(self, item_id: object, text: str = "", **where: Any) -> Iterator[Attempt]:
@@ -225,72 +227,40 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _drop_stage(path: Path, stage: str) -> int:
-    """Remove the lines of ``stage``; return their number."""
-    lines = list(read_jsonl(path))
-    left = [line for line in lines if not isinstance(line, dict) or line.get("stage", "") != stage]
-    if len(left) < len(lines):
-        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in left)
-        write_bytes(path, text.encode("utf-8", "backslashreplace"))
-    return len(lines) - len(left)
-
-
 @dataclass(frozen=True)
-class Summary:
-    """The failures in a ``failures.jsonl``: their number, in all and by unit, and the first of them."""
+class FailedItems:
+    """The failed items of a job or an import: their number, in all and by unit, the first of them, and their files."""
 
     n: int
     units: dict[str, int]
     first: tuple[dict[str, Any], ...]
+    files: tuple[Path, ...] = ()
 
     @property
     def words(self) -> str:
         """``2 documents failed``, ``1 document and 3 pairs failed``; empty if nothing did."""
         return f"{' and '.join(counted(n, unit) for unit, n in self.units.items())} failed" if self.n else ""
 
-
-@dataclass(frozen=True)
-class ItemsFailed:
-    """The failed items of a job or an import, and the files that list them all."""
-
-    summary: Summary
-    files: tuple[Path, ...]
-
     @property
     def warning(self) -> str:
         """``2 documents failed; the first, d49: KeyError … Listed in …``; empty if nothing failed."""
-        if not self.summary.n:
+        if not self.n:
             return ""
-        first = self.summary.first[0]
-        item = first.get("id") or first.get("document_id")
-        where = " and ".join(map(str, self.files))
-        return f"{self.summary.words}; the first, {item}: {first.get('reason')} Listed in {where}."
+        item, reason = self.first[0].get("id") or self.first[0].get("document_id"), self.first[0].get("reason")
+        return f"{self.words}; the first, {item}: {reason} Listed in {' and '.join(map(str, self.files))}."
 
 
-def summary(lines: Iterable[Any], shown: int = IN_A_ROW) -> Summary:
-    """Summarise the lines of a ``failures.jsonl``; the first ``shown`` are kept."""
-    failed = list(lost(lines))
-    return Summary(
-        len(failed), dict(Counter(str(line.get("unit") or "document") for line in failed)), tuple(failed[:shown])
-    )
+def failed_items(*paths: Path) -> FailedItems:
+    """Return the failed items that these files list."""
+    failed = {path: list(lost(read_jsonl(path))) for path in paths}
+    lines = [line for listed in failed.values() for line in listed]
+    units = dict(Counter(str(line.get("unit") or "document") for line in lines))
+    return FailedItems(len(lines), units, tuple(lines[:IN_A_ROW]), tuple(path for path in paths if failed[path]))
 
 
 def lost(lines: Iterable[Any]) -> Iterator[dict[str, Any]]:
     """Yield the lines of items without a result. A document with too few queries has one (``kept``)."""
     return (line for line in lines if isinstance(line, dict) and not line.get("kept"))
-
-
-def _disk_full(error: BaseException, text: str, where: str) -> str:
-    """Return in words which file could not be written and why; empty for any other error."""
-    # Libraries (safetensors, torch.save, DuckDB) raise errors of their own because of a full disk.
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, OSError) and cause.errno in FULL:
-            fault = DISK_FAULTS[cause.errno]
-            return f"{fault[0].upper()}{fault[1:]}: {cause.filename or where} could not be written."
-        cause = cause.__cause__ or cause.__context__
-    full = "No space left on device" in text or "os error 28" in text or "code: 28" in text
-    return f"The disk is full: {where} could not be written." if full else ""
 
 
 def failure_of(error: BaseException, where: str = "a file") -> dict[str, str]:
@@ -305,10 +275,11 @@ def failure_of(error: BaseException, where: str = "a file") -> dict[str, str]:
     message = text.splitlines()[0]
     if name == "OutOfMemoryError" or "CUDA out of memory" in text:
         kind = "cuda_out_of_memory"
-    elif isinstance(error, MemoryError) or "can't allocate memory" in text:
+    elif isinstance(error, MemoryError) or getattr(error, "errno", 0) == errno.ENOMEM or "can't allocate" in text:
         kind = "host_out_of_memory"
-    elif full := _disk_full(error, text, where):
-        kind, message = "disk", full
+    elif fault := disk_fault(error):
+        told = fault if fault.endswith(")") else f"{fault} ({where})"
+        kind, message = "disk", f"{told[0].upper()}{told[1:]}."
     else:
         network = isinstance(error, (ConnectionError, TimeoutError, socket.gaierror)) or name in _NETWORK_ERRORS
         kind, message = "network" if network else "bug", f"{name}: {message}"

@@ -80,29 +80,16 @@ def wait_for_lock(path: Path, what: str, *, wait_s: float, shared: bool = False)
             )
         time.sleep(pause * (0.5 + random.random()))
         pause = min(0.05, pause * 1.5)
-    if not shared:
-        with suppress(OSError):  # a note for ``holder``: the disk may be full
-            os.truncate(descriptor, 0)
-            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
     return descriptor
 
 
 def holder(path: Path) -> str:
-    """Return in words which process holds the lock: from the kernel's table, else from the holder's note."""
-    pids: list[int] = []
-    try:
+    """Return in words which process of this machine holds the lock, from the kernel's table."""
+    pids: set[int] = set()
+    with suppress(OSError, ValueError, IndexError):
         inode = path.stat().st_ino
-        with open("/proc/locks", encoding="ascii") as table:
-            for line in table:
-                fields = line.split()
-                if "FLOCK" in fields and "->" not in fields and fields[-3].endswith(f":{inode}"):
-                    pids.append(int(fields[-4]))
-    except (OSError, ValueError, IndexError):
-        pass
-    if not pids:
-        try:
-            pids = [int(path.read_text(encoding="ascii").strip())]
-        except (OSError, ValueError):
-            return "another process"
-    shown = ", ".join(str(pid) for pid in sorted(set(pids)))
-    return f"process {shown}" if len(set(pids)) == 1 else f"processes {shown}"
+        for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
+            fields = line.split()
+            if "FLOCK" in fields and "->" not in fields and fields[-3].endswith(f":{inode}"):
+                pids.add(int(fields[-4]))
+    return f"process {', '.join(map(str, sorted(pids)))}" if pids else "another process"

@@ -73,8 +73,8 @@ class Registry(Mapping[str, Item], Generic[Item]):
         self.kind, self._item, self._package = kind, item, package
         self._items: dict[str, Item] = {}
         self._origins: dict[str, str] = {}
-        self._started = False
-        self._ready: tuple[bool, int] | None = None
+        self._loaded = False
+        self._collected = 0  # modules of plug-ins
 
     def register(self, item: Item, origin: str = "") -> Item:
         """Add one item and return it. ConfigError for an invalid or duplicate name."""
@@ -119,17 +119,17 @@ class Registry(Mapping[str, Item], Generic[Item]):
         return f"Registry({self.kind}: {', '.join(self._items)})"
 
     def _all(self) -> dict[str, Item]:
-        if self._ready != (_plugins.complete, len(_plugins.modules)):
+        if not self._loaded or self._collected < len(_plugins) or not _plugins_loaded:
             with _LOCK:  # reentrant: a module may read the registry while it is imported
-                if not self._started:
-                    self._started = True
+                if not self._loaded:
+                    self._loaded = True
                     package = importlib.import_module(self._package)
                     for info in pkgutil.iter_modules(package.__path__):
                         self._collect(importlib.import_module(f"{self._package}.{info.name}"))
-                _plugins.load()
-                for module in _plugins.modules:
-                    self._collect(module)
-                self._ready = (_plugins.complete, len(_plugins.modules))
+                _load_plugins()
+                while self._collected < len(_plugins):
+                    self._collect(_plugins[self._collected])
+                    self._collected += 1
         return self._items
 
     def _collect(self, module: ModuleType) -> None:
@@ -138,29 +138,25 @@ class Registry(Mapping[str, Item], Generic[Item]):
                 self.register(value, module.__file__ or module.__name__)
 
 
-class _Plugins:
-    """The plug-ins' modules, each loaded once per process."""
+def _load_plugins() -> None:
+    """Load all plug-ins, each once per process; ConfigError names the first that cannot be loaded."""
+    global _plugins_loaded, _plugins_loading
+    if _plugins_loaded or _plugins_loading:  # a plug-in may read the registry while it is imported
+        return
+    _plugins_loading = True
+    try:
+        for entry in installed_plugins():
+            _add_plugin(_entry_module(entry))
+        for text in filter(None, map(str.strip, os.environ.get(PLUGINS, "").split(os.pathsep))):
+            _add_plugin(_module(text))
+        _plugins_loaded = True
+    finally:
+        _plugins_loading = False
 
-    def __init__(self) -> None:
-        self.modules: list[ModuleType] = []
-        self.complete = False
-        self._under_way = False
 
-    def load(self) -> None:
-        """Load all plug-ins; ConfigError names the first that cannot be loaded."""
-        if self.complete or self._under_way:
-            return
-        self._under_way = True
-        try:
-            for entry in installed_plugins():
-                if (module := _entry_module(entry)) not in self.modules:
-                    self.modules.append(module)
-            for text in filter(None, map(str.strip, os.environ.get(PLUGINS, "").split(os.pathsep))):
-                if (module := _module(text)) not in self.modules:
-                    self.modules.append(module)
-            self.complete = True
-        finally:
-            self._under_way = False
+def _add_plugin(module: ModuleType) -> None:
+    if module not in _plugins:
+        _plugins.append(module)
 
 
 def installed_plugins() -> list[importlib.metadata.EntryPoint]:
@@ -212,7 +208,8 @@ def _module(text: str) -> ModuleType:
 
 
 _LOCK = threading.RLock()
-_plugins = _Plugins()
+_plugins: list[ModuleType] = []  # loaded plug-ins
+_plugins_loaded = _plugins_loading = False
 
 
 def registry(kind: str) -> Registry[Any]:

@@ -40,10 +40,10 @@ DISK_FAULTS = {
     errno.EROFS: "the disk is read-only",
     errno.EFBIG: "files may not grow any larger here",
     errno.EMFILE: "too many files are open in this process",
-    errno.ENFILE: "too many files are open on this machine",
     errno.EIO: "the disk reports an error",
 }
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# Libraries (safetensors, torch.save, DuckDB) raise errors of their own because of a full disk.
+_FULL = re.compile("No space left on device|os error 28|code: 28")
 DAMAGED = "The file is damaged: create it again."
 
 
@@ -206,10 +206,12 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def disk_fault(error: BaseException | None) -> str:
-    """Return the disk's fault in words if an error or its cause is one; else empty."""
+    """Return the disk's fault in words, with the file, if an error or its cause is one; else empty."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in DISK_FAULTS:
-            return DISK_FAULTS[error.errno]
+            return f"{DISK_FAULTS[error.errno]}{f' ({error.filename})' if error.filename else ''}"
+        if _FULL.search(str(error)):
+            return DISK_FAULTS[errno.ENOSPC]
         error = error.__cause__ or error.__context__
     return ""
 
@@ -225,10 +227,7 @@ def disk_faults_told(what: str) -> Iterator[None]:
         fault = disk_fault(error)
         if not fault:
             raise
-        where = f" ({error.filename})" if isinstance(error, OSError) and error.filename else ""
-        raise WorkspaceError(
-            f"{what} is not done: {fault}{where}.", hint="What was there before is unchanged."
-        ) from error
+        raise WorkspaceError(f"{what} is not done: {fault}.", hint="What was there before is unchanged.") from error
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -60,7 +60,7 @@ class Run:
         outcome = jobs.outcome(self.workspace, job.id)
         failed = jobs.failed(self.workspace, job.id)
         # Studies and downloads have a "failed" of their own (trainings, benchmarks): theirs is the command's subject.
-        value = {"id": job.id, "state": str(job.state), "failed": failed.summary, **outcome}
+        value = {"id": job.id, "state": str(job.state), "failed": failed, **outcome}
         self.say(value, display.ended(job, outcome))
         warn(failed.warning)
         return max(DONE if job.state == "finished" else FAILED, self.followed(also))

@@ -69,12 +69,12 @@ def first_of(n: int, lines: Sequence[str]) -> list[str]:
     return [*(f"  {line}" for line in lines), *([f"  and {rest:,} more"] if rest > 0 else [])]
 
 
-def failed(summary: Any, files: Sequence[Any]) -> list[str]:
+def failed(summary: Any) -> list[str]:
     """Return the items that failed in a job that went on: how many, the first of them, and the files with all."""
     if not summary.n:
         return []
     shown = [f"{line.get('id') or line.get('document_id')}: {line.get('reason')}" for line in summary.first]
-    named = [f"  texts and tracebacks: {path}" for path in files]
+    named = [f"  texts and tracebacks: {path}" for path in summary.files]
     return [f"{summary.words}:", *first_of(summary.n, shown), *named]
 
 

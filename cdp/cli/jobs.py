@@ -35,8 +35,8 @@ def show(run: Run, id: Id) -> int:
     failed = jobs.failed(run.workspace, job.id)
     bill = synthesis.bill_of_job(run.workspace, job.id)
     cost = [line for line in (bill.told, bill.unanswered) if line] if bill else []
-    lines = [display.job(job), *cost, *display.failed(failed.summary, failed.files)]
-    return run.say({**job.to_dict(), "failed": failed.summary, "cost": bill}, "\n".join(lines))
+    lines = [display.job(job), *cost, *display.failed(failed)]
+    return run.say({**job.to_dict(), "failed": failed, "cost": bill}, "\n".join(lines))
 
 
 @command("jobs logs")

@@ -172,8 +172,8 @@ def corpus_show(run: Run, id: Id) -> int:
 
     manifest = corpora.resolve_corpus(run.workspace, id)
     failed = corpora.failed(run.workspace, manifest.id)
-    lines = [*_corpus_lines(manifest), *display.failed(failed.summary, failed.files)]
-    return run.say({**display.plain(manifest), "failed": failed.summary}, "\n".join(lines))
+    lines = [*_corpus_lines(manifest), *display.failed(failed)]
+    return run.say({**display.plain(manifest), "failed": failed}, "\n".join(lines))
 
 
 @command("corpus delete")

@@ -11,11 +11,11 @@ from pathlib import Path
 from cdp import projects as room
 from cdp import query_sets
 from cdp.base.errors import ConfigError, InputError, NotFoundError
-from cdp.base.failures import FILE, ItemsFailed, summary
+from cdp.base.failures import FILE, FailedItems, failed_items
 from cdp.base.records import Document
 from cdp.base.staging import staging
 from cdp.base.text import checked_title
-from cdp.base.workspace import Workspace, disk_faults_told, read_jsonl
+from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.corpus import (
     READERS,
     CorpusManifest,
@@ -109,12 +109,11 @@ def expected_types() -> list[str]:
     return ["doc", "odt", "rtf", "xml", "xlsx", "xls", "ods", "ppt"]
 
 
-def failed(workspace: Workspace, corpus: str) -> ItemsFailed:
+def failed(workspace: Workspace, corpus: str) -> FailedItems:
     """Return the rows that failed by an unexpected error, with their texts and tracebacks."""
     manifest = resolve_corpus(workspace, corpus)
     path = workspace.corpus(manifest.id) / FILE
-    failure_summary = summary(read_jsonl(path))
-    return ItemsFailed(failure_summary, (path,) if failure_summary.n else ())
+    return failed_items(path)
 
 
 def page(workspace: Workspace, corpus: str, offset: int = 0, limit: int = 20, search: str = "") -> list[Document]:

@@ -31,10 +31,10 @@ from cdp.base.config import (
     TrainingConfig,
 )
 from cdp.base.errors import CdpError, ConfigError
-from cdp.base.failures import FILE, ItemsFailed, lost, summary
+from cdp.base.failures import FILE, FailedItems, failed_items
 from cdp.base.settings import Config
 from cdp.base.text import shown, typed_path
-from cdp.base.workspace import Workspace, folder_size, read_json_or_none, read_jsonl
+from cdp.base.workspace import Workspace, folder_size, read_json_or_none
 from cdp.evaluation import bm25
 from cdp.jobs import JobSpec, JobView, list_active, list_jobs, load_spec, resolve_job
 from cdp.llm import address
@@ -200,14 +200,13 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
     return figures
 
 
-def failed(workspace: Workspace, job: str) -> ItemsFailed:
+def failed(workspace: Workspace, job: str) -> FailedItems:
     """Return the items that failed in a job, and in the query set that it writes."""
     spec = load_spec(workspace, resolve_job(workspace, job))
     paths = [workspace.job(spec.id) / FILE]
     if spec.kind == "synthesis":
         paths.insert(0, workspace.query_set(query_set_id(spec.id, SynthesisConfig.from_dict(spec.config))) / FILE)
-    there = tuple(path for path in paths if any(True for _ in lost(read_jsonl(path))))
-    return ItemsFailed(summary(line for path in there for line in read_jsonl(path)), there)
+    return failed_items(*paths)
 
 
 def wait(workspace: Workspace, job: str, on_update: Callable[[JobView], None] | None = None) -> JobView:

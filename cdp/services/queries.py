@@ -13,7 +13,7 @@ from typing import Any
 from cdp import jobs, query_sets
 from cdp.base.config import BM25, FilterConfig, MiningConfig, RoundTripConfig, SynthesisConfig
 from cdp.base.errors import SHOWN_PROBLEMS, CdpError, ConfigError
-from cdp.base.failures import Failures, Summary
+from cdp.base.failures import FailedItems, Failures
 from cdp.base.text import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.complexity import count_content_words
@@ -288,7 +288,7 @@ def show(workspace: Workspace, query_set: str) -> QuerySet:
     return completeness.with_counts(workspace, query_sets.resolve_query_set(workspace, query_set))
 
 
-def failures(workspace: Workspace, query_set: str) -> Summary:
+def failures(workspace: Workspace, query_set: str) -> FailedItems:
     """Return how many documents have no queries or too few (of an import: rejected rows), and the first of them.
 
     Each line has its ``reason`` and, if an LLM was asked, its ``raw`` answers. NotFoundError if there is no such set.
@@ -296,7 +296,7 @@ def failures(workspace: Workspace, query_set: str) -> Summary:
     resolved_set = query_sets.resolve_query_set(workspace, query_set)
     lines = query_sets.iter_failures(workspace, resolved_set.id)
     first = tuple(islice(lines, SHOWN_PROBLEMS))
-    return Summary(len(first) + sum(1 for _ in lines), {}, first)
+    return FailedItems(len(first) + sum(1 for _ in lines), {}, first)
 
 
 def page(workspace: Workspace, query_set: str, offset: int = 0, limit: int = 20) -> list[tuple[str, list[str]]]:

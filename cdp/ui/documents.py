@@ -405,8 +405,8 @@ def rejected(manifest: CorpusManifest) -> None:
 def faults(workspace: Workspace, manifest: CorpusManifest) -> None:
     """The rows that an error of ours cost, each with its text and traceback."""
     found = corpora.failed(workspace, manifest.id)
-    title = f"{count(found.summary.n, 'row')} failed with an unexpected error"
-    forms.failed(found.summary.n, title, lambda: found, key=f"faults_{manifest.id}")
+    title = f"{count(found.n, 'row')} failed with an unexpected error"
+    forms.failed(found.n, title, lambda: found, key=f"faults_{manifest.id}")
 
 
 def remove(workspace: Workspace, manifest: CorpusManifest) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdp.base.errors import ConfigError, InputError, ModelError, RepeatedFailureError, WorkspaceError
-from cdp.base.failures import FILE, LONGEST_TEXT, Failures, lost, summary
+from cdp.base.failures import FILE, LONGEST_TEXT, Failures, failed_items, lost
 from cdp.base.workspace import append_jsonl, read_jsonl
 
 
@@ -109,7 +109,7 @@ def test_the_summary_counts_by_unit_and_leaves_out_documents_that_kept_some_quer
     pairs = Failures(path, "scoring", unit="pair")
     pairs.record("c", ValueError("no"))
     pairs.record("d", ValueError("no"))
-    told = summary(read_jsonl(path))
+    told = failed_items(path)
     assert (told.n, told.words) == (3, "1 document and 2 pairs failed")
     assert [line["id"] for line in lost(read_jsonl(path))] == ["b", "c", "d"]
-    assert summary([]).words == ""
+    assert failed_items().words == ""

@@ -145,7 +145,7 @@ def test_the_checkpoint_of_a_training_that_finds_no_space(small: Workspace) -> N
             checkpoint.save(folder, 2, {"weights": torch.zeros(much)}, {})
         told = failure_of(raised.value)
         assert told["kind"] == "disk"
-        assert told["message"].startswith("The disk is full: ")
+        assert told["message"].startswith("The disk is full (")
         assert checkpoint.latest(folder) == folder / "step-000000001"
         assert [path.name for path in folder.iterdir()] == ["step-000000001"], "nothing half-written is left"
 
@@ -168,7 +168,7 @@ def test_a_worker_says_what_is_full_in_one_sentence(
     assert work("tests.jobs.workers.fail", folder) == 1
     failure = read_json(folder / "failure.json")
     named = workspace.root / "model" if how == "disk" else f"a file in {folder}"
-    assert failure["message"] == f"The disk is full: {named} could not be written."
+    assert failure["message"] == f"The disk is full ({named})."
     told = capfd.readouterr().err
     assert told.splitlines() == [f"{failure['message']} {failure['hint']}"]
     assert "then resume" in told

@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.typing import UploadedFile
 
 from cdp.base.errors import InputError
-from cdp.base.failures import ItemsFailed, Summary
+from cdp.base.failures import FailedItems
 from cdp.base.settings import Config, Setting
 from cdp.base.workspace import Workspace
 from cdp.services import access, adding, demo
@@ -223,19 +223,19 @@ def _command(lines: list[str], key: str) -> None:
         folded.code("\n".join(lines), language="bash", wrap_lines=True)
 
 
-def failed(n: int, title: str, load: Callable[[], ItemsFailed | Summary], *, key: str) -> None:
+def failed(n: int, title: str, load: Callable[[], FailedItems], *, key: str) -> None:
     """A fold with the ``n`` failed items, nothing without any; the files are read when it is opened."""
     folded = st.expander(title, icon=":material/warning:", on_change="rerun", key=key) if n else None
     if folded is not None and folded.open:
         with folded, frame.guarded():
             found = load()
-            _failures(found if isinstance(found, Summary) else found.summary, f"items_{key}")
-            if isinstance(found, ItemsFailed):
+            _failures(found, f"items_{key}")
+            if found.files:
                 st.caption("The full list, with texts and tracebacks, is in:")
                 st.code("\n".join(map(str, found.files)), language=None, wrap_lines=True)
 
 
-def _failures(summary: Summary, key: str) -> None:
+def _failures(summary: FailedItems, key: str) -> None:
     """A table of the first failed items; choosing one shows its text and traceback."""
     lines = summary.first
     row = tables.pick_row(
