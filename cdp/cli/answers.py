@@ -9,15 +9,15 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cdp.base.errors import ConfigError
-from cdp.base.workspace import Workspace
+from cdp.base.text import typed_path
+from cdp.base.workspace import Workspace, write_bytes
 from cdp.cli import display
 from cdp.cli.overview import DONE, FAILED
-
-if TYPE_CHECKING:
-    from cdp.services.projects import Members
+from cdp.services import completeness, jobs
+from cdp.services.projects import Members
 
 STANDARD = "-"
 
@@ -39,9 +39,12 @@ class Run:
         self.read_input = False  # then jobs are followed: their file ends with this process
         self.piped = False  # then data has standard output to itself, and the answer goes to stderr
 
-    def say(self, value: Any, text: str) -> int:
-        """Print the answer, as JSON if asked for, else as text; return exit code 0."""
-        answer = json.dumps(value, ensure_ascii=False, default=display.plain, indent=2) if self.json else text
+    def say(self, value: Any, view: Any = None, columns: Sequence[str] = (), empty: str = "") -> int:
+        """Print the answer, as JSON if asked for, else as text (``display.shown`` of the view); return exit code 0."""
+        if self.json:
+            answer = json.dumps(value, ensure_ascii=False, default=display.plain, indent=2)
+        else:
+            answer = display.shown(value if view is None else view, columns, empty)
         # A file's name may hold bytes that are no text: they are shown as escapes, which JSON reads too.
         shown = answer.encode("utf-8", "backslashreplace").decode("utf-8")
         print(shown, file=sys.stderr if self.piped else sys.stdout)
@@ -49,8 +52,6 @@ class Run:
 
     def started(self, job_id: str, *also: str) -> int:
         """Say which jobs were started; with ``--wait`` follow them to their ends. The answer is about the first."""
-        from cdp.services import jobs
-
         if not (self.wait or self.read_input):
             job = jobs.show(self.workspace, job_id, with_size=False)
             self.say({"id": job.id, "state": str(job.state)}, f"{job.id}: {job.state} (follow it: jobs wait {job.id})")
@@ -67,8 +68,6 @@ class Run:
 
     def followed(self, job_ids: Sequence[str]) -> int:
         """Follow jobs to their ends, say on stderr how each ended, and return 1 if one did not finish."""
-        from cdp.services import jobs
-
         code = DONE
         for i, job_id in enumerate(job_ids):
             job = self._followed(job_ids[i:])
@@ -79,8 +78,6 @@ class Run:
 
     def _followed(self, job_ids: Sequence[str]) -> Any:
         """Follow the first of these jobs. Detached where Ctrl-C is pressed."""
-        from cdp.services import jobs
-
         first = job_ids[0]
         try:
             return jobs.wait(self.workspace, first, display.Progress(lambda: jobs.latest(self.workspace, first)))
@@ -122,15 +119,12 @@ class Run:
             shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
         sys.stdout.buffer.flush()
 
-    def deleted(self, id: str, text: str = "") -> int:
+    def deleted(self, id: str, also: str = "") -> int:
         """Say that a thing is removed; return exit code 0."""
-        return self.say({"id": id, "deleted": True}, text or f"{id} is removed")
+        return self.say({"id": id, "deleted": True}, f"{id} is removed{also and f'; {also}'}")
 
     def written(self, target: str, text: str, about: Mapping[str, Any]) -> int:
         """Write a text to ``target``, or to standard output for ``-``, and say so."""
-        from cdp.base.text import typed_path
-        from cdp.base.workspace import write_bytes
-
         if target == STANDARD:
             print(text)
             return DONE
@@ -156,8 +150,6 @@ def warn(text: str) -> None:
 
 def warn_incomplete(workspace: Workspace, *query_sets: str) -> None:
     """Warn of each of these query sets (ids or names, empty ones skipped) that is incomplete."""
-    from cdp.services import completeness
-
     for item in completeness.list_incomplete(workspace, query_sets):
         warn(item.note)
 

@@ -6,11 +6,18 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cdp.base.settings import Config, option
-from cdp.base.text import counted, duration
+from cdp.base.text import counted, duration, interval
 from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
-from cdp.principle import correlation_table, differences, tables, threshold
+from cdp.complexity import language_of
+from cdp.principle import Answer, Recommendation, correlation_table, differences, tables, threshold
+from cdp.services import commands, complexity, corpora, studies, trial
+from cdp.services import decide as service
+from cdp.services.complexity import Profiled
+from cdp.services.studies import plan_text, read_plan, ready_made, to_markdown
+from cdp.services.synthesis import dollars
+from cdp.services.trial import Trial
 from cdp.studies.config import TrialConfig
 
 
@@ -41,10 +48,8 @@ Task = Annotated[
 NAME_ONE = "Name one of: a query set, --file PATH, --benchmark NAME."
 
 
-def _profiled(run: Run, target: TargetQueries) -> Any:
+def _profiled(run: Run, target: TargetQueries) -> Profiled:
     """Return the target queries, counted. ConfigError unless exactly one source is named."""
-    from cdp.services import complexity
-
     refuse_unless(target.named == 1, NAME_ONE)
     how = {"language": target.language, "stopwords": target.stopwords}
     if target.file:
@@ -55,40 +60,29 @@ def _profiled(run: Run, target: TargetQueries) -> Any:
     return complexity.profile_query_set(run.workspace, target.query_set, **how)
 
 
-def _counted_as(profiled: Any) -> dict[str, str]:
+def _counted_as(profiled: Profiled) -> dict[str, str]:
     return {"name": profiled.name, "language": profiled.language, "stopwords": profiled.stopwords}
 
 
 @command("cw profile", places=("query_set",))
 def cw_profile(run: Run, target: TargetQueries) -> int:
     """How many content words queries have."""
-    from cdp.complexity import language_of
-    from cdp.services import complexity
-
     profiled = _profiled(run, target)
     p, language, effect = profiled.profile, language_of(profiled.language), complexity.question_words(profiled)
-    lines = [
-        f"{profiled.name}: {counted(p.n, 'query', 'queries')}, "
-        f"mean CW {p.mean:.2f} (95% {p.interval[0]:.2f} to {p.interval[1]:.2f}), "
+    top = max(p.histogram)
+    bars = [f"{cw:3} {'█' * round(40 * n / top)} {n}" for cw, n in enumerate(p.histogram[:31]) if cw >= p.minimum]
+    view = {
+        profiled.name: f"{counted(p.n, 'query', 'queries')}, mean CW {p.mean:.2f} (95% {interval(p.interval)}), "
         f"median {p.median:g}, from {p.minimum} to {p.maximum}",
-        f"below 7: {p.below:.0%} · 7 to 10: {p.between:.0%} · above 10: {p.above:.0%}",
-        f"counted as {language.name}: {language.tokenizer}; stopwords: {profiled.stopwords}",
-        *([f"note: {profiled.doubt}"] if profiled.doubt else []),
-        "",
-    ]
-    top, shown = max(p.histogram), list(p.histogram[:31])
-    lines += [f"{cw:3} {'█' * round(40 * n / top)} {n}" for cw, n in enumerate(shown) if cw >= p.minimum]
-    if len(p.histogram) > 31:
-        lines.append(f"more: {sum(p.histogram[31:])}")
-    if effect is not None:
-        lines += [
-            "",
-            f"Question words counted, the mean CW is {effect.kept.mean:.2f} instead of {effect.standard.mean:.2f} "
-            f"(+{effect.difference:.2f}, 95% {effect.interval[0]:.2f} to {effect.interval[1]:.2f}), "
-            f"in {effect.changed:.0%} of the queries",
-        ]
-    value = {**_counted_as(profiled), **display.plain(p), "question_words": display.plain(effect)}
-    return run.say(value, "\n".join(lines))
+        "CW": f"below 7: {p.below:.0%} · 7 to 10: {p.between:.0%} · above 10: {p.above:.0%}",
+        "counted as": f"{language.name}: {language.tokenizer}; stopwords: {profiled.stopwords}",
+        "note": profiled.doubt,
+        "with question words": effect
+        and f"mean CW {effect.kept.mean:.2f} (+{effect.difference:.2f}, 95% {interval(effect.interval)}), "
+        f"another CW for {effect.changed:.0%} of the queries",
+        "queries by CW": "\n".join(["", *bars, *([f"more: {n}"] if (n := sum(p.histogram[31:])) else [])]),
+    }
+    return run.say({**_counted_as(profiled), **display.plain(p, question_words=effect)}, view)
 
 
 @command("cw recommend", places=("query_set",))
@@ -102,16 +96,14 @@ def cw_recommend(
     corpus: Annotated[str, "the corpus that they are to be written for"] = "",
 ) -> int:
     """The answer for a task with such queries, with what the published rule says of them."""
-    from cdp.services import decide as service
-
     profiled = _profiled(run, target)
     rule = profiled.recommend(domain=domain, task=task, generator=generator)
     answer = service.decide(run.workspace, corpus=corpus, target=profiled, domain=domain, task=task)
-    value = {**_counted_as(profiled), **display.plain(rule), "answer": answer.to_dict()}
+    value = {**_counted_as(profiled), **display.plain(rule, answer=answer.to_dict())}
     return run.say(value, f"{_answered(answer)}\n\n{_rule(profiled.name, rule)}")
 
 
-def _rule(name: str, r: Any) -> str:
+def _rule(name: str, r: Recommendation) -> str:
     """Return what the published rule says, what it rests on, and its limits."""
     sure = "" if r.certain else f" (not certain: {' or '.join(r.possible)})"
     alone = f"The published rule alone would say {r.level}{sure}. " if r.scope.outside else f"{r.level.upper()}{sure}: "
@@ -140,9 +132,6 @@ def decide(
     export: Annotated[str, "write the answer as one HTML page to this file; - for standard output"] = "",
 ) -> int:
     """One query, paraphrases or different queries, how many: what is best known, own studies first."""
-    from cdp.services import commands, corpora
-    from cdp.services import decide as service
-
     if not (corpus or target.named) and run.scope.project is not None:
         # The project's only corpus and benchmark.
         corpus = "".join(run.scope.corpora) if len(run.scope.corpora) == 1 else ""
@@ -160,21 +149,19 @@ def decide(
     return run.say(answer.to_dict(), f"{_answered(answer)}\n{_options(run, answer, corpus_id)}")
 
 
-def _answered(answer: Any) -> str:
+def _answered(answer: Answer) -> str:
     """Return the headline, what it rests on, its limits and the other findings."""
     by = answer.basis.written_by if answer.basis else ""
     lines = [answer.headline, f"[{answer.badge}{f'; training queries by {by}' if by else ''}]", answer.rests_on]
     lines += [f"! {text}" for text in answer.limits]
     lines += [answer.settling.text] if answer.settling else []
     lines += [f"- {text}" for text in answer.findings]
-    lines += [answer.rule, f"Study: study report {answer.basis.study}" if answer.measured else ""]
+    lines += [answer.rule, f"Study: study report {answer.basis.study}" if answer.measured and answer.basis else ""]
     return "\n".join(line for line in lines if line)
 
 
-def _options(run: Run, answer: Any, corpus: str) -> str:
+def _options(run: Run, answer: Answer, corpus: str) -> str:
     """Return every option with its score, its difference to the choice, price and training time."""
-    from cdp.services import decide as service
-
     options, writer = service.list_options(run.workspace, answer, corpus)
     if not options:
         return ""
@@ -209,17 +196,13 @@ def correlation(run: Run, *, datasets: Datasets = "multi-hop") -> int:
 @command("principle threshold")
 def principle_threshold(run: Run, *, datasets: Datasets = "multi-hop") -> int:
     """The CW at which the published gains cross zero."""
-    found = threshold(differences(datasets))
-    return run.say(found, display.facts(found))
+    return run.say(display.plain(threshold(differences(datasets))))
 
 
 @command("published list")
 def published_list(run: Run) -> int:
     """The paper's tables and figures."""
-    from cdp.services import complexity
-
-    listed = complexity.list_tables()
-    return run.say(listed, display.table(listed, ["name", "kind", "title", "numbers", "notes", "about"]))
+    return run.say(complexity.list_tables())
 
 
 @command("published show")
@@ -230,8 +213,6 @@ def published_show(
     format: Annotated[Literal["table", "csv"], "table if omitted"] = "table",
 ) -> int:
     """One published table, as printed, with notes where numbers disagree."""
-    from cdp.services import complexity
-
     made = tables.table(table)
     if format == "csv":
         run.json = False  # CSV was asked for by name
@@ -260,9 +241,6 @@ Plan = Annotated[str, Reads(".yaml"), "a plan in YAML, or the name of a ready-ma
 @command("study list", project=())
 def study_list(run: Run) -> int:
     """The ready-made plans, and the studies of this workspace."""
-    from cdp.services import studies
-    from cdp.services.studies import ready_made
-
     plans = [{"name": p.name, "what": p.about, "file": str(p.file)} for p in ready_made()]
     jobs = run.scope.keep("job", studies.list_studies(run.workspace))
     columns = ["id", "state", "phase", "done", "total", "created"]
@@ -276,9 +254,6 @@ def study_list(run: Run) -> int:
 @command("study plan")
 def study_plan(run: Run, file: Plan, *, set: Set) -> int:
     """The trainings, price and time of a study, without starting it."""
-    from cdp.services import studies
-    from cdp.services.studies import plan_text, read_plan
-
     plan = studies.plan(run.workspace, read_plan(file, set))
     return run.say(plan.to_dict(), plan_text(plan))
 
@@ -288,9 +263,6 @@ def study_run(
     run: Run, file: Plan, *, allow_incomplete: AllowIncomplete = False, allow_leakage: AllowLeakage = False, set: Set
 ) -> int:
     """Run a study as a job; jobs resume continues it."""
-    from cdp.services import studies
-    from cdp.services.studies import plan_text, read_plan, to_markdown
-
     config = read_plan(file, set)
     run.read_input = False  # the plan was read
     if not run.json:
@@ -313,17 +285,14 @@ def study_test(
     yes: Annotated[bool, "start it"] = False,
 ) -> int:
     """The test on your own data: shows what it takes, and starts it with --yes."""
-    from cdp.services import complexity, corpora, trial
-    from cdp.services import decide as service
-
     if "generator" not in run.given:
         last = trial.last_generator(run.workspace, corpora.resolve_corpus(run.workspace, config.corpus).id)
         config = config.replace(**{name: value for name, value in last.items() if name not in run.given})
     planned = trial.plan(run.workspace, config)
     if not yes:
-        return run.say(planned.to_dict(), f"{_trial_text(planned)}\n\nStart it with --yes.")
+        return run.say(planned.to_dict(), {**_planned(planned), "next": "start it with --yes"})
     if not run.json:
-        note(_trial_text(planned))
+        note(display.shown(_planned(planned)))
     begun = trial.start(run.workspace, config, allow_leakage=allow_leakage)
     note(*(f"also queued: {job_id}" for job_id in begun.generations))
     done = run.started(begun.job_id)
@@ -334,29 +303,25 @@ def study_test(
     return done
 
 
-def _trial_text(planned: Any) -> str:
-    """Return what a test takes, in words."""
-    from cdp.services.synthesis import dollars
-
-    judged, splits = planned.judged, planned.judged.splits
-    spread = f"{len(planned.plan.conditions)} trainings of {planned.config.retriever}"
-    documents = f"{planned.documents:,} of {planned.documents_there:,} documents"
+def _planned(planned: Trial) -> dict[str, Any]:
+    """Return what a test takes, for the terminal."""
+    splits, guess = planned.judged.splits, "a guess: nothing was run here yet"
     price = "free" if not planned.requests else "not known" if planned.cost is None else dollars(planned.cost)
-    lines = [
-        f"{spread}: one and {planned.config.per_doc} diverse queries and paraphrases per document, "
-        f"{counted(planned.config.seeds, 'seed')}, on {documents}, beside BM25 and the untrained retriever.",
-        f"Every training takes {planned.plan.steps[planned.config.retriever]:,} steps and keeps the checkpoint with "
-        f"the best NDCG@10 on {splits.n_dev:,} dev queries.",
-        f"Reported on {judged.benchmark}:{splits.test}: {splits.n_test:,} other queries on {splits.n_documents:,} "
-        "documents.",
-        f"Time: about {duration(planned.seconds)} "
-        f"({'from earlier runs here' if planned.plan.measured else 'a guess: nothing was run here yet'}). "
-        f"Price: {price}{f' for {planned.requests:,} requests' if planned.requests else ''}.",
-    ]
-    if planned.problem:
-        fewer = f", or test on fewer documents: --documents {planned.fitting}" if planned.fitting else ""
-        lines.append(f"{planned.problem} Allow more with --minutes or --spend{fewer}.")
-    return "\n".join([*lines, *(f"Note: {text}" for text in planned.notes)])
+    fewer = f", or test on fewer documents: --documents {planned.fitting}" if planned.fitting else ""
+    return {
+        "trainings": f"{len(planned.plan.conditions)} of {planned.config.retriever}: one and {planned.config.per_doc} "
+        f"diverse queries and paraphrases per document, {counted(planned.config.seeds, 'seed')}, beside BM25 and the "
+        "untrained retriever",
+        "documents": f"{planned.documents:,} of {planned.documents_there:,}",
+        "steps": f"{planned.plan.steps[planned.config.retriever]:,} for every training; the best NDCG@10 on "
+        f"{splits.n_dev:,} dev queries chooses the checkpoint",
+        "reported on": f"{planned.judged.benchmark}:{splits.test}, {splits.n_test:,} other queries on "
+        f"{splits.n_documents:,} documents",
+        "time": f"about {duration(planned.seconds)} ({'from earlier runs here' if planned.plan.measured else guess})",
+        "price": f"{price}{f' for {planned.requests:,} requests' if planned.requests else ''}",
+        "problem": planned.problem and f"{planned.problem} Allow more with --minutes or --spend{fewer}.",
+        "note": planned.notes,
+    }
 
 
 @command("study report")
@@ -367,9 +332,6 @@ def study_report(
     out: Annotated[str, "write it to this file; - for standard output"] = "",
 ) -> int:
     """The results of a study, finished or not."""
-    from cdp.services import studies
-    from cdp.services.studies import to_markdown
-
     found = studies.report(run.workspace, id)
     text = to_markdown(found)
     if out:

@@ -105,7 +105,6 @@ class Command:
     fills: tuple[str, ...] | None = None
     job: bool = False
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    required: tuple[str, ...] = ()
 
     @property
     def help(self) -> str:
@@ -161,7 +160,7 @@ class Command:
                     help_text,
                     setting.kind,
                     word=name in self.places,
-                    required=(setting.required or name in self.required) and name not in (self.fills or ()),
+                    required=setting.required and name not in (self.fills or ()),
                     choices=setting.choices,
                     hidden=setting.advanced,
                     setting=True,
@@ -236,13 +235,12 @@ def command(
     project: Sequence[str] | None = None,
     job: bool = False,
     defaults: Mapping[str, Any] | None = None,
-    required: Sequence[str] = (),
 ) -> Any:
     """Declare a function as the command of these words; see ``Command``."""
 
     def declared(call: Handler) -> Handler:
         fills = None if project is None else tuple(project)
-        COMMANDS[words] = Command(words, call, tuple(places), fills, job, defaults or {}, tuple(required))
+        COMMANDS[words] = Command(words, call, tuple(places), fills, job, defaults or {})
         return call
 
     return declared

@@ -1,4 +1,4 @@
-"""Tables, facts, jobs and progress as text for a terminal. Data in, text out."""
+"""Answers, tables, jobs and progress as text for a terminal. Data in, text out."""
 
 from __future__ import annotations
 
@@ -15,11 +15,37 @@ from cdp.services import job_words
 LONGEST_CELL = 60
 
 
-def plain(value: Any) -> Any:
-    """Return ``value`` for JSON: dataclasses as mappings, enums and paths as text, NumPy values as Python's."""
+def plain(value: Any, **more: Any) -> Any:
+    """Return ``value`` for JSON: dataclasses as mappings, enums and paths as text, NumPy values as Python's.
+
+    ``more`` are further entries of a mapping.
+    """
     from pydantic_core import to_jsonable_python
 
-    return to_jsonable_python(value, fallback=lambda v: v.tolist() if hasattr(v, "tolist") else str(v))
+    made = to_jsonable_python(value, fallback=lambda v: v.tolist() if hasattr(v, "tolist") else str(v))
+    return {**made, **plain(more)} if more else made
+
+
+def shown(answer: Any, columns: Sequence[str] = (), empty: str = "") -> str:
+    """Return an answer as text: rows as a table of these columns, a mapping as ``name: value`` lines.
+
+    Entries without a value are left out; each text of a list has a line of its own.
+    """
+    if isinstance(answer, str):
+        return answer
+    if isinstance(answer, Sequence):
+        return table(answer, columns, empty)
+    lines = []
+    for name, value in plain(answer).items():
+        texts = isinstance(value, list) and any(isinstance(item, str) and " " in item for item in value)
+        for item in value if texts else () if value in (None, "", [], {}) else [value]:
+            text = item if isinstance(item, str) else value_cell(item, 4)
+            lines.append(f"{_title(name)}:{'' if text.startswith(chr(10)) else ' '}{text}")
+    return "\n".join(lines)
+
+
+def _title(name: str) -> str:
+    return name.removeprefix("n_").replace("_", " ")
 
 
 def value_cell(value: Any, digits: int = 2, *, whole: bool = False) -> str:
@@ -28,6 +54,8 @@ def value_cell(value: Any, digits: int = 2, *, whole: bool = False) -> str:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
     if isinstance(value, float):
         return f"{value:.{digits}f}"
     if isinstance(value, Mapping):
@@ -46,8 +74,9 @@ def table(rows: Sequence[Any], columns: Sequence[str] = (), empty: str = "", *, 
     values = [[row[c] if isinstance(row, Mapping) else getattr(row, c) for c in columns] for row in rows]
     cells = [[value_cell(v, digits, whole=c == "id") for v, c in zip(row, columns, strict=True)] for row in values]
     numeric = [all(isinstance(row[i], (int, float)) or row[i] is None for row in values) for i in range(len(columns))]
-    widths = [max(len(column), *(len(row[i]) for row in cells)) for i, column in enumerate(columns)]
-    lines = [list(columns), ["-" * width for width in widths], *cells]
+    heads = [_title(column) for column in columns]
+    widths = [max(len(head), *(len(row[i]) for row in cells)) for i, head in enumerate(heads)]
+    lines = [heads, ["-" * width for width in widths], *cells]
     return "\n".join(
         "  ".join(
             c.rjust(w) if right else c.ljust(w) for c, w, right in zip(line, widths, numeric, strict=True)
@@ -56,26 +85,17 @@ def table(rows: Sequence[Any], columns: Sequence[str] = (), empty: str = "", *, 
     )
 
 
-def facts(record: Any, *, digits: int = 4) -> str:
-    """Return a record as ``name: value`` lines."""
-    values = plain(record)
-    width = max(len(name) for name in values)
-    return "\n".join(f"{name.ljust(width)}  {value_cell(value, digits)}" for name, value in values.items())
+def first_of(n: int, lines: Sequence[str]) -> str:
+    """Return ``n``, and below it the first of so many lines with the number of the rest; empty for none."""
+    rest = [f"and {n - len(lines):,} more"] if n > len(lines) else []
+    return "\n  ".join([f"{n:,}", *lines, *rest]) if n else ""
 
 
-def first_of(n: int, lines: Sequence[str]) -> list[str]:
-    """Return the first of ``n`` lines, indented, with the number of the rest."""
-    rest = n - len(lines)
-    return [*(f"  {line}" for line in lines), *([f"  and {rest:,} more"] if rest > 0 else [])]
-
-
-def failed(summary: Any) -> list[str]:
+def failed(summary: Any) -> str:
     """Return the items that failed in a job that went on: how many, the first of them, and the files with all."""
-    if not summary.n:
-        return []
-    shown = [f"{line.get('id') or line.get('document_id')}: {line.get('reason')}" for line in summary.first]
-    named = [f"  texts and tracebacks: {path}" for path in summary.files]
-    return [f"{summary.words}:", *first_of(summary.n, shown), *named]
+    lines = [f"{line.get('id') or line.get('document_id')}: {line.get('reason')}" for line in summary.first]
+    named = [f"\n  texts and tracebacks: {path}" for path in summary.files]
+    return first_of(summary.n, lines) + "".join(named)
 
 
 def measures(values: Sequence[Mapping[str, Any]]) -> str:

@@ -6,9 +6,8 @@ import json
 import signal
 import subprocess
 import sys
-from dataclasses import asdict
 from importlib.util import find_spec
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cdp.base.config import IndexConfig, ServingConfig
 from cdp.base.errors import ConfigError
@@ -17,9 +16,12 @@ from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless
 from cdp.cli.declare import command, completion_script
 from cdp.cli.overview import DONE, FAILED
+from cdp.services import commands, demo, projects, queries, results
+from cdp.services import prune as pruning
+from cdp.services import search as searching
+from cdp.services.doctor import DISTRIBUTION, check
 from cdp.services.prune import BY_DEFAULT, PRUNABLE
-
-PORT = 8501
+from cdp.services.search import Answer
 
 
 @command("search", project=("corpus",))
@@ -35,20 +37,15 @@ def search(
     index: Annotated[bool, "index the documents first where that takes long, as a job, and wait for it"] = False,
 ) -> int:
     """Search documents with up to three retrievers, side by side."""
-    from cdp.services import search as service
-
-    # Exit code 1 if one of several retrievers could not answer; if none could, the first one's reason is raised.
-    def ask() -> Any:
-        return service.search(run.workspace, query, retriever, corpus, k, in_process=True)
-
-    answered = ask()
+    answered = searching.search(run.workspace, query, retriever, corpus, k, in_process=True)
     unindexed = [answer for answer in answered.answers if answer.index_s is not None]
     if unindexed and index:
         for answer in unindexed:
             note(f"indexing with {answer.title}: about {duration(answer.index_s)}")
             config = IndexConfig(retriever=answer.retriever, collection=answered.collection.id)
-            run.followed([service.start_index(run.workspace, config)])
-        answered = ask()
+            run.followed([searching.start_index(run.workspace, config)])
+        answered = searching.search(run.workspace, query, retriever, corpus, k, in_process=True)
+    # Exit code 1 if one of several retrievers could not answer; if none could, the first one's reason is raised.
     if all(answer.problem for answer in answered.answers):
         raise ConfigError(_problem(answered.answers[0]))
     value = {
@@ -58,7 +55,7 @@ def search(
             {
                 "retriever": answer.retriever,
                 "name": answer.title,
-                "hits": [asdict(hit) for hit in answer.hits],
+                "hits": answer.hits,
                 "seconds": {"ready": round(answer.ready_s, 4), "search": round(answer.search_s, 4)},
                 "problem": answer.problem and {"message": answer.problem.message, "hint": answer.problem.hint},
                 "index_seconds": answer.index_s,
@@ -66,29 +63,25 @@ def search(
             for answer in answered.answers
         ],
     }
-    run.say(value, "\n\n".join(_hits(answer) for answer in answered.answers))
+    run.say(value, "\n\n".join(map(_hits, answered.answers)))
     return FAILED if any(answer.problem for answer in answered.answers) else DONE
 
 
-def _hits(answer: Any) -> str:
+def _hits(answer: Answer) -> str:
     """Return one retriever's documents, a line each, or why it could not answer."""
     if answer.problem is not None:
         return f"{answer.title}: {_problem(answer)}"
     rows = [
-        {
-            "rank": hit.rank,
-            "before": hit.before,
-            "score": f"{hit.score:.3f}",
-            "id": hit.id,
-            "document": " ".join(f"{hit.title} · {hit.text}".strip(" ·").split())[:90],
-        }
+        {"rank": hit.rank, "before": hit.before, "score": f"{hit.score:.3f}", "id": hit.id,
+         "document": f"{hit.title} · {hit.text}".strip(" ·")}
         for hit in answer.hits
-    ]
+    ]  # fmt: skip
     head = f"{answer.title} ({1000 * answer.search_s:.0f} ms)"
     return f"{head}\n{display.table(rows, empty='No document shares a word with the query.')}"
 
 
-def _problem(answer: Any) -> str:
+def _problem(answer: Answer) -> str:
+    assert answer.problem is not None
     hint = answer.problem.hint
     if answer.index_s is not None:
         hint = f"That takes about {duration(answer.index_s)}: add --index, or choose another retriever."
@@ -98,8 +91,6 @@ def _problem(answer: Any) -> str:
 @command("serve", places=("retriever",))
 def serve(run: Run, config: ServingConfig) -> int:
     """Search and OpenAI-compatible embeddings over HTTP, until Ctrl-C; with --json a line says that it is ready."""
-    from cdp.services import search
-
     if not config.name and typed_folder(config.retriever) is None:
         config = config.replace(name=config.retriever.strip())  # callers may write what was typed here
 
@@ -109,7 +100,7 @@ def serve(run: Run, config: ServingConfig) -> int:
         else:
             note(f"ready: {model} at {address}/v1")
 
-    search.serve(run.workspace, config, announce)
+    searching.serve(run.workspace, config, announce)
     return DONE
 
 
@@ -117,21 +108,17 @@ def serve(run: Run, config: ServingConfig) -> int:
 def app(
     run: Run,
     *,
-    port: Annotated[int | None, "the port it listens on; 8501 if omitted"] = None,
+    port: Annotated[int, "the port it listens on; 8501 if omitted"] = 8501,
     browser: Annotated[bool, "open it in a browser"] = False,
 ) -> int:
     """Open the dashboard: serve it on this machine until Ctrl-C."""
-    from cdp.services import commands
-    from cdp.services.doctor import DISTRIBUTION
-
-    number = PORT if port is None else port
-    refuse_unless(0 < number < 65536, f"There is no port {number}.", "Ports go from 1 to 65535.")
+    refuse_unless(0 < port < 65536, f"There is no port {port}.", "Ports go from 1 to 65535.")
     refuse_unless(
         find_spec("streamlit"),
         "The dashboard needs Streamlit, which is not installed.",
         f"Install it with: {sys.executable} -m pip install '{DISTRIBUTION}[app]'",
     )
-    command_line, environment = commands.dashboard(run.workspace.root, number, browser)
+    command_line, environment = commands.dashboard(run.workspace.root, port, browser)
     note(f"The workspace is {run.workspace.root}")
     with subprocess.Popen(command_line, env=environment) as server:
         signal.signal(signal.SIGTERM, lambda *_: server.terminate())
@@ -146,20 +133,16 @@ def app(
 @command("demo")
 def demo_(run: Run) -> int:
     """Load the demo collection into the workspace."""
-    from cdp.services import demo, projects, queries
-
     done, corpus = demo.load(run.workspace), demo.corpus(run.workspace)
     project = projects.project_of(run.workspace, "corpus", corpus)
     sets = [query_set.id for query_set in queries.list_query_sets(run.workspace, corpus=corpus)]
     value = {"id": project and project.id, "corpus": corpus, "query_sets": sets, "benchmark": demo.NAME, "loaded": done}
-    return run.say(value, "\n".join(f"loaded {item}" for item in done) or "the demo is loaded")
+    return run.say(value, {"loaded": done} if done else "the demo is loaded")
 
 
 @command("doctor")
 def doctor(run: Run) -> int:
     """Check this machine and the workspace."""
-    from cdp.services.doctor import check
-
     checks = check(run.workspace)
     run.say(checks, "\n".join(f"{'ok  ' if c.ok else 'BAD '} {c.name}: {c.text}" for c in checks))
     return DONE if all(c.ok for c in checks) else FAILED
@@ -184,8 +167,6 @@ def workspace_prune(
     yes: Annotated[bool, "delete it"] = False,
 ) -> int:
     """List what can be deleted to free disk space; with --yes delete it."""
-    from cdp.services import prune as pruning
-
     kinds = what or list(BY_DEFAULT)
     rows = pruning.prune(run.workspace, kinds) if yes else pruning.prunable(run.workspace, kinds)
     verb = "deleted" if yes else "can be deleted"
@@ -198,18 +179,13 @@ def workspace_prune(
 @command("catalog rebuild")
 def catalog_rebuild(run: Run) -> int:
     """Make the catalogue again from the files."""
-    from cdp.services import results
-
     summary = results.rebuild(run.workspace)
-    lines = [f"rebuilt from the files: {summary['added']} entries", *(f"  {text}" for text in summary["problems"])]
-    return run.say(summary, "\n".join(lines))
+    return run.say(summary, {"entries read from the files": summary["added"], "problem": summary["problems"]})
 
 
 @command("catalog query")
 def catalog_query(run: Run, sql: Annotated[str, "the query"]) -> int:
     """Run a read-only SQL query."""
-    from cdp.services import results
-
     found = results.query(run.workspace, sql)
     rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
     return run.say(rows, display.table(rows, found.columns, "no rows") + ("\n… and more" if found.truncated else ""))

@@ -9,7 +9,8 @@ from cdp.base.text import counted
 from cdp.cli import display
 from cdp.cli.answers import Run, warn
 from cdp.cli.declare import Id, Name, Reads, command
-from cdp.corpus import ReadOptions
+from cdp.corpus import CorpusManifest, ReadOptions
+from cdp.services import adding, corpora, jobs, projects
 from cdp.services.adding import AddOptions
 
 
@@ -27,65 +28,48 @@ def add(
     project: Annotated[str, "add to this project instead of a new one"] = "",
 ) -> int:
     """Import documents, and their benchmark and human queries where they come with them, as a project."""
-    from cdp.services import adding
-
     done = adding.add(run.workspace, path, queries, name=name, project=project, options=options, reading=reading)
-    lines = [
-        *([done.problem, *(f"not read: {said}" for said in done.not_read)] if done.problem else []),
-        f"project {done.project.id}: {done.project.name}",
-        f"corpus {done.corpus.id}: {counted(done.corpus.n_documents, 'document')}"
+    view = {
+        "problem": done.problem,
+        "not read": done.not_read if done.problem else (),
+        "project": done.project.id,
+        "corpus": f"{done.corpus.id}: {counted(done.corpus.n_documents, 'document')}"
         + (" (it was here)" if done.existed else ""),
-    ]
-    if done.benchmark is not None:
-        judged = ", ".join(f"{split} {n:,}" for split, n in done.benchmark.judged.items())
-        lines.append(f"benchmark {done.benchmark.name}: queries by split: {judged}")
-    lines += [f"query set {q.id}: {counted(q.n_queries, 'pair')}" for q in done.query_sets]
-    lines += [f"left out: {reason}: {n:,}" for reason, n in done.left_out.items()]
-    lines += [*done.stated, *(f"missing: {text}" for text in done.missing)]
-    return run.say({**display.plain(done), "id": done.project.id}, "\n".join(lines))
+        "benchmark": done.benchmark
+        and f"{done.benchmark.name}: queries by split: {display.value_cell(done.benchmark.judged)}",
+        "query set": [f"{q.id}: {counted(q.n_queries, 'pair')}" for q in done.query_sets],
+        "left out": [f"{reason}: {n:,}" for reason, n in done.left_out.items()],
+        "note": done.stated,
+        "missing": done.missing,
+    }
+    return run.say(display.plain(done, id=done.project.id), view)
 
 
 @command("projects list")
 def list_(run: Run) -> int:
     """The projects: those made, and one for each corpus that is in none."""
-    from cdp.services import projects
-
     used = projects.default(run.workspace)
     listed = projects.list_projects(run.workspace)
-    rows = [{**display.plain(project), "used": used is not None and used.id == project.id} for project in listed]
+    rows = [display.plain(project, used=used is not None and used.id == project.id) for project in listed]
     for problem in projects.damaged(run.workspace):
         warn(problem)
-    counted = [{**row, "corpora": len(row["corpora"]), "benchmarks": len(row["benchmarks"])} for row in rows]
-    columns = ["id", "name", "corpora", "benchmarks", "used", "created"]
-    return run.say(rows, display.table(counted, columns, projects.NONE_YET))
+    return run.say(rows, columns=("id", "name", "corpora", "benchmarks", "used", "created"), empty=projects.NONE_YET)
 
 
 @command("projects show")
 def show(run: Run, id: Id) -> int:
     """One project: its members, and what is missing for an answer."""
-    from cdp.services import jobs, projects
-
     project = projects.resolve(run.workspace, id)
     scope = projects.members(run.workspace, project.id)
     own_jobs = [job.id for job in jobs.list_jobs(run.workspace) if project.id in scope.index.of_job(job)]
     missing = projects.missing(run.workspace, project)
-    value = {**display.plain(project), "query_sets": scope.query_sets, "jobs": own_jobs, "missing": missing}
-    lines = [
-        f"{project.name} ({project.id}), {project.created}",
-        f"corpora: {', '.join(project.corpora) or 'none'}",
-        f"benchmarks: {', '.join(project.benchmarks) or 'none of its own'}",
-        f"query sets: {', '.join(scope.query_sets) or 'none'}",
-        f"jobs: {len(own_jobs):,}",
-        *(f"missing: {text}" for text in missing),
-    ]
-    return run.say(value, "\n".join(lines))
+    value = display.plain(project, query_sets=scope.query_sets, jobs=own_jobs, missing=missing)
+    return run.say(value, {**value, "jobs": len(own_jobs)})
 
 
 @command("projects use")
 def use(run: Run, name: Annotated[str, "its id, name or a unique prefix of its id; all for none"]) -> int:
     """Remember a project: commands without --project are about it; all forgets it."""
-    from cdp.services import projects
-
     project = projects.use(run.workspace, name)
     subject = f"{project.name} ({project.id})" if project else "the whole workspace"
     return run.say(project, f"commands are about {subject}")
@@ -94,17 +78,13 @@ def use(run: Run, name: Annotated[str, "its id, name or a unique prefix of its i
 @command("projects delete")
 def delete(run: Run, id: Id) -> int:
     """Remove a project; its corpora and benchmarks stay."""
-    from cdp.services import projects
-
     project = projects.resolve(run.workspace, id)
     projects.delete(run.workspace, project.id)
-    return run.deleted(project.id, f"{project.id} is removed; its corpora and benchmarks stay")
+    return run.deleted(project.id, "its corpora and benchmarks stay")
 
 
 def joined(run: Run, *, corpus: str = "", benchmark: str = "") -> None:
     """Add a new corpus or benchmark to the project that the command is about."""
-    from cdp.services import projects
-
     if run.scope.project is not None:
         members = {"corpora": [corpus] if corpus else [], "benchmarks": [benchmark] if benchmark else []}
         projects.add_members(run.workspace, run.scope.project.id, **members)
@@ -126,61 +106,49 @@ def corpus_add(
     name: Name = "",
 ) -> int:
     """Read documents from a file or folder and store them once."""
-    from cdp.services import corpora
-
     added = corpora.add(run.workspace, path, name=name, options=options)
     joined(run, corpus=added.corpus.id)
-    value = {**display.plain(added.corpus), "existed": added.existed, "query_set": added.query_set}
-    lines = _corpus_lines(added.corpus, existed=added.existed)
-    return run.say(value, "\n".join([*lines, *([f"query set: {added.query_set}"] if added.query_set else [])]))
+    more = {"existed": added.existed, "query_set": added.query_set}
+    return run.say(display.plain(added.corpus, **more), {**_corpus(added.corpus), "query set": added.query_set})
 
 
-def _corpus_lines(manifest: Any, *, existed: bool = False) -> list[str]:
-    """Return what was read and what was rejected."""
+def _corpus(manifest: CorpusManifest) -> dict[str, Any]:
+    """Return what was read and what was rejected, for the terminal."""
     spread, unit = manifest.lengths
-    languages = ", ".join(f"{code} {share:.0%}" for code, share in manifest.languages.items())
-    lines = [
-        f"{manifest.id}: {counted(manifest.n_documents, 'document')}" + (" (it was there already)" if existed else ""),
-        f"{unit} per document: median {spread.median:.0f}, from {spread.min} to {spread.max}",
-        f"languages: {languages}",
-        *([f"files: {manifest.n_files:,} read, {manifest.n_files_failed:,} not"] if manifest.n_files_failed else []),
-        *(f"note: {text}" for text in manifest.notes),
+    rejected = [
+        f"{row.file}{'' if row.line is None else f', line {row.line}'}: {row.kind}: {row.reason}"
+        for row in manifest.rejected[:SHOWN_PROBLEMS]
     ]
-    if manifest.n_rejected:
-        rows = [
-            f"{row.file}{'' if row.line is None else f', line {row.line}'}: {row.kind}: {row.reason}"
-            for row in manifest.rejected[:SHOWN_PROBLEMS]
-        ]
-        lines += [f"rejected: {manifest.n_rejected:,}", *display.first_of(manifest.n_rejected, rows)]
-    return lines
+    return {
+        "corpus": f"{manifest.id}: {counted(manifest.n_documents, 'document')}",
+        f"{unit} per document": f"median {spread.median:.0f}, from {spread.min} to {spread.max}",
+        "languages": ", ".join(f"{code} {share:.0%}" for code, share in manifest.languages.items()),
+        "files": "" if not manifest.n_files_failed else f"{manifest.n_files:,} read, {manifest.n_files_failed:,} not",
+        "note": manifest.notes,
+        "rejected": display.first_of(manifest.n_rejected, rejected),
+    }
 
 
 @command("corpus list", project=())
 def corpus_list(run: Run) -> int:
     """The corpora in the workspace."""
-    from cdp.services import corpora
-
     listed = run.scope.keep("corpus", corpora.list_corpora(run.workspace))
-    columns = ["id", "name", "n_documents", "created"]
-    return run.say(listed, display.table(listed, columns, "No corpus yet: corpus add PATH"))
+    columns = ("id", "name", "n_documents", "created")
+    return run.say(listed, columns=columns, empty="No corpus yet: corpus add PATH")
 
 
 @command("corpus show")
 def corpus_show(run: Run, id: Id) -> int:
     """One corpus."""
-    from cdp.services import corpora
-
     manifest = corpora.resolve_corpus(run.workspace, id)
     failed = corpora.failed(run.workspace, manifest.id)
-    lines = [*_corpus_lines(manifest), *display.failed(failed)]
-    return run.say({**display.plain(manifest), "failed": failed}, "\n".join(lines))
+    view = {**_corpus(manifest), "failed": display.failed(failed)}
+    return run.say(display.plain(manifest, failed=failed), view)
 
 
 @command("corpus delete")
 def corpus_delete(run: Run, id: Id) -> int:
     """Remove a corpus that no query set was made for."""
-    from cdp.services import corpora
-
     manifest = corpora.resolve_corpus(run.workspace, id)
     corpora.delete(run.workspace, manifest.id)
     return run.deleted(manifest.id)

@@ -20,8 +20,12 @@ from cdp.cli import display
 from cdp.cli.answers import Run, refuse_unless, warn, warn_incomplete
 from cdp.cli.declare import Id, Name, Reads, Set, check_generator, command
 from cdp.cli.overview import DONE, FAILED
-from cdp.query_sets import ImportOptions
+from cdp.query_sets import ImportOptions, QuerySet
+from cdp.services import commands, completeness, corpora, leakage, queries, synthesis, tuning
+from cdp.services import metrics as measuring
+from cdp.services import review as reviewing
 from cdp.services.review import QueryChoice
+from cdp.services.tuning import Tuning
 
 EXAMPLES = 3  # documents whose queries ``queries show`` prints
 Corpus = Annotated[str, "the corpus: its id, name or a unique prefix of its id"]
@@ -42,8 +46,6 @@ def preview(
     set: Set,
 ) -> int:
     """Queries of several methods for one document, without storing them."""
-    from cdp.services import corpora, queries
-
     document = doc or corpora.page(run.workspace, corpus, 0, 1)[0].id
     names = [name.strip() for name in methods.split(",") if name.strip()]
     typed = {"per_doc": per_doc, "generator": generator}
@@ -66,8 +68,6 @@ def preview(
 @command("queries generate", project=("corpus",), job=True)
 def generate(run: Run, config: SynthesisConfig) -> int:
     """Write queries for a corpus."""
-    from cdp.services import queries
-
     return run.started(queries.generate(run.workspace, config))
 
 
@@ -80,25 +80,27 @@ def estimate(
     latency: Annotated[float | None, "seconds per request, from a preview"] = None,
 ) -> int:
     """Tokens, price and time of writing queries for a corpus, before it starts; generator openai if omitted."""
-    from cdp.services import synthesis
-
     expected = synthesis.estimate(run.workspace, config, tokens_per_query=tokens_per_query, latency_s=latency)
-    lines = [f"{counted(expected.n_documents, 'document')}, {counted(expected.requests, 'request')}"]
-    if expected.requests:
-        lines.append(
-            f"input tokens: {expected.input_tokens:,} ± {expected.input_margin:,} (95%, "
-            f"from {expected.sampled} documents); output tokens: about {expected.output_tokens:,}"
-        )
     if expected.cost is None:
-        lines.append(f"price unknown: {config.model_name} is not in the price table (queries prices --model …)")
+        cost = f"unknown: {config.model_name} is not in the price table (queries prices --model …)"
     elif expected.price is not None:
         dated = f"prices as of {expected.price.as_of}"
-        lines.append(f"cost: ${expected.cost:,.2f}, as a batch ${expected.batch_cost:,.2f} ({dated})")
+        cost = f"${expected.cost:,.2f}, as a batch ${expected.batch_cost:,.2f} ({dated})"
     else:
-        lines.append("cost: nothing")
-    if expected.seconds is not None:
-        lines.append(f"time: about {duration(expected.seconds)} at concurrency {config.concurrency}")
-    return run.say(expected, "\n".join(lines))
+        cost = "nothing"
+    tokens = {
+        "input tokens": f"{expected.input_tokens:,} ± {expected.input_margin:,} (95%, of {expected.sampled} documents)",
+        "output tokens": f"about {expected.output_tokens:,}",
+    }
+    view = {
+        "requests": f"{expected.requests:,} for {counted(expected.n_documents, 'document')}",
+        **(tokens if expected.requests else {}),
+        "cost": cost,
+        "time": ""
+        if expected.seconds is None
+        else f"about {duration(expected.seconds)} at concurrency {config.concurrency}",
+    }
+    return run.say(expected, view)
 
 
 @command("queries prices")
@@ -113,15 +115,14 @@ def prices(
     as_of: Annotated[str, "the day of these prices; today if omitted"] = "",
 ) -> int:
     """The price table, and changes to it."""
-    from cdp.services import synthesis
-
     table = synthesis.read_prices(run.workspace)
     if model:
         rows = {row["model"]: row for row in display.plain(table.rows)}
         rows |= {row["model"]: row for row in map(_price, model)}
         table = synthesis.save_prices(run.workspace, list(rows.values()), as_of or date.today().isoformat())
-    shown = display.table(table.rows, ["model", "input", "output", "batch_discount"], "no prices")
-    return run.say(table, f"US dollars per million tokens, as of {table.as_of}\n{shown}")
+    return run.say(
+        table, f"US dollars per million tokens, as of {table.as_of}\n{display.table(display.plain(table.rows))}"
+    )
 
 
 def _price(text: str) -> dict[str, Any]:
@@ -140,8 +141,6 @@ def batch_write(
     run: Run, config: SynthesisConfig, *, out: Annotated[str, "the folder for the files; - for standard output"]
 ) -> int:
     """Write a job's open requests as OpenAI Batch JSONL, for the Batch API or vllm run-batch."""
-    from cdp.services import synthesis
-
     with run.output(out) as target:
         done = synthesis.batch_write(run.workspace, config, target)
     text = _written(run, done, "request") if done.paths else "Every answer is cached already: there is nothing to ask."
@@ -151,12 +150,7 @@ def batch_write(
 @command("queries batch-read")
 def batch_read(run: Run, path: Annotated[str, Reads(".jsonl"), "the batch's output file"]) -> int:
     """Keep the answers of a batch; the same job, started as usual, then finds them."""
-    from cdp.services import synthesis
-
-    done = synthesis.batch_read(run.workspace, path)
-    failed = [f"{counted(done.failed, 'line')} without one"] if done.failed else []
-    lines = [f"{counted(done.answers, 'answer')} cached", *failed, *(f"  {problem}" for problem in done.problems)]
-    return run.say(done, "\n".join(lines))
+    return run.say(display.plain(synthesis.batch_read(run.workspace, path)))
 
 
 # in and out
@@ -172,24 +166,24 @@ def import_(
     name: Name = "",
 ) -> int:
     """Import queries that exist."""
-    from cdp.services import queries
-
-    result = queries.import_file(run.workspace, path, corpus, name=name, options=options)
-    q = result.query_set
-    more = {"n_rejected": result.n_rejected, "rejected": result.rejected, "notes": result.notes}
-    lines = [f"{q.id}: {_size(q)}", _origin(q), *result.notes]
-    if result.n_rejected:
-        lines += [f"rejected rows: {result.n_rejected:,}", *display.first_of(result.n_rejected, result.rejected)]
-    return run.say({**display.plain(q), **more}, "\n".join(lines))
-
-
-def _size(q: Any) -> str:
-    return f"{counted(q.n_queries, 'query', 'queries')} for {counted(q.n_documents, 'document')}"
+    done = queries.import_file(run.workspace, path, corpus, name=name, options=options)
+    more = {"n_rejected": done.n_rejected, "rejected": done.rejected, "notes": done.notes}
+    view = {
+        **_set(done.query_set),
+        "notes": done.notes,
+        "rejected rows": display.first_of(done.n_rejected, done.rejected),
+    }
+    return run.say(display.plain(done.query_set, **more), view)
 
 
-def _origin(q: Any) -> str:
-    """Return who wrote the queries, and their licence."""
-    return f"written by: {q.written_by}" + (f"; licence: {q.licence}" if q.licence else "")
+def _set(q: QuerySet) -> dict[str, Any]:
+    """Return a query set's size and who wrote it, for the terminal."""
+    return {
+        "id": q.id,
+        "queries": f"{q.n_queries:,} for {counted(q.n_documents, 'document')} of {q.corpus_id}",
+        "written by": q.written_by,
+        "licence": q.licence,
+    }
 
 
 @command("queries export")
@@ -203,15 +197,13 @@ def export(
     model: Annotated[str, "for openai-batch: the model to ask, if not the set's own"] = "",
 ) -> int:
     """Write a query set for another program."""
-    from cdp.services import queries, synthesis
-
     query_set = queries.show(run.workspace, id)
     form = synthesis.EXPORTS.named(format)
     with run.output(out or f"{query_set.id}{form.suffix}", form.suffix) as target:
         done = synthesis.export(run.workspace, query_set.id, format, target, per_doc=per_doc, model=model)
     warn(done.note)
     text = _written(run, done, "request" if form.write is None else "query")
-    return run.say({"id": query_set.id, **display.plain(done)}, text)
+    return run.say(display.plain(done, id=query_set.id), text)
 
 
 def _written(run: Run, done: Any, what: str) -> str:
@@ -225,60 +217,44 @@ def _written(run: Run, done: Any, what: str) -> str:
 @command("queries list", project=())
 def list_(run: Run, *, corpus: Annotated[str, "only of this corpus"] = "") -> int:
     """The query sets."""
-    from cdp.services import completeness, queries
-
     rows = []
     sets = run.scope.keep("query_set", queries.list_query_sets(run.workspace, corpus=corpus))
     for item in (completeness.check(run.workspace, q) for q in sets):
         unfinished = "" if item.complete else f"{item.job_id} ({item.job_state or 'deleted'})"
-        rows.append({**display.plain(item.query_set), "state": item.label, "unfinished_job": unfinished})
+        rows.append(display.plain(item.query_set, state=item.label, unfinished_job=unfinished))
     columns = ["id", "name", "kind", "method", "generator", "per_doc", "n_documents", "n_queries", "n_failures"]
-    columns += [column for column in ("model", "licence") if any(row[column] for row in rows)]
-    columns += ["state", *(["unfinished_job"] if any(row["unfinished_job"] for row in rows) else [])]
-    return run.say(rows, display.table(rows, columns, "No query set yet: queries generate --corpus ID"))
+    columns += [c for c in ("model", "licence", "state", "unfinished_job") if any(row[c] for row in rows)]
+    return run.say(rows, columns=columns, empty="No query set yet: queries generate --corpus ID")
 
 
 @command("queries show")
 def show(run: Run, id: Id) -> int:
     """One query set: where it is from, its first queries, and what is missing and why."""
-    from cdp.services import completeness, queries
-
     q = queries.show(run.workspace, id)
     state = completeness.check(run.workspace, q)
     failed = queries.failures(run.workspace, q.id)
     examples = queries.page(run.workspace, q.id, 0, EXAMPLES)
-    value = {
-        **display.plain(q),
-        "state": state.label,
-        "note": state.note,
-        "job_state": state.job_state,
-        "examples": [{"document_id": name, "queries": texts} for name, texts in examples],
-        "failures": {"n": failed.n, "first": list(failed.first)},
+    value = display.plain(
+        q,
+        state=state.label,
+        note=state.note,
+        job_state=state.job_state,
+        examples=[{"document_id": name, "queries": texts} for name, texts in examples],
+        failures={"n": failed.n, "first": failed.first},
+    )
+    failures = [f"{line.get('document_id') or line.get('line')}: {line['reason']}" for line in failed.first]
+    view = {
+        **_set(q),
+        **{name: value[name] for name in ("kind", "method", "per_doc", "prompt_hash", "job_id", "state", "note")},
+        "without queries or with too few, or rejected": display.first_of(failed.n, failures),
+        **{f"\n{name}": "".join(f"\n{i:3}. {query}" for i, query in enumerate(texts, 1)) for name, texts in examples},
     }
-    lines = [
-        f"{q.id}: {_size(q)} of {q.corpus_id}",
-        f"{q.kind}{f', {q.method}' if q.method else ''}; Q/Doc {q.per_doc}; {state.label}",
-        _origin(q),
-        *([f"prompt: {q.prompt_hash[:16]}; job: {q.job_id}"] if q.job_id else []),
-        *(text for text in (state.sentence, state.next_step) if text),
-    ]
-    if q.n_shared:
-        lines.append(f"{counted(q.n_shared, 'query', 'queries')} of several documents: each of these is an answer")
-    if failed.n:
-        shown = [
-            f"{line.get('document_id') or 'line ' + str(line.get('line'))}: {line['reason']}" for line in failed.first
-        ]
-        lines += [f"without queries or with too few, or rejected: {failed.n:,}", *display.first_of(failed.n, shown)]
-    for document_id, texts in examples:
-        lines += ["", document_id, *(f"{i:3}. {query}" for i, query in enumerate(texts, 1))]
-    return run.say(value, "\n".join(lines))
+    return run.say(value, view)
 
 
 @command("queries delete")
 def delete(run: Run, id: Id) -> int:
     """Remove a query set; what was trained on it stays."""
-    from cdp.services import queries
-
     query_set = queries.show(run.workspace, id)
     queries.delete(run.workspace, query_set.id)
     return run.deleted(query_set.id)
@@ -287,11 +263,9 @@ def delete(run: Run, id: Id) -> int:
 @command("queries best")
 def best(run: Run, id: Id, *, keep: Annotated[int, "queries to keep, over all documents"], name: Name = "") -> int:
     """Keep the best queries by mean token log-probability (InPars' filter), as a new set."""
-    from cdp.services import queries
-
     q, without = queries.best(run.workspace, id, keep, name=name)
     warn(f"{without:,} queries have no log-probability and took no part." if without else "")
-    return run.say({**display.plain(q), "without_logprob": without}, f"{q.id}: {_size(q)}")
+    return run.say(display.plain(q, without_logprob=without), _set(q))
 
 
 @command("queries leave-out")
@@ -303,12 +277,9 @@ def leave_out(
     name: Annotated[str, "the copy's name"] = "",
 ) -> int:
     """A copy of a query set without the queries that a benchmark judges."""
-    from cdp.services import leakage
-
     splits = [(benchmark, split) for benchmark, _, split in (word.partition(":") for word in judged_by)]
     q, n = leakage.leave_out(run.workspace, id, splits, called=name)
-    text = f"{q.id}: {q.n_queries:,} queries, {n:,} left out" if n else f"{q.id}: none is judged"
-    return run.say({**display.plain(q), "left_out": n}, text)
+    return run.say(display.plain(q, left_out=n), {**_set(q), "left out": n})
 
 
 # quality
@@ -317,24 +288,18 @@ def leave_out(
 @command("queries round-trip", places=("query_set",), job=True)
 def round_trip(run: Run, config: RoundTripConfig) -> int:
     """At which rank each query finds the document it was written for."""
-    from cdp.services import queries
-
     return run.started(queries.start_round_trip(run.workspace, config.query_set, config.by, gpus=config.gpus))
 
 
 @command("queries filter", places=("query_set",), job=True)
 def filter_(run: Run, config: FilterConfig) -> int:
     """A new set without queries that fail a test: round-trip rank, a cross-encoder's score, nonsense."""
-    from cdp.services import queries
-
     return run.started(queries.start_filter(run.workspace, config))
 
 
 @command("queries mine", places=("query_set",), job=True)
 def mine(run: Run, config: MiningConfig) -> int:
     """A copy of a set with hard negatives for its queries, by sentence-transformers' mine_hard_negatives."""
-    from cdp.services import queries
-
     warn_incomplete(run.workspace, config.query_set)
     return run.started(queries.start_mining(run.workspace, config))
 
@@ -355,18 +320,13 @@ def review(
     only_accepted: Annotated[bool, "for create: leave out undecided queries too"] = False,
 ) -> int:
     """The share of usable queries; decide about single queries or all that a filter chooses; make the reviewed set."""
-    from cdp.services import queries
-    from cdp.services import review as reviewing
-
     query_set = queries.show(run.workspace, id)
     if verdict is None:
         return _usable(run, query_set)
     if verdict == "create":
         made = reviewing.reviewed(run.workspace, query_set.id, name=name, only_accepted=only_accepted)
-        q = made.query_set
         more = {"left_out": made.dropped, "rewritten": made.rewritten}
-        said = f"{q.id}: {q.n_queries:,} queries, {made.dropped:,} left out, {made.rewritten:,} rewritten"
-        return run.say({**display.plain(q), **more}, said)
+        return run.say(display.plain(made.query_set, **more), {**_set(made.query_set), **more})
     filtered = choice.replace(by="bm25") != QueryChoice()
     refuse_unless(query or filtered, "Neither queries nor a filter are named.", "Name --query ID, or --flagged …")
     refuse_unless(not (query and filtered), "Queries are named, and a filter too.", "Use one of the two.")
@@ -378,19 +338,18 @@ def review(
     return run.say(value, f"{verdict}: {counted(n, 'query', 'queries')}")
 
 
-def _usable(run: Run, query_set: Any) -> int:
-    from cdp.services import review as reviewing
-
+def _usable(run: Run, query_set: QuerySet) -> int:
     result = reviewing.usability(run.workspace, query_set, reviewing.table(run.workspace, query_set))
-    by = f"round-trip rank by {', '.join(result.by)}" if result.by else "round-trip rank not measured"
-    lines = [f"{result.usable:,} of {result.n:,} queries are usable ({result.share:.1%}; {by})"]
-    lines += [f"  {reason}: {n:,}" for reason, n in result.reasons.items()]
     decided = reviewing.decisions(run.workspace, query_set)
     counts = {"accepted": len(decided.accepted), "rejected": len(decided.rejected), "edited": len(decided.edited)}
-    if any(counts.values()):
-        lines.append(f"decided: {', '.join(f'{name} {n:,}' for name, n in counts.items())}")
-    value = {"id": query_set.id, **display.plain(result), "share": result.share, "decided": counts}
-    return run.say(value, "\n".join(lines))
+    value = display.plain(result, id=query_set.id, share=result.share, decided=counts)
+    view = {
+        "usable": f"{result.usable:,} of {result.n:,} queries ({result.share:.1%})",
+        "round-trip rank by": ", ".join(result.by) or "not measured",
+        **result.reasons,
+        "decided": counts if any(counts.values()) else "",
+    }
+    return run.say(value, view)
 
 
 @command("metrics", places=("query_set",), project=("query_set",), job=True)
@@ -398,9 +357,6 @@ def metrics(
     run: Run, config: MetricsConfig, *, quick: Annotated[bool, "only the measures that need no model"] = False
 ) -> int:
     """Q-D metrics of a query set: the quick ones at once, the model-based ones as a job."""
-    from cdp.services import metrics as measuring
-    from cdp.services import queries
-
     measured = measuring.quick(
         run.workspace, config.query_set, human=config.human, language=config.language, stopwords=config.stopwords
     )
@@ -412,7 +368,7 @@ def metrics(
         first = measured.failed[0]
         warn(f"{counted(measured.n_failed, 'document')} failed; the first, {first['id']}: {first['reason']}")
     if quick:
-        return run.say(display.plain(measured), display.measures(measured.measures))
+        return run.say(measured, display.measures(measured.measures))
     if not run.json:
         print(display.measures(measured.measures))
     return run.started(measuring.start(run.workspace, config))
@@ -431,8 +387,6 @@ def tune(
     ] = None,
 ) -> int:
     """Try candidate prompts on a sample of documents and choose one."""
-    from cdp.services import tuning
-
     files = [run.standard_input(".txt") if file == "-" else file for file in prompt or ()]
     job_id = tuning.start(run.workspace, config, prompts=tuning.read_prompts(files))
     done = run.started(job_id)
@@ -444,16 +398,12 @@ def tune(
 @command("prompts show")
 def prompts_show(run: Run, id: Id) -> int:
     """The measures of each candidate, and the choice."""
-    from cdp.services import tuning
-
     tuned = tuning.finished(run.workspace, id)
     return run.say(tuned, _tuned(tuned))
 
 
-def _tuned(tuned: Any) -> str:
+def _tuned(tuned: Tuning) -> str:
     """Return the candidates, nearest to the target first, then the choice and why."""
-    from cdp.services import commands, tuning
-
     ratio = "CE" if tuned.scorer["measure"] == "paraphrase_ratio" else "CE stand-in"
     rows = []
     for record in tuned.candidates:

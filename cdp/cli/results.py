@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from cdp.base.config import EvaluationConfig, ResultImportConfig
 from cdp.base.text import interval, p_value, signed
@@ -11,31 +11,20 @@ from cdp.cli import display
 from cdp.cli.answers import Run, note
 from cdp.cli.declare import command
 from cdp.cli.overview import DONE
-
-if TYPE_CHECKING:
-    from cdp.services.results import Comparison
+from cdp.services import benchmarks, evaluation, result_tables, results
+from cdp.services.results import Comparison
 
 
 @command("evaluate", places=("retriever",), project=("benchmark",), job=True)
 def evaluate(run: Run, config: EvaluationConfig) -> int:
     """Evaluate a retriever on a benchmark, or on each of a group."""
-    from cdp.services import benchmarks, evaluation
-
     if not benchmarks.is_several(run.workspace, config.benchmark):
         return run.started(evaluation.start(run.workspace, config))
     begun = benchmarks.evaluate(run.workspace, config)
-    left_out = f"; missing: {', '.join(begun.missing)}" if begun.missing else ""
-    note(
-        f"{begun.name}: started {len(begun.jobs)}, done before {len(begun.reused)}, "
-        f"in the workspace {begun.coverage}{left_out}"
-    )
+    found = {"started": len(begun.jobs), "done before": len(begun.reused), "in the workspace": begun.coverage}
+    note(display.shown({**found, "missing": begun.missing}))
     code = run.followed(begun.jobs) if run.wait else DONE
-    value = {
-        "jobs": list(begun.jobs),
-        "reused": list(begun.reused),
-        "missing": list(begun.missing),
-        "coverage": begun.coverage,
-    }
+    value = {name: getattr(begun, name) for name in ("jobs", "reused", "missing", "coverage")}
     run.say(value, "\n".join(begun.jobs) or "nothing was left to evaluate")
     return code
 
@@ -49,8 +38,6 @@ def list_(
     archived: Annotated[bool, "archived rows too"] = False,
 ) -> int:
     """The leaderboard: every recipe on every benchmark, runs that differ in the seed alone averaged, the best first."""
-    from cdp.services import results
-
     evaluations = results.list_evaluations(run.workspace, run.scope)
     every = results.list_rows(run.workspace, evaluations)
     rows, left_out = results.filtered(every, places=benchmark or [], tags=tag or [], archived=archived)
@@ -84,8 +71,6 @@ def compare(
     ] = "table",
 ) -> int:
     """A table of retrievers by benchmarks, and every difference from a baseline with its tests."""
-    from cdp.services import result_tables, results
-
     # Holm's correction counts the runs of the project alone.
     own = results.list_evaluations(run.workspace, run.scope)
     comparison = results.compare(run.workspace, baseline, retriever, over_seeds=over_seeds, evaluations=own)
@@ -99,14 +84,9 @@ def compare(
 
 def _comparison(comparison: Comparison, remarks: Collection[str]) -> str:
     """Return the table of a paper, then each difference with its tests, and the remarks."""
-    from cdp.services import result_tables
-
     paper = result_tables.paper_table(comparison)
     scores = [
-        {
-            "NDCG@10": name,
-            **{title: result_tables.plain_cell(cell) for title, cell in zip(paper.columns, cells, strict=True)},
-        }
+        {"NDCG@10": name, **dict(zip(paper.columns, map(result_tables.plain_cell, cells), strict=True))}
         for name, cells in paper.rows
     ]
     marked = any(row.marks for row in comparison.rows)
@@ -142,6 +122,4 @@ def _comparison(comparison: Comparison, remarks: Collection[str]) -> str:
 @command("results import", places=("path",), job=True)
 def import_(run: Run, config: ResultImportConfig) -> int:
     """Take in another program's TREC run as an evaluation."""
-    from cdp.services import evaluation
-
     return run.started(evaluation.start_import(run.workspace, config))

@@ -10,6 +10,10 @@ from cdp.base.text import duration, size
 from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless, warn, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, command
+from cdp.services import models, studies, training
+from cdp.services.models import TrainedModel
+from cdp.services.studies import plan_text, read_rates, to_markdown
+from cdp.services.training import TrainingPlan
 
 
 def _benchmark_split(text: str) -> tuple[str, str]:
@@ -34,14 +38,11 @@ def train(
     allow_leakage: AllowLeakage = False,
 ) -> int:
     """Train a retriever; with --plan only say what it would do and take."""
-    from cdp.services import training
-
     refuse_unless(evaluate or when == "both", f"--when {when} needs a benchmark.", "Add --evaluate BENCHMARK.")
     if plan:
         planned = training.plan(run.workspace, config)
         warn_incomplete(run.workspace, *training.trained_on(planned.settings))
-        value = display.plain(planned)
-        return run.say({**value, "settings": planned.settings.to_dict()}, _plan_text(planned))
+        return run.say(display.plain(planned, settings=planned.settings.to_dict()), _plan(planned))
     begun = training.start(
         run.workspace,
         config,
@@ -55,19 +56,17 @@ def train(
     return run.started(begun.job_id, *begun.evaluations)
 
 
-def _plan_text(plan: Any) -> str:
-    facts = {
+def _plan(plan: TrainingPlan) -> dict[str, Any]:
+    return {
         "pairs": f"{plan.pairs:,} over {plan.documents:,} documents",
         "steps": f"{plan.steps:,} of {plan.settings.batch_size} pairs",
         "time": "unknown" if plan.seconds is None else f"{duration(plan.seconds)} without evaluations",
         **{f"licence, {what}": text for what, text in plan.licences.items()},
+        "note": plan.notes,
     }
-    width = max(map(len, facts))
-    lines = [f"{name.ljust(width)}  {value}" for name, value in facts.items()]
-    return "\n".join([*lines, *(f"note: {text}" for text in plan.notes)])
 
 
-@command("sweep", places=("query_set",), project=("query_set",), job=True, required=("benchmark",))
+@command("sweep", places=("query_set",), project=("query_set",), job=True)
 def sweep(
     run: Run,
     config: TrainingConfig,
@@ -79,9 +78,6 @@ def sweep(
     allow_leakage: AllowLeakage = False,
 ) -> int:
     """A study that trains once per learning rate; the dev split of BENCHMARK[:SPLIT] chooses. See study report."""
-    from cdp.services import studies
-    from cdp.services.studies import plan_text, read_rates, to_markdown
-
     if config.learning_rate is not None:
         raise ConfigError("A sweep has several learning rates.", hint="Name them with --rates.")
     benchmark, split = _benchmark_split(config.benchmark)
@@ -104,52 +100,38 @@ def sweep(
 Trained = Annotated[str, "a training job, by its id, name or a unique prefix of its id"]
 
 
-def _value(model: Any) -> dict[str, Any]:
-    names = ("id", "title", "base", "query_set", "licence", "bytes")
-    more = {"folder": str(model.folder), "scores": model.scores, "faults": model.faults}
-    return display.plain({**{name: getattr(model, name) for name in names}, **more})
+def _value(model: TrainedModel) -> dict[str, Any]:
+    names = ("id", "title", "base", "query_set", "licence", "bytes", "folder", "scores", "faults")
+    return {name: display.plain(getattr(model, name)) for name in names}
 
 
 @command("models list")
 def models_list(run: Run) -> int:
     """The models that were trained here."""
-    from cdp.services import models
-
-    listed = models.list_models(run.workspace)
-    faulty = any(model.faults for model in listed)
-    rows = [
-        {
-            "id": model.id,
-            "name": model.title,
-            "base": model.base,
-            "query set": model.query_set,
-            "size": size(model.bytes),
-            "evaluations": len(model.scores),
-            **({"faults": ", ".join(dict.fromkeys(f.kind for f in model.faults))} if faulty else {}),
-        }
-        for model in listed
-    ]
-    return run.say([_value(model) for model in listed], display.table(rows, empty="No model yet: train QUERY_SET"))
+    rows = [_value(model) for model in models.list_models(run.workspace)]
+    view = [
+        {**row, "size": size(row["bytes"]), "evaluations": len(row["scores"]),
+         "faults": list(dict.fromkeys(fault["kind"] for fault in row["faults"]))}
+        for row in rows
+    ]  # fmt: skip
+    columns = ["id", "title", "base", "query_set", "size", "evaluations"]
+    columns += ["faults"] if any(row["faults"] for row in rows) else []
+    return run.say(rows, view, columns, "No model yet: train QUERY_SET")
 
 
 @command("models show")
 def models_show(run: Run, retriever: Trained) -> int:
     """One model: its files, scores, licence, and what keeps it from being given away."""
-    from cdp.services import models
-
     model = models.show(run.workspace, retriever)
-    lines = [
-        f"{model.title} ({model.id})",
-        f"from {model.base}, on {model.query_set}; licence: {model.licence or 'not stated'}",
-        f"{model.folder}: {size(model.bytes)}",
-        *(f"  {path:<40} {size(n)}" for path, n in model.files),
-        *(
-            f"{score.benchmark}: NDCG@10 {score.after:.2f}" + (f" ({', '.join(score.badges)})" if score.badges else "")
-            for score in model.scores
-        ),
-        *(fault.sentence.replace("**", "") for fault in model.faults),
-    ]
-    return run.say({**_value(model), "files": dict(model.files)}, "\n".join(lines))
+    value = {**_value(model), "files": dict(model.files)}
+    view = {
+        **value,
+        "bytes": size(model.bytes),
+        "files": [f"{path}: {size(n)}" for path, n in model.files],
+        "scores": [" ".join([f"{s.benchmark}: NDCG@10 {s.after:.2f}", *s.badges]) for s in model.scores],
+        "faults": [fault.sentence.replace("**", "") for fault in model.faults],
+    }
+    return run.say(value, view)
 
 
 @command("models push")
@@ -166,22 +148,17 @@ def models_push(
     ] = False,
 ) -> int:
     """Upload a model with its card to the Hugging Face hub; private unless --public."""
-    from cdp.services import models
-
     allowed = {"allow_leakage": allow_leakage, "allow_incomplete": allow_incomplete}
     done = models.push(run.workspace, retriever, repository, public=public, dry_run=dry_run, **allowed)
     names = ("repository", "private", "bytes", "url", "commit", *(("card",) if dry_run else ()))
     value = {**{name: getattr(done, name) for name in names}, "files": dict(done.files)}
     for fault in done.faults:
         warn(fault.replace("**", ""))
-    whose = "private" if done.private else "open to everyone"
-    total = size(done.bytes)
-    if not dry_run:
-        return run.say(value, f"{done.url} ({whose}), commit {done.commit[:12]}, {total}")
-    if not run.json:
-        note(f"{done.repository} would be {whose}; nothing was sent.")
-    rows = [{"file": path, "size": size(n)} for path, n in done.files]
-    return run.say(value, f"{display.table(rows, ['file', 'size'])}\n{total} in all\n\n{done.card}".rstrip())
+    view = {**value, "bytes": size(done.bytes), "files": [f"{path}: {size(n)}" for path, n in done.files]}
+    if dry_run:
+        note("Nothing was sent.")
+        view["card"] = f"\n\n{done.card}".rstrip()
+    return run.say(value, view)
 
 
 @command("models export")
@@ -191,8 +168,6 @@ def models_export(
     out: Annotated[str, "the folder to write; there must be none of that name"],
 ) -> int:
     """A retriever as an ONNX folder for onnxruntime."""
-    from cdp.services import models
-
     folder, difference = models.export(run.workspace, retriever, out)
     value = {"id": retriever, "folder": str(folder), "largest_difference": difference}
-    return run.say(value, f"{folder}: largest difference of a number {difference:.2g}")
+    return run.say(value, {**value, "largest_difference": f"{difference:.2g}"})

@@ -417,12 +417,12 @@ def _settings(job: JobView) -> None:
             alt="The settings of this job",
         )
         st.caption("Settings that are not listed are empty or use the retriever's own values.")
-    lines = [("show",), ("logs", "-f")]
+    shown = [commands.line("jobs", "show", job.id), commands.line("jobs", "logs", job.id, "-f")]
     if job.active:
-        lines += [("wait",), ("stop",)]
+        shown += [commands.line("jobs", "wait", job.id), commands.line("jobs", "stop", job.id)]
     else:
-        lines += [("resume", "--wait")] * (str(job.state) in RESUMABLE) + [("delete",)]
-    shown = [commands.line("jobs", verb, job.id, *words) for verb, *words in lines]
+        shown += [commands.line("jobs", "resume", job.id, wait=True)] * (str(job.state) in RESUMABLE)
+        shown.append(commands.line("jobs", "delete", job.id, yes=True))
     if job.kind == "training" and str(job.state) == "finished":
         shown += [commands.line("models", "push", job.id, "OWNER/NAME", "--dry-run"),
                   commands.line("models", "export", job.id, "FOLDER")]  # fmt: skip

@@ -53,7 +53,7 @@ def test_a_download_is_a_job_that_says_what_it_brought(workspace: Workspace, the
     assert shown["manifest"]["source"]["commits"]["BeIR/scifact"] == commit
     again = answer("benchmarks", "download", "scifact", "--wait")
     assert again["benchmarks"][0]["existed"]
-    assert f"read at BeIR/scifact {commit}" in run("benchmarks", "show", "scifact").stdout
+    assert f"read at: BeIR/scifact {commit}" in run("benchmarks", "show", "scifact").stdout
 
 
 def test_without_a_network_the_job_fails_with_what_to_do(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +114,8 @@ def test_what_has_to_be_said_beside_a_score_is_said(workspace: Workspace, tmp_pa
     queries = [{"_id": "q1", "text": "moon and sea"}, {"_id": "q2", "text": "zebra"}]
     qrels = {"test": "q1\td1\t1\nq2\td2\t1\n"}
     added = run("benchmarks", "add", str(write_benchmark(tmp_path / "small", queries=queries, qrels=qrels))).stdout
-    assert added.startswith("In the workspace as small: 4 documents, judged queries: test 2, ")
+    assert added.startswith("in the workspace as: small: 4 documents, ")
+    assert "judged queries: test 2\n" in added
     said = "Nothing was retrieved for 1 of 2 judged queries; they count 0."
     assert answer("evaluate", "bm25", "--benchmark", "small", "--wait")["notes"] == [said]
     assert f"small: {said}" in run("results", "compare", "--baseline", "bm25").stdout

@@ -37,7 +37,7 @@ def test_an_estimate_in_words_and_in_json(workspace: Workspace, capsys: pytest.C
     assert measured["output_tokens"] == 96 * 5 * 30
     assert measured["seconds"] == pytest.approx(96 * 2 / 8)
     text = said(capsys, *words, "--latency", "2")
-    assert "96 documents, 96 requests" in text
+    assert "requests: 96 for 96 documents" in text
     assert "prices as of" in text
     assert "cost: nothing" in said(capsys, *words, "--generator", "template")
     assert "not in the price table" in said(capsys, *words, "--set", "model=my-own")
@@ -169,7 +169,7 @@ def test_a_query_set_is_shown_with_what_it_lacks(workspace: Workspace, tmp_path:
     assert (shown["id"], shown["failures"]["n"], len(shown["failures"]["first"])) == (made, 25, 20)
     assert [example["document_id"] for example in shown["examples"]] == ["d0", "d2", "d4"]
     text = run("queries", "show", made).stdout
-    assert "50 queries for 25 documents of half-" in text
+    assert "queries: 50 for 25 documents of half-" in text
     assert "  d1: The document holds no words to build a query from." in text
     assert "  and 5 more" in text
     assert "No query set is called" in refusal("queries", "show", "nothing")

@@ -133,7 +133,7 @@ def test_a_fault_of_our_own_costs_its_row(
     assert "7 | bad | text 7" in lines[0]["text"]
     assert cli.main(["corpus", "show", stored.id]) == 0
     shown = capsys.readouterr().out
-    assert "4 rows failed:" in shown
+    assert "failed: 4\n" in shown
     assert "d.jsonl:8: ZeroDivisionError" in shown
     assert str(workspace.corpus(stored.id) / "failures.jsonl") in shown
 

@@ -110,4 +110,4 @@ def test_the_command_line_asks_shows_and_changes_it(
     assert "mine stands for human queries, and is not known to be" in capsys.readouterr().err
     service.describe(workspace, name, "llm", model="gpt-4o-mini", licence="CC0")
     assert main(["queries", "show", name]) == 0
-    assert "written by: gpt-4o-mini (imported); licence: CC0" in capsys.readouterr().out
+    assert "written by: gpt-4o-mini (imported)\nlicence: CC0\n" in capsys.readouterr().out

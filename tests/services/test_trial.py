@@ -211,10 +211,10 @@ def test_the_command_shows_the_price_and_starts_nothing_without_a_yes(
     tiny = str(tiny_static(tmp_path / "tiny"))
     assert main(["study", "test", "--corpus", "papers", "--retriever", tiny, "--minutes", "0.2"]) == 0
     said = capsys.readouterr().out
-    assert "18 trainings" in said
+    assert "trainings: 18 of" in said
     assert "more than the 0.2 minutes allowed" in said
-    assert "Price: free" in said
-    assert "Start it with --yes" in said
+    assert "price: free" in said
+    assert "start it with --yes" in said
     assert main(["study", "test", "--corpus", "papers", "--retriever", tiny, "--minutes", "0.2", "--yes"]) == 2
     assert "Allow more with --minutes" in capsys.readouterr().err
     assert jobs.list_jobs(workspace) == []
