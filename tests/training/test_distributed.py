@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,37 +57,40 @@ def build(
     return model, TransformerEngine(model, batches, loss, mini_batch=mini_batch), loss
 
 
-def share(rank: int, port: int, folder: str, mini_batch: int | None, per_process: bool, hard: bool, out: str) -> None:
-    address = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    os.environ.update({name: str(value) for name, value in address.items()})
-    state = PartialState(cpu=True, backend="gloo")
-    torch.set_num_threads(1)
-    if per_process:  # the mistake this test must catch: weights normalised over the own rows only
-        infonce.normalised = lambda weights: weights / weights.mean()
-    model, engine, loss = build(folder, mini_batch, hard)
-    if rank == 1:
-        with torch.no_grad():
-            for parameter in model.parameters():
-                parameter.add_(1.0)  # what initialisation at random would do; the broadcast must undo it
-    broadcast_parameters(model)
-    value = engine.backward(np.arange(4) + 4 * rank)
-    average_gradients([p for p in model.parameters() if p.requires_grad])
-    torch.save((value, gradients(model), loss.masked), f"{out}.{rank}")
-    state.destroy_process_group()
+@dataclass(frozen=True)
+class Case:
+    """A way to compute the gradients of the full batch; ``per_process`` is the fault that the test must catch: weights
+    normalised over the own rows only."""
+
+    mini_batch: int | None
+    hard: bool = False
+    per_process: bool = False
 
 
-def trainer_step(rank: int, port: int, processes: int, folder: str, mini_batch: int | None, out: str) -> None:
-    """One step of plain gradient descent by the sentence-transformers trainer, with our loss."""
-    address = {
-        "RANK": rank,
-        "LOCAL_RANK": rank,
-        "WORLD_SIZE": processes,
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": port,
-    }
-    os.environ.update({name: str(value) for name, value in address.items()})
-    torch.set_num_threads(1)
-    model = SentenceTransformer(folder, device="cpu").double()
+CASES = [Case(None), Case(2), Case(None, hard=True), Case(2, hard=True), Case(None, per_process=True)]
+
+
+def share(rank: int, folder: str) -> list[Any]:
+    """The gradients of every case on this process's half of the batch."""
+    found = []
+    for case in CASES:
+        with pytest.MonkeyPatch.context() as patch:
+            if case.per_process:
+                patch.setattr(infonce, "normalised", lambda weights: weights / weights.mean())
+            model, engine, loss = build(folder, case.mini_batch, case.hard)
+            if rank == 1:
+                with torch.no_grad():
+                    for parameter in model.parameters():
+                        parameter.add_(1.0)  # what initialisation at random would do; the broadcast must undo it
+            broadcast_parameters(model)
+            value = engine.backward(np.arange(4) + 4 * rank)
+            average_gradients([p for p in model.parameters() if p.requires_grad])
+            found.append((value, gradients(model), loss.masked))
+    return found
+
+
+def trainer_steps(processes: int, folder: str, mini_batches: list[int | None], out: str) -> list[Any]:
+    """For each mini-batch, one step of plain gradient descent by the sentence-transformers trainer, with our loss."""
     columns = {
         "query": QUERIES,
         "document": [DOCUMENTS[i] for i in DOCUMENT_OF],
@@ -97,17 +101,17 @@ def trainer_step(rank: int, port: int, processes: int, folder: str, mini_batch: 
         lr_scheduler_type="constant", optim="sgd", max_grad_norm=0.0, use_cpu=True, report_to=[], save_strategy="no",
         disable_tqdm=True, ddp_backend="gloo" if processes > 1 else None,
     )  # fmt: skip
-    loss = WeightedInfoNCELoss(model, gather_across_devices=True, mini_batch=mini_batch)
-    SentenceTransformerTrainer(model=model, args=arguments, train_dataset=Dataset.from_dict(columns), loss=loss).train()
-    torch.save(model.state_dict(), f"{out}.{rank}")
+    data, trained = Dataset.from_dict(columns), []
+    for mini_batch in mini_batches:
+        model = SentenceTransformer(folder, device="cpu").double()
+        loss = WeightedInfoNCELoss(model, gather_across_devices=True, mini_batch=mini_batch)
+        SentenceTransformerTrainer(model=model, args=arguments, train_dataset=data, loss=loss).train()
+        trained.append(model.state_dict())
+    return trained
 
 
-def resumed(rank: int, port: int, folder: str, out: str) -> None:
+def resumed(rank: int, folder: str, out: str) -> list[Any]:
     """Train whole, and stopped at step 3 and resumed; each process has dropout masks of its own."""
-    address = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    os.environ.update({name: str(value) for name, value in address.items()})
-    state = PartialState(cpu=True, backend="gloo")
-    torch.set_num_threads(1)
     config = TrainingConfig(query_set="q", learning_rate=3e-3, batch_size=4, epochs=3, scale=20.0)
     trained = []
     for name, stop_after in (("whole", None), ("parts", 3), ("parts", None)):
@@ -118,22 +122,33 @@ def resumed(rank: int, port: int, folder: str, out: str) -> None:
         trained.append(
             (Training(model, batches, order, config, hooks, Path(out) / name).run().step, model.state_dict())
         )
-    torch.save(trained, f"{out}.{rank}")
+    return trained
+
+
+def both(rank: int, port: int, folder: str, with_dropout: str, out: str) -> None:
+    """Save what one of two processes finds; to start processes takes longer than what they do."""
+    address = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    os.environ.update({name: str(value) for name, value in address.items()})
+    torch.set_num_threads(1)
+    state = PartialState(cpu=True, backend="gloo")
+    found = {"share": share(rank, folder), "resumed": resumed(rank, with_dropout, out)}
+    found["trainer"] = trainer_steps(2, folder, [None, 2], out)  # the last: accelerate keeps the state of a trainer
+    torch.save(found, f"{out}.{rank}")
     state.destroy_process_group()
 
 
-def processes_of(function: Any, n: int, *arguments: Any) -> None:
-    """Run ``function(rank, port, *arguments)`` in ``n`` new processes.
-
-    They come from one server that has loaded torch and this module before the first is asked for: to load them takes
-    ten times as long as what the processes do.
-    """
-    multiprocessing.set_forkserver_preload([__name__])
-    mp.start_processes(function, args=(free_port(), *arguments), nprocs=n, start_method="forkserver")
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tiny_retriever(tmp_path_factory.mktemp("model")))
 
 
-def two_processes(function: Any, out: Path, *arguments: Any) -> list[Any]:
-    processes_of(function, 2, *arguments, str(out))
+@pytest.fixture(scope="module")
+def ranks(folder: str, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What each of two processes found. They come from a server that has loaded torch and this module."""
+    out = tmp_path_factory.mktemp("ranks") / "out"
+    models = folder, str(tiny_retriever(out.with_name("model"), dropout=0.2))
+    multiprocessing.set_forkserver_preload([__name__, "torch._dynamo"])
+    mp.start_processes(both, args=(free_port(), *models, str(out)), nprocs=2, start_method="forkserver")
     return [torch.load(f"{out}.{rank}", weights_only=True) for rank in (0, 1)]
 
 
@@ -145,65 +160,42 @@ def worst(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> 
     return max(differences + extra) / largest
 
 
-@pytest.fixture
-def full_batch(tmp_path: Path) -> tuple[str, float, dict[str, torch.Tensor], int]:
-    folder = str(tiny_retriever(tmp_path / "tiny"))
-    model, engine, loss = build(folder, None)
+def full_batch(folder: str, hard: bool = False) -> tuple[float, dict[str, torch.Tensor], int]:
+    model, engine, loss = build(folder, None, hard)
     value = engine.backward(np.arange(8))
-    return folder, float(value), gradients(model), loss.masked
+    return float(value), gradients(model), loss.masked
 
 
-@pytest.mark.parametrize("mini_batch", [None, 2])
-def test_our_loop_on_two_processes_gives_the_full_batch_gradients(
-    tmp_path: Path, full_batch: tuple[str, float, dict[str, torch.Tensor], int], mini_batch: int | None
-) -> None:
-    folder, value, expected, masked = full_batch
-    ranks = two_processes(share, tmp_path / "out", folder, mini_batch, False, False)
-    assert masked == 6  # rows 0, 5 and 7 share document 0
-    assert sum(rank[2] for rank in ranks) == masked
-    assert np.mean([float(rank[0]) for rank in ranks]) == pytest.approx(value, rel=1e-12)
-    for rank in ranks:
-        assert worst(rank[1], expected) < 1e-10
+def test_our_loop_on_two_processes_gives_the_full_batch_gradients(ranks: list[dict[str, Any]], folder: str) -> None:
+    """Hard negatives are gathered as well, and missing ones count nowhere."""
+    assert full_batch(folder)[2] == 6  # rows 0, 5 and 7 share document 0
+    for case, *found in zip(CASES, *(rank["share"] for rank in ranks), strict=True):
+        value, expected, masked = full_batch(folder, case.hard)
+        if case.per_process:
+            assert worst(found[0][1], expected) > 0.01
+            continue
+        assert sum(rank[2] for rank in found) == masked, case
+        assert np.mean([float(rank[0]) for rank in found]) == pytest.approx(value, rel=1e-12), case
+        for rank in found:
+            assert worst(rank[1], expected) < 1e-10, case
 
 
-@pytest.mark.parametrize("mini_batch", [None, 2])
-def test_hard_negatives_are_gathered_as_well_and_missing_ones_count_nowhere(
-    tmp_path: Path, mini_batch: int | None
-) -> None:
-    folder = str(tiny_retriever(tmp_path / "tiny"))
-    model, engine, loss = build(folder, None, hard=True)
-    value = engine.backward(np.arange(8))
-    ranks = two_processes(share, tmp_path / "out", folder, mini_batch, False, True)
-    assert sum(rank[2] for rank in ranks) == loss.masked
-    assert np.mean([float(rank[0]) for rank in ranks]) == pytest.approx(float(value), rel=1e-12)
-    for rank in ranks:
-        assert worst(rank[1], gradients(model)) < 1e-10
-
-
-@pytest.mark.parametrize(("processes", "mini_batch"), [(1, 2), (2, None), (2, 2)])
+@pytest.mark.parametrize("processes", [1, 2])
 def test_the_trainer_with_our_loss_takes_the_full_batch_step(
-    tmp_path: Path, full_batch: tuple[str, float, dict[str, torch.Tensor], int], processes: int, mini_batch: int | None
+    ranks: list[dict[str, Any]], folder: str, processes: int, tmp_path: Path
 ) -> None:
     """Plain gradient descent at rate 1: what a step takes away from the weights is the gradient."""
-    folder, _, expected, _ = full_batch
+    _, expected, _ = full_batch(folder)
     start = SentenceTransformer(folder, device="cpu").double().state_dict()
-    processes_of(trainer_step, processes, processes, folder, mini_batch, str(tmp_path / "out"))
-    for rank in range(processes):
-        trained = torch.load(f"{tmp_path / 'out'}.{rank}", weights_only=True)
-        assert worst({name: start[name] - value for name, value in trained.items()}, expected) < 1e-10
+    found = [trainer_steps(1, folder, [2], str(tmp_path))] if processes == 1 else [rank["trainer"] for rank in ranks]
+    for trained in found:
+        for weights in trained:
+            assert worst({name: start[name] - value for name, value in weights.items()}, expected) < 1e-10
 
 
-def test_a_training_on_two_processes_is_resumed_bit_for_bit(tmp_path: Path) -> None:
-    ranks = two_processes(resumed, tmp_path / "out", str(tiny_retriever(tmp_path / "tiny", dropout=0.2)))
-    for (whole_steps, whole), (stopped_at, _), (steps, weights) in ranks:
+def test_a_training_on_two_processes_is_resumed_bit_for_bit(ranks: list[dict[str, Any]]) -> None:
+    for rank in ranks:
+        (whole_steps, whole), (stopped_at, _), (steps, weights) = rank["resumed"]
         assert (whole_steps, stopped_at, steps) == (6, 3, 6)
         for name, value in whole.items():
             assert torch.equal(value, weights[name]), name
-
-
-def test_normalising_per_process_would_be_noticed(
-    tmp_path: Path, full_batch: tuple[str, float, dict[str, torch.Tensor], int]
-) -> None:
-    folder, _, expected, _ = full_batch
-    ranks = two_processes(share, tmp_path / "out", folder, None, True, False)
-    assert worst(ranks[0][1], expected) > 0.01
