@@ -187,3 +187,10 @@ class Progress:
             print(f"\r\x1b[2K{shown}", end="" if view.active else "\n", file=sys.stderr, flush=True)
         else:
             print(text, file=sys.stderr, flush=True)
+
+
+def reading(share: float, file: str) -> None:
+    """Show on a terminal how much of the documents is read, and which file."""
+    if sys.stderr.isatty():
+        width = max(20, shutil.get_terminal_size().columns - 1)
+        print(f"\r\x1b[2K{f'[{bar(share)}] {file}'[:width]}", end="", file=sys.stderr, flush=True)

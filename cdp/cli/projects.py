@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, Any
 
 from cdp.base.errors import SHOWN_PROBLEMS
@@ -12,6 +13,14 @@ from cdp.cli.declare import Id, Name, Reads, command
 from cdp.corpus import CorpusManifest, ReadOptions
 from cdp.services import adding, corpora, jobs, projects
 from cdp.services.adding import AddOptions
+
+# Passwords of documents, one a line; unlike an option it is not shown among the processes.
+PASSWORDS = "CDP_PDF_PASSWORDS"
+Password = Annotated[str, f"the PDFs' password, never stored; {PASSWORDS} holds any number, one a line"]
+
+
+def _passwords(given: str) -> list[str]:
+    return [*filter(None, [given]), *os.environ.get(PASSWORDS, "").splitlines()]
 
 
 @command("projects add")
@@ -26,9 +35,13 @@ def add(
     ] = "",
     name: Name = "",
     project: Annotated[str, "add to this project instead of a new one"] = "",
+    password: Password = "",
 ) -> int:
     """Import documents, and their benchmark and human queries where they come with them, as a project."""
-    done = adding.add(run.workspace, path, queries, name=name, project=project, options=options, reading=reading)
+    done = adding.add(
+        run.workspace, path, queries, name=name, project=project, options=options, reading=reading,
+        passwords=_passwords(password), watch=display.reading,
+    )  # fmt: skip
     view = {
         "problem": done.problem,
         "not read": done.not_read if done.problem else (),
@@ -104,9 +117,11 @@ def corpus_add(
     options: ReadOptions,
     *,
     name: Name = "",
+    password: Password = "",
 ) -> int:
     """Read documents from a file or folder and store them once."""
-    added = corpora.add(run.workspace, path, name=name, options=options)
+    passwords = _passwords(password)
+    added = corpora.add(run.workspace, path, name=name, options=options, passwords=passwords, watch=display.reading)
     joined(run, corpus=added.corpus.id)
     more = {"existed": added.existed, "query_set": added.query_set}
     return run.say(display.plain(added.corpus, **more), {**_corpus(added.corpus), "query set": added.query_set})

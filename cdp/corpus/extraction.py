@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -29,10 +29,11 @@ BASE_S, PER_MB_S = 60.0, 10.0
 class _Process:
     """The reading process of one import, started at the first file and again after one that killed it."""
 
-    def __init__(self) -> None:
+    def __init__(self, passwords: Sequence[str]) -> None:
+        self._passwords = list(passwords)
         self._process: subprocess.Popen[str] | None = None
 
-    def blocks(self, format: str, path: Path, password: str, report: Report) -> Iterator[Block]:
+    def blocks(self, format: str, path: Path, report: Report) -> Iterator[Block]:
         """The blocks of a file. RefusedValueError where it cannot be read."""
         process = self._running()
         seconds = BASE_S + PER_MB_S * path.stat().st_size / 10**6
@@ -46,7 +47,7 @@ class _Process:
         timer.start()
         answered = False
         try:
-            for answer in self._answers(process, {"format": format, "path": str(path), "password": password}):
+            for answer in self._answers(process, {"format": format, "path": str(path), "passwords": self._passwords}):
                 if "progress" in answer:
                     report.progress(*answer["progress"])
                 for block in answer.get("blocks", ()):
@@ -78,7 +79,7 @@ class _Process:
         return self._process
 
     @staticmethod
-    def _answers(process: subprocess.Popen[str], request: dict[str, str]) -> Iterator[dict[str, Any]]:
+    def _answers(process: subprocess.Popen[str], request: dict[str, Any]) -> Iterator[dict[str, Any]]:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(json.dumps(request) + "\n")
@@ -115,9 +116,9 @@ def _environment() -> dict[str, str]:
 
 
 @contextmanager
-def reading_process() -> Iterator[None]:
-    """Keep one reading process for all files that are read inside."""
-    process = _Process()
+def reading_process(passwords: Sequence[str] = ()) -> Iterator[None]:
+    """Keep one reading process for all files that are read inside. ``passwords`` are tried on encrypted ones."""
+    process = _Process(passwords)
     token = _current.set(process)
     try:
         yield
@@ -126,9 +127,9 @@ def reading_process() -> Iterator[None]:
         process.close()
 
 
-def blocks_of(format: str, path: Path, report: Report, password: str = "") -> Iterator[Block]:
+def blocks_of(format: str, path: Path, report: Report) -> Iterator[Block]:
     """The blocks of a file, read in the process of its own. RefusedValueError where it cannot be read."""
     with ExitStack() as stack:
         if _current.get(None) is None:
             stack.enter_context(reading_process())
-        yield from _current.get().blocks(format, path, password, report)
+        yield from _current.get().blocks(format, path, report)

@@ -12,6 +12,7 @@ from typing import Any
 
 from cdp.base.errors import InputError
 from cdp.corpus.checks import GUESSES, RefusedValueError
+from cdp.corpus.extraction import reading_process
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.passages import Block, Passage, cut
 from cdp.corpus.readers import BadRow, DocumentFormat, Report, Row, RowFormat, container_of, file_suffixes, format_of
@@ -95,11 +96,12 @@ class Glimpse:
         return self.guess(DOCUMENTS) is not None and self.queries is not None and self.guess(GUESSES["text"]) is None
 
 
-def look(path: Path, options: ReadOptions | None = None) -> Glimpse:
+def look(path: Path, options: ReadOptions | None = None, passwords: Sequence[str] = ()) -> Glimpse:
     """The columns and first rows of a file, or of the first in a folder or a zip. InputError where there is none."""
     options = options or ReadOptions()
     seen: list[Row | BadRow] = []
     with ExitStack() as stack:
+        stack.enter_context(reading_process(passwords))
         sources, notes = _sources(path, options, stack)
         table = next((s for s in sources if isinstance(format_of(s, options), RowFormat)), None)
         if table is not None:

@@ -141,13 +141,13 @@ def read_documents(
     *,
     scratch: Path | None = None,
     watch: Watch | None = None,
+    passwords: Sequence[str] = (),
 ) -> ReadResult:
     """Read a file, a zip or a folder of documents.
 
-    Temporary files go to ``scratch`` (made if needed; by default the process's own folder in the workspace).
-    Raises InputError if not a single document can be
-    read, or if a file cannot be read to its end; single bad rows, and unreadable files among others, are in
-    ``rejected``.
+    ``passwords`` are tried on encrypted PDFs, and stored nowhere. Temporary files go to ``scratch`` (made if needed; by
+    default the process's own folder in the workspace). Raises InputError if not a single document can be read, or if a
+    file cannot be read to its end; single bad rows, and unreadable files among others, are in ``rejected``.
     """
     path = Path(path)
     options = ReadOptions.from_dict((options or ReadOptions()).to_dict())
@@ -157,7 +157,8 @@ def read_documents(
         scratch.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="cdp-corpus-", dir=scratch or own_scratch()))
     try:
-        return _Import(path, options, folder, watch).run()
+        with reading_process(passwords):
+            return _Import(path, options, folder, watch).run()
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -204,7 +205,6 @@ class _Import:
         with ExitStack() as stack:
             stack.callback(self.collector.close)
             stack.callback(self.spool.close)
-            stack.enter_context(reading_process())
             container = container_of(self.path, self.options)
             self.alone = container is None
             if container is None:

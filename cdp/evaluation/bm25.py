@@ -2,8 +2,9 @@
 
 Lucene's variant (Robertson et al. 1994; Kamphuis et al. 2020) with k1 = 0.9 and b = 0.4, the values of BEIR's and
 Anserini's tables, over title and text. English words are lower-cased, freed of 33 stopwords and cut to their Snowball
-stem; other languages use the words by which content words are counted (``cdp.complexity``), unstemmed. As a retriever
-it is called ``bm25``, which takes the words of the benchmark's own language, or ``bm25:<language>``.
+stem; other languages use the words by which content words are counted (``cdp.complexity``), unstemmed, African
+languages without their tone marks. As a retriever it is called ``bm25``, which takes the words of the benchmark's own
+language, or ``bm25:<language>``.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from cdp.base.errors import InputError, WorkspaceError
 from cdp.base.workspace import sha256_text
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.complexity import content_words, language_of
+from cdp.complexity.languages import WITHOUT_SPACES
 from cdp.evaluation.evaluate import Evaluation, Protocol, in_trec_order, judge
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ _LEFT_OUT = (
 STOPWORDS = frozenset(_LEFT_OUT.split())
 
 # Of how texts become terms: an index kept under another version is not used.
-VERSION = "1"
+VERSION = "2"
 
 _WORD = re.compile(r"\w+")
 
@@ -82,9 +84,25 @@ def check_language(language: str) -> None:
         content_words("", language)
 
 
+# Written with tone marks and dots below in books, and often without them in queries and on the web.
+TONE_MARKED = frozenset(("bm", "ee", "ff", "ha", "ig", "lg", "ln", "tw", "wo", "yo"))
+_MARKS = re.compile("[\u0300-\u036f]+")
+# Characters of a term in languages without spaces between words.
+GRAM = 3
+
+
 def terms_of(texts: Iterable[str], language: str = "en") -> Iterable[list[str]]:
-    """The terms of each text."""
-    return english_terms(texts) if language == "en" else language_of(language).words(texts)
+    """The terms of each text: words, and overlapping trigrams of characters where words have no spaces between them."""
+    if language == "en":
+        return english_terms(texts)
+    if language in TONE_MARKED:
+        texts = (_MARKS.sub("", unicodedata.normalize("NFD", text)) for text in texts)
+    words = language_of(language).words(texts)
+    return map(_grams, words) if language in WITHOUT_SPACES else words
+
+
+def _grams(words: Sequence[str]) -> list[str]:
+    return [word[i : i + GRAM] for word in words for i in range(max(1, len(word) - GRAM + 1))]
 
 
 def _watched(items: Sequence[str], phase: str, interval: int, watch: Watch | None) -> Iterator[str]:

@@ -25,7 +25,7 @@ from cdp.corpus.looking import DOCUMENTS, GRADES, SPLITS, Glimpse, iter_rows, lo
 from cdp.corpus.origin import ORIGINS
 from cdp.corpus.readers import Row, file_suffixes
 from cdp.corpus.readers.folders import BEIR_CORPUS, hidden
-from cdp.corpus.reading import REPEATED
+from cdp.corpus.reading import REPEATED, Watch
 from cdp.corpus.storage import delete_corpus
 from cdp.projects import Project
 from cdp.query_sets import ImportOptions, QuerySet
@@ -178,7 +178,12 @@ def _of_queries(path: Path) -> bool:
 
 @access.reads
 def examine(
-    workspace: Workspace, path: str | Path, queries: str | Path = "", *, reading: ReadOptions | None = None
+    workspace: Workspace,
+    path: str | Path,
+    queries: str | Path = "",
+    *,
+    reading: ReadOptions | None = None,
+    passwords: Sequence[str] = (),
 ) -> Look:
     """Return the first rows of an import with the role that each column seems to have. Nothing is stored."""
     reading = reading or ReadOptions()
@@ -186,7 +191,7 @@ def examine(
     asked = None
     if queries:
         asked = look(access.to_read(workspace, queries), ReadOptions.from_dict({"encoding": reading.encoding}))
-    return Look(tuple(beir_layout(source)), look(source, reading), asked)
+    return Look(tuple(beir_layout(source)), look(source, reading, passwords), asked)
 
 
 @access.writes
@@ -199,11 +204,14 @@ def add(
     project: str = "",
     options: AddOptions | None = None,
     reading: ReadOptions | None = None,
+    passwords: Sequence[str] = (),
+    watch: Watch | None = None,
 ) -> Added:
     """Import documents, with the queries and judgments that come with them or in the file ``queries``.
 
     They make a new project called ``name``, or join ``project`` (an id or a name). The same content is stored once.
-    Where something fails, nothing new is left behind. ``reading`` says how files are read, ``options`` the columns.
+    Where something fails, nothing new is left behind. ``reading`` says how files are read, ``options`` the columns;
+    ``passwords`` are tried on encrypted PDFs, and stored nowhere.
     """
     options, reading = options or AddOptions(), reading or ReadOptions()
     given = access.to_read(workspace, path)
@@ -218,7 +226,11 @@ def add(
         reading = (options.replace(query_field=None) if asked else options).reading(reading)
         if asked:
             _columns_of(asked, options, reading.encoding)  # before anything is stored
-    with corpora.read(workspace, source, name=title, options=reading) as (corpus, existed, written):
+    with corpora.read(workspace, source, name=title, options=reading, passwords=passwords, watch=watch) as (
+        corpus,
+        existed,
+        written,
+    ):
         taken = _Import(workspace, corpus, options, stated)
         with taken.all_or_nothing(existed):
             taken.count_rejected()

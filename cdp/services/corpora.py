@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,7 @@ from cdp.corpus import (
     resolve_corpus,
     store,
 )
+from cdp.corpus.reading import Watch
 from cdp.services import access, projects
 
 __all__ = ["list_corpora", "resolve_corpus"]
@@ -48,9 +49,21 @@ class AddedCorpus:
 
 
 @access.writes
-def add(workspace: Workspace, path: str | Path, *, name: str = "", options: ReadOptions | None = None) -> AddedCorpus:
+def add(
+    workspace: Workspace,
+    path: str | Path,
+    *,
+    name: str = "",
+    options: ReadOptions | None = None,
+    passwords: Sequence[str] = (),
+    watch: Watch | None = None,
+) -> AddedCorpus:
     """Read documents from a file or folder and store them once. Queries that come with the rows become a query set."""
-    with read(workspace, path, name=name, options=options) as (manifest, existed, queries):
+    with read(workspace, path, name=name, options=options, passwords=passwords, watch=watch) as (
+        manifest,
+        existed,
+        queries,
+    ):
         query_set = None
         if queries.n_queries:  # the same queries for the same corpus are stored once
             query_set = query_sets.import_queries(
@@ -62,7 +75,13 @@ def add(workspace: Workspace, path: str | Path, *, name: str = "", options: Read
 @access.writes
 @contextmanager
 def read(
-    workspace: Workspace, path: str | Path, *, name: str = "", options: ReadOptions | None = None
+    workspace: Workspace,
+    path: str | Path,
+    *,
+    name: str = "",
+    options: ReadOptions | None = None,
+    passwords: Sequence[str] = (),
+    watch: Watch | None = None,
 ) -> Iterator[tuple[CorpusManifest, bool, FoundQueries]]:
     """Read documents and store them once: the corpus, whether it existed, and the queries that came with the rows.
 
@@ -75,7 +94,7 @@ def read(
     with (
         disk_faults_told("The import"),
         staging(workspace.corpora) as scratch,
-        read_documents(source, options=options or ReadOptions(), scratch=scratch) as result,
+        read_documents(source, options or ReadOptions(), scratch=scratch, watch=watch, passwords=passwords) as result,
     ):
         manifest = store(result, checked_title(name) or name_of(source), workspace, source=source.name)
         existed = manifest.id in existing_ids

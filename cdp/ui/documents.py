@@ -55,11 +55,14 @@ def form(workspace: Workspace) -> None:
         ).strip()  # fmt: skip
     with st.expander("File format options", icon=":material/tune:"):
         how = forms.fields(ReadOptions, key="read", leave_out=(*COLUMNS, "passages"))
+        password = st.text_input(
+            "Password of PDFs", type="password", key="corpus_password", help="Tried on encrypted PDFs; never stored."
+        )
     seen: Look | None = None
     named: dict[str, Any] = {}
     if uploads or path:
         with frame.guarded():
-            seen = _look(workspace, uploads, path, queries_path, how)
+            seen = _look(workspace, uploads, path, queries_path, how, password)
             named = _mapping(seen)
             if seen.documents.blocks and st.session_state[_WORDS] != 200:
                 how["passages"] = st.session_state[_WORDS]
@@ -93,15 +96,21 @@ def turn() -> str:
 
 
 def _look(
-    workspace: Workspace, uploads: Sequence[UploadedFile], path: str, queries_path: str, how: Mapping[str, Any]
+    workspace: Workspace,
+    uploads: Sequence[UploadedFile],
+    path: str,
+    queries_path: str,
+    how: Mapping[str, Any],
+    password: str,
 ) -> Look:
     """What was chosen holds; looked at once, for it is drawn at every click."""
-    what = (tuple(upload.file_id for upload in uploads), path, queries_path, repr(how))
+    what = (tuple(upload.file_id for upload in uploads), path, queries_path, repr(how), hash(password))
     kept = st.session_state.get(_SEEN)
     if isinstance(kept, tuple) and kept[0] == what:
         return kept[1]
     with forms.opened(workspace, uploads, path, queries_path) as (file, asked):
-        seen = adding.examine(workspace, file, asked or "", reading=ReadOptions.from_dict(how))
+        reading = ReadOptions.from_dict(how)
+        seen = adding.examine(workspace, file, asked or "", reading=reading, passwords=[password] if password else [])
     st.session_state[_SEEN] = (what, seen)
     return seen
 

@@ -35,7 +35,7 @@ def test_files_that_cannot_be_read(workspace: Workspace, tmp_path: Path) -> None
     assert "text" in wrong
 
     line = '{"_id": "1", "text": "Caf\xe9"}'
-    latin = refusal("corpus", "add", write(tmp_path / "latin.jsonl", line, encoding="latin-1"))
+    latin = refusal("corpus", "add", write(tmp_path / "latin.jsonl", line, encoding="latin-1"), "--encoding", "utf-8")
     assert f"byte 0xE9 at offset {line.index(chr(0xE9))}" in latin
     assert "cp1252" in latin
 

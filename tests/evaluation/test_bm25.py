@@ -113,3 +113,19 @@ def test_scifact_gives_the_value_of_every_table() -> None:
     found = bm25.evaluate_bm25(load_benchmark(shared("data/scifact"), "test"))
     assert found.measures["ndcg@10"] == pytest.approx(0.6804, abs=0.002)
     assert found.measures["recall@100"] == pytest.approx(0.922, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("language", "texts", "query"),
+    [
+        ("yo", ["Ọ̀rọ̀ yìí dára púpọ̀", "Ilé ìwé wà níbí", "Ọjọ́ ìsinmi ni òní"], "oro yii dara"),
+        ("yo", ["Oro yii dara pupo", "Ile iwe wa nibi", "Ojo isinmi ni oni"], "ọ̀rọ̀ yìí dára"),
+        ("th", ["แมวกินปลาในบ้าน", "หมาวิ่งบนถนน", "นกบินบนท้องฟ้า"], "ปลาของแมว"),
+    ],
+)
+def test_words_are_found_without_tone_marks_and_without_spaces(language: str, texts: list[str], query: str) -> None:
+    made = bm25.index(texts, language)
+    (terms,) = bm25.terms_of([query], language)
+    scores = made.get_scores([term for term in terms if term in made.vocab_dict])
+    assert scores.argmax() == 0
+    assert scores[0] > 0

@@ -26,7 +26,7 @@ from cdp.corpus.readers import READERS, Block, DocumentFormat, Report
 from cdp.corpus.repeats import running_lines, without_running
 from cdp.corpus.sources import Source
 
-Parse = Callable[[Path, str, Report], Iterator[Block]]
+Parse = Callable[[Path, Sequence[str], Report], Iterator[Block]]
 
 # A line in a font so much larger than the page's text is a heading.
 HEADING_SIZE = 1.15
@@ -43,9 +43,9 @@ PAGES_A_REPORT = 50
 
 @dataclass(frozen=True)
 class OfficeFormat(DocumentFormat):
-    """A format that the reading process parses: ``parse(path, password, report)``; ``zipped``: all are zip archives."""
+    """A format that the reading process parses by ``parse(path, passwords, report)``. ``zipped``: all are zips."""
 
-    parse: Parse = lambda path, password, report: iter(())
+    parse: Parse = lambda path, passwords, report: iter(())
     zipped: bool = False
 
 
@@ -78,16 +78,19 @@ def serve() -> None:
         _answer(say, **json.loads(line))
 
 
-def _answer(say: Callable[..., None], format: str, path: str, password: str) -> None:
+def _answer(say: Callable[..., None], format: str, path: str, passwords: Sequence[str]) -> None:
     reader = READERS[format]
     assert isinstance(reader, OfficeFormat)
     report = Report(progress=lambda done, total: say(progress=[done, total]))
     size = 0
     try:
         if reader.zipped and not zipfile.is_zipfile(path):
+            with open(path, "rb") as file:
+                if file.read(4) == b"\xd0\xcf\x11\xe0":  # OLE: what encrypted and old Office files are
+                    raise RefusedValueError("encrypted", "it has a password or is older than 2007: save it again")
             raise RefusedValueError("unreadable file", f"it is damaged, or not {reader.title}")
         waiting: list[Block] = []
-        for block in reader.parse(Path(path), password, report):
+        for block in reader.parse(Path(path), passwords, report):
             size += len(block.text)
             if size > MOST_CHARACTERS:
                 raise RefusedValueError("too long", f"it holds more than {MOST_CHARACTERS:,} characters")
@@ -104,20 +107,14 @@ def _answer(say: Callable[..., None], format: str, path: str, password: str) -> 
         say(refused=["unreadable file", f"it is damaged ({type(error).__name__}: {detail})"])
 
 
-def pdf_blocks(path: Path, password: str, report: Report) -> Iterator[Block]:
+def pdf_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator[Block]:
     """Paragraphs and headings of a PDF by pdfium, without running headers and footers.
 
     Pages without text are counted in ``report``; a file of such pages only is refused: it needs OCR.
     """
-    import pypdfium2
     from pypdfium2 import raw
 
-    try:
-        document = pypdfium2.PdfDocument(path, password=password or None)
-    except pypdfium2.PdfiumError as error:
-        if "password" in str(error).lower():
-            raise RefusedValueError("encrypted", "it is protected by a password") from None
-        raise RefusedValueError("unreadable file", "it is damaged, or no PDF") from None
+    document = _opened_pdf(path, passwords)
     pages: list[list[tuple[str, float]]] = []
     with document:
         for number, page in enumerate(document):
@@ -129,7 +126,7 @@ def pdf_blocks(path: Path, password: str, report: Report) -> Iterator[Block]:
                 if line.strip():
                     lines.append((line.strip(), raw.FPDFText_GetFontSize(text_page.raw, at)))
                 at += len(line) + 2
-            pages.append(lines)
+            pages.append(_in_columns(text_page, len(lines)) or lines)
             text_page.close()
             page.close()
     empty = [number for number, lines in enumerate(pages, start=1) if not lines]
@@ -148,6 +145,82 @@ def pdf_blocks(path: Path, password: str, report: Report) -> Iterator[Block]:
     for number, lines in enumerate(pages, start=1):
         kept = without_running([text for text, _ in lines], running)
         yield from _page_blocks(kept, dict(lines), body, sizes, number, joined)
+
+
+def _opened_pdf(path: Path, passwords: Sequence[str]) -> Any:
+    import pypdfium2
+
+    for password in (None, *passwords):
+        try:
+            return pypdfium2.PdfDocument(path, password=password)
+        except pypdfium2.PdfiumError as error:
+            if "password" not in str(error).lower():
+                raise RefusedValueError("unreadable file", "it is damaged, or no PDF") from None
+    raise RefusedValueError("encrypted", "it is protected by a password")
+
+
+Box = tuple[float, float, float, float]
+
+
+def _in_columns(page: Any, n_lines: int) -> list[tuple[str, float]]:
+    """(line, font size) of a page whose columns were written line by line across the page; empty for any other.
+
+    pdfium gives text in the order of the file. Where that goes across columns its lines hold several boxes of text.
+    """
+    from pypdfium2 import raw
+
+    n = page.count_rects()
+    if n < max(LEAST_BOXES, 1.5 * n_lines):
+        return []
+    boxes = [page.get_rect(i) for i in range(n)]
+    ordered, found = _by_column(boxes)
+    lines = []
+    for left, bottom, right, top in ordered if found else ():
+        text = " ".join(page.get_text_bounded(left - 0.5, bottom - 0.5, right + 0.5, top + 0.5).split())
+        at = raw.FPDFText_GetCharIndexAtPos(page.raw, left + 1, (bottom + top) / 2, 5, 5)
+        if text:
+            lines.append((text, raw.FPDFText_GetFontSize(page.raw, max(0, at))))
+    return lines
+
+
+# Boxes of a page or part of it in which columns are looked for, and on each side of the gap between two.
+LEAST_BOXES, LEAST_SIDE = 16, 6
+
+
+def _by_column(boxes: Sequence[Box]) -> tuple[list[Box], bool]:
+    """(lines from top to bottom, column by column; whether there are columns)."""
+    left, right = min((b[0] for b in boxes), default=0), max((b[2] for b in boxes), default=0)
+    gaps = [left + (right - left) * i / 100 for i in range(25, 76)] if len(boxes) >= LEAST_BOXES else []
+    gap = min(gaps, key=lambda x: sum(b[0] < x < b[2] for b in boxes), default=0.0)
+    sides = [b for b in boxes if b[2] <= gap], [b for b in boxes if b[0] >= gap]
+    # Columns of prose fill their width; the cells of a table do not, and a table is read by rows.
+    full = [sum(b[2] - b[0] for b in side) / len(side) for side in sides if len(side) >= LEAST_SIDE]
+    if len(full) < 2 or sum(map(len, sides)) < 0.8 * len(boxes) or min(full) < 0.5 * (right - left) / 2:
+        return _lines_of(boxes), False
+    ordered: list[Box] = []
+    part: list[Box] = []
+    # Lines across the gap (titles, figures' captions) divide the page.
+    for box in [*sorted(boxes, key=lambda b: -b[3]), None]:
+        if box is not None and not box[0] < gap < box[2]:
+            part.append(box)
+            continue
+        for side in ([b for b in part if b[2] <= gap], [b for b in part if b[0] >= gap]):
+            ordered += _by_column(side)[0]
+        ordered += [] if box is None else [box]
+        part = []
+    return ordered, True
+
+
+def _lines_of(boxes: Sequence[Box]) -> list[Box]:
+    """Boxes side by side joined to lines, from top to bottom."""
+    lines: list[Box] = []
+    for box in sorted(boxes, key=lambda b: (-round(b[1]), b[0])):
+        last = lines[-1] if lines else None
+        if last and min(last[3], box[3]) - max(last[1], box[1]) > 0.5 * (box[3] - box[1]):
+            lines[-1] = (min(last[0], box[0]), min(last[1], box[1]), max(last[2], box[2]), max(last[3], box[3]))
+        else:
+            lines.append(box)
+    return lines
 
 
 def _page_blocks(
@@ -203,7 +276,7 @@ class _Hyphens:
         return f"{first}-{second}" if compound and whole not in self._words else first + second
 
 
-def docx_blocks(path: Path, password: str, report: Report) -> Iterator[Block]:
+def docx_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator[Block]:
     """Paragraphs, headings and tables of a Word file in their order; headers, footers and comments are left out."""
     import docx
     from docx.table import Table
@@ -222,7 +295,7 @@ def docx_blocks(path: Path, password: str, report: Report) -> Iterator[Block]:
             yield Block(text, 1 if style == "title" else min(6, int(heading[1])) if heading else 0)
 
 
-def pptx_blocks(path: Path, password: str, report: Report) -> Iterator[Block]:
+def pptx_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator[Block]:
     """Titles, text, tables and speaker notes of each slide; ``page`` is the slide's number."""
     import pptx
 
@@ -252,7 +325,7 @@ def pptx_blocks(path: Path, password: str, report: Report) -> Iterator[Block]:
 FOOTERS = (13, 15, 16)
 
 
-def html_blocks(path: Path, password: str, report: Report) -> Iterator[Block]:
+def html_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator[Block]:
     """Headings, paragraphs, lists and tables of a web page's main content by trafilatura, without navigation."""
     import trafilatura
 
@@ -280,7 +353,7 @@ def _page_elements(body: Any) -> Iterator[Block]:
             yield Block(text.strip(), level)
 
 
-def epub_blocks(path: Path, password: str, report: Report) -> Iterator[Block]:
+def epub_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator[Block]:
     """The chapters of an EPUB in the order of its spine."""
     from lxml import etree, html
 

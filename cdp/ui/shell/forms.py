@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -267,6 +268,8 @@ def _failures(summary: FailedItems, key: str) -> None:
 
 
 MAX_UPLOAD_MB = 500
+# Each drawing of a progress bar is a message to the browser.
+REDRAW_S = 0.2
 
 
 def remember(message: str, notes: list[str], *, problem: str = "", details: Sequence[str] = ()) -> None:
@@ -283,6 +286,24 @@ def flash() -> None:
         body = "\n".join(f"- {md(note)}" for note in notes) or "It is selected below."
         show, icon = (st.info, ":material/info:") if problem else (st.success, ":material/check_circle:")
         show(body, title=md(message), icon=icon)
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[float, str], None]]:
+    """A bar that is gone at the end; call it with the share that is done and what is at work."""
+    place = st.empty()
+    drawn = 0.0
+
+    def show(share: float, text: str) -> None:
+        nonlocal drawn
+        if time.monotonic() - drawn > REDRAW_S:
+            drawn = time.monotonic()
+            place.progress(min(1.0, share), text=md(text))
+
+    try:
+        yield show
+    finally:
+        place.empty()
 
 
 def source(
