@@ -68,7 +68,7 @@ def _counted_as(profiled: Profiled) -> dict[str, str]:
 def cw_profile(run: Run, target: TargetQueries) -> int:
     """How many content words queries have."""
     profiled = _profiled(run, target)
-    p, language, effect = profiled.profile, language_of(profiled.language), complexity.question_words(profiled)
+    p, language = profiled.profile, language_of(profiled.language)
     top = max(p.histogram)
     bars = [f"{cw:3} {'█' * round(40 * n / top)} {n}" for cw, n in enumerate(p.histogram[:31]) if cw >= p.minimum]
     view = {
@@ -77,12 +77,9 @@ def cw_profile(run: Run, target: TargetQueries) -> int:
         "CW": f"below 7: {p.below:.0%} · 7 to 10: {p.between:.0%} · above 10: {p.above:.0%}",
         "counted as": f"{language.name}: {language.tokenizer}; stopwords: {profiled.stopwords}",
         "note": profiled.doubt,
-        "with question words": effect
-        and f"mean CW {effect.kept.mean:.2f} (+{effect.difference:.2f}, 95% {interval(effect.interval)}), "
-        f"another CW for {effect.changed:.0%} of the queries",
         "queries by CW": "\n".join(["", *bars, *([f"more: {n}"] if (n := sum(p.histogram[31:])) else [])]),
     }
-    return run.say({**_counted_as(profiled), **display.plain(p, question_words=effect)}, view)
+    return run.say({**_counted_as(profiled), **display.plain(p)}, view)
 
 
 @command("cw recommend", places=("query_set",))

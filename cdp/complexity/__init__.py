@@ -18,10 +18,10 @@ from cdp.complexity.content_words import (
     stopword_variants,
 )
 from cdp.complexity.languages import LANGUAGES, Language, language_of
-from cdp.complexity.profile import CwProfile, QuestionWordEffect, cw_interval, profile, question_word_effect
+from cdp.complexity.profile import CwProfile, cw_interval, profile
 
 __all__ = [
-    "LANGUAGES", "QUESTION_WORDS_KEPT", "STANDARD", "CwProfile", "Language", "QuestionWordEffect",
+    "LANGUAGES", "QUESTION_WORDS_KEPT", "STANDARD", "CwProfile", "Language",
     "bootstrap_interval", "content_words", "count_content_words", "cw_interval", "cw_weights", "language_of",
-    "profile", "question_word_effect", "stopword_list", "stopword_variants",
+    "profile", "stopword_list", "stopword_variants",
 ]  # fmt: skip

@@ -25,7 +25,7 @@ from cdp.base.workspace import Workspace, sha256_text, write_bytes
 from cdp.benchmarks import registry
 from cdp.benchmarks.benchmark import part
 from cdp.benchmarks.subsets import SUBSET
-from cdp.complexity import STANDARD, CwProfile, QuestionWordEffect
+from cdp.complexity import STANDARD, CwProfile
 from cdp.corpus.sources import Budget, Source, existing, open_text
 from cdp.principle import Recommendation, kinds_of_datasets
 from cdp.principle.tables import TABLES, PublishedTable, short_name, table
@@ -262,13 +262,6 @@ class Profiled:
             scope = replace(recommendation.scope, outside=(self.doubt.rstrip("?."), *recommendation.scope.outside))
             recommendation = replace(recommendation, scope=scope, advice=self.doubt, expected=(), outlook=())
         return replace(recommendation, caveats=(*first, *recommendation.caveats))
-
-
-def question_words(profiled: Profiled) -> QuestionWordEffect | None:
-    """What it changes whether question words count; None where the language's are not set apart."""
-    if len(room.stopword_variants(profiled.language)) < 2:
-        return None
-    return room.question_word_effect(profiled.texts, profiled.language)
 
 
 def profile_texts(

@@ -61,6 +61,30 @@ CONFOUNDS = {
 }
 
 
+def limits_of_design(config: StudyConfig, sources: Sequence[StudySource]) -> list[str]:
+    """What a study cannot tell by its design: said before the start, and in the report."""
+    sentences = [CONFOUNDS[config.held_equal]]
+    if len(config.numbers("seeds", minimum=0)) == 1:
+        sentences.append(
+            "With one seed the spread between trainings is unknown: a significant difference over the queries may "
+            "still be luck of one training."
+        )
+    most = max(config.numbers("per_doc", minimum=1))
+    for source in sources:
+        reached = source.n_with(most)
+        if source.counts and reached < source.n_documents and config.budget is None:
+            sentences.append(
+                f"{source.label}: only {reached:,} of {source.n_documents:,} documents have {most} queries, so Q/Doc "
+                f"{most} is {source.pairs(most) / max(1, source.n_documents):.1f} per document on average."
+            )
+        if source.kind == "human":
+            sentences.append(
+                f"{source.label}: human queries were not written to differ by format; the published rule is about "
+                "queries that were."
+            )
+    return sentences
+
+
 @dataclass(frozen=True, slots=True)
 class PlannedGeneration:
     """Queries that a study has to have written first. ``cost`` in US dollars: 0 without an LLM, None for a model that
@@ -195,13 +219,6 @@ def _notes(
     generations: Sequence[PlannedGeneration],
 ) -> list[str]:
     notes = []
-    most = max(config.numbers("per_doc", minimum=1))
-    for source in sources:
-        if source.n_with(1) and source.n_with(most) < source.n_documents and config.budget is None:
-            notes.append(
-                f"{source.label}: {source.n_with(most):,} of {source.n_documents:,} documents have {most} queries; the "
-                "others take part with what they have, so Q/Doc is an upper limit."
-            )
     different = {round(float(b["cw"]), 2) for b in benchmarks if b.get("cw") is not None}
     if len(benchmarks) < 3:
         notes.append(
@@ -225,15 +242,13 @@ def _notes(
     power = design_power(list(cw_of.values()))
     if power is not None:
         notes.append(power_text(power))
-    notes.append(CONFOUNDS[config.held_equal])
+    notes += limits_of_design(config, sources)
     if generations and (config.budget is not None or config.max_documents is not None):
         seed = config.numbers("seeds", minimum=0)[0]
         notes.append(
             f"Queries that are missing are written for documents drawn at random (seed {seed}); every training draws "
             "among these."
         )
-    if len(config.numbers("seeds", minimum=0)) == 1:
-        notes.append("One seed shows no spread between trainings: a difference may be luck of the order of pairs.")
     if 1 not in config.numbers("per_doc", minimum=1):
         notes.append("Without Q/Doc 1 there is nothing to compare more queries per document with.")
     if unknown:

@@ -21,13 +21,14 @@ from cdp.principle import (
     PositiveRate,
     Threshold,
     correlation_table,
+    dataset_means,
     level_of,
     positive_rates,
     threshold,
     why_no_threshold,
 )
 from cdp.studies.config import BOTH, StudyConfig, stored
-from cdp.studies.estimate import CONFOUNDS
+from cdp.studies.estimate import limits_of_design
 from cdp.studies.gains import TITLES, TRAINING, Gain, Scores, gains, read_scores
 from cdp.studies.plan import HYBRID, PARAPHRASED, UNTRAINED, Cell, StudySource, conditions, method_of, untrained
 from cdp.studies.pooling import COVARIATES, Observation, Pooled, over_datasets
@@ -282,11 +283,6 @@ def limits(report: StudyReport) -> list[str]:
             f"A correlation over {n} datasets rests on {n} independent observations, however many conditions there "
             f"are: it can suggest a relation, not establish one. {power_text(report.verdict.power)}"
         )
-    if len(report.config.numbers("seeds", minimum=0)) == 1:
-        sentences.append(
-            "With one seed the spread between trainings is unknown: a significant difference over the queries may "
-            "still be luck of one training."
-        )
     still = [row for row in report.rows if row.n_seeds > 1 and not row.spread]
     if still:
         one_batch = all(row.steps_per_epoch == 1 for row in still)
@@ -299,21 +295,7 @@ def limits(report: StudyReport) -> list[str]:
             f"No spread over the seeds of {_listed(row.name for row in still)}: {why}. These are repetitions of one "
             "training, not a spread of 0; a smaller batch gives one."
         )
-    if report.of(SCALING):
-        sentences.append(CONFOUNDS[report.config.held_equal])
-    for source in report.sources:
-        most = max(report.config.numbers("per_doc", minimum=1))
-        reached = source.n_with(most)
-        if reached < source.n_documents:
-            sentences.append(
-                f"{source.label}: only {reached:,} of {source.n_documents:,} documents have {most} queries, so Q/Doc "
-                f"{most} stands for {source.pairs(most) / max(1, source.n_documents):.1f} per document on average."
-            )
-        if source.kind == "human":
-            sentences.append(
-                f"{source.label}: human queries were not written to differ by format; the published rule is about "
-                "queries that were."
-            )
+    sentences += limits_of_design(report.config, report.sources)
     if not report.of(TRAINING) and report.rows:
         sentences.append("The untrained retriever was not evaluated, so gains from training are unknown.")
     return sentences
@@ -366,7 +348,7 @@ def build(
         correlations=tuple(correlation_table(as_independent(compared, kin))),
         rates=tuple(positive_rates(all_own)) if all_own else (),
         differences=own,
-        verdict=verdict(own),
+        verdict=verdict(*(values.tolist() for values in dataset_means(own))),
         pooled=tuple(pool([read])),
         left_out=excluded,
         threshold=line,

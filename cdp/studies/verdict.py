@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from cdp.base.statistics import LineFit, fit_line, power_of_slope
+from cdp.base.statistics import fit_line, power_of_slope
 from cdp.base.text import signed
 from cdp.principle import AVOID_BELOW, RECOMMEND_ABOVE, Difference
-from cdp.principle.correlation import dataset_means
 
 SUPPORTS, CONTRADICTS, UNCLEAR = "supports", "contradicts", "cannot tell"
 
@@ -41,38 +40,21 @@ class Verdict:
     cw: tuple[float, float] | None = None
 
 
-def verdict(data: Sequence[Difference]) -> Verdict:
-    """The verdict from differences of independent datasets."""
-    cw, gain = dataset_means(data) if data else (np.zeros(0), np.zeros(0))
-    return of_means(cw.tolist(), gain.tolist())
-
-
-def of_means(cw: Sequence[float], gain: Sequence[float]) -> Verdict:
+def verdict(cw: Sequence[float], gain: Sequence[float]) -> Verdict:
     """The verdict from one mean gain per independent dataset; both (n,)."""
     if len(cw) < 3 or np.ptp(cw) == 0:
         return Verdict(UNCLEAR, len(cw))
     fit = fit_line(cw, gain)
+    outcome = UNCLEAR if fit.p >= SIGNIFICANT else SUPPORTS if fit.slope > 0 else CONTRADICTS
     return Verdict(
-        outcome=_outcome(fit),
-        n=fit.n,
-        slope=fit.slope,
-        interval=fit.slope_interval(),
-        p=fit.p,
-        crossing=fit.crossing_interval(),
-        power=design_power(cw),
-        cw=(min(cw), max(cw)),
-    )
+        outcome, fit.n, fit.slope, fit.slope_interval(), fit.p, fit.crossing_interval(), design_power(cw),
+        (min(cw), max(cw)),
+    )  # fmt: skip
 
 
 def design_power(cw: Sequence[float]) -> float | None:
     """How often datasets at these CW find a slope of 1 where they scatter by 1.5; None where no line can be drawn."""
     return power_of_slope(cw, SLOPE, SCATTER) if len(cw) >= 3 and np.ptp(cw) > 0 else None
-
-
-def _outcome(fit: LineFit) -> str:
-    if fit.p >= SIGNIFICANT:
-        return UNCLEAR
-    return SUPPORTS if fit.slope > 0 else CONTRADICTS
 
 
 def sentence(result: Verdict) -> str:

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from cdp.retrievers.static import is_static
 from cdp.training.infonce import WeightedInfoNCE
-from cdp.training.tokens import Store, TokenStore, groups
+from cdp.training.tokens import TokenStore, groups
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -46,11 +46,11 @@ class Batches:
     and ``reasoned`` what it was made from); with ``negatives`` (n, h), the hard negatives of each query as documents,
     -1 where there is none."""
 
-    queries: Store
-    documents: Store
+    queries: TokenStore
+    documents: TokenStore
     document_of: NDArray[np.int64]
     weights: NDArray[np.float64]
-    reasoned: Store | None = None
+    reasoned: TokenStore | None = None
     negatives: NDArray[np.int64] | None = None
     swapped: NDArray[np.bool_] | None = None
     teacher: NDArray[np.float64] | None = None
@@ -146,10 +146,10 @@ class TransformerEngine:
             return loss.detach()
         return self._backward_cached(columns, position, labels, reasoned, soft, never)
 
-    def _groups(self, store: Store, which: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    def _groups(self, store: TokenStore, which: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         return groups(store.lengths[which], self._overhead, self.mini_batch)
 
-    def _forward(self, store: Store, which: NDArray[np.int64]) -> Tensor:
+    def _forward(self, store: TokenStore, which: NDArray[np.int64]) -> Tensor:
         features = {
             key: value.to(self.device, non_blocking=True) if isinstance(value, Tensor) else value
             for key, value in store.features(which).items()
@@ -158,13 +158,13 @@ class TransformerEngine:
             embedding: Tensor = self.model(features)["sentence_embedding"]
         return embedding
 
-    def _embed(self, store: Store, which: NDArray[np.int64]) -> Tensor:
+    def _embed(self, store: TokenStore, which: NDArray[np.int64]) -> Tensor:
         """(n, dim) in the order of ``which``, computed group by group with gradients."""
         members = self._groups(store, which)
         parts = torch.cat([self._forward(store, which[group]) for group in members])
         return parts[_inverse(members).to(self.device)]
 
-    def _embed_detached(self, store: Store, which: NDArray[np.int64]) -> Tensor:
+    def _embed_detached(self, store: TokenStore, which: NDArray[np.int64]) -> Tensor:
         """(n, dim) without gradients and without dropout."""
         was_training = self.model.training
         self.model.eval()
@@ -176,7 +176,7 @@ class TransformerEngine:
 
     def _backward_cached(
         self,
-        columns: list[tuple[Store, NDArray[np.int64]]],
+        columns: list[tuple[TokenStore, NDArray[np.int64]]],
         position: Tensor,
         labels: Tensor,
         reasoned: Tensor | None,
@@ -278,23 +278,17 @@ class StaticEngine:
         self.device = self.table.device
         vocabulary = self.table.shape[0]
         self.queries, self.documents = (
-            SparseRows(store, vocabulary)
-            for store in (batches.queries, batches.documents)
-            if isinstance(store, TokenStore)
+            SparseRows(batches.queries, vocabulary),
+            SparseRows(batches.documents, vocabulary),
         )
-        self.reasoned = SparseRows(batches.reasoned, vocabulary) if isinstance(batches.reasoned, TokenStore) else None
+        self.reasoned = None if batches.reasoned is None else SparseRows(batches.reasoned, vocabulary)
         self.table.grad = torch.zeros_like(self.table)
         self._written: Tensor | None = None
 
     @staticmethod
-    def fits(model: SentenceTransformer, queries: Store, documents: Store) -> bool:
+    def fits(model: SentenceTransformer) -> bool:
         """Whether this engine can train the model."""
-        return (
-            is_static(model)
-            and isinstance(queries, TokenStore)
-            and isinstance(documents, TokenStore)
-            and not any(True for module in list(model)[1:] for _ in module.parameters())
-        )
+        return is_static(model) and not any(True for module in list(model)[1:] for _ in module.parameters())
 
     def backward(self, rows: NDArray[np.int64]) -> Tensor:
         gradient = self.table.grad

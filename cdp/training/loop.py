@@ -158,7 +158,7 @@ class Training:
             config.scale, gather_across_devices=True, ri_kappa=config.ri_kappa, distil=config.distil
         )
         self.engine: Engine
-        if StaticEngine.fits(model, batches.queries, batches.documents):
+        if StaticEngine.fits(model):
             self.engine = StaticEngine(model, batches, self.loss, self.accelerator.backward)
         else:
             self.engine = TransformerEngine(

@@ -1,19 +1,16 @@
-"""Texts turned into token ids once, before training, and cut into padded batches of similar length.
-
-Two kinds of store share one interface (``lengths``, ``features(rows)``): ``TokenStore`` for models whose features are
-token ids and an attention mask, ``TextStore`` for any other model, which is given its texts anew in each step.
-"""
+"""Texts turned into token ids once, before training, and cut into padded batches of similar length."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from cdp.base.errors import ModelError
 from cdp.base.failures import Failures, is_fatal
 from cdp.retrievers.static import is_static
 from cdp.training.pairs import UNTOKENISED, PairSet
@@ -26,21 +23,9 @@ CHUNK = 512
 PLAIN_FEATURES = {"input_ids", "attention_mask", "token_type_ids", "modality", "prompt_length", "offsets"}
 
 
-class Store(Protocol):
-    """Texts ready to be embedded. ``lengths`` (n,) in tokens, or in characters where tokens are not known."""
-
-    lengths: NDArray[np.int64]
-
-    def features(self, rows: NDArray[np.int64]) -> dict[str, Any]:
-        """What the model's forward takes for these texts, padded to the longest of them."""
-
-    def content(self) -> Iterator[bytes | memoryview]:
-        """All that the texts are made of, for a hash."""
-
-
 @dataclass
 class TokenStore:
-    """Token ids of n texts in one flat array: text i is ``ids[offsets[i]:offsets[i + 1]]``."""
+    """Token ids of n texts in one flat array: text i is ``ids[offsets[i]:offsets[i + 1]]``; ``lengths`` (n,)."""
 
     ids: NDArray[np.int64]
     offsets: NDArray[np.int64]
@@ -53,6 +38,7 @@ class TokenStore:
         self.lengths = np.diff(self.offsets)
 
     def features(self, rows: NDArray[np.int64]) -> dict[str, Any]:
+        """What the model's forward takes for these texts, padded to the longest of them."""
         lengths = self.lengths[rows]
         width = int(lengths.max(initial=1))
         columns = np.arange(width)
@@ -66,27 +52,9 @@ class TokenStore:
         return {**batch, **self.constants}
 
     def content(self) -> Iterator[bytes | memoryview]:
+        """All that the texts are made of, for a hash."""
         yield self.offsets.data
         yield self.ids.data
-
-
-@dataclass
-class TextStore:
-    """Texts of a model whose preprocessing gives more than token ids: preprocessed in each step."""
-
-    model: SentenceTransformer
-    texts: Sequence[str]
-    prompt: str
-
-    def __post_init__(self) -> None:
-        self.lengths = np.fromiter((len(text) for text in self.texts), np.int64, len(self.texts))
-
-    def features(self, rows: NDArray[np.int64]) -> dict[str, Any]:
-        return self.model.preprocess([_encodable(self.texts[int(row)]) for row in rows], prompt=self.prompt or None)
-
-    def content(self) -> Iterator[bytes | memoryview]:
-        for text in (self.prompt, *self.texts):
-            yield f"{len(text)}:{text}".encode("utf-8", "surrogatepass")
 
 
 def tokenise(
@@ -94,8 +62,11 @@ def tokenise(
     texts: Sequence[str],
     prompt: str = "",
     report: Callable[[int], None] = lambda done: None,
-) -> Store:
-    """The texts as the model's own preprocessing turns them into tokens, prompt included; ``report`` hears progress."""
+) -> TokenStore:
+    """The texts as the model's own preprocessing turns them into tokens, prompt included; ``report`` hears progress.
+
+    ModelError for a model that reads more of a text than its tokens.
+    """
     flat: list[NDArray[np.int64]] = []
     lengths: list[NDArray[np.int64]] = []
     constants: dict[str, Any] = {}
@@ -105,16 +76,15 @@ def tokenise(
         chunk = [_encodable(text) for text in texts[first : first + CHUNK]]
         features = model.preprocess(chunk, prompt=prompt or None)
         ids = features.get("input_ids")
-        if set(features) - PLAIN_FEATURES or not isinstance(ids, torch.Tensor):
-            return TextStore(model, texts, prompt)
+        types = features.get("token_type_ids")
+        more = bool(set(features) - PLAIN_FEATURES) or (types is not None and bool(types.any()))
+        if more or not isinstance(ids, torch.Tensor):
+            raise ModelError("The model reads more of a text than its tokens, so it cannot be trained here.")
         if static:
             ends = torch.cat([features["offsets"][1:], torch.tensor([len(ids)])])
             flat.append(ids.numpy())
             lengths.append((ends - features["offsets"]).numpy())
         else:
-            types = features.get("token_type_ids")
-            if types is not None and bool(types.any()):
-                return TextStore(model, texts, prompt)
             mask = features["attention_mask"].bool()
             flat.append(ids[mask].numpy())
             lengths.append(mask.sum(dim=1).numpy())
@@ -164,7 +134,7 @@ def groups(lengths: NDArray[np.int64], overhead: float, largest: int | None = No
 
 
 # Queries, documents and, where there are any, reasoned queries.
-Stores = tuple[Store, Store, Store | None]
+Stores = tuple[TokenStore, TokenStore, TokenStore | None]
 
 # Told what is tokenised, how many texts are done, and of how many.
 Report = Callable[[str, int, int], None]
@@ -202,7 +172,7 @@ def stores_of(
 
 
 def _stores(model: SentenceTransformer, pairs: PairSet, report: Report) -> Stores:
-    def store(role: str, phase: str, texts: list[str]) -> Store:
+    def store(role: str, phase: str, texts: list[str]) -> TokenStore:
         return tokenise(model, texts, model.prompts[role] or "", lambda done: report(phase, done, len(texts)))
 
     return (

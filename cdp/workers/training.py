@@ -60,7 +60,7 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     from cdp.training.checkpoint import write_folder
     from cdp.training.loop import base_model, make_retriever
     from cdp.training.optimiser import keep_freed_memory
-    from cdp.training.tokens import TokenStore, stores_of
+    from cdp.training.tokens import stores_of
 
     config, retriever, pairs = data.settings, data.retriever, data.pairs
     # Set by launchers of several processes on the CPU: without it accelerate takes each for a single one.
@@ -101,7 +101,7 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     job.progress("saving the model", 0, 0, "", next_within_s=BATCH_FOR_S)
     limit = model.max_seq_length if isinstance(model.max_seq_length, int) else config.max_length  # inf: no limit
     filled = 0
-    if limit is not None and isinstance(documents, TokenStore):  # another store counts characters
+    if limit is not None:
         filled = int((documents.lengths >= limit).sum())
     own_notes = leaked_notes(job)
     if outcome.stopped:

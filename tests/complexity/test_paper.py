@@ -10,8 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cdp.base.errors import ConfigError, InputError
-from cdp.complexity import count_content_words, question_word_effect
+from cdp.base.errors import ConfigError
+from cdp.complexity import QUESTION_WORDS_KEPT as KEPT
+from cdp.complexity import STANDARD, count_content_words
 from tests.support import shared
 
 BRIGHT = [
@@ -88,21 +89,17 @@ def test_the_effect_of_question_words_on_miracl(
     language: str, n: int, standard: float, kept: float, changed: float
 ) -> None:
     texts = queries(shared(f"data/queries_only/miracl_{language}"), "dev")
-    effect = question_word_effect(texts, language)
-    assert effect.standard.n == n
-    assert effect.standard.mean == pytest.approx(standard, abs=0.005)
-    assert effect.kept.mean == pytest.approx(kept, abs=0.005)
-    assert effect.difference == pytest.approx(effect.kept.mean - effect.standard.mean)
-    assert effect.changed == pytest.approx(changed, abs=0.005)
-    assert 0 < effect.interval[0] < effect.difference < effect.interval[1]
-    assert min(effect.standard.below, effect.kept.below) > 0.99
+    by_list, with_words = (count_content_words(texts, language, stopwords=name) for name in (STANDARD, KEPT))
+    assert len(by_list) == n
+    assert by_list.mean() == pytest.approx(standard, abs=0.005)
+    assert with_words.mean() == pytest.approx(kept, abs=0.005)
+    assert (with_words > by_list).mean() == pytest.approx(changed, abs=0.005)
+    assert min((by_list < 7).mean(), (with_words < 7).mean()) > 0.99
 
 
-def test_the_effect_of_question_words_needs_queries_and_a_list() -> None:
-    with pytest.raises(InputError, match="no queries"):
-        question_word_effect([], "fr")
+def test_question_words_are_set_apart_in_two_languages_alone() -> None:
     with pytest.raises(ConfigError, match="not set apart"):
-        question_word_effect(["was ist das"], "de")
+        count_content_words(["was ist das"], "de", stopwords=KEPT)
 
 
 @pytest.mark.slow

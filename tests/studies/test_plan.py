@@ -159,7 +159,7 @@ def test_what_the_plan_warns_of() -> None:
     )
     assert "20 of 100 documents have 3 queries" in notes
     assert "no correlation" in notes
-    assert "One seed" in notes
+    assert "With one seed" in notes
     assert "Without Q/Doc 1" in notes
     same = [{**b, "cw": 8.0, "name": n} for n, b in zip("abc", [*BENCHMARKS, BENCHMARKS[0]], strict=True)]
     found = estimate(plan(), [HUMAN], same, settings=settings(), speeds={})

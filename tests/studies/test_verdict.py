@@ -16,8 +16,8 @@ from cdp.studies.verdict import (
     design_power,
     families,
     left_out,
-    of_means,
     sentence,
+    verdict,
 )
 
 pytestmark = pytest.mark.slow
@@ -37,7 +37,7 @@ def test_with_the_cw_of_the_benchmarks_shuffled_few_reports_conclude_anything(n:
         gain = slope * (cw - 8) + random.normal(0, 1.5, n)
         shuffled = random.permutation(cw)
         if (shuffled != cw).any():
-            outcomes.append(of_means(shuffled.tolist(), gain.tolist()).outcome)
+            outcomes.append(verdict(shuffled.tolist(), gain.tolist()).outcome)
     claimed = 1 - outcomes.count(UNCLEAR) / len(outcomes)
     # Shuffles that only swap neighbours leave part of a real relation in place.
     assert 0.03 <= claimed <= (0.065 if slope else 0.06)
@@ -54,14 +54,14 @@ def test_power_is_that_of_simulated_studies_and_the_stated_one() -> None:
             assert power is not None
             powers.append(power)
             gain = (np.array(cw) - 8 + random.normal(0, 1.5, n)).tolist()
-            runs.append(of_means(cw, gain).outcome == SUPPORTS)
+            runs.append(verdict(cw, gain).outcome == SUPPORTS)
         assert np.mean(powers) == pytest.approx(np.mean(runs), abs=0.04)
         assert np.mean(powers) == pytest.approx(stated, abs=0.03)
 
 
 def test_the_figures_are_scipys() -> None:
     cw, gain = [5.0, 7.0, 9.0, 12.0], [-3.0, -1.2, 1.4, 3.9]
-    found, expected = of_means(cw, gain), scipy.stats.linregress(cw, gain)
+    found, expected = verdict(cw, gain), scipy.stats.linregress(cw, gain)
     assert (found.outcome, found.slope, found.p) == (
         SUPPORTS,
         pytest.approx(expected.slope),
@@ -70,9 +70,9 @@ def test_the_figures_are_scipys() -> None:
     reach = scipy.stats.t.ppf(0.975, 2) * expected.stderr
     assert found.interval == pytest.approx((expected.slope - reach, expected.slope + reach))
     assert sentence(found).startswith("This study supports")
-    assert of_means(cw, [-g for g in gain]).outcome == CONTRADICTS
-    assert "cannot tell" in sentence(of_means(cw, [1.0, -1.0, 1.0, -1.0]))
-    assert "too few" in sentence(of_means(cw[:2], gain[:2]))
+    assert verdict(cw, [-g for g in gain]).outcome == CONTRADICTS
+    assert "cannot tell" in sentence(verdict(cw, [1.0, -1.0, 1.0, -1.0]))
+    assert "too few" in sentence(verdict(cw[:2], gain[:2]))
 
 
 def kin(name: str, cw: float, **more: object) -> Kin:
