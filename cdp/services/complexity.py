@@ -1,14 +1,16 @@
-"""Queries that somebody pasted, kept in the workspace under the hash of their text, so that a reload finds them."""
+"""Content words of target queries: pasted, in a file, a query set or a benchmark; and the published tables.
+
+Pasted queries are kept in the workspace under the hash of their text, so that a reload finds them.
+"""
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
-import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,9 @@ from cdp.benchmarks import registry
 from cdp.benchmarks.benchmark import part
 from cdp.benchmarks.subsets import SUBSET
 from cdp.complexity import STANDARD, CwProfile
+from cdp.corpus.looking import iter_rows
+from cdp.corpus.options import ReadOptions
+from cdp.corpus.readers import READERS, BadRow, Row, RowFormat
 from cdp.corpus.sources import Budget, Source, existing, open_text
 from cdp.principle import Recommendation, kinds_of_datasets
 from cdp.principle.tables import TABLES, PublishedTable, short_name, table
@@ -33,6 +38,10 @@ from cdp.services import access
 from cdp.studies.config import reported_split
 
 FOLDER = "pasted"
+# Target queries are held in memory.
+MOST_BYTES = 2**27
+# Files whose rows have columns.
+ROW_SUFFIXES = tuple(s for reader in READERS.values() if isinstance(reader, RowFormat) for s in reader.suffixes)
 # Characters that are kept: some hundred thousand queries.
 LARGEST = 5_000_000
 
@@ -59,76 +68,36 @@ def load(workspace: Workspace, name: str) -> str:
 
 # Names of the field or column that holds a query, in the order in which they are looked for.
 FIELDS = ("query", "text", "question")
-
-# Target queries are held in memory.
-MOST_BYTES = 2**27
-
-DELIMITERS = {".csv": ",;", ".tsv": "\t", ".tab": "\t"}
-PLAIN = "Give a text file with one query per line, JSON Lines, or a CSV with a column named query; saved as UTF-8."
+PLAIN = "Give a text file with one query per line, or a table or JSON Lines with a column named query."
 
 
 def read_queries(path: str | Path) -> list[str]:
-    """The queries of a file, in its order: one per line, objects with a ``query`` or ``text`` field, or a column.
+    """Return the queries of a file in its order: one per line, or a column ``query``, ``text`` or ``question``.
 
-    UTF-8, or any encoding that the file's byte order mark tells. InputError names what cannot be read and its line.
+    InputError names what cannot be read and its line.
     """
     file = access.to_read(Workspace.default(), path)
     if existing(file, "file").is_dir():
         raise InputError("It is a folder.", file=file, hint=PLAIN)
-    source = Source.of_file(file, file.name, Budget.of(file, MOST_BYTES))
-    try:
-        with open_text(source, _encoding(source), newline="") as text:
-            content = text.read()
-    except InputError as error:
-        raise InputError(error.message, hint=PLAIN) from None
-    table = _column(content, DELIMITERS[source.suffix], source) if source.suffix in DELIMITERS else None
-    queries = table if table is not None else list(_lines(content, source))
+    if file.name.lower().removesuffix(".gz").endswith(ROW_SUFFIXES):
+        queries = list(map(partial(_query, file), iter_rows(file)))
+    else:
+        source = Source.of_file(file, file.name, Budget.of(file, MOST_BYTES))
+        with open_text(source, ReadOptions().encoding, newline="") as text:
+            queries = text.read().splitlines()
+    queries = [query for line in queries if (query := line.strip())]
     if not queries:
         raise InputError("It holds no query.", file=file, hint=PLAIN)
     return queries
 
 
-def _encoding(source: Source) -> str:
-    """What the byte order mark at the file's beginning says, else UTF-8."""
-    with source.open() as stream:
-        head = source.read_block(stream, 4)
-    if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-        return "utf-32"
-    return "utf-16" if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"
-
-
-def _column(content: str, delimiters: str, source: Source) -> list[str] | None:
-    """The queries of a table's column; None where its first row names none, so that it is plain lines."""
-    header = content.partition("\n")[0]
-    delimiter = max(delimiters, key=header.count)
-    try:
-        rows = csv.reader(io.StringIO(content), delimiter=delimiter, strict=True)
-        names = {name.strip().lower(): at for at, name in enumerate(next(rows, []))}
-        column = next((names[name] for name in FIELDS if name in names), None)
-        return None if column is None else [text for row in rows if len(row) > column and (text := row[column].strip())]
-    except csv.Error as error:
-        raise InputError(f"It is not a table ({error}).", file=source.name, hint=PLAIN) from None
-
-
-def _lines(content: str, source: Source) -> Iterator[str]:
-    for number, line in enumerate(content.splitlines(), 1):
-        if line.strip():
-            yield _query_of(line.strip(), source, number)
-
-
-def _query_of(line: str, source: Source, number: int) -> str:
-    if not line.startswith("{"):
-        return line
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        record = {}
-    query = next((record[name] for name in FIELDS if record.get(name)), None)
-    if not isinstance(query, str):
-        raise InputError(
-            "not a JSON object with a text or query field.", file=source.name, line=number, hint="Or give plain lines."
-        )
-    return query.strip()
+def _query(file: Path, row: Row | BadRow) -> str:
+    values = {name.strip().lower(): value for name, value in row.values.items()} if isinstance(row, Row) else {}
+    named = [values[name] for name in FIELDS if name in values]
+    query = next(filter(None, named), "")
+    if not named or not isinstance(query, str):
+        raise InputError("no text in a field query, text or question.", file=file, line=row.line, hint=PLAIN)
+    return query
 
 
 def list_tables() -> list[dict[str, Any]]:
@@ -161,22 +130,21 @@ def to_csv(published_table: PublishedTable) -> str:
     return out.getvalue()
 
 
-def is_dataset(benchmark: str, dataset: str) -> bool:
-    """Whether a benchmark is a dataset of the paper.
+def dataset_of(benchmark: str) -> str | None:
+    """Return the published dataset that a benchmark is, or None.
 
     The registry says so of those it knows; of others, the name begins like the dataset's. One forum is not
     CQADupStack, and a subset drawn here is not the whole.
     """
     entry = registry.find(benchmark)
     if entry is not None or SUBSET.search(benchmark):
-        return entry is not None and entry.paper == dataset
-    ours, theirs = (re.sub(r"[^a-z0-9]+", "", name.lower()) for name in (benchmark, dataset))
-    return ours.startswith(theirs) and (ours == theirs or not ours[len(theirs)].isdigit())
-
-
-def dataset_of(benchmark: str) -> str | None:
-    """The published dataset that a benchmark is, or None."""
-    return next((name for name in kinds_of_datasets() if is_dataset(benchmark, name)), None)
+        return entry.paper if entry is not None and entry.paper in kinds_of_datasets() else None
+    ours = re.sub(r"[^a-z0-9]+", "", benchmark.lower())
+    for dataset in kinds_of_datasets():
+        theirs = re.sub(r"[^a-z0-9]+", "", dataset.lower())
+        if ours.startswith(theirs) and not ours[len(theirs) :][:1].isdigit():
+            return dataset
+    return None
 
 
 TRAINING_CAVEAT = (

@@ -23,9 +23,10 @@ from cdp.evaluation import bm25
 from cdp.llm.answers import Usage
 from cdp.llm.prices import Price, load_price, price_file
 from cdp.metrics import self_bleu
-from cdp.query_sets import ImportOptions, QuerySet, measured
+from cdp.query_sets import ImportOptions, QuerySet, deriving, measured
 from cdp.query_sets.measured import QueryScores
 from cdp.query_sets.nonsense import format_mix, query_format
+from cdp.query_sets.store import DocumentQueries
 from cdp.retrievers import resolve
 from cdp.services import access, clusters, completeness, corpora, evaluation, metrics, projects, synthesis
 from cdp.services.access import Action, require
@@ -230,38 +231,29 @@ def best(workspace: Workspace, query_set: str, keep: int, *, name: str = "") -> 
     Ties are broken by the corpus's order. ConfigError if fewer queries have a log-probability.
     """
     source = query_sets.resolve_query_set(workspace, query_set)
-    ranked: list[tuple[float, int, int]] = []
+    of_query: dict[str, float] = {}
     without = 0
-    for at, line in enumerate(query_sets.iter_lines(workspace, source.id)):
+    for line in query_sets.iter_lines(workspace, source.id):
         logprobs = line.get("logprobs") or [None] * len(line["queries"])
-        ranked += [(-value, at, position) for position, value in enumerate(logprobs) if value is not None]
-        without += sum(value is None for value in logprobs)
-    if not ranked:
+        without += logprobs.count(None)
+        ids = (query_sets.query_id(line["document_id"], n) for n in range(1, len(logprobs) + 1))
+        of_query |= {query: value for query, value in zip(ids, logprobs, strict=True) if value is not None}
+    if not of_query:
         raise ConfigError(
             f"No query of {source.name} has a log-probability, so they cannot be ranked.",
             hint="Write them with logprobs=yes, at an endpoint that gives log-probabilities; some leave them out.",
         )
-    if not 1 <= keep <= len(ranked):
-        raise ConfigError(f"{keep:,} queries cannot be kept of {len(ranked):,} that have a log-probability.")
-    chosen = {(at, position) for _, at, position in sorted(ranked)[:keep]}
-    selected = (
-        (line["document_id"], [text for position, text in enumerate(line["queries"]) if (at, position) in chosen])
-        for at, line in enumerate(query_sets.iter_lines(workspace, source.id))
-    )
-    title = name or f"{source.name}, best {keep}"
+    if not 1 <= keep <= len(of_query):
+        raise ConfigError(f"{keep:,} queries cannot be kept of {len(of_query):,} that have a log-probability.")
+    chosen = set(sorted(of_query, key=lambda query: -of_query[query])[:keep])
+
+    def stays(document: DocumentQueries) -> list[str | None]:
+        return [text if query in chosen else None for query, text in document.with_ids()]
+
+    facts = {"without": {"filter": f"best {keep} by log-probability", "queries": len(of_query) + without - keep}}
     with disk_faults_told("The selection"):
-        selection = query_sets.import_queries(
-            ((document, texts) for document, texts in selected if texts),
-            workspace,
-            source.corpus_id,
-            title,
-            kind=source.kind,
-            method=source.method,
-            language=source.language,
-        ).query_set
-    changes = {"generator": source.generator, "model": source.model, "prompt_hash": source.prompt_hash}
-    parameters = {**source.parameters, "best_of": source.id, "kept": keep}
-    return query_sets.update(workspace, selection.id, **changes, licence=source.licence, parameters=parameters), without
+        made = deriving.derive(workspace, source, stays, name or f"{source.name}, best {keep}", facts)
+    return made.query_set, without
 
 
 def origin_of(query_set: QuerySet) -> str:

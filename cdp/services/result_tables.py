@@ -201,45 +201,18 @@ def to_latex(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-ALL = "All"
 # The group of benchmarks that count in none of the registry's.
 OWN = "Own"
 
 
-@dataclass(frozen=True)
-class SharedMean:
-    """NDCG@10 in percent by retriever, over the ``n_shared`` benchmarks of the group that all of them have.
-
-    ``values`` is empty where they share none. ``n_benchmarks`` is how many the group has, evaluated on or not; for
-    ``ALL`` and ``OWN``, how many anyone was evaluated on.
-    """
-
-    group: str
-    n_shared: int
-    n_benchmarks: int
-    values: dict[str, float]
-
-    @property
-    def coverage(self) -> str:
-        """``1 of 2``: how much of the group the mean stands for."""
-        return f"{self.n_shared} of {self.n_benchmarks}"
-
-
-def means(comparison: Comparison) -> list[SharedMean]:
-    """The mean over all benchmarks, then one per group where any of the registry's is there."""
-    rows = comparison.rows
-    if not rows:
-        return []
-    mean_groups = {ALL: tuple(dict.fromkeys(row.place for row in rows))}
-    if any(_entry(row) is not None for row in rows):
-        mean_groups |= groups(rows)
-    values, everyone = scores(rows), list(dict.fromkeys(row.retriever for row in rows))
-    found = []
-    for title, members in mean_groups.items():
-        shared = [label for label in members if all((name, label) in values for name in everyone)]
-        means = {name: fmean(values[name, label] for label in shared) for name in everyone if shared}
-        found.append(SharedMean(title, len(shared), len(members), means))
-    return found
+def shared_means(comparison: Comparison) -> tuple[str, dict[str, float]]:
+    """Return the mean NDCG@10 by retriever over the benchmarks that all have, empty where they share none, and their
+    coverage: ``1 of 2``."""
+    values = scores(comparison.rows)
+    places, names = ({getattr(row, key): None for row in comparison.rows} for key in ("place", "retriever"))
+    shared = [place for place in places if all((name, place) in values for name in names)]
+    means = {name: fmean(values[name, place] for place in shared) for name in names if shared}
+    return f"{len(shared)} of {len(places)}", means
 
 
 def scores(rows: Sequence[Row]) -> dict[tuple[str, str], float]:

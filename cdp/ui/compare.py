@@ -415,13 +415,11 @@ def _by_query(workspace: Workspace, comparison: Comparison, rows: Sequence[Row],
 def _all_benchmarks(comparison: Comparison) -> None:
     """Recipes × benchmarks as a paper has them, with the means of groups and their coverage."""
     table = result_tables.paper_table(comparison)
-    shared = result_tables.means(comparison)[0]
+    coverage, means = result_tables.shared_means(comparison)
     tables.show(
         {
             "Recipe": [name for name, _ in table.rows],
-            f"Mean: {shared.coverage}": [
-                f"{shared.values[name]:.1f}" if shared.values else MISSING for name, _ in table.rows
-            ],
+            f"Mean: {coverage}": [f"{means[name]:.1f}" if means else MISSING for name, _ in table.rows],
             **{
                 column: [result_tables.plain_cell(cells[i]) for _, cells in table.rows]
                 for i, column in enumerate(table.columns)

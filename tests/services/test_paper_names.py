@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.services.complexity import is_dataset
+from cdp.services.complexity import dataset_of
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from cdp.services.complexity import is_dataset
     ],
 )
 def test_a_name_is_a_dataset_s_or_not(benchmark: str, dataset: str, same: bool) -> None:
-    assert is_dataset(benchmark, dataset) is same
+    assert (dataset_of(benchmark) == dataset) is same

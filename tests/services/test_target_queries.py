@@ -27,7 +27,7 @@ LINES = "\n".join(TWO) + "\n"
         ("table.csv", f"id,Query\n1,{TWO[0]}\n2,{TWO[1]}\n".encode()),
         ("excel.csv", f'id;question\n1;"{TWO[0]}"\n2;"{TWO[1]}"\n'.encode("utf-16")),
         ("table.tsv", f"text\tlabel\n{TWO[0]}\t1\n{TWO[1]}\t0\n".encode()),
-        ("lines.csv", LINES.encode()),
+        ("latin.txt", LINES.encode("latin-1")),
     ],
 )
 def test_the_queries_of_a_file(tmp_path: Path, name: str, data: bytes) -> None:
@@ -41,10 +41,10 @@ def test_the_queries_of_a_file(tmp_path: Path, name: str, data: bytes) -> None:
         ("empty.txt", b"", "empty.txt: It holds no query"),
         ("blank.txt", b"\n \n", "blank.txt: It holds no query"),
         ("header.csv", b"query\n", "header.csv: It holds no query"),
-        ("latin.txt", "Où ?\n".encode("latin-1"), "latin.txt, line 1: It is not UTF-8: byte 0xF9 at offset 1"),
-        ("table.parquet", b"PAR1 and more", "It is a Parquet file, not text"),
-        ("broken.jsonl", b'{"text": "a"}\n{"text": \n', "broken.jsonl, line 2: not a JSON object"),
-        ("number.jsonl", b'{"text": 5}\n', "number.jsonl, line 1: not a JSON object"),
+        ("lines.csv", LINES.encode(), "no text in a field query, text or question"),
+        ("table.parquet", b"PAR1 and more", "cannot be read as Parquet"),
+        ("broken.jsonl", b'{"text": "a"}\n{"text": \n', "broken.jsonl, line 2: no text in a field"),
+        ("number.jsonl", b'{"text": 5}\n', "number.jsonl, line 1: no text in a field"),
     ],
 )
 def test_a_file_that_holds_no_queries_is_named_with_its_place(

@@ -62,7 +62,8 @@ def test_the_best_of_a_set_are_kept_by_mean_log_probability(
     assert (made.method, made.generator, made.model, made.prompt_hash, made.kind) == (
         "inpars_gbq", "openai", MODEL, source.prompt_hash, "synthetic"
     )  # fmt: skip
-    assert (made.parameters["best_of"], made.parameters["kept"]) == (name, 3)
+    assert made.parameters["made_from"] == name
+    assert made.parameters["without"] == {"filter": "best 3 by log-probability", "queries": 5}
     for keep in (0, 9):
         with pytest.raises(ConfigError, match="cannot be kept of 8"):
             queries.best(workspace, name, keep)
