@@ -187,26 +187,12 @@ def _quantile(level: float, degrees: int) -> float:
     return float(stdtrit(degrees, 0.5 + level / 2))
 
 
-# Intervals of few independent values, such as one mean per dataset. With as many measurements in each cluster (each
-# condition on each dataset) Student's t over the cluster means is the exact cluster-aware interval; cluster-robust
-# "sandwich" errors are too small with so few clusters (Cameron & Miller 2015, J. Human Resources 50, 317–372).
-
-
-def mean_interval(values: ArrayLike, *, level: float = 0.95) -> Range | None:
-    """Student's t interval of the mean of independent values; None for fewer than two."""
-    return _around(values, level, new=False)
-
-
 def prediction_interval(values: ArrayLike, *, level: float = 0.95) -> Range | None:
     """Where one further value of the same population lies: mean ± t · sd · √(1 + 1/n); None for fewer than two."""
-    return _around(values, level, new=True)
-
-
-def _around(values: ArrayLike, level: float, *, new: bool) -> Range | None:
     data = np.asarray(values, np.float64)
     if len(data) < 2:
         return None
-    reach = stdtrit(len(data) - 1, 0.5 + level / 2) * data.std(ddof=1) * np.sqrt(new + 1 / len(data))
+    reach = stdtrit(len(data) - 1, 0.5 + level / 2) * data.std(ddof=1) * np.sqrt(1 + 1 / len(data))
     return float(data.mean() - reach), float(data.mean() + reach)
 
 
@@ -355,20 +341,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def seed_spread(means: Sequence[float]) -> tuple[float, float]:
-    """(mean, standard deviation with n - 1) of one result over training seeds. InputError for fewer than two."""
-    if len(means) < 2:
-        raise InputError("One seed has no spread.", hint="Train with at least two seeds.")
-    values = np.asarray(means, np.float64)
-    return float(values.mean()), float(values.std(ddof=1))
-
-
 @dataclass(frozen=True, slots=True)
 class SeedTest:
     """A difference between two recipes, in the unit of the scores: two-sided p and 95% interval.
 
-    ``query_error`` and ``seed_error`` are the two standard errors of the mean difference, ``degrees`` Satterthwaite's
-    degrees of freedom of their sum.
+    ``degrees`` are Satterthwaite's degrees of freedom.
     """
 
     mean: float
@@ -376,8 +353,6 @@ class SeedTest:
     high: float
     p: float
     degrees: float
-    query_error: float
-    seed_error: float
 
 
 def two_level_test(first: Sequence[Floats], second: Sequence[Floats] = (), *, level: float = 0.95) -> SeedTest:
@@ -404,7 +379,7 @@ def two_level_test(first: Sequence[Floats], second: Sequence[Floats] = (), *, le
     largest = max(part for part, _ in parts)
     mean, variance = float(per_query.mean()), max(largest, sum(part for part, _ in parts) - shared)
     if variance <= 1e-24 * max(1.0, mean * mean):
-        return SeedTest(mean, mean, mean, 1.0 if mean == 0 else 0.0, float(n - 1), 0.0, 0.0)
+        return SeedTest(mean, mean, mean, 1.0 if mean == 0 else 0.0, float(n - 1))
     degrees = variance**2 / sum(part**2 / free for part, free in parts)
     error = variance**0.5
     reach = float(stdtrit(degrees, 0.5 + level / 2)) * error
@@ -414,8 +389,6 @@ def two_level_test(first: Sequence[Floats], second: Sequence[Floats] = (), *, le
         high=mean + reach,
         p=float(2 * stdtr(degrees, -abs(mean) / error)),
         degrees=degrees,
-        query_error=parts[0][0] ** 0.5,
-        seed_error=sum(part for part, _ in parts[1:]) ** 0.5,
     )
 
 

@@ -33,11 +33,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cdp.base.errors import ClusterError, ConfigError, WorkspaceError
-from cdp.base.locks import is_held, try_lock, wait_for_lock
+from cdp.base.locks import is_held, wait_for_lock
 from cdp.base.version import __version__
 from cdp.base.worker import GROUP_VARIABLE, NODE_VARIABLE, START_VARIABLE, Job, report_failure
 from cdp.base.worker import run as run_worker
-from cdp.base.workspace import INSTALLED, Workspace, private_files, write_bytes, write_json
+from cdp.base.workspace import INSTALLED, Workspace, private_files, write_json
 from cdp.jobs.launchers import SPINS, End, python_path, starting_folder
 from cdp.jobs.logs import redirect_output
 from cdp.jobs.processes import VARIABLE as JOB_VARIABLE
@@ -70,10 +70,7 @@ RAY_TRAIN = {"RAY_CHDIR_TO_TRIAL_DIR": "0", "RAY_TRAIN_ENABLE_PRINT_PATCH": "0"}
 
 @dataclass(frozen=True, slots=True)
 class RayNode:
-    """A living node: its resources (``memory`` in GB) and its access to the workspace.
-
-    ``locks``: locks held by one machine are seen by the other.
-    """
+    """A living node: its resources (``memory`` in GB), and whether it sees, writes and locks the workspace."""
 
     host: str
     head: bool = False
@@ -95,7 +92,7 @@ class RayNode:
             (self.sees, f"does not see the workspace {root}",
              "Put it on a file system that every node mounts under the same path (NFS 4, Lustre, CephFS)."),
             (self.writes, f"may not write the workspace {root}", "Run Ray under an account that may."),
-            (self.locks, f"and this machine do not see each other's locks on {root}",
+            (self.locks, f"does not see this machine's locks on {root}",
              "Mount it with locks: NFS 4 without nolock, Lustre with -o flock."),
             (self.version == ours, f"has CDP Studio {self.version}, and this machine {ours}",
              "Install the same version in both places."),
@@ -151,7 +148,7 @@ class RayLauncher:
             return ""
         if info is None:
             return "The cluster no longer knows the job."
-        ended = str(getattr(info.status, "value", info.status)) in ENDED
+        ended = _status(info.status) in ENDED
         return str(info.message or "It ended before it began.").strip()[-500:] if ended else ""
 
     def stop(self, job_id: str, attempt: int) -> None:
@@ -161,46 +158,32 @@ class RayLauncher:
     def probe(self, workspace: Workspace) -> list[RayNode]:
         """Return the living nodes, the head first, after a test of the workspace on each; takes seconds.
 
-        Each side holds a lock that the other has to see, and each node writes a file by rename.
+        Each node has to see a lock that is held here, and to write a file by rename.
         """
         workspace.root.mkdir(parents=True, exist_ok=True)
         folder = workspace.root / f".probe-{os.urandom(6).hex()}"
         lock = wait_for_lock(folder / "here.lock", "The probe's file", wait_s=5.0)
-        name, held, log = folder.name.lstrip("."), dict[str, bool](), ""
+        name = folder.name.lstrip(".")
         try:
             command = _on_node("cdp.jobs.ray", str(folder))
             self._ask(lambda client: client.submit_job(entrypoint=command, submission_id=name))
-            deadline = time.monotonic() + PROBED_WITHIN_S
-            over = False
-            while not over and time.monotonic() < deadline:
-                status = self._ask(lambda client: client.get_job_status(name))
-                over = str(getattr(status, "value", status)) in ENDED
-                for path in folder.glob("*.json"):
-                    held.setdefault(path.stem, is_held(path.with_suffix(".lock")))
-                write_bytes(folder / "seen", "\n".join(held).encode())
+            _until(lambda: self._ask(lambda client: _status(client.get_job_status(name))) in ENDED, PROBED_WITHIN_S)
             log = str(self._ask(lambda client: client.get_job_logs(name)))
         finally:
             os.close(lock)
             shutil.rmtree(folder, ignore_errors=True)
         told = [json.loads(line.removeprefix(PROBED)) for line in log.splitlines() if line.startswith(PROBED)]
-        if not told:
-            raise self._cannot_begin(log)
-        nodes = []
-        for about in told:
-            locks = held.get(about.pop("id"), False) and about.pop("locks")
-            nodes.append(RayNode(**{**about, "accelerators": tuple(about["accelerators"]), "locks": locks}))
-        return sorted(nodes, key=lambda node: (not node.head, node.host))
-
-    def _cannot_begin(self, log: str) -> ClusterError:
-        missing = re.findall(r"No module named '?([\w.]+)", log)
-        if missing:
-            return ClusterError(
+        if told:
+            nodes = [RayNode(**{**about, "accelerators": tuple(about["accelerators"])}) for about in told]
+            return sorted(nodes, key=lambda node: (not node.head, node.host))
+        if missing := re.findall(r"No module named '?([\w.]+)", log):
+            raise ClusterError(
                 f"Python on the cluster's nodes has no {missing[-1]}.",
                 hint=f"Install CDP Studio {__version__} on every node, in the environment that Ray runs in.",
             )
         lines = [line.strip() for line in log.splitlines() if line.strip()]
         why = lines[-1][:300] if lines else "no output"
-        return ClusterError(f"The cluster at {self.address} cannot run jobs: {why}")
+        raise ClusterError(f"The cluster at {self.address} cannot run jobs: {why}")
 
     def _ask(self, call: Callable[[Any], T]) -> T:
         """Return ``call(client)``; ClusterError if it raises or takes too long (Ray has no timeouts)."""
@@ -228,6 +211,10 @@ class RayLauncher:
             f"The Ray cluster at {self.address} does not answer: {why}.",
             hint="Is it up, and is this the address that its dashboard serves (ray start --dashboard-host, port 8265)?",
         )
+
+
+def _status(status: Any) -> str:
+    return str(getattr(status, "value", status))
 
 
 def submission(job_id: str, attempt: int) -> str:
@@ -589,35 +576,21 @@ def _make(task: Callable[..., object], path: Path, arguments: tuple[Any, ...], v
 # The probe's side on the cluster: python -m cdp.jobs.ray <folder>
 
 
-def _try_workspace(folder_name: str, node: str) -> dict[str, Any]:
-    """Test the workspace on this node: a lock held elsewhere, a rename, a lock that others see."""
+def _try_workspace(folder_name: str) -> dict[str, Any]:
+    """Test the workspace on this node: a lock held elsewhere, a file written by rename."""
     import platform
 
     import ray
 
     folder = Path(folder_name)
-    facts: dict[str, Any] = {"id": node, "host": socket.gethostname(), "version": __version__,
-                             "python": platform.python_version(), "ray": ray.__version__,
-                             "writes": False, "locks": False}  # fmt: skip
-    facts["sees"] = _until((folder / "here.lock").is_file, SHOWN_WITHIN_S)
-    if not facts["sees"]:
-        return facts
-    with suppress(OSError, WorkspaceError):
-        facts["locks"] = is_held(folder / "here.lock")
-        lock = try_lock(folder / f"{node}.lock")
-        write_json(folder / f"{node}.json", facts)
-        facts["writes"] = True
-        _until(lambda: node in _text(folder / "seen"), 2 * SHOWN_WITHIN_S)
-        if lock is not None:
-            os.close(lock)
-    return facts
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError:
-        return ""
+    sees, writes, locks = _until((folder / "here.lock").is_file, SHOWN_WITHIN_S), False, False
+    if sees:
+        with suppress(OSError, WorkspaceError):
+            locks = is_held(folder / "here.lock")
+            write_json(folder / f"{os.urandom(6).hex()}.json", {})
+            writes = True
+    return {"host": socket.gethostname(), "version": __version__, "python": platform.python_version(),
+            "ray": ray.__version__, "sees": sees, "writes": writes, "locks": locks}  # fmt: skip
 
 
 def main(arguments: list[str]) -> None:
@@ -630,7 +603,7 @@ def main(arguments: list[str]) -> None:
     nodes = _alive()
     remote = ray.remote(_try_workspace)
     asked = {
-        node: remote.options(num_cpus=0, scheduling_strategy=On(node, soft=False)).remote(arguments[0], node)
+        node: remote.options(num_cpus=0, scheduling_strategy=On(node, soft=False)).remote(arguments[0])
         for node in nodes
     }
     for node, reference in asked.items():

@@ -22,7 +22,7 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.locks import locked
-from cdp.base.statistics import PairedTest, has_spread, holm, paired_test, seed_spread, two_level_test
+from cdp.base.statistics import PairedTest, has_spread, holm, paired_test, two_level_test
 from cdp.base.text import counted, storable
 from cdp.base.workspace import Workspace, write_json
 from cdp.benchmarks import beir_files
@@ -435,7 +435,7 @@ def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Famil
                 start=first["start"], trained=first["trained"], badges=tuple(badges.values()),
                 annotation=replace(annotation, archived=annotation.archived or (own is not None and own.archived)),
                 created=max(row["created"] or "" for row in runs),
-                seed_sd=seed_spread(scores)[1] if has_spread(scores) else None,
+                seed_sd=float(np.std(scores, ddof=1)) if has_spread(scores) else None,
                 measures={
                     name: sum(100 * (row["measures"].get(name) or 0.0) for row in runs) / len(runs)
                     for name in first["measures"]

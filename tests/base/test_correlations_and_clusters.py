@@ -8,7 +8,6 @@ import scipy
 
 from cdp.base.statistics import (
     leave_one_out,
-    mean_interval,
     pearson,
     prediction_interval,
     ranks,
@@ -62,14 +61,13 @@ def test_r_without_each() -> None:
     assert leave_one_out(x[:3], y[:3]) is None
 
 
-def test_intervals_of_a_mean_and_of_a_further_value() -> None:
+def test_the_interval_of_a_further_value() -> None:
     values = np.array([1.0, 3.0, 2.0, 7.0])
     low, high = scipy.stats.t.interval(0.95, 3, values.mean(), scipy.stats.sem(values))
-    assert mean_interval(values) == pytest.approx((low, high))
     wide = prediction_interval(values)
     assert wide is not None
     assert wide[1] - wide[0] == pytest.approx((high - low) * 5**0.5)
-    assert mean_interval([1.0]) is None
+    assert prediction_interval([1.0]) is None
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdp.base.errors import InputError
-from cdp.base.statistics import effect_size, holm, paired_test, randomisation_test, seed_spread, t_test
+from cdp.base.statistics import effect_size, holm, paired_test, randomisation_test, t_test
 
 
 def test_the_t_test_is_scipys() -> None:
@@ -122,9 +122,3 @@ def test_a_single_query_says_little() -> None:
 def test_what_cannot_be_tested_is_refused(values: list) -> None:
     with pytest.raises(InputError):
         paired_test(values)
-
-
-def test_the_spread_over_seeds() -> None:
-    assert seed_spread([0.5, 0.6, 0.7]) == pytest.approx((0.6, 0.1))
-    with pytest.raises(InputError, match="two seeds"):
-        seed_spread([0.5])

@@ -136,7 +136,7 @@ def test_tickets_of_a_cluster_take_no_turn_here(workspace: Workspace) -> None:
 @pytest.mark.parametrize(
     ("changed", "told"),
     [({"sees": False}, "does not see the workspace"), ({"writes": False}, "may not write"),
-     ({"locks": False}, "each other's locks"), ({"version": "0.1"}, "has CDP Studio 0.1")],
+     ({"locks": False}, "this machine's locks"), ({"version": "0.1"}, "has CDP Studio 0.1")],
 )  # fmt: skip
 def test_a_node_that_cannot_run_jobs_says_why(workspace: Workspace, changed: dict[str, Any], told: str) -> None:
     node = RayNode("n1", version=__version__)
