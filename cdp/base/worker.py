@@ -28,7 +28,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from cdp.base.errors import CdpError, WorkspaceError
+from cdp.base.errors import CdpError, ConfigError, WorkspaceError
 from cdp.base.failures import FILE, Failures, failure_of, lost
 from cdp.base.locks import is_held, wait_for_lock
 from cdp.base.workspace import Workspace, append_jsonl, now, read_json, read_json_or_none, read_jsonl, write_json
@@ -223,8 +223,12 @@ class Job:
 
 
 def stop_grace_s() -> float:
-    """Return the seconds between the request to stop and the kill."""
-    return float(os.environ.get("CDP_STOP_GRACE_S", "30"))
+    """Return the seconds between the request to stop and the kill. Raises ConfigError."""
+    text = os.environ.get("CDP_STOP_GRACE_S", "").strip() or "30"
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        raise ConfigError(f"CDP_STOP_GRACE_S must be a number of seconds, not {text!r}.") from None
 
 
 def on_a_node() -> bool:

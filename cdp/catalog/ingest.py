@@ -127,10 +127,8 @@ def read(workspace: Workspace, path: str, stamp: str) -> Content:
 
 def _reader(path: str) -> Callable[[Fields, Content], None]:
     parts = Path(path).parts
-    if parts[0] == "corpora":
-        return _corpus
-    if parts[0] == "queries":
-        return _query_set
+    if parts[0] in ("corpora", "queries"):
+        return _corpus if parts[0] == "corpora" else _query_set
     if parts[-2] == CONDITIONS:
         return _condition
     return _job if parts[-1] == "spec.json" else RESULTS[Path(path).stem]
@@ -186,44 +184,21 @@ def _columns(value: Fields, *, texts: str = "", wholes: str = "", reals: str = "
 
 def _evaluation(value: Fields, content: Content) -> None:
     retriever, benchmark = value["retriever"], value["benchmark"]
-    evaluation_id = _text(value.get("id") or _job_id(content.path))
-    measures = {}
-    for name, mean in value["measures"].items():
-        number = _real(mean)
-        if number is None:
-            raise _BadContentError(f"its measure {name!r} is {mean!r}, not a number")
-        measures[str(name)] = number
     row = {
-        "id": evaluation_id,
+        "id": _text(value.get("id") or _job_id(content.path)),
         "job_id": _job_id(content.path),
         "retriever_id": _text(retriever["id"]),
         "retriever_name": _text(retriever.get("name") or retriever["id"]),
         "retriever_kind": _text(retriever.get("kind")),
         "retriever_hash": _text(retriever.get("hash")),
         "benchmark": _text(benchmark["name"]),
-        "folder": _text(benchmark.get("folder")),
-        "split": _text(benchmark.get("split")),
         "benchmark_hash": _text(benchmark.get("hash")),
         "protocol": _text(value.get("protocol")),
-        "ndcg@10": measures.get("ndcg@10"),
-        "measures": list(measures.items()),
-        "n_queries": _whole(benchmark.get("n_queries")),
-        "n_documents": _whole(benchmark.get("n_documents")),
-        "seconds": _real(value.get("seconds")),
-        "created": _text(value.get("created")),
-        "settings": _json(value.get("settings", {})),
-        "counts": _json(value.get("counts", {})),
-        "hash": content.hash,
+        **_columns(benchmark, texts="folder split", wholes="n_queries n_documents"),
     }
-    content.rows["evaluations"] = [row]
     per_query = value.get("per_query") or {}
-    ids = [str(query_id) for query_id in per_query.get("query_ids", [])]
-    for name, values in per_query.items():
-        if name == "query_ids":
-            continue
-        if len(values) != len(ids):
-            raise _BadContentError(f"it has {len(ids)} query ids but {len(values)} values of {name!r}")
-        content.scores.append((evaluation_id, str(name), ids, [float(number) for number in values]))
+    scores = {name: values for name, values in per_query.items() if name != "query_ids"}
+    _add_evaluation(content, row, value, value.get("created"), per_query.get("query_ids", []), scores)
 
 
 def _condition(value: Fields, content: Content) -> None:
@@ -233,21 +208,15 @@ def _condition(value: Fields, content: Content) -> None:
     study, key, about = _job_id(content.path), _text(value["key"])[:8], value["condition"]
     name = _text(value.get("run") or value["retriever"])
     run = f"{study}.{key}"
-    rows = []
     for place, evaluation in value["evaluations"].items():
         judgments, split, protocol = [*_text(place).split("/", 2), "", ""][:3]
         if not protocol:
             raise _BadContentError(f"{place!r} does not name judgments, split and protocol")
-        ids = [str(query_id) for query_id in evaluation["query_ids"]]
-        scores = [float(number) for number in evaluation["ndcg@10"]]
-        if len(scores) != len(ids):
-            raise _BadContentError(f"it has {len(ids)} query ids but {len(scores)} scores")
-        evaluation_id = f"{run}.{hashlib.sha256(_text(place).encode()).hexdigest()[:6]}"
-        measures = {str(name): _real(mean) for name, mean in evaluation["measures"].items()}
+        ids = evaluation["query_ids"]
         settings = {**evaluation.get("settings", {}), "study": study, "condition": about, "key": _text(value["key"]),
                     "training": value.get("training"), "settings": value.get("settings")}  # fmt: skip
         row = {
-            "id": evaluation_id,
+            "id": f"{run}.{hashlib.sha256(_text(place).encode()).hexdigest()[:6]}",
             "job_id": study,
             "retriever_id": run if about is not None else name,
             "retriever_name": _text(value.get("title") or name) if about is None else f"{name} in {study}",
@@ -258,19 +227,36 @@ def _condition(value: Fields, content: Content) -> None:
             "split": split,
             "benchmark_hash": judgments,
             "protocol": protocol,
-            "ndcg@10": measures["ndcg@10"],
-            "measures": list(measures.items()),
             "n_queries": len(ids),
             "n_documents": (_whole(evaluation.get("n_texts")) or len(ids)) - len(ids),
-            "seconds": _real(evaluation.get("seconds")),
-            "created": _text(value.get("created")),
-            "settings": _json(settings),
-            "counts": _json(evaluation.get("counts", {})),
-            "hash": content.hash,
         }
-        rows.append(row)
-        content.scores.append((evaluation_id, "ndcg@10", ids, scores))
-    content.rows["evaluations"] = rows
+        evaluation = {**evaluation, "settings": settings}
+        _add_evaluation(content, row, evaluation, value.get("created"), ids, {"ndcg@10": evaluation["ndcg@10"]})
+
+
+def _add_evaluation(
+    content: Content, row: Fields, value: Fields, created: Any, query_ids: list[Any], scores: Fields
+) -> None:
+    """Add an evaluation's row with its measures, and its ``scores`` by measure."""
+    measures = {str(name): _real(mean) for name, mean in value["measures"].items()}
+    for name, mean in measures.items():
+        if mean is None:
+            raise _BadContentError(f"its measure {name!r} is {value['measures'][name]!r}, not a number")
+    row |= {
+        "ndcg@10": measures.get("ndcg@10"),
+        "measures": list(measures.items()),
+        "seconds": _real(value.get("seconds")),
+        "created": _text(created),
+        "settings": _json(value.get("settings", {})),
+        "counts": _json(value.get("counts", {})),
+        "hash": content.hash,
+    }
+    content.rows.setdefault("evaluations", []).append(row)
+    ids = [str(query_id) for query_id in query_ids]
+    for name, values in scores.items():
+        if len(values) != len(ids):
+            raise _BadContentError(f"it has {len(ids)} query ids but {len(values)} values of {name!r}")
+        content.scores.append((row["id"], str(name), ids, [float(number) for number in values]))
 
 
 def _training(value: Fields, content: Content) -> None:
@@ -415,17 +401,13 @@ def _replace_rows(connection: Any, paths: list[str], contents: list[Content]) ->
     for table in TABLES:
         rows = [{"source": c.path, **row} for c in contents for row in c.rows.get(table, ())]
         if rows:
-            _insert(connection, table, pa.Table.from_pylist(rows, schema=_schema(pa, rows[0], table)))
+            _insert(connection, table, pa.Table.from_pylist(rows, schema=_schema(pa, rows[0])))
     scores = [entry for content in contents for entry in content.scores]
     if scores:
         _insert(connection, "scores", _score_table(pa, scores))
-    files = {
-        "path": [c.path for c in contents],
-        "stamp": [c.stamp for c in contents],
-        "hash": [c.hash for c in contents],
-        "problem": [c.problem for c in contents],
-    }
-    _insert(connection, "files", pa.table({name: pa.array(column, pa.string()) for name, column in files.items()}))
+    names = ("path", "stamp", "hash", "problem")
+    files = {name: pa.array([getattr(content, name) for content in contents], pa.string()) for name in names}
+    _insert(connection, "files", pa.table(files))
 
 
 def _insert(connection: Any, table: str, data: Any) -> None:
@@ -434,28 +416,23 @@ def _insert(connection: Any, table: str, data: Any) -> None:
     connection.unregister("incoming")
 
 
-def _schema(pa: Any, row: dict[str, Any], table: str) -> Any:
+def _schema(pa: Any, row: dict[str, Any]) -> Any:
     """Return Arrow types by column: a column of nulls has none of its own."""
-
-    def kind(name: str) -> Any:
-        if name == "measures" and table == "evaluations":
-            return pa.map_(pa.string(), pa.float64())
-        return pa.int64() if name in _WHOLE else pa.float64() if name in _REAL else pa.string()
-
-    return pa.schema([(name, kind(name)) for name in row])
+    kinds = {**dict.fromkeys(_WHOLE, pa.int64()), **dict.fromkeys(_REAL, pa.float64())}
+    kinds["measures"] = pa.map_(pa.string(), pa.float64())
+    return pa.schema([(name, kinds.get(name, pa.string())) for name in row])
 
 
 def _score_table(pa: Any, scores: list[tuple[str, str, list[str], list[float]]]) -> Any:
     """Return the scores in long form: evaluation_id, query_id, measure, value. Repeated texts are dictionaries."""
     chunks = []
     for evaluation_id, measure, ids, values in scores:
-        n = len(ids)
-        zeros = pa.repeat(pa.scalar(0, pa.int32()), n)
-        columns = [
-            pa.DictionaryArray.from_arrays(zeros, pa.array([evaluation_id])),
-            pa.array(ids, pa.string()),
-            pa.DictionaryArray.from_arrays(zeros, pa.array([measure])),
-            pa.array(values, pa.float64()),
-        ]
-        chunks.append(pa.table(columns, names=["evaluation_id", "query_id", "measure", "value"]))
+        zeros = pa.repeat(pa.scalar(0, pa.int32()), len(ids))
+        columns = {
+            "evaluation_id": pa.DictionaryArray.from_arrays(zeros, pa.array([evaluation_id])),
+            "query_id": pa.array(ids, pa.string()),
+            "measure": pa.DictionaryArray.from_arrays(zeros, pa.array([measure])),
+            "value": pa.array(values, pa.float64()),
+        }
+        chunks.append(pa.table(columns))
     return pa.concat_tables(chunks).unify_dictionaries()

@@ -18,6 +18,7 @@ from cdp.base.failures import failure_of
 from cdp.base.locks import is_held, try_lock, wait_for_lock
 from cdp.base.redaction import is_secret
 from cdp.base.staging import staging
+from cdp.base.worker import stop_grace_s
 from cdp.base.workspace import Workspace, new_id, now, write_json
 from cdp.jobs import place, processes
 from cdp.jobs.devices import DeviceRequest, cpu_slots, list_gpus
@@ -35,7 +36,6 @@ from cdp.jobs.records import (
     read_record,
 )
 
-GRACE_VARIABLE = "CDP_STOP_GRACE_S"
 # How long a supervisor may take to leave once the end of its job is recorded.
 LEAVE_WITHIN_S = 10.0
 CLEARED_WITHIN_S = 0.5
@@ -94,7 +94,7 @@ def submit(
         inputs=dict(inputs or {}),
         secrets=tuple(sorted(name for name, value in (env_secrets or {}).items() if value and is_secret(name))),
         cwd=cwd,
-        grace_s=_grace() if grace_s is None else grace_s,
+        grace_s=stop_grace_s() if grace_s is None else grace_s,
         after=tuple(after),
         cluster=cluster,
         uses_pool=uses_pool,
@@ -234,14 +234,6 @@ def cluster_of(workspace: Workspace, job_id: str) -> str:
     return str(status.get("cluster") or "") if status and "attempt" in status else spec.cluster
 
 
-def _grace() -> float:
-    text = os.environ.get(GRACE_VARIABLE, "").strip() or "30"
-    try:
-        return max(0.0, float(text))
-    except ValueError:
-        raise ConfigError(f"{GRACE_VARIABLE} must be a number of seconds, not {text!r}.") from None
-
-
 def _lock_of_ended(folder: Path, job_id: str, what: str) -> int:
     """Take ``alive.lock`` of a job that is not active and return its descriptor. Raises ConfigError if it is."""
     # A supervisor that has recorded the end is about to exit; a killed process keeps its locks until the kernel has
@@ -314,14 +306,13 @@ def _start_supervisor(
             f"No process could be started for the job: {error.strerror or error}.",
             hint="Is the machine out of memory or of processes?",
         ) from error
-    # It may outlive this process; if not, it has to be reaped.
-    threading.Thread(target=_reap, args=(workspace, folder, supervisor), name="reap-supervisor", daemon=True).start()
 
+    def reap() -> None:
+        """Reap the supervisor unless it outlives this process, and remove its ticket if it was killed."""
+        supervisor.wait()
+        queue = Queue(workspace)
+        while folder.name in queue.job_ids() and not is_held(folder / "alive.lock"):
+            queue.clear_dead()
+            time.sleep(1.0)
 
-def _reap(workspace: Workspace, folder: Path, supervisor: subprocess.Popen[bytes]) -> None:
-    """Reap a supervisor, and remove its ticket if it was killed."""
-    supervisor.wait()
-    queue = Queue(workspace)
-    while folder.name in queue.job_ids() and not is_held(folder / "alive.lock"):
-        queue.clear_dead()
-        time.sleep(1.0)
+    threading.Thread(target=reap, name="reap-supervisor", daemon=True).start()

@@ -98,49 +98,30 @@ def classify(
     ``reported`` is the attempt's ``failure.json``. ``killed_for_memory``: the kernel killed some process for lack of
     memory while the worker ran, so memory is the likely cause.
     """
+    last = last_words(tail)[:300] or f"The worker ended with exit code {exit_code} and said nothing."
+    kind, message, hint = "bug", last, "The log holds the details."
     if reported is not None and reported.get("kind"):
-        kind, message, hint = str(reported["kind"]), str(reported.get("message", "")), str(reported.get("hint", ""))
-    elif signal_number is not None:
-        kind, message, hint = _by_signal(signal_number, killed_for_memory)
+        kind, message, hint = (str(reported.get(name, "")) for name in ("kind", "message", "hint"))
+    elif signal_number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        name = signal.Signals(signal_number).name
+        kind, message = "killed", f"The worker was ended from outside ({name}) before it could save anything."
+        hint = "Resume it to go on from its last checkpoint."
+    elif signal_number not in (None, signal.SIGKILL):
+        message = f"The worker crashed ({signal.strsignal(signal_number or 0)}), which is a fault in native code."
+        hint = "The log may say more; resume it to go on from its last checkpoint."
     else:
-        kind, message, hint = _by_log(exit_code, tail, killed_for_memory)
+        found = (kind for kind, pattern in _PATTERNS.items() if re.search(pattern, "\n".join(tail)))
+        if (kind := "killed" if signal_number else next(found, "bug")) == "killed":
+            message, hint = "The worker was killed from outside (kill -9 or out of memory).", _KILLED
+            if killed_for_memory:
+                kind, hint = "host_out_of_memory", HINTS["host_out_of_memory"]
+                message = (
+                    "The worker was killed; the kernel killed processes for lack of memory meanwhile: the likely cause."
+                )
+        elif kind != "bug":
+            lines = (line.strip() for line in reversed(tail) if re.search(_PATTERNS[kind], line))
+            message, hint = next(lines, last)[:300], _HINTS[kind]
     return {"kind": kind, "message": message, "hint": hint, "log_tail": tail}
-
-
-def _by_signal(number: int, killed_for_memory: bool) -> tuple[str, str, str]:
-    try:
-        name = signal.Signals(number).name
-    except ValueError:
-        name = f"signal {number}"
-    if number == signal.SIGKILL:
-        return _killed(killed_for_memory)
-    if number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        message = f"The worker was ended from outside ({name}) before it could save anything."
-        return "killed", message, "Resume it to go on from its last checkpoint."
-    message = f"The worker crashed ({name}), which is a fault in native code."
-    return "bug", message, "The log may say more; resume it to go on from its last checkpoint."
-
-
-def _killed(for_memory: bool) -> tuple[str, str, str]:
-    if for_memory:
-        message = "The worker was killed; the kernel killed processes for lack of memory meanwhile: the likely cause."
-        return "host_out_of_memory", message, HINTS["host_out_of_memory"]
-    return "killed", "The worker was killed from outside (kill -9 or out of memory).", _KILLED
-
-
-def _by_log(exit_code: int | None, tail: list[str], killed_for_memory: bool) -> tuple[str, str, str]:
-    text = "\n".join(tail)
-    message = last_words(tail)
-    for kind, pattern in _PATTERNS.items():
-        if not re.search(pattern, text):
-            continue
-        if kind == "killed":
-            return _killed(killed_for_memory)
-        line = next((line.strip() for line in reversed(tail) if re.search(pattern, line)), message)
-        return kind, line[:300], _HINTS[kind]
-    if not message:
-        message = f"The worker ended with exit code {exit_code} and said nothing."
-    return "bug", message[:300], "The log holds the details."
 
 
 def last_words(tail: list[str]) -> str:

@@ -23,22 +23,16 @@ LAUNCHERS = ("python", "torchrun")
 # The phase of a job whose supervisor the cluster has yet to start: nothing holds its lock.
 SUBMITTED = "submitted"
 
-_NUMBER = (int, float)
-# The types of the fields that the dashboard reads; most may be null.
-_FIELDS: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(
-        ("attempt", "done", "total", "failures", "exit_code", "signal", "supervisor_pid", "worker_pid"), (int,)
-    ),
-    **dict.fromkeys(
-        ("phase", "outcome", "message", "unit", "queued", "started", "ended", "hint", "kind", "cluster", "address"),
-        (str,),
-    ),
-    **dict.fromkeys(
-        ("clock", "started_clock", "next_within_s", "seconds", "eta_s", "rate", "host_memory", "gpu_memory"), _NUMBER
-    ),
-    **dict.fromkeys(("failure", "request"), (dict,)),
-    **dict.fromkeys(("devices", "history", "granted", "after"), (list,)),
+# The types of the fields that code computes with or the dashboard reads.
+_TYPES: dict[tuple[type, ...], str] = {
+    (int,): "attempt done total failures exit_code signal supervisor_pid worker_pid",
+    (str,): "phase outcome message unit queued started ended hint kind cluster address",
+    (int, float): "clock started_clock next_within_s seconds eta_s rate host_memory gpu_memory",
+    (dict,): "failure request",
+    (list,): "devices history granted after",
 }
+_KINDS = {name: kinds for kinds, names in _TYPES.items() for name in names.split()}
+_NEVER_NULL = ("attempt", "done", "total", "phase", "next_within_s", "started_clock", "clock")
 
 
 def read_record(path: Path) -> dict[str, Any] | None:
@@ -46,22 +40,17 @@ def read_record(path: Path) -> dict[str, Any] | None:
     value = read_json_or_none(path)
     if not isinstance(value, dict):
         return None
-    record = {name: field for name, field in value.items() if _holds(name, field)}
-    if "history" in record:
-        record["history"] = [entry for entry in record["history"] or [] if isinstance(entry, dict)]
-    for name in ("devices", "granted", "after"):
+    record = {name: field for name, field in value.items() if _fits(name, field)}
+    for name, kind in (("history", dict), ("devices", str), ("granted", str), ("after", str)):
         if name in record:
-            record[name] = [entry for entry in record[name] or [] if isinstance(entry, str)]
+            record[name] = [entry for entry in record[name] or [] if isinstance(entry, kind)]
     return record
 
 
-def _holds(name: str, value: Any) -> bool:
-    kinds = _FIELDS.get(name)
-    if kinds is None:
-        return True
-    if value is None:  # code computes with these: absent they have a default, null they have none
-        return name not in ("attempt", "done", "total", "phase", "next_within_s", "started_clock", "clock")
-    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+def _fits(name: str, value: Any) -> bool:
+    if value is None or name not in _KINDS:
+        return name not in _NEVER_NULL
+    if not isinstance(value, _KINDS[name]) or isinstance(value, bool):
         return False
     return not isinstance(value, float) or math.isfinite(value)
 
