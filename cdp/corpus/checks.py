@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
+import tomllib
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cdp.base.errors import InputError, offer
+from cdp.base.workspace import SHIPPED_DATA
 from cdp.corpus.options import KEPT_REJECTIONS, MAX_DOCUMENT_CHARACTERS, MAX_ID_CHARACTERS, NO_FIELD, ReadOptions
 
 EXCERPT_CHARACTERS = 120
@@ -160,6 +164,35 @@ def storable(text: str) -> tuple[str, bool]:
     return _UNSTORABLE.sub("\ufffd", text), True
 
 
+# A tag of HTML as editors write it into tables; ``a < b`` and ``List<int>`` are none.
+_TAG = re.compile(
+    r"</?(?:a|abbr|article|b|blockquote|br|code|dd|div|dl|dt|em|figure|font|h[1-6]|hr|i|img|li|ol|p|pre|section|small|span|"
+    r"strong|sub|sup|table|tbody|td|th|thead|tr|u|ul)(?:\s[^<>]*)?/?>",
+    re.IGNORECASE,
+)
+_BLOCK = re.compile(
+    r"</(?:p|div|li|tr|h[1-6]|dd|dt|blockquote|section|article|table)>|<br\s*/?>|<hr\s*/?>", re.IGNORECASE
+)
+_UNSEEN = re.compile(r"<(script|style)\b.*?</\1>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
+# A column whose first rows hold tags to this share is HTML.
+HTML_SHARE = 0.2
+
+
+def is_html(values: Sequence[Any]) -> bool:
+    """Return True if the cells of a column are HTML: closing tags or line breaks in a fifth of them."""
+    texts = [value for value in values if isinstance(value, str) and value.strip()]
+    tagged = sum("<" in text and bool(_TAG.search(text)) and ("</" in text or "<br" in text.lower()) for text in texts)
+    return bool(texts) and tagged >= HTML_SHARE * len(texts)
+
+
+def without_tags(text: str) -> str:
+    """The text of a cell of HTML: paragraphs and items as lines, entities as characters."""
+    if "<" in text:
+        text = _TAG.sub("", _BLOCK.sub("\n", _UNSEEN.sub("", text)))
+    lines = (" ".join(line.split()) for line in html.unescape(text).split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
 def queries_of(value: Any) -> tuple[list[str], int, int]:
     """The queries in a ``queries`` or ``query`` field; how many of its entries were no usable text, how many repaired.
 
@@ -192,12 +225,19 @@ def queries_of(value: Any) -> tuple[list[str], int, int]:
     return queries, unusable, repaired
 
 
+# The names of columns by what they hold, in many languages; the first that is there is taken.
+_NAMED = tomllib.loads((SHIPPED_DATA / "words" / "columns.toml").read_text("utf-8"))
 GUESSES = {
-    "id": ("_id", "id", "doc_id", "docid", "pid"),
-    "title": ("title",),
-    "text": ("text", "contents", "content", "passage", "body", "document"),
-    "queries": ("queries", "query"),
+    role: tuple(name for names in by_language.values() for name in names) for role, by_language in _NAMED.items()
 }
+# Beside the text only what is surely meant so: a column of questions may be the title of an answer.
+GUESSES["queries"] = ("queries", "query")
+
+
+def column_named(names: Sequence[str], wanted: Sequence[str]) -> str | None:
+    """The column that is called one of ``wanted``, upper and lower case alike, without a dot or colon at its end."""
+    plain = {unicodedata.normalize("NFC", name).strip().lower().rstrip(".:"): name for name in reversed(names)}
+    return next((plain[name] for name in wanted if name in plain), None)
 
 
 @dataclass(frozen=True)
@@ -235,7 +275,7 @@ def resolve_fields(names: Sequence[str], options: ReadOptions, file: str) -> Fie
         ("query", options.query_field),
     ):
         if option is None:
-            chosen[role] = None if role == "query" else _guess(role, names)
+            chosen[role] = None if role == "query" else column_named(names, GUESSES[role])
         elif option in present:
             chosen[role] = option
         elif option == NO_FIELD and role in ("id", "title"):
@@ -246,22 +286,17 @@ def resolve_fields(names: Sequence[str], options: ReadOptions, file: str) -> Fie
                 hint=offer(
                     option,
                     [name for name in names[:LOOKED_THROUGH] if len(name) <= LONGEST_SHOWN],
-                    instead=f"Set {role}_field to one of them.",
+                    instead="Choose one of them.",
                 ),
                 file=file,
             )
     text = chosen["text"]
     if text is None:
-        hint = "Say which one does with text_field, and likewise id_field and title_field."
+        hint = "Choose the column with the text, and likewise those with the id and the title."
         if file.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".tab")):
-            hint += " If the file has no header row, set header to no."
+            hint += " Or say that the file has no header row."
         problem = f"None of the fields found ({listed(names) or 'none'}) is known to hold the text of a document."
         raise InputError(problem, hint=hint, file=file)
     assigned = {name for name in chosen.values() if name is not None}
-    queries = chosen["query"] or _guess("queries", [name for name in names if name not in assigned])
+    queries = chosen["query"] or column_named([name for name in names if name not in assigned], GUESSES["queries"])
     return FieldMap(text=text, id=chosen["id"], title=chosen["title"], queries=queries)
-
-
-def _guess(role: str, names: Sequence[str]) -> str | None:
-    lowered = {name.strip().lower(): name for name in reversed(names)}
-    return next((lowered[guess] for guess in GUESSES[role] if guess in lowered), None)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import InputError
-from cdp.corpus.checks import GUESSES, RefusedValueError
+from cdp.corpus.checks import GUESSES, RefusedValueError, column_named
 from cdp.corpus.extraction import reading_process
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.passages import Block, Passage, cut
@@ -30,7 +30,7 @@ BLOCKS, TRIED = 1_000, 5
 # Characters of a value that are shown.
 LONGEST_CELL = 300
 
-QUERIES = (*GUESSES["queries"], "questions", "question")
+QUERIES = GUESSES["question"]
 DOCUMENTS = ("document_id", "doc_id", "docid", "corpus-id", "corpus_id", "passage_id", "pid")
 SPLITS = ("split", "subset", "partition")
 GRADES = ("score", "grade", "relevance", "label", "judgment")
@@ -61,8 +61,7 @@ class Glimpse:
 
     def guess(self, names: Sequence[str]) -> str | None:
         """The first column that is called one of ``names``, upper and lower case alike."""
-        lowered = {column.strip().lower(): column for column in reversed(self.columns)}
-        return next((lowered[name] for name in names if name in lowered), None)
+        return column_named(self.columns, names)
 
     @property
     def text(self) -> str | None:

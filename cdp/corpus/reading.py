@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import TracebackType
 
 from cdp.base.errors import InputError
@@ -30,9 +30,12 @@ from cdp.corpus.checks import (
     checked_text,
     checked_title,
     excerpt,
+    is_html,
+    listed,
     queries_of,
     resolve_fields,
     storable,
+    without_tags,
 )
 from cdp.corpus.collector import SAMPLE_CHARACTERS, CheckedRow, Collector
 from cdp.corpus.documents import Distribution, DocumentFile, FoundQueries
@@ -52,6 +55,7 @@ from cdp.corpus.readers import (
     file_suffixes,
     format_of,
 )
+from cdp.corpus.readers.folders import BEIR_CORPUS
 from cdp.corpus.repeats import NearDuplicates, RepeatedLines
 from cdp.corpus.sources import Budget, Source, existing
 
@@ -200,6 +204,7 @@ class _Import:
         self.alone = False
         self.place = (0.0, 0.0)
         self.sample = ""
+        self.tagged: set[str] = set()
 
     def run(self) -> ReadResult:
         with ExitStack() as stack:
@@ -324,6 +329,7 @@ class _Import:
             self._cut(source, self.spooled[source.name], file)
         else:
             self._take_rows(source, reader, file)
+            self.tagged = set()
         self.n_files += 1
         if len(self.files) < KEPT_FILES:
             n_documents = self.collector.n_added - n
@@ -371,6 +377,11 @@ class _Import:
         self.found_fields.update(dict.fromkeys(names))
         if fields.id is None:
             self.numbered.append(source.name)
+        beir = PurePosixPath(source.name).name in BEIR_CORPUS  # published as it is
+        columns = (fields.text, fields.title)
+        self.tagged = {name for name in columns if name and not beir and is_html([r.values.get(name) for _, r in head])}
+        if self.tagged:
+            self.notes.append(f"HTML tags were removed from {listed(sorted(self.tagged))} in {source.name}.")
         prefix = "" if self.alone else f"{source.plain_name.removesuffix(source.suffix)}-"
         for number, row in itertools.chain(head, numbered):
             self.n_rows += 1
@@ -397,6 +408,8 @@ class _Import:
 
     def _entry(self, row: Row, fields: FieldMap, file: int, made_id: str) -> CheckedRow:
         values = row.values
+        if self.tagged:
+            values = {k: without_tags(v) if k in self.tagged and isinstance(v, str) else v for k, v in values.items()}
         id = made_id if fields.id is None else checked_id(values.get(fields.id), fields.id)
         text, text_repaired = storable(checked_text(values.get(fields.text), fields.text))
         title, title_repaired = "", False

@@ -20,7 +20,7 @@ from cdp.base.text import checked_title, counted
 from cdp.base.workspace import Workspace, disk_faults_told, slug
 from cdp.benchmarks import BenchmarkInfo, add_benchmark, describe, library, manifests, registry
 from cdp.corpus import CorpusManifest, ReadOptions, iter_documents
-from cdp.corpus.checks import GUESSES, queries_of
+from cdp.corpus.checks import GUESSES, column_named, queries_of
 from cdp.corpus.looking import DOCUMENTS, GRADES, SPLITS, Glimpse, iter_rows, look
 from cdp.corpus.origin import ORIGINS
 from cdp.corpus.readers import Row, file_suffixes
@@ -321,14 +321,13 @@ def _columns_of(path: Path, options: AddOptions, encoding: str) -> tuple[str, st
     seen = look(path, ReadOptions.from_dict({"encoding": encoding}))
     text_field = options.query_field or seen.queries or seen.guess(("text",))
     document_field = options.document_field or seen.guess((*DOCUMENTS, "_id", "id"))
-    columns = (("query_field", "the queries", text_field), ("document_field", "their documents' ids", document_field))
-    for what, content, column in columns:
+    for content, column in (("the queries", text_field), ("their documents' ids", document_field)):
         if column is None or (seen.columns and column not in seen.columns):
             raise InputError(
                 f"No column of queries is called {column!r}."
                 if column
                 else f"No column is known by its name to hold {content}.",
-                hint=f"Set {what} to one of {', '.join(seen.columns[:20])}.",
+                hint=f"Choose the column with {content} among {', '.join(seen.columns[:20])}.",
                 file=path,
             )
     split_field, grade_field = options.split_field or seen.guess(SPLITS), options.grade_field or seen.guess(GRADES)
@@ -450,12 +449,12 @@ class _Import:
         named = {"id": options.id_field, "title": options.title_field, "text": options.text_field}
         guessed = {name for role, column in named.items() if column is None for name in GUESSES[role]}
         known, guessed = {*named.values(), options.query_field}, guessed | {*GUESSES["queries"]}
-        unused = [n for n in self.corpus.found_fields if n not in known and n.strip().lower() not in guessed]
+        unused = [n for n in self.corpus.found_fields if n not in known and not column_named([n], [*guessed])]
         if unused:
             shown = ", ".join(unused[:10]) + (f" and {len(unused) - 10} more" if len(unused) > 10 else "")
             self.stated.append(
-                f"Columns that were not taken: {shown}. If one holds ids, titles or queries, name it (id_field, "
-                "title_field, query_field) and add the file again."
+                f"Columns that were not taken: {shown}. If one holds ids, titles or queries, choose it and add the "
+                "file again."
             )
 
     def take_beir(self, source: Path, splits: Sequence[str]) -> None:

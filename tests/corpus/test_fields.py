@@ -28,8 +28,8 @@ def test_wrong_columns_are_named_with_the_option_to_set(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_documents(path)
     assert "'key', 'abstract'" in str(caught.value)
-    assert "text_field" in str(caught.value)
-    with pytest.raises(InputError, match=r"no field 'body'; the fields found are 'key', 'abstract'\. Set text_field"):
+    assert "Choose the column with the text" in str(caught.value)
+    with pytest.raises(InputError, match=r"no field 'body'; the fields found are 'key', 'abstract'\. Choose one"):
         read_documents(path, ReadOptions(text_field="body"))
 
 

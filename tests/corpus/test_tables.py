@@ -101,7 +101,7 @@ def test_columns_without_names_are_chosen_by_number(tmp_path: Path) -> None:
     assert read(path, **options) == [("7", "One", "some words"), ("8", "Two", "more")]
     with pytest.raises(InputError, match=r"'1', '2', '3', '4'"):
         read_documents(path, ReadOptions(header=False))
-    with pytest.raises(InputError, match=r"'7', 'http://x'.*no header row, set header to no"):
+    with pytest.raises(InputError, match=r"'7', 'http://x'.*that the file has no header row"):
         read_documents(path)
 
 

@@ -125,3 +125,21 @@ def test_no_title_where_none_is_chosen(workspace: Workspace, open_page: Open) ->
     assert not at.error
     [project] = projects.list_projects(workspace)
     assert {d.title for d in iter_documents(workspace, project.corpora[0])} == {""}
+
+
+def test_how_a_text_is_cut_is_shown_before_it_is_stored(workspace: Workspace, open_page: Open) -> None:
+    at = open_page("documents")
+    text = " ".join(f"Sentence {n} of a long note about lighthouses at sea." for n in range(200))
+    at.file_uploader(key="corpus_file").upload("note.txt", text.encode(), "text/plain").run()
+    assert any("passages in the part" in caption.value for caption in at.caption)
+    at.select_slider(key="corpus_passages").set_value(100).run()
+    assert any(
+        "25 passages in the part that was looked at, of 80 to 100 words" in caption.value for caption in at.caption
+    )
+    assert not projects.list_projects(workspace)
+    at.button(key="corpus_add").click().run()
+    assert not at.error
+    [project] = projects.list_projects(workspace)
+    documents = list(iter_documents(workspace, project.corpora[0]))
+    assert documents[1].id == "note.txt#2"
+    assert max(len(document.text.split()) for document in documents) <= 100

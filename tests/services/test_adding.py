@@ -200,7 +200,7 @@ def test_a_title_of_none_is_none(workspace: Workspace, tmp_path: Path) -> None:
     assert titles == [{"Name 0", "Name 1", "Name 2"}, {""}]
     assert {d.id for d in iter_documents(workspace, without.corpus.id)} == {"1", "2", "3"}
     (said,) = (said for said in without.stated if "id, title" in said)
-    assert "id_field" in said, "and it is said that they were not taken, and how they would be"
+    assert "choose it" in said, "and it is said that they were not taken, and how they would be"
 
 
 def test_questions_in_a_file_of_their_own_keep_their_splits(workspace: Workspace, tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_questions_in_a_file_of_their_own_keep_their_splits(workspace: Workspace
     unnamed = table(tmp_path / "unnamed.csv", ["question", "answered by"], [("where did ship 1 sail?", 1)])
     with pytest.raises(InputError, match="No column is known by its name to hold their documents' ids") as refused:
         adding.add(workspace, documents, unnamed)
-    assert refused.value.hint == "Set document_field to one of question, answered by."
+    assert refused.value.hint == "Choose the column with their documents' ids among question, answered by."
 
 
 def test_documents_alone_say_what_is_missing(workspace: Workspace, tmp_path: Path) -> None:
@@ -237,6 +237,21 @@ def test_documents_alone_say_what_is_missing(workspace: Workspace, tmp_path: Pat
     assert split.corpus.n_documents > 3
     joined = adding.add(workspace, table(tmp_path / "x.csv", ["id", "text"], [(1, text(1))]), project="split")
     assert joined.project.corpora == (split.corpus.id, joined.corpus.id)
+
+
+def test_a_german_table_of_html_is_understood(workspace: Workspace, tmp_path: Path) -> None:
+    cell = "<p>Die <b>Frist</b> endet&nbsp;am {}. Mai.</p><ul><li>a &lt; b</li></ul><script>x()</script>"
+    rows = [(7 + i, f"Regel {i}", cell.format(i), f"Wann endet Frist {i}?") for i in range(5)]
+    path = table(tmp_path / "faq.csv", ["Nr.", "Überschrift", "Inhalt", "Frage"], rows)
+    seen = adding.examine(workspace, path).documents
+    assert (seen.id, seen.title, seen.text, seen.queries) == ("Nr.", "Überschrift", "Inhalt", "Frage")
+    added = adding.add(workspace, path)
+    first = next(iter_documents(workspace, added.corpus.id))
+    assert (first.id, first.title, first.text) == ("7", "Regel 0", "Die Frist endet am 0. Mai.\na < b")
+    assert added.query_sets[0].n_queries == 5
+    assert any("HTML tags were removed from 'Inhalt'" in said for said in added.stated)
+    code = table(tmp_path / "code.csv", ["id", "text"], [(1, "Use List<int> where a < b"), (2, "if x > 3 then")])
+    assert next(iter_documents(workspace, adding.add(workspace, code).corpus.id)).text == "Use List<int> where a < b"
 
 
 def test_few_questions_are_not_divided(workspace: Workspace, tmp_path: Path) -> None:
