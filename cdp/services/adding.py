@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from cdp import projects as room
 from cdp import query_sets
 from cdp.base.errors import CdpError, InputError
 from cdp.base.settings import Config, option
@@ -547,7 +546,4 @@ class _Import:
         owner = joined or next((p for p in projects.projects_of(workspace, "corpus", corpus) if not p.implied), None)
         if owner is not None:
             return projects.add_members(workspace, owner.id, corpora=[corpus], benchmarks=benchmarks)
-        taken = {project.name.casefold() for project in room.list_projects(workspace)}
-        numbers = range(2, len(taken) + 3)
-        free = next(n for n in (title, *(f"{title} {number}" for number in numbers)) if n.casefold() not in taken)
-        return projects.create(workspace, free, corpora=[corpus], benchmarks=benchmarks)
+        return projects.create(workspace, projects.free_name(workspace, title), corpora=[corpus], benchmarks=benchmarks)

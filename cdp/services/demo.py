@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-
 from cdp import benchmarks, query_sets
-from cdp.base.workspace import SHIPPED_DATA, Workspace
+from cdp.base.workspace import SHIPPED_DATA, Workspace, read_jsonl
 from cdp.services import access, corpora, projects
 from cdp.synthesis.generators.recorded import NOT_RECORDED
 from cdp.synthesis.methods import METHODS
@@ -27,8 +24,10 @@ def load(workspace: Workspace) -> list[str]:
         name = f"{NAME} {method}"
         if name in existing_names:
             continue
+        records = list(read_jsonl(FOLDER / "generations" / f"{method}.jsonl"))
+        recorded = [(record["document_id"], record["queries"]) for record in records]
         imported = query_sets.import_queries(
-            _recorded(method), workspace, added.corpus.id, name, kind="synthetic", method=method, language="en"
+            recorded, workspace, added.corpus.id, name, kind="synthetic", method=method, language="en"
         )
         query_set = query_sets.update(
             workspace,
@@ -42,7 +41,8 @@ def load(workspace: Workspace) -> list[str]:
         benchmarks.add_benchmark(FOLDER, workspace, NAME)
         done.append(f"benchmark {NAME}")
     if all(project.implied for project in projects.projects_of(workspace, "corpus", added.corpus.id)):
-        project = projects.create(workspace, _free_name(workspace), corpora=[added.corpus.id], benchmarks=[NAME])
+        name = projects.free_name(workspace, NAME)
+        project = projects.create(workspace, name, corpora=[added.corpus.id], benchmarks=[NAME])
         done.append(f"project {project.id}")
     return done
 
@@ -50,16 +50,3 @@ def load(workspace: Workspace) -> list[str]:
 def corpus(workspace: Workspace) -> str:
     """Return the id of the demo's corpus; empty if it is not loaded."""
     return next((manifest.id for manifest in corpora.list_corpora(workspace) if manifest.name == NAME), "")
-
-
-def _free_name(workspace: Workspace) -> str:
-    # A project of that name may exist without the demo.
-    taken = {project.name.casefold() for project in projects.list_projects(workspace) if not project.implied}
-    return next(n for i in range(1, len(taken) + 2) if (n := NAME if i == 1 else f"{NAME} {i}") not in taken)
-
-
-def _recorded(method: str) -> Iterator[tuple[str, list[str]]]:
-    with open(FOLDER / "generations" / f"{method}.jsonl", encoding="utf-8") as file:
-        for line in file:
-            record = json.loads(line)
-            yield record["document_id"], record["queries"]

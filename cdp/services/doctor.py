@@ -36,12 +36,12 @@ class Check:
 def check(workspace: Workspace) -> list[Check]:
     """Run every check; none changes anything."""
     return [
-        _run("Python", _python),
+        _run("Python", lambda: (sys.version_info >= (3, 11), f"{sys.version.split()[0]} (3.11 or newer is needed)")),
         _run("packages", _packages),
         _run("plug-ins", _plugins),
         _run("workspace", lambda: _workspace(workspace)),
         _run("disk", lambda: _disk(workspace)),
-        _run("catalogue", lambda: _catalogue(workspace)),
+        _run("catalogue", lambda: (True, f"{len(catalog.evaluations(workspace))} evaluations")),
         _run("embedded model", lambda: (True, f"all-MiniLM-L6-v2, weights verified ({minilm_folder().parent.name})")),
         _run("devices", _devices),
         _run("cluster", lambda: clusters.trouble(workspace)),
@@ -55,10 +55,6 @@ def _run(name: str, what: Callable[[], tuple[bool, str]]) -> Check:
     except (CdpError, OSError) as error:
         return Check(name, False, str(error))
     return Check(name, ok, text)
-
-
-def _python() -> tuple[bool, str]:
-    return sys.version_info >= (3, 11), f"{sys.version.split()[0]} (3.11 or newer is needed)"
 
 
 def _packages() -> tuple[bool, str]:
@@ -105,10 +101,6 @@ def _disk(workspace: Workspace) -> tuple[bool, str]:
     workspace.root.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(workspace.root).free / 1e9
     return free > LOW_DISK_GB, f"{free:.1f} GB free" + ("" if free > LOW_DISK_GB else ": free some space")
-
-
-def _catalogue(workspace: Workspace) -> tuple[bool, str]:
-    return True, f"{len(catalog.evaluations(workspace))} evaluations"
 
 
 def _devices() -> tuple[bool, str]:

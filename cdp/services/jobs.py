@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import shlex
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -32,9 +31,10 @@ from cdp.base.config import (
 )
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.failures import FILE, FailedItems, failed_items
+from cdp.base.file_cache import ANSWERS
 from cdp.base.settings import Config
 from cdp.base.text import shown, typed_path
-from cdp.base.workspace import Workspace, folder_size, read_json_or_none
+from cdp.base.workspace import Workspace, folder_size, read_json_or_none, read_jsonl
 from cdp.evaluation import bm25
 from cdp.jobs import JobSpec, JobView, list_active, list_jobs, load_spec, resolve_job
 from cdp.llm import address
@@ -49,7 +49,6 @@ __all__ = ["list_active", "list_jobs"]
 
 # Most points of a curve: about one per pixel.
 POINTS = 1500
-MOST_LIVE = 32  # metrics files held in memory
 
 # Entries of a job's folder whose size is shown, each with its label.
 PARTS = {"model": "model", "checkpoints": "checkpoints", "results": "results", "worker.log": "log"}
@@ -106,56 +105,25 @@ def latest(workspace: Workspace, job: str) -> dict[str, float]:
     return {name: series[max(series)] for name, series in _live_metrics(workspace, job).items() if series}
 
 
-@dataclass
-class _Live:
-    """The lines of one ``metrics.jsonl`` up to ``offset``, as {measure: {step: value}}."""
-
-    inode: int
-    offset: int = 0
-    attempt: int = 1
-    measures: dict[str, dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
-
-    def add(self, line: bytes) -> None:
-        try:
-            record = json.loads(line)
-            step, attempt = int(record["step"]), int(record.get("attempt", 1))
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return  # torn by a crash
-        if attempt > self.attempt:
-            # Resumed from a checkpoint: later steps of the earlier attempt are void.
-            self.attempt = attempt
-            for series in self.measures.values():
-                for late in [at for at in series if at >= step]:
-                    del series[late]
-        for name, value in record.items():
-            if name not in ("step", "attempt", "time") and isinstance(value, (int, float)) and math.isfinite(value):
-                self.measures[name][step] = float(value)
-
-
-_live: dict[Path, _Live] = {}
-_LIVE_LOCK = threading.Lock()
-
-
 def _live_metrics(workspace: Workspace, job: str) -> dict[str, dict[int, float]]:
-    """Return {measure: {step: value}} of ``metrics.jsonl``; each call reads only the new lines."""
+    """Return {measure: {step: value}} of ``metrics.jsonl``."""
     path = workspace.job(resolve_job(workspace, job)) / "metrics.jsonl"
-    if not path.is_file():
-        return {}
-    with _LIVE_LOCK, open(path, "rb") as file:
-        inode, size = os.fstat(file.fileno()).st_ino, file.seek(0, os.SEEK_END)
-        live = _live.pop(path, None)
-        if live is None or live.inode != inode or live.offset > size:
-            live = _Live(inode)
-        _live[path] = live
-        if len(_live) > MOST_LIVE:
-            del _live[next(iter(_live))]
-        file.seek(live.offset)
-        data = file.read()
-        complete = data[: data.rfind(b"\n") + 1]
-        live.offset += len(complete)
-        for line in complete.splitlines():
-            live.add(line)
-        return {name: dict(series) for name, series in live.measures.items()}
+    return ANSWERS.get(path, "metrics", lambda: _read_metrics(path))
+
+
+def _read_metrics(path: Path) -> dict[str, dict[int, float]]:
+    measures: dict[str, dict[int, float]] = {}
+    newest = 1
+    for record in read_jsonl(path):
+        with suppress(ValueError, KeyError, TypeError, AttributeError):
+            step, attempt = int(record["step"]), int(record.get("attempt", 1))
+            if attempt > newest:  # resumed from a checkpoint: later steps of the earlier attempt are void
+                newest = attempt
+                measures = {name: {at: v for at, v in of.items() if at < step} for name, of in measures.items()}
+            for name, value in record.items():
+                if name not in ("step", "attempt", "time") and isinstance(value, (int, float)) and math.isfinite(value):
+                    measures.setdefault(name, {})[step] = float(value)
+    return measures
 
 
 def log(workspace: Workspace, job: str, *, tail_bytes: int = 65536) -> str:

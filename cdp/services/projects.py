@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count, islice
 from typing import Any, TypeVar
 
 from cdp import jobs, projects, query_sets
@@ -136,6 +137,13 @@ def default(workspace: Workspace) -> Project | None:
     """Return the project that ``use`` remembered, if it still exists."""
     chosen = projects.default(workspace)
     return next((p for p in list_projects(workspace) if p.id == chosen), None) if chosen else None
+
+
+def free_name(workspace: Workspace, wanted: str) -> str:
+    """Return a name that no project has: ``wanted``, or with the next free number."""
+    taken = {project.name.casefold() for project in list_projects(workspace) if not project.implied}
+    numbered = (f"{wanted} {number}" for number in count(2))
+    return next(name for name in (wanted, *islice(numbered, len(taken) + 1)) if name.casefold() not in taken)
 
 
 def _made(workspace: Workspace, project: Project) -> Project:

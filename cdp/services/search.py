@@ -8,7 +8,6 @@ this account may open: ``cdp-<uid>`` among the temporary files, or ``$CDP_RUNTIM
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import socket
@@ -19,9 +18,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from http.client import HTTPConnection, HTTPException
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -229,44 +227,31 @@ def indexing(workspace: Workspace, retriever: str, collection: str) -> JobView |
 
 def _ask(workspace: Workspace, request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the process's answer; CdpError as it raised it. Starts the process if none runs."""
+    import httpx
+
+    address = _address(workspace)
     for _ in range(ATTEMPTS):
-        connection = _connected(workspace)
+        _ensure_listening(workspace, address)
         try:
-            return _reply(connection, request)
-        except TimeoutError as error:
+            with httpx.Client(transport=httpx.HTTPTransport(uds=str(address)), timeout=ANSWER_WITHIN_S) as client:
+                reply: dict[str, Any] = client.post("http://localhost/search", json=dict(request)).json()
+        except httpx.TimeoutException as error:
             raise WorkspaceError(
                 f"The search process has not answered within {ANSWER_WITHIN_S:.0f} seconds.",
                 hint="Try again in a moment: it may still be loading.",
             ) from error
-        except (OSError, HTTPException):
+        except httpx.TransportError:
             continue  # it was killed, or ended just now because it was idle
+        if "error" not in reply:
+            return reply
+        problem = reply["error"]
+        if "seconds" in problem:
+            raise NotPreparedError(problem["message"], problem["seconds"])
+        raise CdpError(problem["message"], hint=problem.get("hint", ""))
     raise WorkspaceError(
         f"The search process ended {ATTEMPTS} times before it could answer.",
         hint="The model or the documents may need more memory than there is: choose a smaller retriever or corpus.",
     )
-
-
-class _UnixConnection(HTTPConnection):
-    """HTTP over a connected Unix socket."""
-
-    def __init__(self, connected: socket.socket) -> None:
-        super().__init__("localhost")
-        self.sock = connected
-
-
-def _reply(connected: socket.socket, value: Mapping[str, Any]) -> dict[str, Any]:
-    connected.settimeout(ANSWER_WITHIN_S)
-    connection = _UnixConnection(connected)
-    with closing(connection):
-        connection.request("POST", "/search", json.dumps(value), {"Content-Type": "application/json"})
-        with connection.getresponse() as response:
-            reply: dict[str, Any] = json.loads(response.read())
-    if "error" not in reply:
-        return reply
-    error = reply["error"]
-    if "seconds" in error:
-        raise NotPreparedError(error["message"], error["seconds"])
-    raise CdpError(error["message"], hint=error.get("hint", ""))
 
 
 def _address(workspace: Workspace) -> Path:
@@ -292,28 +277,24 @@ def _address(workspace: Workspace) -> Path:
     return path
 
 
-def _connected(workspace: Workspace) -> socket.socket:
-    address = _address(workspace)
-    connection = _connect(address)
-    if connection is not None:
-        return connection
+def _ensure_listening(workspace: Workspace, address: Path) -> None:
+    """Start the process where none listens. WorkspaceError if it does not begin to."""
+    if _listens(address):
+        return
     if not workspace.root.is_dir():
         raise WorkspaceError("There is nothing to search yet.", hint="Add a corpus first.")
-    with _STARTING:  # one start for all sessions of this process
-        return _connect(address) or _started(workspace, address)
-
-
-def _started(workspace: Workspace, address: Path) -> socket.socket:
-    """Start the process and wait until it listens. WorkspaceError if it does not."""
-    with tempfile.TemporaryFile() as log:
-        process = _start(workspace, address, log)
+    # One start for all sessions of this process.
+    with _STARTING, tempfile.TemporaryFile() as log:
+        process = None
         deadline = time.monotonic() + START_WITHIN_S
-        while time.monotonic() < deadline:
-            connection = _connect(address)
-            if connection is not None:
-                return connection
-            if process.poll() == ALREADY:
-                process = _start(workspace, address, log)  # the other one ended meanwhile, or begins to listen
+        while not _listens(address):
+            if time.monotonic() > deadline:
+                raise WorkspaceError(
+                    f"The search process does not listen after {START_WITHIN_S:.0f} seconds.",
+                    hint="Try again in a moment.",
+                )
+            if process is None or process.poll() == ALREADY:  # the other one ended meanwhile, or begins to listen
+                process = _start(workspace, address, log)
             elif process.poll() is not None:
                 log.seek(0)
                 lines = log.read()[-4000:].decode("utf-8", "replace").strip().splitlines()
@@ -321,20 +302,12 @@ def _started(workspace: Workspace, address: Path) -> socket.socket:
                 hint = "Is the machine out of memory or of processes?"
                 raise WorkspaceError(f"The search process could not start: {reason}", hint=hint)
             time.sleep(0.02)
-    raise WorkspaceError(
-        f"The search process does not listen after {START_WITHIN_S:.0f} seconds.", hint="Try again in a moment."
-    )
 
 
-def _connect(address: Path) -> socket.socket | None:
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
+def _listens(address: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(5)
-        connection.connect(str(address))
-    except OSError:
-        connection.close()
-        return None
-    return connection
+        return connection.connect_ex(str(address)) == 0
 
 
 def _start(workspace: Workspace, address: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import stat
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +38,7 @@ def pid_of(workspace: Workspace) -> int:
 
 def begin(workspace: Workspace) -> int:
     """Start the process without loading what a search takes; its pid."""
-    search._connected(workspace).close()
+    search._ensure_listening(workspace, search._address(workspace))
     return pid_of(workspace)
 
 
@@ -93,7 +94,7 @@ def test_it_ends_when_nobody_asks_and_with_its_workspace(
     address = search._address(searched)
     thread = threading.Thread(target=dashboard.main, args=(str(searched.root), str(address)))
     thread.start()
-    until(lambda: search._connect(address) is not None, "it to listen")
+    until(lambda: search._listens(address), "it to listen")
     if why == "no workspace":
         shutil.rmtree(searched.root)
     thread.join(20)
@@ -106,9 +107,8 @@ def refused_and_goes_on(searched: Workspace, address: Path) -> None:
     head = b"POST /search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
     bodies = (b"[]", b'{"k": 3}', b"\xff\xfe", b"[" * 100_000, b"x" * ((1 << 20) + 10))
     for sent in (b"\n", b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", b"", *(head % len(b) + b for b in bodies)):
-        connection = search._connect(address)
-        assert connection is not None
-        with connection:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(address))
             answer = b""
             try:
                 connection.sendall(sent)
