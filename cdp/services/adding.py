@@ -255,8 +255,8 @@ def add(
     missing = []
     if benchmark is None:
         missing.append(
-            "A benchmark: queries with the documents that answer them, as a BEIR folder or a file with a query "
-            "and a document's id in each row. Without one no retriever can be measured on these documents."
+            "No judged queries: to measure retrievers on real queries, add a BEIR folder or a file with a query and a "
+            "document's ID in each row."
         )
     if not any("train" in q.parameters.get("splits", ["train"]) for q in sets):
         missing.append("No human training queries (optional: an LLM can write them).")

@@ -112,9 +112,8 @@ def judged_by(workspace: Workspace, manifest: CorpusManifest, config: TrialConfi
         TEMPLATE,
         held_out,
         held_out=held_out,
-        note=f"Neither judged queries nor people's are there, so template queries of {held_out:,} held-out documents "
-        "decide. They are made of the documents' own words: the test shows that training works and what it takes, and "
-        "says little of what people will ask.",
+        note=f"No judged queries and no human queries: template queries of {held_out:,} held-out documents decide. They "
+        "reuse the documents' own words, so the test shows that training works, and little about real queries.",
     )
 
 

@@ -246,8 +246,7 @@ def _notes(
     if generations and (config.budget is not None or config.max_documents is not None):
         seed = config.numbers("seeds", minimum=0)[0]
         notes.append(
-            f"Queries that are missing are written for documents drawn at random (seed {seed}); every training draws "
-            "among these."
+            f"Missing queries are written for documents drawn at random (seed {seed}); every training draws from these."
         )
     if 1 not in config.numbers("per_doc", minimum=1):
         notes.append("Without Q/Doc 1 there is nothing to compare more queries per document with.")

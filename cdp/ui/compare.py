@@ -155,7 +155,7 @@ def _answer(comparison: Comparison, arrived: str) -> None:
     chance = p_value(1.0 if about.p_holm is None else about.p_holm)
     st.markdown(
         f"#### {md(cut(about.retriever, 80))} {verb}{size} on {md(about.place)}\n"
-        f"NDCG@10 {md(about.score)} against {md(cut(comparison.baseline, 60))}. Difference: 95% interval "
+        f"NDCG@10 {md(about.score)}. Difference from {md(cut(comparison.baseline, 60))}: 95% interval "
         f"{interval((about.low, about.high), sign=True)}, p {chance}, {md(judgement)}."
     )
 

@@ -250,7 +250,7 @@ def _remember(added: Added) -> None:
     if added.left_out:
         left_out = ", ".join(f"{reason}: {n:,}" for reason, n in added.left_out.items())
         notes.append(f"Left out: {left_out}.")
-    notes += [*added.stated, *(f"Missing: {text}" for text in added.missing)]
+    notes += [*added.stated, *added.missing]
     message = f"{added.corpus.name} {done}: {count(added.corpus.n_documents, 'document')}."
     forms.remember(message, notes, problem=added.problem, details=added.not_read)
     st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1

@@ -17,7 +17,7 @@ with frame.guarded():
     forms.flash()
     manifests = state.of_project(workspace, "corpus", corpora.list_corpora(workspace))
     if not manifests:
-        frame.empty("No documents yet", "Add some below: a file from your computer, or a path on this server.")
+        frame.empty("No documents yet", "Add files or a folder from your computer, or a path on this server.")
         documents.form(workspace)
     else:
         corpus = state.choose(

@@ -55,7 +55,7 @@ def test_no_questions_where_none_are_wanted(workspace: Workspace, tmp_path: Path
     at.button(key="corpus_add").click().run()
     assert not at.error
     assert queries.list_query_sets(workspace) == []
-    assert "A benchmark" in at.success[0].value
+    assert "No judged queries" in at.success[0].value
 
 
 def test_documents_and_a_file_of_questions(workspace: Workspace, tmp_path: Path, open_page: Open) -> None:

@@ -69,12 +69,12 @@ def test_only_settings_that_have_an_effect_are_asked_for(open_page: Open, filled
         return {w.label for w in (*at.number_input, *at.text_input, *at.selectbox)}
 
     at = open_page("launch")
-    assert not {"κ", "RI mode", "RI κ", "Reasoning", "Weights"} & labels(at)
+    assert not {"κ", "RI κ", "Reasoning", "Weights"} & labels(at)
     assert {"LoRA rank", "GPUs"} <= labels(at)
     at.segmented_control(key="train_weighting").set_value("cw").run()
-    assert {"κ", "RI mode", "RI κ", "Weights"} & labels(at) == {"κ"}
+    assert {"κ", "RI κ", "Weights"} & labels(at) == {"κ"}
     at.segmented_control(key="train_weighting").set_value("ri").run()
-    assert {"κ", "RI mode", "RI κ", "Weights", "Reasoning"} & labels(at) == {"RI mode", "RI κ", "Reasoning"}
+    assert {"κ", "RI κ", "Weights", "Reasoning"} & labels(at) == {"RI κ", "Reasoning"}
 
 
 def test_loras_own_rate_is_shown_and_swept_around(open_page: Open, filled: Workspace) -> None:

@@ -28,6 +28,9 @@ from cdp.ui.shell.tables import count, duration, md, points
 
 # In the address: the test is being planned.
 OPEN = "test"
+# Labels of the test's sizes where a setting's name says too little.
+JUDGES = {trial.HUMAN: "human queries", trial.TEMPLATE: "template queries"}
+LIMITS = {"queries": "Judged queries", "minutes": "At most (minutes)", "spend": "At most (US dollars)"}
 
 LABEL = "Test it on my data"
 
@@ -89,9 +92,7 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
         )  # fmt: skip
         for name in ("queries", "seeds", "minutes", *(["spend"] if chosen.costs else [])):
             with st.container(width=160):
-                value = forms.widget(
-                    TrialConfig, name, key="trial", label="At most (US dollars)" if name == "spend" else ""
-                )
+                value = forms.widget(TrialConfig, name, key="trial", label=LIMITS.get(name, ""))
                 values |= {name: value} if value else {}
     config = TrialConfig.from_dict(values)
     planned = trial.plan(workspace, config)
@@ -106,7 +107,7 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
             f"One and {planned.config.per_doc} diverse queries and paraphrases per document, "
             f"{count(planned.config.seeds, 'seed')}: on the same documents, and on the same number of pairs.",
         ),
-        ("Judged by", md(planned.judged.benchmark, 40)),
+        ("Judged by", md(JUDGES.get(planned.judged.kind) or planned.judged.benchmark, 40)),
     )
     notes = list(planned.notes)
     if not planned.plan.measured:
@@ -258,14 +259,15 @@ def options(workspace: Workspace, known: Answer, corpus: str) -> None:
     over = {(c.option.kind, c.option.per_doc): c for c in known.over(reference)} if reference else {}
     against = f"Against {name_of(reference)}" if reference else "Difference"
     shown = [over.get((row.kind, row.per_doc)) if not row.held else None for row in rows]
+    columns: dict[str, list[Any]] = {
+        "Option": [row.title for row in rows],
+        "NDCG@10": [row.arm.mean if row.arm else None for row in rows],
+        against: [c.figures if c else None for c in shown],
+        "Price": [row.price_text for row in rows],
+        "Training": [duration(max(1.0, row.arm.seconds)) if row.arm and row.arm.trained else None for row in rows],
+    }
     tables.show(
-        {
-            "Option": [row.title for row in rows],
-            "NDCG@10": [row.arm.mean if row.arm else None for row in rows],
-            against: [c.figures if c else "–" for c in shown],
-            "Price": [row.price_text for row in rows],
-            "Training": [duration(max(1.0, row.arm.seconds)) if row.arm and row.arm.trained else "–" for row in rows],
-        },
+        {name: cells for name, cells in columns.items() if any(cell is not None for cell in cells)},
         height=ROW_PX * (len(rows) + 1) + 3,
         alt="Every option with its score, its difference to the choice, price and training time",
         digits={"NDCG@10": 1},

@@ -24,6 +24,9 @@ STOPWORDS = {"standard": "Standard list", "question-words-kept": "Count question
 
 PASTE, BENCHMARK, QUERY_SET = "Pasted text", "Benchmark", "Query set"  # where the target queries are from
 
+REAL = (
+    "Queries of the task the retriever is meant for. Real ones work best: a benchmark's, or a sample of a search log."
+)
 DOMAINS = {"ood": "Different from the training queries", "in-domain": "Similar to the training queries"}
 OUTSIDE = ("no evidence for this type of task", "help", "orange")
 
@@ -63,19 +66,23 @@ def choose_task(workspace: Workspace) -> tuple[str, str, str]:
         if corpus:
             with st.container(width=260):
                 chosen = state.choose("Corpus", corpus, "corpus", what="corpus") or ""
-        source = forms.segments(
-            "Target queries from",
-            [*(kind for kind, (names, _) in offered.items() if names), PASTE],
-            default=BENCHMARK if stored and "pasted" not in st.query_params else PASTE,
-            key="target_source",
-            help="Queries of the task the retriever is meant for. Real ones work best: those of a benchmark, or a "
-            "sample of your search log.",
-        )
+        source = PASTE
+        if any(names for names, _ in offered.values()):
+            source = forms.segments(
+                "Target queries from",
+                [*(kind for kind, (names, _) in offered.items() if names), PASTE],
+                default=BENCHMARK if stored and "pasted" not in st.query_params else PASTE,
+                key="target_source",
+                help=REAL,
+            )
         if source in offered:
             names, param = offered[source]
             with st.container(width=260):
                 name = state.choose(source, names, param, what=source.lower()) or ""
-    return chosen, source, name if source in offered else _pasted(workspace)
+        else:
+            with st.container():
+                name = _pasted(workspace)
+    return chosen, source, name
 
 
 def _pasted(workspace: Workspace) -> str:
@@ -89,13 +96,10 @@ def _pasted(workspace: Workspace) -> str:
 
     if "target_text" not in st.session_state and "pasted" in st.query_params:
         st.session_state["target_text"] = complexity.load(workspace, st.query_params["pasted"])
-    text = st.text_area(
-        "Target queries, one per line", key="target_text", height=110, persist_state="session", on_change=keep,
-        placeholder="which treaty ended the war that began the year the bridge opened\nhow do tides work",
+    return st.text_area(
+        "Target queries, one per line", key="target_text", height=72, persist_state="session", on_change=keep,
+        help=REAL, placeholder="which treaty ended the war that began the year the bridge opened\nhow do tides work",
     )  # fmt: skip
-    if not text.strip():
-        st.caption("No target queries yet: paste some, one per line. Use fifty or more for a reliable answer.")
-    return text
 
 
 def choose_rest(workspace: Workspace, corpus: str, source: str, name: str) -> AdviceRequest:
@@ -122,7 +126,9 @@ def choose_rest(workspace: Workspace, corpus: str, source: str, name: str) -> Ad
         target = complexity.profile_query_set(workspace, name, language=language, stopwords=words)
     elif name.strip():
         target = complexity.profile_texts(name.splitlines(), language=language, stopwords=words)
-    if target is not None and target.doubt:
+    if target is None:
+        st.caption("No target queries yet: paste some, one per line. Use fifty or more for a reliable answer.")
+    elif target.doubt:
         st.warning(md(target.doubt), icon=":material/translate:")
     return AdviceRequest(target, domain, task, corpus)
 

@@ -209,7 +209,7 @@ def scores(report: StudyReport) -> None:
         },
         alt="NDCG@10 in percent of each way of training on each benchmark",
         digits={**{f"{b.name} (CW {b.cw:.1f})": 2 for b in report.benchmarks}, "Mean": 2},
-        width={"Training": 230},
+        width={"Training": 275},
         pinned="Training",
     )
     if any(row.pairs for row in report.rows):

@@ -67,7 +67,7 @@ def draw(workspace: Workspace, query_set: QuerySet, shown: ReviewedDocument, mas
         open_queries = [q.id for q in shown.queries if not q.decision and mask[q.row]]
         selected = next(iter(open_queries or ids), "")
     current = next((query for query in shown.queries if query.id == selected), None)
-    left, right = st.columns(2, gap="medium")
+    left, right = st.columns([2, 3], gap="medium")
     with left:
         _document(shown, current.passage if current else None)
     with right:
@@ -124,12 +124,10 @@ def _card(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery, *, se
         st.markdown(f"{marker}**{text}**" if selected else text if meant else f":gray[{text}]")
         if query.text != query.original:
             st.caption(f"Written as: {md(query.original)}")
-        _facts(query)
-        if selected and st.session_state.get(EDITED) == query.id:
-            _edit(workspace, query_set, query)
-            return
-        with st.container(horizontal=True):
-            for verdict, label, icon, key, _, _ in VERDICTS:
+        editing = selected and st.session_state.get(EDITED) == query.id
+        with st.container(horizontal=True, vertical_alignment="center"):
+            _facts(query)
+            for verdict, label, icon, key, _, _ in () if editing else VERDICTS:
                 forms.button(
                     label, icon=icon, key=f"{verdict}_{query.id}", shortcut=key if selected else None,
                     type="primary" if query.decision == verdict else "secondary",
@@ -137,6 +135,8 @@ def _card(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery, *, se
                 )  # fmt: skip
             if not selected:
                 st.button("Select", key=f"select_{query.id}", type="tertiary", on_click=_select, args=(query.id,))
+        if editing:
+            _edit(workspace, query_set, query)
 
 
 # Scripts without spaces between words, where what stands between spaces is no word.
@@ -150,15 +150,14 @@ def _facts(query: ReviewedQuery) -> None:
     ranks = [
         f"{found_by(by)} rank {rank}" if rank else f"not found by {found_by(by)}" for by, rank in query.ranks.items()
     ]
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(md(" · ".join([f"CW {query.cw}", length, query.format, *ranks])), width="content")
-        for verdict, _, icon, _, colour, word in VERDICTS:
-            if query.decision == verdict:
-                st.badge(word, icon=icon, color=colour)
-        if query.duplicate:
-            st.badge("duplicate", icon=":material/content_copy:", color="orange")
-        for reason in query.reasons:
-            st.badge(REASONS[reason], icon=":material/warning:", color="orange")
+    st.caption(md(" · ".join([f"CW {query.cw}", length, query.format, *ranks])), width="content")
+    for verdict, _, icon, _, colour, word in VERDICTS:
+        if query.decision == verdict:
+            st.badge(word, icon=icon, color=colour)
+    if query.duplicate:
+        st.badge("duplicate", icon=":material/content_copy:", color="orange")
+    for reason in query.reasons:
+        st.badge(REASONS[reason], icon=":material/warning:", color="orange")
 
 
 def _press(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery, verdict: str) -> None:
