@@ -112,8 +112,8 @@ def judged_by(workspace: Workspace, manifest: CorpusManifest, config: TrialConfi
         TEMPLATE,
         held_out,
         held_out=held_out,
-        note=f"No judged queries and no human queries: template queries of {held_out:,} held-out documents decide. They "
-        "reuse the documents' own words, so the test shows that training works, and little about real queries.",
+        note=f"No judged queries and no human queries: template queries of {held_out:,} held-out documents decide. "
+        "They reuse the documents' own words, so the test shows that training works, and little about real queries.",
     )
 
 

@@ -12,7 +12,7 @@ from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.charts.decide import differences
 from cdp.principle import Answer
-from cdp.principle.decide import NO_EVIDENCE, PUBLISHED, Settling, name_of
+from cdp.principle.decide import NO_EVIDENCE, PUBLISHED, name_of
 from cdp.principle.evidence import MODEL, PEOPLE, TEMPLATE
 from cdp.retrievers import PRESETS
 from cdp.services import decide as service
@@ -40,21 +40,25 @@ def test_asked() -> bool:
     return st.query_params.get(OPEN) == "1"
 
 
-def test_button(workspace: Workspace, corpus: str, *, again: bool, retriever: str, settling: Settling | None) -> None:
-    """The button that plans the test, with this retriever and what would settle the answer; nothing while one is being
-    planned or runs."""
+def test_button(workspace: Workspace, known: Answer, corpus: str, *, primary: bool) -> None:
+    """The button that plans the test, with a retriever for the language and what would settle the answer; nothing while
+    a test is being planned or runs. After template judgments, the way to better ones."""
     if not corpus:
         frame.page_button("documents", "Add documents to test it", "decide_corpus", icon="add")
     elif not test_asked() and trial.running(workspace, corpus) is None:
-        label = f"Test {retriever}" if retriever else "Test again" if again else LABEL
-        if st.button(label, type="secondary" if again else "primary", icon=":material/experiment:", key="decide_test"):
+        retriever = known.readers[0] if known.readers else ""
+        label = f"Test {retriever}" if retriever else "Test again" if known.measured else LABEL
+        kind = "primary" if primary else "secondary"
+        if st.button(label, type=kind, icon=":material/experiment:", key="decide_test"):
             if retriever:
                 st.session_state["trial_retriever"] = retriever
             for name in ("queries", "seeds"):
-                if settling is not None and getattr(settling, name):
-                    st.session_state[f"trial_{name}"] = getattr(settling, name)
+                if known.settling is not None and getattr(known.settling, name):
+                    st.session_state[f"trial_{name}"] = getattr(known.settling, name)
             state.write(OPEN, "1")
             st.rerun()
+    if known.measured and known.basis is not None and known.basis.judged_by == TEMPLATE:
+        frame.link("benchmarks", "Add judged queries", icon=":material/add:")
 
 
 def test_panel(workspace: Workspace, corpus: str, benchmark: str) -> None:
@@ -150,7 +154,7 @@ def _progress(workspace: Workspace, job_id: str, drawn: str) -> None:
         shown = trial.at_work(workspace, view)
         st.progress(shown.fraction, text=f"**Test running** · {md(job_views.doing(shown))}")
         st.caption("It goes on if you close the page. The answer appears here when it ends.")
-        frame.link("jobs", "Its job", job=job_id)
+        frame.link("jobs", "Open its job", job=job_id)
 
 
 def _failed(workspace: Workspace, corpus: str) -> None:
@@ -204,8 +208,7 @@ def answer(workspace: Workspace, known: Answer, request: AdviceRequest, command:
             icon = ":material/model_training:"
             if step and st.button(step.label, type="primary", icon=icon, key="decide_next", help=md(step.why)):
                 hand_over(step)
-            better = known.readers[0] if known.readers else ""
-            test_button(workspace, request.corpus, again=step is not None, retriever=better, settling=known.settling)
+            test_button(workspace, known, request.corpus, primary=step is None)
             forms.download(
                 "Export", lambda: service.page(workspace, known, request.corpus, command), "decision.html",
                 key="decide_export", help="One page to send: the answer, its basis, its limits and every option.",
