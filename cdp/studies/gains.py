@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,17 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.statistics import bootstrap_interval, has_spread, holm, t_test, two_level_test
-from cdp.evaluation import bm25
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
 from cdp.studies.plan import HYBRID, UNTRAINED, Cell, paraphrase_of
-from cdp.training.plan import rate
 
 TRAINING = "trained_minus_untrained"
-LEXICAL = "bm25_minus_untrained"
 
 TITLES = {
     TRAINING: "Trained minus untrained",
-    LEXICAL: "BM25 minus untrained",
     SCALING: "More queries per document minus one",
     PARAPHRASE: "Diverse minus paraphrase",
     WEIGHTING: "CW-weighted minus equal weights",
@@ -75,13 +71,10 @@ class Gain:
     @property
     def condition(self) -> str:
         """What besides Q/Doc the condition is, in words."""
-        if self.comparison == LEXICAL:
-            return f"{bm25.TITLE} against {self.source}"
-        plain = self.weighting == "none" or (self.comparison == WEIGHTING and self.weighting == "cw")
-        weights = "" if plain else f", {self.weighting}"
-        held = f", {self.held}" if self.held else ""
-        rates = "" if self.rate is None else f", learning rate {rate(self.rate)}"
-        return f"{self.retriever}, {self.source}{weights}{held}{rates}"
+        # The comparison itself says that it is of CW weighting.
+        plain = self.comparison == WEIGHTING and self.weighting == "cw"
+        cell = self.cell._replace(weighting="none") if plain else self.cell
+        return f"{self.retriever}, {self.source}{cell.details}"
 
 
 def gains(scores: Mapping[Cell, Mapping[str, Scores]], cw: Mapping[str, float]) -> list[Gain]:
@@ -93,20 +86,14 @@ def gains(scores: Mapping[Cell, Mapping[str, Scores]], cw: Mapping[str, float]) 
     compared: list[Gain] = []
     for cell in scores:
         for comparison, control in controls(cell, scores):
-            family = [
-                _gain(
-                    comparison,
-                    cell,
-                    control,
-                    benchmark,
-                    cw[benchmark],
-                    scores[cell][benchmark],
-                    scores[control][benchmark],
-                )
-                for benchmark in scores[cell]
-                if benchmark in scores[control]
+            of_benchmarks = [
+                _gain(comparison, cell, name, cw[name], scores[cell][name], scores[control][name])
+                for name in scores[cell]
+                if name in scores[control]
             ]
-            compared += _holm([gain for gain in family if gain is not None])
+            family = [gain for gain in of_benchmarks if gain is not None]
+            corrected = holm([gain.p for gain in family])
+            compared += [replace(gain, p_holm=p) for gain, p in zip(family, corrected, strict=True)]
     order = list(TITLES)
 
     def shown_order(g: Gain) -> tuple[int, str, str, bool, str, str, int, float]:
@@ -118,8 +105,6 @@ def gains(scores: Mapping[Cell, Mapping[str, Scores]], cw: Mapping[str, float]) 
 
 def controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
     """What a condition is compared with, as far as it is there."""
-    if cell.retriever == bm25.NAME:
-        return [(LEXICAL, other) for other in cells if other.source == UNTRAINED and other.retriever != bm25.NAME]
     if cell.source in (UNTRAINED, HYBRID):
         return []
     wanted: list[tuple[str, Cell]] = [(TRAINING, Cell(cell.retriever))]
@@ -133,10 +118,7 @@ def controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
     return [(comparison, control) for comparison, control in wanted if control in present]
 
 
-def _gain(
-    comparison: str, cell: Cell, against: Cell, benchmark: str, cw: float, scores: Scores, control: Scores
-) -> Gain | None:
-    retriever, source, per_doc, weighting, held, peak = cell
+def _gain(comparison: str, cell: Cell, benchmark: str, cw: float, scores: Scores, control: Scores) -> Gain | None:
     if comparison == TRAINING:
         (before,) = control.values()
         differences = [values - before for values in scores.values()]
@@ -156,10 +138,7 @@ def _gain(
         p = 1.0 if len(per_query) < 2 else t_test(per_query) or 0.0
     return Gain(
         comparison=comparison,
-        retriever=retriever,
-        source=against[0] if comparison == LEXICAL else source,
-        weighting=weighting,
-        per_doc=per_doc,
+        **cell._asdict(),
         benchmark=benchmark,
         cw=cw,
         points=points,
@@ -171,14 +150,8 @@ def _gain(
         n_seeds=len(by_seed),
         seed_sd=float(np.std(by_seed, ddof=1)) if spread else None,
         seeds_agree=all(value * points > 0 for value in by_seed),
-        held=held,
         by_seed=tuple(by_seed),
-        rate=peak,
     )
-
-
-def _holm(family: Sequence[Gain]) -> list[Gain]:
-    return [replace(gain, p_holm=p) for gain, p in zip(family, holm([g.p for g in family]), strict=True)]
 
 
 def read_scores(

@@ -53,6 +53,13 @@ class Cell(NamedTuple):
     held: str = ""
     rate: float | None = None
 
+    @property
+    def details(self) -> str:
+        """Weighting, design and learning rate where they are not the usual ones: ``, cw, equal pairs``."""
+        weights = "" if self.weighting == "none" else f", {self.weighting}"
+        rates = "" if self.rate is None else f", learning rate {rate(self.rate)}"
+        return f"{weights}{self.held and f', {self.held}'}{rates}"
+
 
 @dataclass(frozen=True, slots=True)
 class StudySource:
@@ -111,10 +118,7 @@ class Condition:
         return Cell(self.retriever, self.source, self.per_doc, self.weighting, self.held, self.rate)
 
     def __str__(self) -> str:
-        weights = "" if self.weighting == "none" else f", {self.weighting}-weighted"
-        held = f", {self.held}" if self.held else ""
-        rates = "" if self.rate is None else f", learning rate {rate(self.rate)}"
-        return f"{self.retriever} on {self.source}, Q/Doc {self.per_doc}{weights}{held}{rates}, seed {self.seed}"
+        return f"{self.retriever} on {self.source}, Q/Doc {self.per_doc}{self.cell.details}, seed {self.seed}"
 
 
 def method_of(label: str) -> str:

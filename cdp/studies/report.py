@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cdp.base.statistics import has_spread, two_level_test
+from cdp.base.statistics import has_spread
 from cdp.base.text import counted, signed
 from cdp.evaluation import bm25
 from cdp.principle import (
@@ -77,8 +77,8 @@ class BenchmarkFacts:
 class StudyRow:
     """One line of the main table: a way of training, NDCG@10 in percent on each benchmark, mean over ``n_seeds``.
 
-    ``spread`` is the standard deviation over the seeds, without an entry where there is only one or all are the same;
-    ``intervals`` bound each score (95%) by its variance over queries and seeds. ``held`` is ``Condition.held``.
+    ``spread`` is the standard deviation over the seeds, without an entry where there is only one or all are the same.
+    ``held`` is ``Condition.held``.
     ``chosen_on_dev``: every checkpoint is the best of a dev split. ``average`` is None unless every benchmark has a
     score. ``pairs``, ``documents``, ``steps`` and ``seconds`` are of one training; 0 where it was not written down.
     """
@@ -97,7 +97,6 @@ class StudyRow:
     steps: int = 0
     steps_per_epoch: int = 0
     held: str = ""
-    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     chosen_on_dev: bool = False
     rate: float | None = None
     dev: tuple[tuple[int, float], ...] = ()
@@ -124,10 +123,7 @@ class StudyRow:
             return f"{self.retriever}, untrained"
         if self.source == HYBRID:
             return f"{bm25.TITLE} and {self.retriever}"
-        weights = "" if self.weighting == "none" else f", {self.weighting}"
-        held = f", {self.held}" if self.held else ""
-        rates = "" if self.rate is None else f", learning rate {rate(self.rate)}"
-        return f"{self.retriever}, {self.source}, Q/Doc {self.per_doc}{weights}{held}{rates}"
+        return f"{self.retriever}, {self.source}, Q/Doc {self.per_doc}{self.cell.details}"
 
 
 @dataclass(frozen=True)
@@ -184,7 +180,8 @@ def findings(report: StudyReport) -> list[str]:
         for gain in report.of(comparison):
             by_condition[gain.retriever, gain.source, gain.weighting, gain.held].append(gain)
         sentences += [_compared(comparison, group) for group in by_condition.values()]
-    sentences += _relation(report)
+    if report.of(SCALING) or report.of(PARAPHRASE):
+        sentences.append(sentence(report.verdict))
     return sentences
 
 
@@ -252,13 +249,6 @@ def _compared(comparison: str, group: Sequence[Gain]) -> str:
     )
 
 
-def _relation(report: StudyReport) -> list[str]:
-    """The verdict on the principle."""
-    if not report.of(SCALING) and not report.of(PARAPHRASE):
-        return []
-    return [sentence(report.verdict)]
-
-
 def limits(report: StudyReport) -> list[str]:
     """What cannot be concluded, and why."""
     sentences: list[str] = []
@@ -274,8 +264,13 @@ def limits(report: StudyReport) -> list[str]:
         sentences.append(f"Failed: {condition}. {reason}")
     n = report.verdict.n
     sentences += [f"Left out of the line through CW: {name}, because {why}." for name, why in report.left_out.items()]
-    for family, group in _families(report).items():
-        sentences.append(f"{', '.join(group)} are of one source ({family}) and count as one dataset.")
+    members: dict[str, list[str]] = defaultdict(list)
+    for b in report.benchmarks:
+        if b.name not in report.left_out:
+            members[b.family or b.name].append(b.name)
+    for family, group in members.items():
+        if len(group) > 1:
+            sentences.append(f"{', '.join(group)} are of one source ({family}) and count as one dataset.")
     if report.no_threshold:
         sentences.append(f"No threshold and no correlation of its own. {report.no_threshold}")
     elif n < FEW_DATASETS:
@@ -299,15 +294,6 @@ def limits(report: StudyReport) -> list[str]:
     if not report.of(TRAINING) and report.rows:
         sentences.append("The untrained retriever was not evaluated, so gains from training are unknown.")
     return sentences
-
-
-def _families(report: StudyReport) -> dict[str, list[str]]:
-    """Families with several benchmarks that are in the line."""
-    members: dict[str, list[str]] = defaultdict(list)
-    for b in report.benchmarks:
-        if b.name not in report.left_out:
-            members[b.family or b.name].append(b.name)
-    return {family: group for family, group in members.items() if len(group) > 1}
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -418,20 +404,12 @@ def latest(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def own_differences(all_gains: Sequence[Gain]) -> tuple[Difference, ...]:
-    """The gains that the principle is about, in its form."""
-    return _as_differences(of_principle(all_gains), (SCALING, PARAPHRASE))
-
-
-def of_principle(all_gains: Sequence[Gain]) -> list[Gain]:
     """The gains that the published threshold is drawn from: more different queries per document, equal weights where
     there are such trainings, and equal documents as in the paper where a study holds pairs equal besides. Paraphrases
     are the control and do not count as more different queries."""
-    about = [
-        g
-        for g in all_gains
-        if g.comparison in (SCALING, PARAPHRASE) and method_of(g.source) != PARAPHRASED and not g.held
-    ]
-    return [g for g in about if g.weighting == "none"] or about
+    compared = [g for g in all_gains if g.comparison in (SCALING, PARAPHRASE)]
+    about = [g for g in compared if method_of(g.source) != PARAPHRASED and not g.held]
+    return _as_differences([g for g in about if g.weighting == "none"] or about, (SCALING, PARAPHRASE))
 
 
 def _as_differences(all_gains: Sequence[Gain], comparisons: Sequence[str]) -> tuple[Difference, ...]:
@@ -475,7 +453,6 @@ def _row(
         steps_per_epoch=int(training[0].get("steps_per_epoch", 0)) if training else 0,
         dev=_dev_curve(training),
         chosen_on_dev=bool(training) and all(t.get("best_step") is not None for t in training),
-        intervals={name: _interval(list(v.values())) for name, v in by_benchmark.items() if _several_queries(v)},
     )
 
 
@@ -484,16 +461,6 @@ def _dev_curve(training: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, float]
     curves = [{int(e["step"]): float(e["ndcg@10"]) for e in t.get("evaluations", ())} for t in training]
     shared = sorted(set.intersection(*map(set, curves))) if curves else []
     return tuple((step, float(np.mean([curve[step] for curve in curves]))) for step in shared)
-
-
-def _several_queries(scores: Mapping[int, Any]) -> bool:
-    return all(len(values) > 1 for values in scores.values())
-
-
-def _interval(scores: Sequence[Any]) -> tuple[float, float]:
-    """95% of a mean score, by its variance over queries and over seeds."""
-    tested = two_level_test(scores)
-    return max(0.0, tested.low), min(100.0, tested.high)
 
 
 @dataclass(frozen=True)
