@@ -118,8 +118,8 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
         end(server)
 
 
-def serve_for_reading(folder: Path, *fill: Callable[[Workspace], object]) -> Iterator[Server]:
-    """A server for all tests that only look: to start one takes longer than what most of them do there.
+def serve_many(folder: Path, *fill: Callable[[Workspace], object]) -> Iterator[Server]:
+    """A server for several tests: to start one takes longer than what most of them do there.
 
     No test has set its own environment yet when pytest makes a fixture of a wider scope; what the shell has set is
     taken away, as it is for each test.
@@ -128,7 +128,7 @@ def serve_for_reading(folder: Path, *fill: Callable[[Workspace], object]) -> Ite
     with pytest.MonkeyPatch.context() as environment:
         for name in RESTRICTIONS:
             environment.delenv(name, raising=False)
-        for step in (demo.load, *fill):
+        for step in fill:
             step(workspace)
         server = Server(workspace, folder / "server.log")
     yield server
@@ -168,13 +168,13 @@ def _results(workspace: Workspace) -> None:
 @pytest.fixture(scope="session")
 def demo_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The demo, for tests that change nothing."""
-    yield from serve_for_reading(tmp_path_factory.mktemp("demo-server"))
+    yield from serve_many(tmp_path_factory.mktemp("demo-server"), demo.load)
 
 
 @pytest.fixture(scope="session")
 def full_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The demo with results, a job that failed and further corpora, for tests that change nothing."""
-    yield from serve_for_reading(tmp_path_factory.mktemp("full-server"), _results)
+    yield from serve_many(tmp_path_factory.mktemp("full-server"), demo.load, _results)
 
 
 # Notes when the page last sent something to the server, and when the state of the script last changed.
@@ -218,7 +218,6 @@ class Looker:
         self.page = page
         self.base = base
         self.presses = 0
-        page.add_init_script(OBSERVE)
 
     def open(self, path: str = "") -> Looker:
         self.page.goto(f"{self.base}/{path}")
@@ -293,34 +292,46 @@ class Looker:
         return self
 
 
+def new_profile(browser: Browser) -> BrowserContext:
+    profile = browser.new_context(reduced_motion="reduce")
+    profile.add_init_script(OBSERVE)
+    return profile
+
+
 @pytest.fixture(scope="session")
-def _profile(browser: Browser) -> BrowserContext:
-    """One profile for all tests: in a new one the browser would fetch and compile Streamlit's and Plotly's scripts
-    anew, which takes longer than what most tests do on a page. ``look`` forgets what a test left in it."""
-    return browser.new_context()
+def _tab(browser: Browser) -> Page:
+    """One tab for all tests: a new browser profile would fetch and compile the scripts of Streamlit and Plotly again,
+    which takes longer than what most tests do on a page. ``look`` clears what a test left in it."""
+    return new_profile(browser).new_page()
 
 
 @pytest.fixture
-def look(browser: Browser, _profile: BrowserContext) -> Iterator[Callable[..., Looker]]:
-    """A new tab on a server: ``look(server)``, with ``width``, ``height`` and ``dark`` where they matter; with
-    ``stranger=True``, in a browser that knows nothing of the other tabs."""
-    strangers = []
+def look(browser: Browser, _tab: Page) -> Iterator[Callable[..., Looker]]:
+    """A tab on a server: ``look(server)``, with ``width``, ``height`` and ``dark`` where they matter; with
+    ``stranger=True``, in a browser profile of its own. A second call gives a second tab."""
+    strangers: list[BrowserContext] = []
+    profile, unused = _tab.context, [_tab]
 
     def tab(
         server: Server, *, width: int = 1280, height: int = 900, dark: bool = False, stranger: bool = False
     ) -> Looker:
         if stranger:
-            strangers.append(browser.new_context())
-        page = (strangers[-1] if stranger else _profile).new_page()
+            strangers.append(new_profile(browser))
+            page = strangers[-1].new_page()
+        else:
+            page = unused.pop() if unused else profile.new_page()
         page.set_viewport_size({"width": width, "height": height})
-        page.emulate_media(color_scheme="dark" if dark else "light", reduced_motion="reduce")
+        page.emulate_media(color_scheme="dark" if dark else "light")
         return Looker(page, server.url)
 
     yield tab
     for context in strangers:
         context.close()
-    for page in _profile.pages:
+    for page in profile.pages:
         if page.url.startswith("http"):
             page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
-        page.close()
-    _profile.clear_cookies()
+        if page is _tab:
+            page.goto("about:blank")
+        else:
+            page.close()
+    profile.clear_cookies()

@@ -53,6 +53,41 @@ FAINT_WORDS = """least => {
 }"""
 
 
+def opened(tab: Looker) -> None:
+    """The first chart's export. Saving a figure closes it a moment later, so it counts once it is still open then."""
+    popover, looks = tab.page.get_by_test_id("stPopoverBody"), 0
+    for _ in range(60):
+        tab.page.wait_for_timeout(500)
+        looks = looks + 1 if popover.locator(".js-plotly-plot").is_visible() else 0
+        if looks == 2:
+            return
+        if popover.count() == 0:
+            tab.page.get_by_role("button", name="Export").first.click()
+    raise AssertionError("the export did not open")
+
+
+def saves_figures(tab: Looker) -> None:
+    """A figure is saved for a paper as it stands in the export of Compare."""
+    popover = tab.page.get_by_test_id("stPopoverBody")
+    for form, begins, says in (("SVG", b"<svg", "Download plot"), ("PNG", b"\x89PNG", "Download plot as a PNG")):
+        opened(tab)
+        if form == "SVG":
+            with tab.page.expect_download() as download:
+                popover.get_by_role("button", name="Download data (CSV)").click()
+            lines = download.value.path().read_text(encoding="utf-8").splitlines()
+            assert lines[0].startswith("series,x,y")
+            assert len(lines) > 1
+        popover.get_by_role("radio", name=form).click()
+        tab.idle()
+        button = popover.locator(f".modebar-btn[data-title='{says}']").first
+        button.wait_for(state="visible")  # not the button of the form before, whose chart stays until the next is drawn
+        with tab.page.expect_download() as download:
+            button.click()
+        content = download.value.path().read_bytes()
+        assert content.startswith(begins)
+        assert download.value.suggested_filename == f"gains.{form.lower()}"
+
+
 @pytest.mark.parametrize(
     ("state", "width", "dark"),
     [
@@ -94,6 +129,8 @@ def test_every_page(
         assert wide <= shown + 1, f"{name} scrolls sideways at {width} pixels"
         if name in READ:
             assert tab.page.evaluate(FAINT_WORDS, LEAST) == [], name
+        if (state, dark, name) == ("full", False, "compare"):
+            saves_figures(tab)
     written = [line for line in server.console().splitlines() if line.strip() and not GREETING.search(line)]
     if state == "damaged":  # the damaged file is named, and nothing else is said
         assert written

@@ -1,20 +1,25 @@
-"""From an empty workspace to the answer of Decide: one upload and four clicks."""
+"""From an empty workspace to the answer of Decide: one upload and four clicks. The answer fits the screen, and three
+clicks lead from it to the training that it names, compared."""
 
 from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page, expect
 
-from cdp.services import complexity, decide, jobs
-from tests.browser.conftest import Looker, Server
+from cdp.base.config import EvaluationConfig
+from cdp.services import complexity, decide, evaluation, jobs, results
+from tests.browser.conftest import Looker, Server, serve_many
 from tests.jobs.support import until
+from tests.services.test_decide import diverse_helps, run_study, sets_of, tales
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
+PHONE = {"width": 390, "height": 844}
 N = 60
 SYLLABLES = ("bar", "ket", "lom", "nis", "pod", "rul", "sev", "tam")
 
@@ -43,12 +48,17 @@ def data(folder: Path) -> Path:
     return path
 
 
-# The answer itself takes 18 trainings; tests/browser/test_answer_is_followed.py begins with it.
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """On a workspace that is empty for the first test."""
+    yield from serve_many(tmp_path_factory.mktemp("data"))
+
+
+# The answer itself takes 18 trainings; the next test begins with it.
 @pytest.mark.parametrize("to_the_answer", [False, pytest.param(True, marks=pytest.mark.soak)])
 def test_from_data_to_the_answer(
-    to_the_answer: bool, serve: Callable[..., Server], look: Callable[..., Looker], tmp_path: Path
+    to_the_answer: bool, server: Server, look: Callable[..., Looker], tmp_path: Path
 ) -> None:
-    server = serve()
     workspace = server.workspace
     tab = look(server)
     tab.open().press("Add your documents")
@@ -78,3 +88,54 @@ def test_from_data_to_the_answer(
     tab.shot("11-decide")
     assert tab.presses == 4
     assert "Traceback" not in server.console()
+
+
+def height(page: Page) -> int:
+    return int(page.get_by_test_id("stMain").evaluate("main => main.scrollHeight"))
+
+
+def test_the_answer_fits_and_is_followed(
+    server: Server,
+    look: Callable[..., Looker],
+    tmp_path: Path,
+    jobs_here: None,
+) -> None:
+    workspace = server.workspace
+    task = tales(workspace, tmp_path)
+    run_study(workspace, sets_of(task), diverse_helps)
+    untrained = EvaluationConfig.from_dict({"retriever": "static-minilm", "benchmark": "tales", "split": "dev"})
+    evaluation.start(workspace, untrained)  # here: the server's jobs are processes of their own
+    tab = look(server, width=1440)
+    tab.open(f"decide?corpus={task['corpus']}&target_benchmark=tales").see("Write 5 different queries per document")
+    assert height(tab.page) <= 2 * 900
+    tab.shot("12-answer")
+    with tab.page.expect_download() as download:
+        tab.page.get_by_role("button", name="Export").first.click()
+    text = Path(download.value.path()).read_text(encoding="utf-8")
+    assert "Write 5 different queries per document" in text
+    assert "decide --benchmark tales" in text
+    tab.page.set_viewport_size(PHONE)
+    tab.idle()
+    box = tab.page.locator(".st-key-decision h2").bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] <= PHONE["height"]
+    tab.shot("13-answer-on-a-phone")
+    tab.page.set_viewport_size({"width": 1440, "height": 900})
+    tab.presses = 0
+    tab.press("Train this").see("Start training")
+    main = tab.page.get_by_test_id("stMain")
+    expect(main.get_by_label("Q/Doc", exact=True).first).to_have_value("5")  # drawn empty, filled a moment later
+    assert f"query_set={task['diverse']}" in tab.page.url
+    assert "retriever=static-minilm" in tab.page.url
+    tab.press("Start training").see("Training")
+    tab.page.goto("about:blank")  # a page that is looked at is drawn every two seconds
+    until(lambda: not jobs.list_active(workspace), "a training and its evaluations", 240)
+    tab.page.go_back()
+    tab.see("Compare results")
+    tab.press("Compare results").see("Paired t-test over", seconds=60)
+    assert tab.presses == 3
+    (trained,) = jobs.list_jobs(workspace, ["training"])
+    assert f"run={trained.id}" in tab.page.url
+    rows = {row.kind for row in results.list_rows(workspace, results.list_evaluations(workspace))}
+    assert rows >= {results.TRAINING, results.UNTRAINED, results.BM25}
+    tab.shot("14-compared")

@@ -28,11 +28,13 @@ def start(workspace: Workspace, worker: str = "count", name: str = "", **options
 def until(condition: Callable[[], Any], what: str, patience_s: float = PATIENCE_S) -> Any:
     """Wait until ``condition()`` is true and return it; AssertionError that names ``what`` if it never is."""
     deadline = time.monotonic() + patience_s
+    pause_s = 0.01
     while time.monotonic() < deadline:
         value = condition()
         if value:
             return value
-        time.sleep(0.03)
+        time.sleep(pause_s)
+        pause_s = min(1.2 * pause_s, 0.1)  # to look at a job costs the processor more than many of the workers do
     raise AssertionError(f"waited {patience_s:g} s in vain for: {what}")
 
 

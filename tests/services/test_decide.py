@@ -34,8 +34,7 @@ def question(i: int) -> str:
     return f"{EASY[i % 3]} {i}"
 
 
-@pytest.fixture
-def task(workspace: Workspace, tmp_path: Path) -> dict[str, str]:
+def tales(workspace: Workspace, tmp_path: Path) -> dict[str, str]:
     """A corpus of 60 documents with diverse and paraphrase queries, and a benchmark of simple questions over it."""
     documents = [{"_id": f"d{i}", "text": f"The bridge number {i} was built by many hands."} for i in range(N_JUDGED)]
     lines = "".join(json.dumps(d) + "\n" for d in documents)
@@ -58,6 +57,11 @@ def task(workspace: Workspace, tmp_path: Path) -> dict[str, str]:
             queries, workspace, corpus.id, f"tales {method}", kind="synthetic", method=method, language="en"
         ).query_set.id
     return made
+
+
+@pytest.fixture
+def task(workspace: Workspace, tmp_path: Path) -> dict[str, str]:
+    return tales(workspace, tmp_path)
 
 
 # (source, Q/Doc) → points above the untrained retriever's.
