@@ -347,15 +347,10 @@ def _start(workspace: Workspace, address: Path, log: IO[bytes]) -> subprocess.Po
 
 
 def _clear(address: Path) -> None:
-    """Remove the files of a killed process, unless another one has taken its place."""
+    """Remove the socket of a killed process, unless another one has taken its place."""
     with suppress(OSError, WorkspaceError):
-        lock_file = address.with_suffix(".lock")
-        if not lock_file.exists() and not address.exists():
-            return
-        lock = try_lock(lock_file)
-        if lock is not None:
+        if address.exists() and (lock := try_lock(address.with_suffix(".lock"))) is not None:
             address.unlink(missing_ok=True)
-            lock_file.unlink(missing_ok=True)
             os.close(lock)
 
 

@@ -22,8 +22,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 
-from cdp.base.errors import CdpError
-from cdp.base.locks import try_lock
+from cdp.base.errors import CdpError, WorkspaceError
+from cdp.base.locks import wait_for_lock
 from cdp.base.workspace import Workspace, private_files
 from cdp.serving import engine, web
 from cdp.serving.engine import Engine, NotPreparedError
@@ -111,8 +111,10 @@ def main(root: str, path: str) -> int:
     private_files()
     workspace, address = Workspace(Path(root)), Path(path)
     lock_file = address.with_suffix(".lock")
-    lock = _take(lock_file)
-    if lock is None:
+    # The file stays: a process that removed it could let two others hold locks on different files.
+    try:
+        lock = wait_for_lock(lock_file, "The search process", wait_s=TAKE_WITHIN_S)
+    except WorkspaceError:
         return ALREADY
     try:
         address.unlink(missing_ok=True)  # of a killed process: it held the lock that is ours now
@@ -124,24 +126,8 @@ def main(root: str, path: str) -> int:
     finally:
         with suppress(OSError):
             address.unlink(missing_ok=True)
-            lock_file.unlink(missing_ok=True)
         os.close(lock)
     return 0
-
-
-def _take(path: Path) -> int | None:
-    """Return the lock, or None if another process keeps it."""
-    # A process that removes the files of a killed one holds the lock for an instant.
-    deadline = time.monotonic() + TAKE_WITHIN_S
-    while time.monotonic() < deadline:
-        lock = try_lock(path)
-        if lock is not None:
-            with suppress(FileNotFoundError):  # its last holder may have removed the file meanwhile
-                if os.path.samestat(os.fstat(lock), os.stat(path)):
-                    return lock
-            os.close(lock)
-        time.sleep(0.02)
-    return None
 
 
 if __name__ == "__main__":

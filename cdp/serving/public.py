@@ -209,26 +209,25 @@ class Loaded:
         return int(self.encoder.model.get_embedding_dimension() or 0) if self.encoder else 0
 
     def run(self, kind: str, items: list[Any]) -> Sequence[Any]:
-        """``items`` are texts, or for SEARCH pairs of a query and the number of documents it wants."""
-        return self._search(items) if kind == SEARCH else self._embed(kind, items)
+        """Rank (query, number of documents) pairs for SEARCH, else embed texts in the role ``kind``."""
+        if kind == SEARCH:
+            assert self.opened is not None
+            most = max(k for _, k in items)  # the best 5 are the first 5 of the best 100
+            ranked = self.opened.index.rank([query for query, _ in items], most)
+            return [(scores[:k], numbers[:k]) for (scores, numbers), (_, k) in zip(ranked, items, strict=True)]
+        return self._embed(kind, items)
 
     def _embed(self, role: str, texts: list[str]) -> list[Embedding]:
         from cdp.retrievers.static import token_counts
 
-        # As an evaluation embeds: the same prompt, length, precision and normalisation.
         encoder = self.encoder
         assert encoder is not None
+        # As an evaluation embeds: the same prompt, length, precision and normalisation.
         encoding = encoder.encoding(role, precision_for(encoder.model))
         with encoder.lock:
             counts, cut = token_counts(encoder.model, texts, encoding.prompt)
             vectors = encode(encoder.model, texts, encoding, batch_size=len(texts)).astype(np.float32, copy=False)
         return [Embedding(*values) for values in zip(vectors, counts, cut, strict=True)]
-
-    def _search(self, items: list[tuple[str, int]]) -> list[Ranked]:
-        assert self.opened is not None
-        most = max(k for _, k in items)  # the best 5 are the first 5 of the best 100
-        ranked = self.opened.index.rank([query for query, _ in items], most)
-        return [(scores[:k], numbers[:k]) for (scores, numbers), (_, k) in zip(ranked, items, strict=True)]
 
 
 class PublicApi:
@@ -250,7 +249,7 @@ class PublicApi:
             Route("/v1/models", self.models),
             Route("/v1/models/{model:path}", self.model),
             Route("/metrics", self.measured),
-            Route("/healthz", self.health),
+            Route("/healthz", lambda request: json_response({"status": "ok"})),
         ]
         self.app = web.AccessMiddleware(
             Router(routes, redirect_slashes=False),
@@ -260,9 +259,6 @@ class PublicApi:
             open_paths=("/healthz",),
             done=self._done,
         )
-
-    async def health(self, request: Request) -> Response:
-        return json_response({"status": "ok"})
 
     async def measured(self, request: Request) -> Response:
         return Response(generate_latest(self.metrics.registry), headers={"content-type": CONTENT_TYPE_LATEST})
@@ -316,11 +312,9 @@ class PublicApi:
         except InputError as error:
             raise ApiError(400, "invalid_value", error.message, param="query") from None
         ranked = await self.batcher.submit(SEARCH, items)
-        return await asyncio.to_thread(self._answers, ranked, asked.text_characters)
+        return await asyncio.to_thread(self._answers, self.loaded.opened, ranked, asked.text_characters)
 
-    def _answers(self, ranked: Sequence[Ranked], characters: int) -> Response:
-        opened = self.loaded.opened
-        assert opened is not None
+    def _answers(self, opened: Opened, ranked: Sequence[Ranked], characters: int) -> Response:
         data = []
         for number, (scores, numbers) in enumerate(ranked):
             hits = [

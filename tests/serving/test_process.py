@@ -44,7 +44,7 @@ def begin(workspace: Workspace) -> int:
 
 def nothing_left(workspace: Workspace) -> bool:
     address = search._address(workspace)
-    return not search_processes(workspace) and list(address.parent.iterdir()) == []
+    return not search_processes(workspace) and not address.exists() and not is_held(address.with_suffix(".lock"))
 
 
 def test_ten_at_once_start_one_process_and_each_gets_its_answer(searched: Workspace, add_corpus: AddCorpus) -> None:
