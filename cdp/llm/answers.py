@@ -120,48 +120,45 @@ class Malformed(ValueError):  # noqa: N818 — reads better where it is raised
         self.hint = hint
 
 
-class _Part(BaseModel):
+class _Strict(BaseModel):
     model_config = ConfigDict(strict=True)
+
+
+class _Part(_Strict):
     type: str = "text"
     text: str | None = None
 
 
-class _Message(BaseModel):
-    model_config = ConfigDict(strict=True)
+class _Message(_Strict):
     content: str | list[_Part] | None = None
     refusal: Any = None
     tool_calls: Any = None
 
 
-class _Choice(BaseModel):
-    model_config = ConfigDict(strict=True)
+class _Choice(_Strict):
     message: _Message
     finish_reason: Any = None
     logprobs: Any = None
 
 
-class _Completion(BaseModel):
-    model_config = ConfigDict(strict=True)
+class _Completion(_Strict):
     choices: list[_Choice] = Field(min_length=1)
     model: Any = None
     usage: Any = None
 
 
-class _Paid(BaseModel):
+class _Paid(_Strict):
     """The usage of an answer that does not fit."""
 
-    model_config = ConfigDict(strict=True)
     usage: Any = None
 
 
-class _Response(BaseModel):
-    model_config = ConfigDict(strict=True)
+class _Response(_Strict):
     status_code: int = 200
     body: Any = None
 
 
-class _BatchLine(BaseModel):
-    model_config = ConfigDict(strict=True)
+class _BatchLine(_Strict):
     custom_id: str
     error: Any = None
     response: _Response | None = None

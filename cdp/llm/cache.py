@@ -108,10 +108,9 @@ class AnswerCache:
         return answer
 
     def put(self, key: str, answer: Answer) -> None:
-        """Store an answer. RequestError for one that could not be read again."""
-        value = row_of(answer)
+        """Store an answer."""
         with self._transaction() as database:
-            database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (key, now(), value))
+            database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (key, now(), _row_of(answer)))
 
     def get_or_ask(self, key: str, ask: Callable[[], Answer], *, keep: bool = True) -> Answer:
         """Return the cached answer, else that of ``ask``, stored if ``keep``. Threads with the same key ask once."""
@@ -142,21 +141,11 @@ class AnswerCache:
             database.execute("INSERT OR REPLACE INTO asked VALUES (?, ?, ?, ?)", row)
 
     def settle(self, job: str, key: str, usage: Usage, answer: Answer | None = None) -> None:
-        """Close what ``begin`` opened: add the usage and store the answer, if any, in one transaction.
-
-        RequestError for an answer that could not be read again, after its usage was added.
-        """
-        if answer is not None:
-            try:
-                row_of(answer)
-            except RequestError:
-                self.settle(job, key, usage)
-                raise
-        value = None if answer is None else row_of(answer)
+        """Close what ``begin`` opened: add the usage and store the answer, if any, in one transaction."""
         with self._transaction() as database:
             database.execute("DELETE FROM asked WHERE job = ? AND key = ?", (job, key))
-            if value is not None:
-                database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (key, now(), value))
+            if answer is not None:
+                database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (key, now(), _row_of(answer)))
             _add(database, job, usage)
 
     def spent(self, job: str) -> Usage:
@@ -213,33 +202,25 @@ def _add(database: sqlite3.Connection, job: str, usage: Usage) -> None:
     )
 
 
-def row_of(answer: Answer) -> str:
-    """Return an answer's row; RequestError for one that could not be read again."""
+def _row_of(answer: Answer) -> str:
     record: dict[str, object] = {"text": answer.text, "model": answer.model, "finish_reason": answer.finish_reason}
     if answer.logprob is not None:
         record["logprob"] = answer.logprob
     value = json.dumps({**record, "usage": answer.usage.to_dict()}, ensure_ascii=False)
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        raise RequestError(
-            "The answer cannot be stored: it holds half a character (a lone surrogate).", exhausted=True
-        ) from None
-    return value
+    return value.encode("utf-8", "replace").decode()  # of half a character (a lone surrogate) "?" is kept
 
 
 def _answer_in(value: object) -> Answer | None:
     """Return the answer in a row; None if it is damaged."""
     try:
         record = json.loads(str(value))
-        texts = [record[name] for name in ("text", "model", "finish_reason")]
-        for text in texts:
-            text.encode("utf-8")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        text, model, reason = (record[name] for name in ("text", "model", "finish_reason"))
+        "".join((text, model, reason)).encode()
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
     logprob = record.get("logprob")
     mean_logprob = float(logprob) if isinstance(logprob, int | float) else None
-    return Answer(text=texts[0], model=texts[1], finish_reason=texts[2], usage=Usage(), logprob=mean_logprob)
+    return Answer(text=text, model=model, finish_reason=reason, usage=Usage(), logprob=mean_logprob)
 
 
 class OverBudget(Cancelled):

@@ -9,7 +9,7 @@ import pytest
 from cdp.base.errors import WorkspaceError
 from cdp.base.worker import NODE_VARIABLE
 from cdp.base.workspace import Workspace
-from cdp.llm.answers import Answer, RequestError, Usage
+from cdp.llm.answers import Answer, Usage
 from cdp.llm.cache import AnswerCache
 from cdp.synthesis.run import Run
 from tests.synthesis.conftest import CorpusMaker, JobMaker
@@ -61,15 +61,14 @@ def test_a_damaged_answer_is_asked_for_anew_and_no_other(
     assert len(server.bodies) == 5
 
 
-def test_what_could_not_be_read_again_is_not_kept(workspace: Workspace) -> None:
+def test_half_a_character_is_kept_as_a_question_mark(workspace: Workspace) -> None:
     half = Answer("half \ud83d", usage=Usage(5, 5, 1))
     with AnswerCache(workspace) as cache:
-        with pytest.raises(RequestError, match="half a character"):
-            cache.put(KEY_OF_IT, half)
         cache.begin("job", KEY_OF_IT, Usage())
-        with pytest.raises(RequestError, match="half a character"):
-            cache.settle("job", KEY_OF_IT, half.usage, half)
-        assert len(cache) == 0
+        cache.settle("job", KEY_OF_IT, half.usage, half)
+        kept = cache.get(KEY_OF_IT)
+        assert kept is not None
+        assert kept.text == "half ?"
         assert cache.spent("job") == half.usage
         assert cache.take_lost("job", charged=True) == 0
 
