@@ -23,7 +23,7 @@ from typing import Any, ParamSpec, TypeVar
 from cdp.base.errors import CdpError, ConfigError, InputError
 from cdp.base.settings import Config
 from cdp.base.text import typed_path
-from cdp.base.workspace import SHIPPED_DATA, Workspace
+from cdp.base.workspace import SHIPPED_DATA, Workspace, is_name
 from cdp.benchmarks import library
 from cdp.evaluation import bm25
 from cdp.llm import address
@@ -232,7 +232,7 @@ def model(workspace: Workspace, name: str) -> str:
     if name in PRESETS or name in CHOICES or bm25.language_in(name) is not None:
         return name
     if not is_path(name):
-        if _is_job(workspace, name):
+        if is_name(name) and workspace.job(name).is_dir():
             return name
         if not _is_folder(name):
             listed = _listed(MODELS)
@@ -261,13 +261,6 @@ def _path(workspace: Workspace, name: str) -> str:
 
 def _listed(variable: str) -> list[str]:
     return [part.strip() for part in os.environ.get(variable, "").split(",") if part.strip()]
-
-
-def _is_job(workspace: Workspace, name: str) -> bool:
-    try:
-        return workspace.job(name).is_dir()
-    except CdpError:
-        return False
 
 
 def _is_folder(name: str) -> bool:

@@ -21,7 +21,7 @@ from cdp.corpus import load_manifest, resolve_corpus
 from cdp.corpus.origin import KIND_OF, described
 from cdp.evaluation import bm25
 from cdp.llm.answers import Usage
-from cdp.llm.prices import Price, load_price, price_file
+from cdp.llm.prices import load_price, price_file
 from cdp.metrics import self_bleu
 from cdp.query_sets import ImportOptions, QuerySet, deriving, measured
 from cdp.query_sets.measured import QueryScores
@@ -32,7 +32,7 @@ from cdp.services import access, clusters, completeness, corpora, evaluation, me
 from cdp.services.access import Action, require
 from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import METHODS, method_of
-from cdp.synthesis.preview import Shown, needs_process, previews, previews_in_process
+from cdp.synthesis.preview import needs_process, previews, previews_in_process
 
 
 @dataclass(frozen=True)
@@ -105,40 +105,38 @@ def preview(
     language = manifest.counted_language
     described = {}
     for name, answer in shown.items():
-        template = name if generator == "template" and not answer.sources else ""
-        with Failures(unit="method").item(name, "\n".join(answer.queries)) as attempt:
-            problem_notes = synthesis.problems(
-                answer.problems, queries=len(answer.queries), template=template, document=document
+        queries = answer.queries
+        with Failures(unit="method").item(name, "\n".join(queries)) as attempt:
+            found = synthesis.problems(
+                answer.problems,
+                queries=len(queries),
+                document=document,
+                template=name if generator == "template" and not answer.sources else "",
             )
-            method = METHODS.get(name)
-            prompt = method.template if method is not None else config.prompt
-            problem_notes += synthesis.flagged(answer.queries, document.content, prompt)
-            described[name] = _described(name, answer, language, price, problem_notes)
+            found += synthesis.flagged(
+                queries, document.content, METHODS[name].template if name in METHODS else config.prompt
+            )
+            described[name] = Preview(
+                method=name,
+                queries=queries,
+                cw=count_content_words(queries, language).tolist() if queries else [],
+                self_bleu=self_bleu(queries) if len(queries) > 1 else None,
+                problems=found,
+                usage=answer.usage,
+                prompt=answer.prompt,
+                formats=[query_format(query) for query in queries],
+                mix=format_mix(queries),
+                seconds=answer.seconds,
+                cost=price.cost(Usage(**answer.usage)) if price and answer.usage.get("requests") else None,
+                notes=answer.notes,
+                sources=answer.sources,
+                error=answer.error,
+                traceback=answer.traceback,
+            )
         if attempt.failed:
-            n = len(answer.queries)
-            described[name] = Preview(name, answer.queries, [0] * n, None, formats=["?"] * n, error=attempt.reason)
+            n = len(queries)
+            described[name] = Preview(name, queries, [0] * n, None, formats=["?"] * n, error=attempt.reason)
     return described
-
-
-def _described(name: str, shown: Shown, language: str, price: Price | None, problems: list[str]) -> Preview:
-    queries = shown.queries
-    return Preview(
-        method=name,
-        queries=queries,
-        cw=count_content_words(queries, language).tolist() if queries else [],
-        self_bleu=self_bleu(queries) if len(queries) > 1 else None,
-        problems=problems,
-        usage=shown.usage,
-        prompt=shown.prompt,
-        formats=[query_format(query) for query in queries],
-        mix=format_mix(queries),
-        seconds=shown.seconds,
-        cost=price.cost(Usage(**shown.usage)) if price and shown.usage.get("requests") else None,
-        notes=shown.notes,
-        sources=shown.sources,
-        error=shown.error,
-        traceback=shown.traceback,
-    )
 
 
 @access.runs

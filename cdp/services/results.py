@@ -66,6 +66,8 @@ IN_NO_NAME = ("query_set", "per_doc", "weighting", "query_source", "retriever", 
 LONGEST = {"name": 120, "tag": 40, "note": 2000}
 
 BM25, UNTRAINED, TRAINING, IN_STUDY, OTHER = "BM25", "untrained", "training", "study", "other"
+# Which kind is the baseline where nothing says more: what people brought along comes after untrained retrievers.
+RANKS = {UNTRAINED: 0, TRAINING: 2, IN_STUDY: 2, BM25: 3}
 
 
 @dataclass(frozen=True)
@@ -234,9 +236,9 @@ class QueryDifference:
 def list_evaluations(workspace: Workspace, scope: Members | None = None) -> list[dict[str, Any]]:
     """The catalogue's evaluations, the newest first, those of studies among them; of a project where one is given.
 
-    Each has beside the catalogue's keys ``retriever_name`` as people know the run, ``made_name`` (by its training),
-     ``marks`` (``leaked``, ``stopped at step 1 of 116``), ``start``, the retriever that it was trained from (empty
-    for what was not trained here), ``trained`` (None for those too), and the ``annotation`` that people made.
+    Beside the catalogue's keys each has ``retriever_name`` as people know the run, ``made_name`` (by its training),
+    ``marks`` (``leaked``, ``stopped at step 1 of 116``), ``start`` and ``trained`` (the retriever that it was trained
+    from and how; empty and None for others), and the ``annotation`` that people made.
     """
     rows, trainings = catalog.runs(workspace)
     rows = rows if scope is None else scope.keep("evaluation", rows)
@@ -409,7 +411,8 @@ def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Famil
         lead = (related or {}).get(row["retriever_id"], (row["retriever_id"],))[0]
         by_family[lead, *_place(row)].append(row)
     labels, archived = versions(newest), naming.list_annotations(workspace)
-    subsets, usual = _subsets(workspace), _usual_steps(newest)
+    subsets = {info.name: info.subset_of for info in benchmarks.list_benchmarks(workspace) if info.subset_of}
+    usual = _usual_steps(newest)
     rows = []
     for (lead, *_), of_family in by_family.items():
         of_family.sort(key=lambda row: str(row["retriever_id"]))
@@ -418,8 +421,11 @@ def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Famil
         first = runs[0]
         scores = [100 * (row[MEASURE] or 0.0) for row in runs]
         name, made = first["retriever_name"], first["made_name"]
-        if related is not None:
-            name, made = (_recipe_name(text, len(related.get(lead, ()))) for text in (name, made))
+        if related is not None:  # ``diverse × 5 · seed 0`` is a run of ``diverse × 5``
+            seeds = len(related.get(lead, ()))
+            whole = [re.sub(rf"{SEPARATOR}seed \d+\b", "", text, count=1) for text in (name, made)]
+            name = f"{name} ({seeds} seeds)" if whole[0] == name and seeds > 1 else whole[0]
+            made = whole[1]
         annotation: Annotation = first["annotation"]
         own = archived.get(first["id"])
         badges: dict[str, Badge] = {}
@@ -446,7 +452,6 @@ def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Famil
 
 
 def _told_apart(rows: list[Row]) -> list[Row]:
-    """The rows with equal names of different retrievers told apart by the end of the id."""
     called: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         called[row.retriever].add(row.retriever_id)
@@ -454,12 +459,6 @@ def _told_apart(rows: list[Row]) -> list[Row]:
         row if len(called[row.retriever]) == 1 else replace(row, retriever=f"{row.retriever} ({row.retriever_id[:24]})")
         for row in rows
     ]
-
-
-def _recipe_name(name: str, runs: int) -> str:
-    """``diverse × 5 · seed 0`` becomes ``diverse × 5``; a name that says no seed tells how many runs it is of."""
-    named = re.sub(rf"{SEPARATOR}seed \d+\b", "", name, count=1)
-    return f"{name} ({runs} seeds)" if named == name and runs > 1 else named
 
 
 def _kind(row: Mapping[str, Any]) -> str:
@@ -557,14 +556,6 @@ def badges_of(row: Mapping[str, Any], subsets: Mapping[str, str], usual: int) ->
     if row["settings"].get("precision") == "fp16":
         badges.append(Badge("half precision", HALF_PRECISION))
     return tuple(badges)
-
-
-def _subsets(workspace: Workspace) -> dict[str, str]:
-    """{benchmark: what it was drawn from} of those that are subsets."""
-    try:
-        return {info.name: info.subset_of for info in benchmarks.list_benchmarks(workspace) if info.subset_of}
-    except CdpError:
-        return {}
 
 
 def _usual_steps(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], int]:
@@ -773,13 +764,8 @@ def baseline(rows: Sequence[Row]) -> str:
     starts = Counter(row.start for row in rows if row.trained is not None and row.start in here)
     if starts:
         return starts.most_common(1)[0][0]
-    ranks = {row.retriever_id: _rank(row) for row in rows}
+    ranks = {row.retriever_id: RANKS.get(row.kind, 1) for row in rows}
     return min(here, key=lambda run: (ranks[run], -here[run]), default="")
-
-
-def _rank(row: Row) -> int:
-    """Untrained ones first, then what people brought along, trained ones, BM25."""
-    return {UNTRAINED: 0, TRAINING: 2, IN_STUDY: 2, BM25: 3}.get(row.kind, 1)
 
 
 def beside(rows: Sequence[Row], baseline: str, most: int = MOST) -> list[str]:

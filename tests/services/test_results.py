@@ -66,8 +66,7 @@ def test_coverage_is_counted(workspace: Workspace) -> None:
     found = results.compare(workspace, "base")
     cells = dict(result_tables.paper_table(found).rows)
     assert [cell.value is None for cell in cells["better"]][:2] == [False, True]
-    (mean,) = result_tables.means(found)
-    assert mean.coverage == "1 of 2"
+    assert result_tables.shared_means(found)[0] == "1 of 2"
 
 
 def test_equal_names_are_told_apart(workspace: Workspace) -> None:
