@@ -275,11 +275,7 @@ def study_run(
 
 @command("study test", project=("corpus",), job=True)
 def study_test(
-    run: Run,
-    config: TrialConfig,
-    *,
-    allow_leakage: AllowLeakage = False,
-    yes: Annotated[bool, "start it"] = False,
+    run: Run, config: TrialConfig, *, allow_leakage: AllowLeakage = False, yes: Annotated[bool, "start it"] = False
 ) -> int:
     """The test on your own data: shows what it takes, and starts it with --yes."""
     if "generator" not in run.given:

@@ -199,13 +199,7 @@ class Profiled:
         pairs = [(self.texts[i], int(self.cw[i])) for i in order]
         return pairs[:n], pairs[::-1][:n]
 
-    def recommend(
-        self,
-        *,
-        domain: str = "ood",
-        task: str = "",
-        generator: str = "",
-    ) -> Recommendation:
+    def recommend(self, *, domain: str = "ood", task: str = "", generator: str = "") -> Recommendation:
         """Return what to do for these as target queries; ``task`` is that of the published dataset if it is empty.
 
         InputError where no query has a content word. Where many have none, the advice says so and gives no number.
@@ -233,11 +227,7 @@ class Profiled:
 
 
 def profile_texts(
-    texts: Sequence[str],
-    *,
-    language: str = "en",
-    name: str = "pasted queries",
-    stopwords: str = STANDARD,
+    texts: Sequence[str], *, language: str = "en", name: str = "pasted queries", stopwords: str = STANDARD
 ) -> Profiled:
     """Profile queries that were pasted or read from a file; empty lines are left out.
 
@@ -272,12 +262,7 @@ def profile_query_set(
 
 
 def profile_benchmark(
-    workspace: Workspace,
-    benchmark: str,
-    *,
-    split: str = "",
-    language: str = "",
-    stopwords: str = STANDARD,
+    workspace: Workspace, benchmark: str, *, split: str = "", language: str = "", stopwords: str = STANDARD
 ) -> Profiled:
     """Profile the queries of one split of a benchmark, in the benchmark's own language if none is named.
 

@@ -53,12 +53,7 @@ DEFAULT_RETRIEVER = str(TrialConfig.settings()["retriever"].default)
 
 
 def decide(
-    workspace: Workspace,
-    *,
-    corpus: str = "",
-    target: Profiled | None = None,
-    domain: str = "ood",
-    task: str = "",
+    workspace: Workspace, *, corpus: str = "", target: Profiled | None = None, domain: str = "ood", task: str = ""
 ) -> Answer:
     """Return what is best known for a corpus and the queries of a task.
 

@@ -21,13 +21,7 @@ from cdp.retrievers.preset import PAPER_EPOCHS
 from cdp.services import access, clusters, completeness, evaluation, leakage, naming, results
 from cdp.studies.estimate import DEFAULT_SPEEDS, STARTING_S
 from cdp.training.pairs import check_teacher
-from cdp.training.plan import (
-    complete,
-    defaults_for,
-    licence_notes,
-    order_notes,
-    order_of,
-)
+from cdp.training.plan import complete, defaults_for, licence_notes, order_notes, order_of
 from cdp.training.reasoning import Reasoned, check_corpus, check_reasoned, pairs_with, unreasoned_note, uses_reasoned
 from cdp.training.weightings import WEIGHTINGS
 from cdp.training.weightings.column import read_weights

@@ -16,14 +16,7 @@ from cdp.base.errors import CdpError, ConfigError, InputError
 from cdp.base.records import Document
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace, disk_faults_told, slug
-from cdp.benchmarks import (
-    BenchmarkInfo,
-    describe,
-    library,
-    list_benchmarks,
-    manifests,
-    resolve_benchmark,
-)
+from cdp.benchmarks import BenchmarkInfo, describe, library, list_benchmarks, manifests, resolve_benchmark
 from cdp.complexity import LANGUAGES
 from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
 from cdp.corpus.documents import permutation
