@@ -123,8 +123,11 @@ def corpus_add(
     passwords = _passwords(password)
     added = corpora.add(run.workspace, path, name=name, options=options, passwords=passwords, watch=display.reading)
     joined(run, corpus=added.corpus.id)
-    more = {"existed": added.existed, "query_set": added.query_set}
-    return run.say(display.plain(added.corpus, **more), {**_corpus(added.corpus), "query set": added.query_set})
+    more = {"existed": added.existed, "query_set": added.query_set, "stated": added.stated}
+    return run.say(
+        display.plain(added.corpus, **more),
+        {**_corpus(added.corpus), "query set": added.query_set, "carried": added.stated},
+    )
 
 
 def _corpus(manifest: CorpusManifest) -> dict[str, Any]:

@@ -61,6 +61,8 @@ class CorpusManifest:
     files: tuple[FileRead, ...] = ()
     n_files: int = 0
     n_files_failed: int = 0
+    # The id of the version before, whose documents are mostly these.
+    previous: str = ""
 
     @property
     def n_rejected(self) -> int:
@@ -104,7 +106,13 @@ _log = logging.getLogger(__name__)
 
 
 def store(
-    result: ReadResult, name: str, workspace: Workspace, *, source: str | None = None, licence: str = ""
+    result: ReadResult,
+    name: str,
+    workspace: Workspace,
+    *,
+    source: str | None = None,
+    licence: str = "",
+    previous: str = "",
 ) -> CorpusManifest:
     """Store what was read; return the existing corpus if the same content was stored before under any name.
 
@@ -118,7 +126,7 @@ def store(
             for manifest in list_corpora(workspace):
                 if manifest.content_hash == result.content_hash:
                     return _licensed(workspace, manifest, licence)
-            return _write(result, name, workspace, source or result.source, licence)
+            return _write(result, name, workspace, source or result.source, licence, previous)
     except OSError as error:
         raise WorkspaceError(
             f"The corpus could not be stored in {workspace.corpora}: {error.strerror or error}.",
@@ -126,7 +134,9 @@ def store(
         ) from error
 
 
-def _write(result: ReadResult, name: str, workspace: Workspace, source: str, licence: str) -> CorpusManifest:
+def _write(
+    result: ReadResult, name: str, workspace: Workspace, source: str, licence: str, previous: str
+) -> CorpusManifest:
     name, source = shown_name(name), shown_name(source)
     stem = slug(name, fallback="corpus")
     corpus_id = f"{stem}-{result.content_hash[:HASH_DIGITS]}"
@@ -154,6 +164,7 @@ def _write(result: ReadResult, name: str, workspace: Workspace, source: str, lic
         files=tuple(result.files),
         n_files=result.n_files,
         n_files_failed=result.n_files_failed,
+        previous=previous,
     )
     with staging(workspace.corpora) as folder:
         made = folder / "corpus"

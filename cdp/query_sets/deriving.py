@@ -19,6 +19,7 @@ from typing import Any
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, append_jsonl, now, read_jsonl, sha256_file, slug
+from cdp.corpus import CorpusManifest
 from cdp.corpus.checks import storable
 from cdp.query_sets import store
 from cdp.query_sets.imports import install
@@ -26,6 +27,9 @@ from cdp.query_sets.store import DocumentQueries, Files, QuerySet
 
 # The lists of a line that say something of each of its queries, in their order.
 ONE_PER_QUERY = ("queries", "sources", "negatives", "notes", "logprobs", "passages", "teacher")
+
+# The lists of a line that name other documents of the corpus.
+NAME_DOCUMENTS = ("negatives", "teacher")
 
 # What becomes of the queries of a document: each as it is or rewritten, None for one that is left out.
 Change = Callable[[DocumentQueries], Sequence[str | None]]
@@ -53,11 +57,13 @@ def derive(
     *,
     beside: Iterable[Path] = (),
     of_each: Lists | None = None,
+    moved: tuple[CorpusManifest, Mapping[str, str]] | None = None,
 ) -> Derived:
     """The set that ``change`` makes of ``query_set``. A document that loses all its queries has no line in it.
 
     ``facts`` are added to its parameters; files ``beside`` are copied into its folder; ``of_each`` gives what is known
-    of each query beside, as its hard negatives. InputError if nothing would stay.
+    of each query beside, as its hard negatives. ``moved`` is another corpus with the ids there of the documents that it
+    has, without negatives: others may be better there. InputError if nothing would stay.
     """
     source = store.files(workspace, query_set.id)
     parent_hash = store.content_hash(workspace, query_set)
@@ -70,6 +76,11 @@ def derive(
 
         def changed() -> Iterator[dict[str, Any]]:
             for line in store.iter_lines(workspace, query_set.id):
+                if moved is not None:
+                    if str(line["document_id"]) not in moved[1]:
+                        continue
+                    line = {k: v for k, v in line.items() if k not in NAME_DOCUMENTS}
+                    line["document_id"] = moved[1][str(line["document_id"])]
                 document = store.document_queries(line)
                 texts = change(document)
                 if of_each is not None:
@@ -96,7 +107,7 @@ def derive(
         for path in (source.failures, *beside):
             if path.exists():
                 shutil.copyfile(path, copied.folder / path.name)
-        if source.rankings.exists():  # rankings of a dropped query would still be trained on
+        if source.rankings.exists() and moved is None:  # rankings of a dropped query would still be trained on
             rows = (row for row in read_jsonl(source.rankings) if row.get("query") not in dropped - kept)
             append_jsonl(copied.rankings, rows)
         made_from = {"made_from": query_set.id, "made_from_hash": parent_hash}
@@ -111,6 +122,10 @@ def derive(
             content_hash=content_hash if query_set.complete else "",
             parameters={**query_set.parameters, **made_from, **facts},
         )
+        if moved is not None:
+            parameters = {k: v for k, v in copy.parameters.items() if k != "hard_negatives"}
+            corpus_id, corpus_hash = moved[0].id, moved[0].content_hash
+            copy = dataclasses.replace(copy, corpus_id=corpus_id, corpus_hash=corpus_hash, parameters=parameters)
         return Derived(install(workspace, copy, copied.folder), n["dropped"], n["rewritten"])
 
 

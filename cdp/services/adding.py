@@ -29,7 +29,8 @@ from cdp.corpus.storage import delete_corpus
 from cdp.projects import Project
 from cdp.query_sets import ImportOptions, QuerySet
 from cdp.query_sets.imports import QUERIES, beir_layout
-from cdp.services import access, corpora, projects, queries
+from cdp.services import access, corpora, growing, projects, queries
+from cdp.services.growing import Growth
 
 # Folders below the given one in which a BEIR layout is looked for.
 DEEPEST = 3
@@ -225,11 +226,8 @@ def add(
         reading = (options.replace(query_field=None) if asked else options).reading(reading)
         if asked:
             _columns_of(asked, options, reading.encoding)  # before anything is stored
-    with corpora.read(workspace, source, name=title, options=reading, passwords=passwords, watch=watch) as (
-        corpus,
-        existed,
-        written,
-    ):
+    imported = corpora.read(workspace, source, name=title, options=reading, passwords=passwords, watch=watch)
+    with imported as (corpus, existed, written, growth):
         taken = _Import(workspace, corpus, options, stated)
         with taken.all_or_nothing(existed):
             taken.count_rejected()
@@ -246,6 +244,8 @@ def add(
                         for text in texts:
                             judged.add("", text, document, 1)
                 taken.take_queries(judged)
+            if growth:
+                taken.carry(growth)
             made_project = taken.join_project(joined, title)
     sets = tuple(query_sets.load(workspace, set_id) for set_id in taken.sets)
     benchmark = describe(workspace.benchmark(taken.benchmark), workspace) if taken.benchmark else None
@@ -406,6 +406,7 @@ class _Import:
     options: AddOptions
     stated: list[str]
     benchmark: str = ""
+    earlier: str = ""
     sets: list[str] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
@@ -433,6 +434,16 @@ class _Import:
             yield
         except InputError as error:
             self.stated.append(f"Not taken: the split {split} as queries. {error}")
+
+    def carry(self, growth: Growth) -> None:
+        """Carry over queries and judgments of the earlier version, unless the import brought its own."""
+        self.earlier = growth.previous.id
+        self.stated.append(growth.sentence())
+        self.stated += growing.carry_query_sets(self.workspace, growth, self.corpus, imported=not self.sets)
+        if not self.benchmark:
+            names, said = growing.carry_benchmarks(self.workspace, growth, self.corpus)
+            self.benchmark = names[0] if names else ""
+            self.stated += said
 
     def count_rejected(self) -> None:
         """Count rejected rows."""
@@ -543,7 +554,8 @@ class _Import:
         """Return the project that the import joins: the named one, the one that has the corpus, else a new one."""
         workspace, corpus = self.workspace, self.corpus.id
         benchmarks = [self.benchmark] if self.benchmark else []
-        owner = joined or next((p for p in projects.projects_of(workspace, "corpus", corpus) if not p.implied), None)
+        owners = (p for id in (corpus, self.earlier) if id for p in projects.projects_of(workspace, "corpus", id))
+        owner = joined or next((p for p in owners if not p.implied), None)
         if owner is not None:
             return projects.add_members(workspace, owner.id, corpora=[corpus], benchmarks=benchmarks)
         return projects.create(workspace, projects.free_name(workspace, title), corpora=[corpus], benchmarks=benchmarks)

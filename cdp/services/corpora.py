@@ -31,7 +31,8 @@ from cdp.corpus import (
     store,
 )
 from cdp.corpus.reading import Watch
-from cdp.services import access, projects
+from cdp.services import access, growing, projects
+from cdp.services.growing import Growth
 
 __all__ = ["list_corpora", "resolve_corpus"]
 
@@ -40,12 +41,14 @@ __all__ = ["list_corpora", "resolve_corpus"]
 class AddedCorpus:
     """The corpus that was added, and the query set if the rows carried queries.
 
-    ``corpus`` names the notes and rejected rows of this reading, also where the same content was stored before.
+    ``corpus`` names the notes and rejected rows of this reading, also where the same content was stored before;
+    ``stated`` says what was carried over from an earlier version.
     """
 
     corpus: CorpusManifest
     existed: bool
     query_set: str | None
+    stated: tuple[str, ...] = ()
 
 
 @access.writes
@@ -59,17 +62,19 @@ def add(
     watch: Watch | None = None,
 ) -> AddedCorpus:
     """Read documents from a file or folder and store them once. Queries that come with the rows become a query set."""
-    with read(workspace, path, name=name, options=options, passwords=passwords, watch=watch) as (
-        manifest,
-        existed,
-        queries,
-    ):
+    reading = read(workspace, path, name=name, options=options, passwords=passwords, watch=watch)
+    stated: list[str] = []
+    with reading as (manifest, existed, queries, growth):
         query_set = None
         if queries.n_queries:  # the same queries for the same corpus are stored once
             query_set = query_sets.import_queries(
                 queries, workspace, manifest.id, name=f"{manifest.name} queries"
             ).query_set.id
-    return AddedCorpus(manifest, existed, query_set)
+        if growth:
+            _, said = growing.carry_benchmarks(workspace, growth, manifest)
+            carried = growing.carry_query_sets(workspace, growth, manifest, imported=query_set is None)
+            stated += [growth.sentence(), *carried, *said]
+    return AddedCorpus(manifest, existed, query_set, tuple(stated))
 
 
 @access.writes
@@ -82,8 +87,9 @@ def read(
     options: ReadOptions | None = None,
     passwords: Sequence[str] = (),
     watch: Watch | None = None,
-) -> Iterator[tuple[CorpusManifest, bool, FoundQueries]]:
-    """Read documents and store them once: the corpus, whether it existed, and the queries that came with the rows.
+) -> Iterator[tuple[CorpusManifest, bool, FoundQueries, Growth | None]]:
+    """Read documents and store them once: the corpus, whether it existed, the queries that came with the rows, and what
+    it has of an earlier version.
 
     The queries can be read until the end of ``with``; the caller stores them.
     """
@@ -96,7 +102,10 @@ def read(
         staging(workspace.corpora) as scratch,
         read_documents(source, options or ReadOptions(), scratch=scratch, watch=watch, passwords=passwords) as result,
     ):
-        manifest = store(result, checked_title(name) or name_of(source), workspace, source=source.name)
+        title = checked_title(name) or name_of(source)
+        growth = growing.find(workspace, title, result.documents, result.content_hash)
+        previous = growth.previous.id if growth else ""
+        manifest = store(result, title, workspace, source=source.name, previous=previous)
         existed = manifest.id in existing_ids
         if existed:
             manifest = dataclasses.replace(
@@ -108,7 +117,7 @@ def read(
                 n_files=result.n_files,
                 n_files_failed=result.n_files_failed,
             )
-        yield manifest, existed, result.queries
+        yield manifest, existed, result.queries, None if existed else growth
 
 
 def name_of(source: Path) -> str:

@@ -9,13 +9,15 @@ import pytest
 
 from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, queries, synthesis
+from cdp.corpus import load_manifest
+from cdp.services import adding, corpora, queries, synthesis
 
 DOCUMENT = {"_id": "1", "text": "Salt keeps food."}
 
 
 def written(folder: Path, name: str, *rows: object) -> Path:
     path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows), encoding="utf-8")
     return path
 
@@ -61,3 +63,33 @@ def test_a_place_that_cannot_be_written_and_no_queries_are_said(workspace: Works
         synthesis.export(workspace, query_set, "beir", tmp_path / "none", per_doc=0)
     with pytest.raises(ConfigError, match="No method is named"):
         queries.preview(workspace, "salt", "1", methods=[])
+
+
+def test_a_folder_added_again_keeps_the_queries_and_judgments_of_what_stayed(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    rows = [(i, f"The lighthouse {i} of harbour {i * 7} shines.", f"Where is lighthouse {i}?") for i in range(20)]
+    folder = tmp_path / "sea"
+    for i, text, _ in rows:
+        written(folder, f"{i}.txt", text)
+    asked = written(tmp_path, "asked.csv", "query,doc_id,split", *(f"{q},{i}.txt,dev" for i, _, q in rows))
+    first = adding.add(workspace, folder, asked)
+    assert first.benchmark is not None
+    sets = {q.id for q in queries.list_query_sets(workspace)}
+
+    written(folder, "3.txt", "Another text stands here now.")
+    (folder / "4.txt").unlink()
+    written(folder, "new.txt", "A new buoy was laid out.")
+    again = adding.add(workspace, folder)
+    assert again.corpus.previous == first.corpus.id
+    assert (again.corpus.n_documents, again.project.id) == (20, first.project.id)
+    assert "18 documents stayed, 2 are new or changed, 2 of the earlier version" in again.stated[0]
+    [carried] = [q for q in queries.list_query_sets(workspace) if q.id not in sets]
+    assert (carried.corpus_id, carried.n_queries, carried.kind) == (again.corpus.id, 18, "human")
+    assert "18 queries; 2 are stale" in " ".join(again.stated)
+    assert again.benchmark is not None
+    assert again.benchmark.name == f"{first.benchmark.name}-v2"
+    assert again.benchmark.judged == {"dev": 18}
+    assert "2 new documents are not judged" in " ".join(again.stated)
+    assert load_manifest(workspace, first.corpus.id).n_documents == 20, "the earlier version stays"
+    assert adding.add(workspace, folder).existed

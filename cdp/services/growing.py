@@ -1,0 +1,118 @@
+"""A corpus that grows: documents added again under the same name keep the queries and judgments of those that stayed.
+
+A stored corpus never changes, so that results lead back to it: the documents make a new version, which names the one
+before. Query sets and benchmarks of that one are carried over to the documents that it has word for word.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from cdp import query_sets
+from cdp.base.errors import CdpError, InputError
+from cdp.base.text import counted
+from cdp.base.workspace import Workspace, slug
+from cdp.benchmarks import beir_files, library, manifests
+from cdp.benchmarks.benchmark import part, qrels_files
+from cdp.corpus import CorpusManifest, DocumentFile, iter_documents, list_corpora, open_corpus
+from cdp.query_sets import deriving
+
+# Documents of the earlier version that must be in the new one: with fewer it is another collection of the same name.
+LEAST_KEPT = 0.5
+
+
+@dataclass(frozen=True)
+class Growth:
+    """What a new version has of the one before: ``kept`` {earlier id: id}, by the same title and text."""
+
+    previous: CorpusManifest
+    kept: Mapping[str, str]
+    n_new: int
+
+    def sentence(self) -> str:
+        gone = self.previous.n_documents - len(self.kept)
+        return (
+            f"A new version of {self.previous.name}: {len(self.kept):,} documents stayed, {self.n_new:,} are new or "
+            f"changed, {gone:,} of the earlier version were changed or removed."
+        )
+
+
+def find(workspace: Workspace, name: str, documents: DocumentFile, content_hash: str) -> Growth | None:
+    """The newest corpus of that name, if most of its documents are among these."""
+    named = [m for m in list_corpora(workspace) if m.name == name]
+    if not named or any(m.content_hash == content_hash for m in named):
+        return None
+    by_content: dict[int, list[str]] = {}
+    for document in documents:
+        by_content.setdefault(hash((document.title, document.text)), []).append(document.id)
+    kept: dict[str, str] = {}
+    for document in open_corpus(workspace, named[0].id):
+        ids = by_content.get(hash((document.title, document.text)), [])
+        if ids:  # passages before it may have moved its number
+            kept[document.id] = document.id if document.id in ids else ids[0]
+    if len(kept) < LEAST_KEPT * named[0].n_documents:
+        return None
+    return Growth(named[0], kept, len(documents) - len(set(kept.values())))
+
+
+def carry_query_sets(workspace: Workspace, growth: Growth, corpus: CorpusManifest, *, imported: bool) -> list[str]:
+    """Carry over the query sets, without their negatives; ``imported`` also those that came with the documents.
+
+    Return a sentence for each, with what became stale.
+    """
+    said = []
+    for source in query_sets.list_query_sets(workspace):
+        if source.corpus_id != growth.previous.id or (source.imported and not imported):
+            continue
+        facts = {"grown_from": growth.previous.id}
+        with suppress(InputError):  # none of its documents stayed
+            made = deriving.derive(
+                workspace, source, lambda line: line.queries, f"{source.name} on {corpus.id}", facts,
+                moved=(corpus, growth.kept),
+            )  # fmt: skip
+            n = made.query_set.n_queries
+            stale = f"; {source.n_queries - n:,} are stale" if n < source.n_queries else ""
+            said.append(f"Carried over as {made.query_set.name}: {counted(n, 'query', 'queries')}{stale}.")
+    return said
+
+
+def carry_benchmarks(workspace: Workspace, growth: Growth, corpus: CorpusManifest) -> tuple[list[str], list[str]]:
+    """Carry over the benchmarks made of the earlier version: (their names, a sentence for each).
+
+    A query stays if all documents that answer it do. New documents are not judged yet.
+    """
+    names, said = [], []
+    for name in library.list_names(workspace):
+        folder = workspace.benchmark(name)
+        with suppress(CdpError):
+            manifest = manifests.read(folder)
+            if manifest.source.get("corpus") != growth.previous.id:
+                continue
+            texts = {query: line.text for query, line in beir_files.read_queries(part(folder, "queries")).items()}
+            judged: dict[str, dict[str, dict[str, int]]] = {}
+            for split, file in qrels_files(folder).items():
+                grades = beir_files.read_qrels(file).grades
+                judged[split] = {
+                    query: {growth.kept[d]: grade for d, grade in by_document.items() if d in growth.kept}
+                    for query, by_document in grades.items()
+                    if all(d in growth.kept for d, grade in by_document.items() if grade >= manifest.relevant_from)
+                }
+            kept = {query for by_query in judged.values() for query in by_query}
+            if not kept:
+                continue
+            taken = set(library.list_names(workspace))
+            free = next(f"{slug(name)}-v{n}" for n in range(2, len(taken) + 3) if f"{slug(name)}-v{n}" not in taken)
+            facts = {**manifest.source, "corpus": corpus.id, "grown_from": name}
+            made = library.make(
+                workspace, free, iter_documents(workspace, corpus.id), {q: texts[q] for q in kept}, judged,
+                dataclasses.replace(manifest, source=facts, counts={}, files=()),
+            )  # fmt: skip
+            names.append(made)
+            stale = f"; {len(texts) - len(kept):,} are stale" if len(kept) < len(texts) else ""
+            unjudged = f" The {growth.n_new:,} new documents are not judged." if growth.n_new else ""
+            queries = counted(len(kept), "judged query", "judged queries")
+            said.append(f"Benchmark {made}: {queries} carried over{stale}.{unjudged}")
+    return names, said
