@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ SCHEMA = 1
 # The members of a project. Query sets belong to it by their corpus, jobs by their inputs.
 KINDS = ("corpora", "benchmarks")
 FILE, DEFAULT = "project.json", "default.json"
+LIST = "The list of projects"
 RESERVED = frozenset(("all", "none"))  # addresses and options give these another meaning
 HOW_TO_REPAIR = "Repair the file, or delete the folder and create the project again; its members are not affected."
 
@@ -58,12 +59,6 @@ class Project:
             corpora=tuple(name for name in self.corpora if name not in corpora),
             benchmarks=tuple(name for name in self.benchmarks if name not in benchmarks),
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the record for the file."""
-        values = asdict(self)
-        values.pop("implied")
-        return {"schema": SCHEMA, **values}
 
     @classmethod
     def from_dict(cls, values: Any, path: Path) -> Project:
@@ -124,7 +119,7 @@ def create(
     """Create a project. Without ``project_id`` its id is made from its name; ``taken`` are ids to avoid."""
     if not storable(name):
         raise ConfigError("A name with the character NUL or half of a surrogate pair cannot be stored.")
-    with _locked(workspace):
+    with locked(workspace.projects / ".lock", LIST):
         wanted = project_id or _free_id(workspace, name, taken)
         empty = Project(wanted, name, created or now())
         project = empty.with_members(tuple(corpora), tuple(benchmarks))
@@ -136,20 +131,15 @@ def create(
 
 def _free_id(workspace: Workspace, name: str, taken: Collection[str]) -> str:
     stem = slug(name, fallback="project")
-    number = 1
-    while True:
-        candidate = stem if number == 1 else f"{stem}-{number}"
-        if is_name(candidate) and not (
-            candidate in RESERVED or candidate in taken or workspace.project(candidate).exists()
-        ):
-            return candidate
-        stem = stem if is_name(candidate) else "project"  # letters of four bytes may make it too long for a folder
-        number += 1
+    stem = stem if is_name(f"{stem}-999999") else "project"  # letters of four bytes may make it too long for a folder
+    candidates = chain([stem], (f"{stem}-{number}" for number in count(2)))
+    used = RESERVED.union(taken)
+    return next(name for name in candidates if name not in used and not workspace.project(name).exists())
 
 
 def update(workspace: Workspace, project_id: str, change: Callable[[Project], Project]) -> Project:
     """Apply ``change`` to the stored project, under a lock, and return the result."""
-    with _locked(workspace):
+    with locked(workspace.projects / ".lock", LIST):
         before = load(workspace, project_id)
         after = replace(change(before), id=before.id, created=before.created)
         if after != before:
@@ -161,7 +151,7 @@ def forget(workspace: Workspace, *, corpus: str = "", benchmark: str = "") -> No
     """Remove a deleted corpus or benchmark from all projects."""
     if not any({corpus, benchmark} & {*project.corpora, *project.benchmarks} for project in list_projects(workspace)):
         return
-    with _locked(workspace):
+    with locked(workspace.projects / ".lock", LIST):
         for before in list_projects(workspace):
             after = before.without((corpus,), (benchmark,))
             if after != before:
@@ -173,7 +163,7 @@ def delete(workspace: Workspace, project_id: str) -> None:
     folder = workspace.project(project_id)
     if not folder.is_dir():
         load(workspace, project_id)
-    with _locked(workspace):
+    with locked(workspace.projects / ".lock", LIST):
         (folder / FILE).unlink(missing_ok=True)  # readers no longer see it
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -191,10 +181,5 @@ def set_default(workspace: Workspace, project_id: str) -> None:
 
 
 def _write(workspace: Workspace, project: Project) -> None:
-    write_json(workspace.project(project.id) / FILE, project.to_dict())
-
-
-@contextmanager
-def _locked(workspace: Workspace) -> Iterator[None]:
-    with locked(workspace.projects / ".lock", "The list of projects"):
-        yield
+    values = {name: value for name, value in asdict(project).items() if name != "implied"}
+    write_json(workspace.project(project.id) / FILE, {"schema": SCHEMA, **values})

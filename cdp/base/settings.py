@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from typing import Any, Self
 
@@ -38,16 +38,23 @@ _TYPES = {str: "text", int: "a whole number", float: "a number", bool: "yes or n
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting. ``kind`` is str, int, float or bool; ``default`` may be ``REQUIRED``."""
+    """The facts of one setting for forms, command line and docs.
+
+    ``reason`` explains the default. ``choices`` may be a registry's ``Names``, which are read at each use. ``advanced``
+    settings are folded in forms. ``holds`` is the kind of object that a text names (path, endpoint, model, models,
+    benchmark, benchmarks, filters), for access checks. ``kind`` is str, int, float or bool; ``default`` may be
+    ``REQUIRED``.
+    """
 
     help: str
-    reason: str
-    unit: str
-    minimum: float | None
-    maximum: float | None
-    choices: Sequence[str]
-    advanced: bool
-    holds: str
+    _: KW_ONLY
+    reason: str = ""
+    unit: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: Sequence[str] = ()
+    advanced: bool = False
+    holds: str = ""
     name: str = ""
     kind: type = str
     optional: bool = False
@@ -68,26 +75,10 @@ class Setting:
         schema.update({name: value for name, value in facts.items() if value})
 
 
-def option(
-    default: Any,
-    help: str,
-    *,
-    reason: str = "",
-    unit: str = "",
-    minimum: float | None = None,
-    maximum: float | None = None,
-    choices: Sequence[str] = (),
-    advanced: bool = False,
-    holds: str = "",
-) -> Any:
-    """Return a field of a configuration, with the facts for forms, command line and docs.
-
-    ``reason`` explains the default. ``choices`` may be a registry's ``Names``, which are read at each use. ``advanced``
-    fields are folded in forms. ``holds`` is the kind of object that a text names (path, endpoint, model, models,
-    benchmark, benchmarks, filters), for access checks. ``default`` is ``REQUIRED`` for a field without one.
-    """
-    facts = Setting(help, reason, unit, minimum, maximum, choices, advanced, holds)
-    return Field(default, description=help, ge=minimum, le=maximum, json_schema_extra=facts)
+def option(default: Any, help: str, **facts: Any) -> Any:
+    """Return a field of a configuration with the facts of ``Setting``; ``default`` is ``REQUIRED`` if it has none."""
+    setting = Setting(help, **facts)
+    return Field(default, description=help, ge=setting.minimum, le=setting.maximum, json_schema_extra=setting)
 
 
 @cache

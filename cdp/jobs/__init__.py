@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
@@ -137,18 +137,23 @@ def view(workspace: Workspace, job_id: str, *, with_size: bool = True) -> JobVie
         _asked[job_id] = moment
         with suppress(ConfigError, ClusterError):
             control.settle(workspace, job_id)
-    return _view(workspace, spec, Queue(workspace).positions, with_size=with_size)
+    return _view(workspace, spec, Queue(workspace).positions, processes.by_job, with_size=with_size)
 
 
 def list_jobs(workspace: Workspace, kinds: Collection[str] | None = None) -> list[JobView]:
     """Return all jobs, or those of some kinds, newest first. A damaged specification is shown as a failed job."""
     queue = Queue(workspace)
-    positions = cache(queue.positions)  # read once, and only if a job waits
+    # Each is read once, and only if a job needs it.
+    positions, living = cache(queue.positions), cache(processes.by_job)
     views = []
-    unserved = []
     clean(workspace.jobs)
     queue.clear_dead()
-    for folder in _folders(workspace):
+    try:
+        folders = list(workspace.jobs.glob("[!.]*"))
+    except OSError as error:
+        fault = disk_fault(error) or error.strerror
+        raise WorkspaceError(f"{workspace.jobs} cannot be listed: {fault}.") from error
+    for folder in folders:
         try:
             spec = read_spec(folder)
         except WorkspaceError as error:
@@ -156,14 +161,7 @@ def list_jobs(workspace: Workspace, kinds: Collection[str] | None = None) -> lis
                 views.append(_damaged(folder, error))
             continue
         if kinds is None or spec.kind in kinds:
-            job = _view(workspace, spec, positions, with_size=False, living={})
-            if job.active or job.ended:
-                views.append(job)
-            else:
-                unserved.append(spec)
-    # No end is recorded and the locks are free: the process table decides, read once for all.
-    living = processes.by_job() if unserved else {}
-    views += [_view(workspace, spec, positions, with_size=False, living=living) for spec in unserved]
+            views.append(_view(workspace, spec, positions, living))
     return _newest_first(views)
 
 
@@ -171,24 +169,15 @@ def _newest_first(views: Iterable[JobView]) -> list[JobView]:
     return sorted(views, key=lambda job: (job.sequence, job.created, job.id), reverse=True)
 
 
-def _folders(workspace: Workspace) -> list[Path]:
-    try:
-        return list(workspace.jobs.glob("[!.]*"))
-    except OSError as error:
-        raise WorkspaceError(f"{workspace.jobs} cannot be listed: {disk_fault(error) or error.strerror}.") from error
-
-
 def list_active(workspace: Workspace) -> list[JobView]:
     """Return the active jobs, newest first. Reads only jobs with a ticket."""
     queue = Queue(workspace)
     queue.clear_dead()
-    positions = queue.positions()
+    positions, living = cache(queue.positions), cache(processes.by_job)
     views = []
     for job_id in queue.job_ids():
-        try:
-            views.append(_view(workspace, read_spec(workspace.jobs / job_id), lambda: positions, with_size=False))
-        except WorkspaceError:
-            continue  # being submitted, or deleted
+        with suppress(WorkspaceError):  # being submitted, or deleted
+            views.append(_view(workspace, read_spec(workspace.jobs / job_id), positions, living))
     return _newest_first(job for job in views if job.active)
 
 
@@ -196,11 +185,11 @@ def _view(
     workspace: Workspace,
     spec: JobSpec,
     positions: Callable[[], dict[str, int]],
+    living: Callable[[], dict[str, list[int]]],
     *,
-    with_size: bool,
-    living: Mapping[str, list[int]] | None = None,
+    with_size: bool = False,
 ) -> JobView:
-    """Return the view. ``living``: processes of jobs by folder, read after the locks were seen free."""
+    """Return the view. ``living`` returns the processes of jobs by folder."""
     folder = workspace.jobs / spec.id
     # The lock is tested first: a job that ends in between has then written its end before its files are read, and
     # cannot appear as lost. One that is resumed in between would, so the lock is tested once more.
@@ -212,13 +201,12 @@ def _view(
         files = JobFiles.read(folder)
         state = derive(files, True, clock)
     status = files.status or {}
-    if not state.state.active and status.get("phase") != "ended":
-        table = processes.by_job() if living is None else living
-        if left := table.get(os.path.realpath(folder)):
-            state = derive(replace(files, worker_alive=True), False, clock)
-            if files.stop_requested and not is_held(folder / "worker.lock"):
-                # Supervisor and rank 0 were killed after the request to stop: no process is left that would answer it.
-                processes.send(left, signal.SIGKILL)
+    settled = state.state.active or status.get("phase") == "ended"
+    if not settled and (left := living().get(os.path.realpath(folder))):
+        state = derive(replace(files, worker_alive=True), False, clock)
+        if files.stop_requested and not is_held(folder / "worker.lock"):
+            # Supervisor and rank 0 were killed after the request to stop: no process is left that would answer it.
+            processes.send(left, signal.SIGKILL)
     beat = files.current(files.heartbeat) or {}
     cluster = str(status.get("cluster") or "") if status else spec.cluster
     running = state.state in (State.RUNNING, State.STALLED, State.STOPPING)
@@ -284,7 +272,7 @@ def _damaged(folder: Path, error: WorkspaceError) -> JobView:
     """Return the view of a job with a damaged specification."""
     spec = JobSpec(id=folder.name, kind=folder.name.split("-")[0], name=folder.name, module="", config={}, created="",
                    sequence=0)  # fmt: skip
-    shown = _view(Workspace(folder.parent.parent), spec, dict, with_size=False)
+    shown = _view(Workspace(folder.parent.parent), spec, dict, dict)
     failure = {"kind": error.kind, "message": error.message, "hint": error.hint, "log_tail": []}
     return replace(shown, state=State.FAILED, message="", failure=failure)
 

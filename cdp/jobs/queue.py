@@ -7,11 +7,13 @@ job. ``grant`` decides, and is pure.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from cdp.base.errors import WorkspaceError
 from cdp.base.locks import locked
@@ -22,6 +24,7 @@ from cdp.jobs.records import phase_of, read_record
 
 # The lane of jobs on a cluster: Ray queues them, their tickets only mark them as active.
 CLUSTER = "cluster"
+_NAME = re.compile(r"(\d+)\.(waiting|running)\.([a-z]+)\.(.+)\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,16 @@ def grant(tickets: Sequence[Ticket], sequence: int, *, slots: int, gpus: Sequenc
         if ticket.sequence == sequence:
             return given
     return None
+
+
+class TicketName(NamedTuple):
+    """The parts of a ticket's file name."""
+
+    sequence: int
+    state: str
+    lane: str
+    job_id: str
+    path: Path
 
 
 class Queue:
@@ -165,25 +178,8 @@ class Queue:
 
     def _names(self) -> list[TicketName]:
         try:
-            names = [TicketName.parse(path) for path in self.folder.glob("[0-9]*.json")]
+            found = [(path, _NAME.fullmatch(path.name)) for path in self.folder.glob("[0-9]*.json")]
         except OSError:
             return []
-        return sorted((name for name in names if name is not None), key=lambda name: name.sequence)
-
-
-@dataclass(frozen=True, slots=True)
-class TicketName:
-    """The parts of a ticket's file name."""
-
-    sequence: int
-    state: str
-    lane: str
-    job_id: str
-    path: Path
-
-    @classmethod
-    def parse(cls, path: Path) -> TicketName | None:
-        parts = path.name.removesuffix(".json").split(".", 3)
-        if len(parts) != 4 or not parts[0].isdigit() or parts[1] not in ("waiting", "running"):
-            return None
-        return cls(int(parts[0]), parts[1], parts[2], parts[3], path)
+        names = [TicketName(int(m[1]), m[2], m[3], m[4], path) for path, m in found if m is not None]
+        return sorted(names, key=lambda name: name.sequence)
