@@ -15,7 +15,7 @@ import argparse
 import inspect
 import sys
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -96,13 +96,13 @@ class Argument:
 
 @dataclass(frozen=True)
 class Command:
-    """A function that is a command. ``words`` name it, ``places`` are settings given as words, ``fills`` the settings
+    """A function that is a command. ``words`` name it, ``places`` are settings given as words, ``project`` those
     that a project fills in (None: the command does not know projects), ``job`` is whether it starts one."""
 
     words: str
     call: Handler
     places: tuple[str, ...] = ()
-    fills: tuple[str, ...] | None = None
+    project: tuple[str, ...] | None = None
     job: bool = False
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
@@ -142,7 +142,7 @@ class Command:
                 Argument("wait", "follow the job to its end; Ctrl-C leaves it running", bool),
                 Argument("on", "run it on this Ray cluster, as http://head-node:8265; here for this machine"),
             ]
-        if self.fills is not None:
+        if self.project is not None:
             common.insert(
                 0, Argument("project", "the project, by id or name, or all; the one of projects use if left out")
             )
@@ -152,7 +152,7 @@ class Command:
         listed = []
         for name, setting in config.settings().items():
             help_text = setting.help
-            if name in (self.fills or ()):
+            if name in (self.project or ()):
                 help_text = f"{help_text.rstrip('.')}; the project's only one if left out."
             listed.append(
                 Argument(
@@ -160,7 +160,7 @@ class Command:
                     help_text,
                     setting.kind,
                     word=name in self.places,
-                    required=setting.required and name not in (self.fills or ()),
+                    required=setting.required and name not in (self.project or ()),
                     choices=setting.choices,
                     hidden=setting.advanced,
                     setting=True,
@@ -171,9 +171,8 @@ class Command:
 
     def _of_parameter(self, parameter: inspect.Parameter, hint: Any) -> Argument:
         word = parameter.kind is not inspect.Parameter.KEYWORD_ONLY
-        fills = parameter.name in (self.fills or ())
-        optional = fills or parameter.default is not inspect.Parameter.empty or _unannotated(hint)[0] == SETTINGS
-        return _of_type(parameter.name, hint, word, not optional)
+        given = parameter.default is not inspect.Parameter.empty or _unannotated(hint)[0] == SETTINGS
+        return _of_type(parameter.name, hint, word, not given and parameter.name not in (self.project or ()))
 
     def parser(self) -> Parser:
         parser = Parser(prog=self.program, description=f"{self.help}.", allow_abbrev=False)
@@ -197,7 +196,7 @@ class Command:
             if str(given[name]) != sets[name]:
                 raise ConfigError(f"{name} is {given[name]}, and --set {name}={sets[name]} says otherwise.",
                                   hint="Say it once.")  # fmt: skip
-        if self.fills is not None:
+        if self.project is not None:
             _fill(run, self, given, sets)
         for argument in self.arguments.values():
             if argument.reads is not None and given.get(argument.name) == STANDARD:
@@ -228,19 +227,11 @@ class Command:
 COMMANDS: dict[str, Command] = {}
 
 
-def command(
-    words: str,
-    *,
-    places: Sequence[str] = (),
-    project: Sequence[str] | None = None,
-    job: bool = False,
-    defaults: Mapping[str, Any] | None = None,
-) -> Any:
-    """Declare a function as the command of these words; see ``Command``."""
+def command(words: str, **details: Any) -> Callable[[Handler], Handler]:
+    """Declare a function as the command of these words; ``details`` are fields of ``Command``."""
 
     def declared(call: Handler) -> Handler:
-        fills = None if project is None else tuple(project)
-        COMMANDS[words] = Command(words, call, tuple(places), fills, job, defaults or {})
+        COMMANDS[words] = Command(words, call, **details)
         return call
 
     return declared
@@ -405,7 +396,7 @@ def _fill(run: Run, made: Command, given: dict[str, Any], sets: Mapping[str, str
     if not named:
         chosen = projects.default(run.workspace)
     run.scope = projects.members(run.workspace, chosen.id if chosen else projects.ALL)
-    for name in made.fills or ():
+    for name in made.project or ():
         if given.get(name) or name in sets:
             continue
         if chosen is None:  # as argparse words it
@@ -416,7 +407,7 @@ def _fill(run: Run, made: Command, given: dict[str, Any], sets: Mapping[str, str
             kind = name.replace("_", " ")
             raise ConfigError(f"No {kind} is named, and the project {chosen.name} {there}.", hint="Name one.")
         given[name] = str(things[0])
-    if chosen and not named and not made.fills:
+    if chosen and not named and not made.project:
         note(f"project {chosen.name}; everything: --project all")
 
 

@@ -405,22 +405,20 @@ def prompts_show(run: Run, id: Id) -> int:
 def _tuned(tuned: Tuning) -> str:
     """Return the candidates, nearest to the target first, then the choice and why."""
     ratio = "CE" if tuned.scorer["measure"] == "paraphrase_ratio" else "CE stand-in"
+    named = {tuned.scorer["measure"]: ratio, "self_bleu": "Self-BLEU", "dist_sim": "Dist-Sim", "len_sim": "Len-Sim",
+             "cw": "CW"}  # fmt: skip
     rows = []
     for record in tuned.candidates:
         values = {v["name"]: v["value"] for v in record.get("measures", [])}
-        cost = record.get("corpus_cost")
+        inside, cost, tokens = (record.get(name) for name in ("inside", "corpus_cost", "tokens"))
         rows.append(
             {
                 "prompt": ("→ " if record["name"] == tuned.choice else "  ") + record["name"],
                 "distance": record.get("distance"),
-                "meets it": "–" if record.get("inside") is None else f"{record['inside']:.0%}",
-                ratio: values.get(tuned.scorer["measure"]),
-                "Self-BLEU": values.get("self_bleu"),
-                "Dist-Sim": values.get("dist_sim"),
-                "Len-Sim": values.get("len_sim"),
-                "CW": values.get("cw"),
-                "tokens/doc": round(sum(record["tokens"].values())) if record.get("tokens") else None,
-                "corpus": "–" if cost is None else f"${cost:.2f}",
+                "meets it": None if inside is None else f"{inside:.0%}",
+                **{title: values.get(name) for name, title in named.items()},
+                "tokens/doc": tokens and round(sum(tokens.values())),
+                "corpus": None if cost is None else f"${cost:.2f}",
                 "note": record["error"],
             }
         )

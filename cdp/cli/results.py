@@ -67,7 +67,7 @@ def compare(
     over_seeds: Annotated[bool, "average runs whose settings differ in the seed alone"] = False,
     format: Annotated[
         Literal["table", "csv", "json", "markdown", "latex"],
-        "markdown, latex: a paper's table; csv: every difference in full; json: both",
+        "markdown, latex: a paper's table; csv, json: every difference in full",
     ] = "table",
 ) -> int:
     """A table of retrievers by benchmarks, and every difference from a baseline with its tests."""

@@ -50,25 +50,6 @@ class Table:
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]
     notes: tuple[str, ...] = field(default=())
 
-    def records(self) -> list[dict[str, Any]]:
-        """One record per retriever, with value, place, dagger and coverage by column."""
-        return [
-            {
-                "retriever": name,
-                "cells": {
-                    column: {
-                        "value": cell.value,
-                        "place": cell.place or None,
-                        "dagger": cell.dagger,
-                        "coverage": cell.coverage or None,
-                        **({"mark": cell.mark} if cell.mark else {}),
-                    }
-                    for column, cell in zip(self.columns, cells, strict=True)
-                },
-            }
-            for name, cells in self.rows
-        ]
-
 
 def comparison_table(
     values: Values,
@@ -378,15 +359,10 @@ def to_csv(comparison: Comparison) -> str:
 
 
 def to_dict(comparison: Comparison) -> dict[str, Any]:
-    """The comparison without the scores of single queries, and the paper's table with its notes, for JSON."""
+    """The comparison without the scores of single queries, for JSON."""
     same = ("baseline", "baseline_id", "settings", "n_tests", "families")
-    table = paper_table(comparison)
-    return {
-        **{name: getattr(comparison, name) for name in same},
-        "rows": [row.record() for row in comparison.rows],
-        "table": table.records(),
-        "notes": table.notes,
-    }
+    rows = [row.record() for row in comparison.rows]
+    return {**{name: getattr(comparison, name) for name in same}, "rows": rows, "notes": notes(comparison)}
 
 
 def write(comparison: Comparison, form: str) -> str:

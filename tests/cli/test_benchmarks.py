@@ -121,5 +121,5 @@ def test_what_has_to_be_said_beside_a_score_is_said(workspace: Workspace, tmp_pa
     assert f"small: {said}" in run("results", "compare", "--baseline", "bm25").stdout
     compared = answer("results", "compare", "--baseline", "bm25")
     assert compared["remarks"] == [f"small: {said}"]
-    assert compared["table"][0]["cells"]["small"]["value"] == pytest.approx(50.0)
+    assert compared["rows"][0]["ndcg@10"] == pytest.approx(50.0)
     assert "no stopword list for the language 'klingon'" in refusal("evaluate", "bm25:klingon", "--benchmark", "small")

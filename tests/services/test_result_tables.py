@@ -84,7 +84,7 @@ def test_every_form_holds_the_same_numbers(workspace: Workspace) -> None:
     value = json.loads(json.dumps(display.plain(result_tables.to_dict(found))))
     assert value["rows"][1]["difference"] == found.rows[1].difference
     assert "scores" not in value
-    assert value["table"][1]["cells"]["bench"]["value"] == found.rows[1].ndcg
+    assert value["rows"][1]["ndcg"] == found.rows[1].ndcg
     assert value["notes"] == result_tables.notes(found)
     assert "other &lt;b&gt;" in result_tables.write(found, "markdown")
     assert r"\begin{tabular}" in result_tables.write(found, "latex")

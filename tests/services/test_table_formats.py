@@ -76,11 +76,6 @@ def test_latex_prints_what_is_in_a_name_and_the_notes(table: Table) -> None:
     assert r"NDCG@10 & x\_1 \\" in odd
 
 
-def test_records(table: Table) -> None:
-    musique = table.records()[1]["cells"]["musique"]
-    assert musique == {"value": 34.9, "place": 2, "dagger": True, "coverage": None}
-
-
 def test_a_dataset_of_two_groups_has_one_column_and_counts_in_both_means() -> None:
     values = {("a", "x"): 50.0, ("a", "y"): 30.0, ("a", "z"): 10.0}
     table = comparison_table(values, retrievers=["a"], groups={"g": ["x", "y"], "h": ["x", "z"]})
