@@ -40,43 +40,39 @@ QUERY_TIMEOUT_S = 30.0
 QUERY_ROWS = 10_000
 
 
-def evaluations(workspace: Workspace, *, studies: bool = False) -> list[dict[str, Any]]:
-    """Return all evaluations, newest first; with ``studies`` those of studies' trainings as well.
-
-    Keys: id, job_id, retriever_id, retriever_name, retriever_kind, retriever_hash, benchmark, folder, split,
-    benchmark_hash, protocol, "ndcg@10" and ``measures`` (name to mean, in [0, 1]), n_queries, n_documents, seconds,
-    created, settings, counts, hash. Those of studies have the kind ``STUDY`` or ``STUDY_START``, and in their settings
-    the study, the condition and its training.
-    """
-    return with_catalog(workspace, lambda c: _evaluations(c, studies))
-
-
 def runs(workspace: Workspace) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return all evaluations, those of studies included, and all trainings."""
-    return with_catalog(workspace, lambda c: (_evaluations(c, True), _trainings(c)))
+    """Return all evaluations, those of studies included, and all finished trainings, newest first.
 
+    Keys of an evaluation: id, job_id, retriever_id, retriever_name, retriever_kind, retriever_hash, benchmark, folder,
+    split, benchmark_hash, protocol, "ndcg@10" and ``measures`` (name to mean, in [0, 1]), n_queries, n_documents,
+    seconds, created, settings, counts, hash. Those of studies have the kind ``STUDY`` or ``STUDY_START``, and in their
+    settings the study, the condition and its training. Of a training: id, job_id, name, retriever, query_set,
+    weighting, pairs, …, and its whole ``result``.
+    """
 
-def _evaluations(connection: Any, studies: bool) -> list[dict[str, Any]]:
-    own = "TRUE" if studies else "NOT starts_with(retriever_kind, 'study')"
-    rows = db.rows(connection, f"SELECT * FROM evaluations WHERE {own} ORDER BY created DESC, id DESC")
-    for row in rows:
+    def task(connection: Any) -> list[list[dict[str, Any]]]:
+        tables = ("evaluations", "trainings")
+        return [db.rows(connection, f"SELECT * FROM {table} ORDER BY created DESC, id DESC") for table in tables]
+
+    found, trained = with_catalog(workspace, task)
+    for row in found:
         row.pop("source")
         row["measures"] = dict(row["measures"] or {})
         row["settings"], row["counts"] = json.loads(row["settings"]), json.loads(row["counts"])
-    return rows
+    for row in trained:
+        row.pop("source")
+        row["result"] = json.loads(row["result"])
+    return found, trained
+
+
+def evaluations(workspace: Workspace, *, studies: bool = False) -> list[dict[str, Any]]:
+    """Return all evaluations of ``runs``; with ``studies`` those of studies' trainings as well."""
+    return [row for row in runs(workspace)[0] if studies or row["retriever_kind"] not in (STUDY, STUDY_START)]
 
 
 def trainings(workspace: Workspace) -> list[dict[str, Any]]:
-    """Return all finished trainings, newest first: id, job_id, name, retriever, query_set, weighting, pairs, …"""
-    return with_catalog(workspace, _trainings)
-
-
-def _trainings(connection: Any) -> list[dict[str, Any]]:
-    rows = db.rows(connection, "SELECT * FROM trainings ORDER BY created DESC, id DESC")
-    for row in rows:
-        row.pop("source")
-        row["result"] = json.loads(row["result"])
-    return rows
+    """Return all trainings of ``runs``."""
+    return runs(workspace)[1]
 
 
 def per_query(
