@@ -92,18 +92,18 @@ class LineFit:
         """The line's value at each x."""
         return self.y_mean + self.slope * (np.asarray(x, np.float64) - self.x_mean)
 
-    def slope_interval(self, *, level: float = 0.95) -> Range:
-        half = _quantile(level, self.degrees) * self.slope_error
+    def slope_interval(self) -> Range:
+        half = _t95(self.degrees) * self.slope_error
         return self.slope - half, self.slope + half
 
-    def mean_interval(self, x: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:
+    def mean_interval(self, x: ArrayLike) -> tuple[Floats, Floats]:
         """(low, high) of the line itself at each x: where the mean of many datasets of that x would lie."""
-        half = _quantile(level, self.degrees) * self.residual_sd * np.sqrt(1 / self.n + self._leverage(x))
+        half = _t95(self.degrees) * self.residual_sd * np.sqrt(1 / self.n + self._leverage(x))
         return self.at(x) - half, self.at(x) + half
 
-    def prediction_interval(self, x: ArrayLike, *, level: float = 0.95) -> tuple[Floats, Floats]:
+    def prediction_interval(self, x: ArrayLike) -> tuple[Floats, Floats]:
         """(low, high) of one new point at each x: the scatter between points and the uncertainty of the line."""
-        half = _quantile(level, self.degrees) * self._prediction_error(x)
+        half = _t95(self.degrees) * self._prediction_error(x)
         return self.at(x) - half, self.at(x) + half
 
     def probability_above(self, x: float, value: float = 0.0) -> float:
@@ -117,14 +117,14 @@ class LineFit:
             return 0.5 if distance == 0 else float(distance > 0)
         return float(stdtr(self.degrees, distance / error))
 
-    def crossing_interval(self, *, level: float = 0.95) -> Range | None:
-        """Fieller's interval of the crossing: every x whose line value does not differ from zero at this level.
+    def crossing_interval(self) -> Range | None:
+        """Fieller's interval of the crossing: every x whose line value does not differ from zero at 95%.
 
-        None where that set has no bounds: the slope does not differ from zero at this level, so the data do not say
+        None where that set has no bounds: the slope does not differ from zero at 95%, so the data do not say
         where, or whether, the line crosses. Fieller 1954, J. R. Statist. Soc. B 16, 175–185.
         """
         # With u = x − x̄, {u: (ȳ + b·u)² ≤ t²s²(1/n + u²/Sxx)} lies between the roots of a·u² + 2·b·ȳ·u + c.
-        scale = (_quantile(level, self.degrees) * self.residual_sd) ** 2
+        scale = (_t95(self.degrees) * self.residual_sd) ** 2
         a = self.slope**2 - scale / self.sxx
         if not a > 0:
             return None
@@ -163,36 +163,36 @@ def fit_line(x: ArrayLike, y: ArrayLike) -> LineFit:
     )
 
 
-def power_of_slope(x: ArrayLike, slope: float, sd: float, *, level: float = 0.95) -> float:
+def power_of_slope(x: ArrayLike, slope: float, sd: float) -> float:
     """How often a line through points at these x finds a true ``slope``, points scattering about it by ``sd``.
 
-    The two-sided test at 1 − level with n − 2 degrees of freedom, from the noncentral t distribution. InputError as
+    The two-sided test at 5% with n − 2 degrees of freedom, from the noncentral t distribution. InputError as
     ``fit_line``.
     """
     xs = np.asarray(x, np.float64)
     if len(xs) < 3 or np.ptp(xs) == 0:
         raise InputError("Power needs at least three points at different x.")
     if sd <= 0:
-        return 1.0 if slope else 1 - level
+        return 1.0 if slope else 0.05
     from scipy.special import nctdtr
 
     shift = abs(slope) * float(np.sqrt(((xs - xs.mean()) ** 2).sum())) / sd
-    bound = _quantile(level, len(xs) - 2)
+    bound = _t95(len(xs) - 2)
     power = float(1 - nctdtr(len(xs) - 2, shift, bound) + nctdtr(len(xs) - 2, shift, -bound))
     return power if power == power else 1.0  # the distribution function gives nan far out, where nothing is missed
 
 
-def _quantile(level: float, degrees: int) -> float:
-    """The two-sided quantile of Student's t."""
-    return float(stdtrit(degrees, 0.5 + level / 2))
+def _t95(degrees: float) -> float:
+    """The two-sided 95% quantile of Student's t: every interval here has this level."""
+    return float(stdtrit(degrees, 0.975))
 
 
-def prediction_interval(values: ArrayLike, *, level: float = 0.95) -> Range | None:
+def prediction_interval(values: ArrayLike) -> Range | None:
     """Where one further value of the same population lies: mean ± t · sd · √(1 + 1/n); None for fewer than two."""
     data = np.asarray(values, np.float64)
     if len(data) < 2:
         return None
-    reach = stdtrit(len(data) - 1, 0.5 + level / 2) * data.std(ddof=1) * np.sqrt(1 + 1 / len(data))
+    reach = _t95(len(data) - 1) * data.std(ddof=1) * np.sqrt(1 + 1 / len(data))
     return float(data.mean() - reach), float(data.mean() + reach)
 
 
@@ -355,7 +355,7 @@ class SeedTest:
     degrees: float
 
 
-def two_level_test(first: Sequence[Floats], second: Sequence[Floats] = (), *, level: float = 0.95) -> SeedTest:
+def two_level_test(first: Sequence[Floats], second: Sequence[Floats] = ()) -> SeedTest:
     """The mean difference of ``first`` and ``second``, each the scores (n_queries,) of its runs over seeds.
 
     Queries and seeds are crossed, so Var = Var(per-query difference of the averages)/n + Σ over both sides (Var(means
@@ -382,7 +382,7 @@ def two_level_test(first: Sequence[Floats], second: Sequence[Floats] = (), *, le
         return SeedTest(mean, mean, mean, 1.0 if mean == 0 else 0.0, float(n - 1))
     degrees = variance**2 / sum(part**2 / free for part, free in parts)
     error = variance**0.5
-    reach = float(stdtrit(degrees, 0.5 + level / 2)) * error
+    reach = _t95(degrees) * error
     return SeedTest(
         mean=mean,
         low=mean - reach,
@@ -449,7 +449,6 @@ def cluster_regression(
     clusters: Sequence[Hashable],
     weights: ArrayLike | None = None,
     *,
-    level: float = 0.95,
     extra: dict[str, tuple[float, float]] | None = None,
     crossed: Sequence[Hashable] = (),
 ) -> list[Coefficient]:
@@ -499,7 +498,7 @@ def cluster_regression(
             shared, free = extra[name]
             degrees = (spread + shared) ** 2 / (spread**2 / degrees + shared**2 / free)
             spread += shared
-        found.append(_coefficient(name, float(estimate[number]), spread**0.5, degrees, level))
+        found.append(_coefficient(name, float(estimate[number]), spread**0.5, degrees))
     return found
 
 
@@ -532,9 +531,9 @@ def _adjusted(x: NDArray[Any], bread: NDArray[Any]) -> Floats:
     return np.asarray(x + q @ ((inverse_root - np.eye(r.shape[0])) @ (q.T @ x)))
 
 
-def _coefficient(name: str, value: float, error: float, degrees: float, level: float) -> Coefficient:
+def _coefficient(name: str, value: float, error: float, degrees: float) -> Coefficient:
     if error <= 1e-12 * max(1.0, abs(value)):
         return Coefficient(name, value, value, value, float(abs(value) < 1e-12), 0.0, degrees)
-    reach = float(stdtrit(degrees, 0.5 + level / 2)) * error
+    reach = _t95(degrees) * error
     p = float(2 * stdtr(degrees, -abs(value) / error))
     return Coefficient(name, value, value - reach, value + reach, p, error, degrees)
