@@ -54,6 +54,7 @@ READING = {
     "projects": {
         "check_unused",
         "default",
+        "free_name",
         "list_projects",
         "members",
         "missing",
