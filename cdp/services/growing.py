@@ -19,6 +19,7 @@ from cdp.benchmarks import beir_files, library, manifests
 from cdp.benchmarks.benchmark import part, qrels_files
 from cdp.corpus import CorpusManifest, DocumentFile, iter_documents, list_corpora, open_corpus
 from cdp.query_sets import deriving
+from cdp.services import access
 
 # Documents of the earlier version that must be in the new one: with fewer it is another collection of the same name.
 LEAST_KEPT = 0.5
@@ -58,6 +59,7 @@ def find(workspace: Workspace, name: str, documents: DocumentFile, content_hash:
     return Growth(named[0], kept, len(documents) - len(set(kept.values())))
 
 
+@access.writes
 def carry_query_sets(workspace: Workspace, growth: Growth, corpus: CorpusManifest, *, imported: bool) -> list[str]:
     """Carry over the query sets, without their negatives; ``imported`` also those that came with the documents.
 
@@ -79,6 +81,7 @@ def carry_query_sets(workspace: Workspace, growth: Growth, corpus: CorpusManifes
     return said
 
 
+@access.writes
 def carry_benchmarks(workspace: Workspace, growth: Growth, corpus: CorpusManifest) -> tuple[list[str], list[str]]:
     """Carry over the benchmarks made of the earlier version: (their names, a sentence for each).
 

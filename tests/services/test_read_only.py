@@ -47,6 +47,7 @@ READING = {
         "wait",
     },
     "leakage": {"among", "find_leaks"},
+    "growing": {"find"},
     "metrics": {"paired", "per_document", "quick", "results"},
     "models": {"list_models", "show"},
     "naming": {"annotation_file", "list_annotations", "retriever", "training"},
