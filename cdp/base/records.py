@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,16 @@ def checked(kind: type[T], values: Mapping[str, Any], path: Path) -> T:
         problem = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(map(str, problem["loc"]))
         raise WorkspaceError(f"{path} has a wrong field ({where}: {problem['msg']}).", hint=DAMAGED) from error
+
+
+# The id of a passage: its file, the page on which it begins where the format has pages, and its number in the file.
+PASSAGE_ID = re.compile(r"(?P<file>.+)#(?:p(?P<page>\d+)-)?(?P<number>\d+)", re.DOTALL)
+
+
+def place_of(id: str) -> tuple[str, int]:
+    """(file, page) of a passage's id, 0 where the format has no pages; any other id and 0."""
+    match = PASSAGE_ID.fullmatch(id)
+    return (match["file"], int(match["page"] or 0)) if match else (id, 0)
 
 
 @dataclass(frozen=True, slots=True)

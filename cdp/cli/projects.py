@@ -46,7 +46,7 @@ def add(
         "problem": done.problem,
         "not read": done.not_read if done.problem else (),
         "project": done.project.id,
-        "corpus": f"{done.corpus.id}: {counted(done.corpus.n_documents, 'document')}"
+        "corpus": f"{done.corpus.id}: {counted(done.corpus.n_documents, done.corpus.unit)}"
         + (" (it was here)" if done.existed else ""),
         "benchmark": done.benchmark
         and f"{done.benchmark.name}: queries by split: {display.value_cell(done.benchmark.judged)}",
@@ -138,7 +138,7 @@ def _corpus(manifest: CorpusManifest) -> dict[str, Any]:
         for row in manifest.rejected[:SHOWN_PROBLEMS]
     ]
     return {
-        "corpus": f"{manifest.id}: {counted(manifest.n_documents, 'document')}",
+        "corpus": f"{manifest.id}: {counted(manifest.n_documents, manifest.unit)}",
         f"{unit} per document": f"median {spread.median:.0f}, from {spread.min} to {spread.max}",
         "languages": ", ".join(f"{code} {share:.0%}" for code, share in manifest.languages.items()),
         "files": "" if not manifest.n_files_failed else f"{manifest.n_files:,} read, {manifest.n_files_failed:,} not",

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from cdp.base.records import PASSAGE_ID
 from cdp.corpus.documents import count_words
 from cdp.corpus.options import MAX_DOCUMENT_CHARACTERS
 
@@ -35,13 +36,9 @@ class Block(NamedTuple):
     page: int = 0
 
 
-# The end of a passage's id: its page, where the format has pages, and its number in the file.
-_PLACE = re.compile(r"(?P<file>.+)#(?:p\d+-)?(?P<number>\d+)", re.DOTALL)
-
-
 def neighbours(ids: Iterable[str]) -> dict[str, list[str]]:
     """{passage: the ones right before and after it in its file, which share sentences with it}, all by id."""
-    placed = [(match["file"], int(match["number"]), match[0]) for match in map(_PLACE.fullmatch, ids) if match]
+    placed = [(match["file"], int(match["number"]), match[0]) for match in map(PASSAGE_ID.fullmatch, ids) if match]
     by_place = {(file, number): name for file, number, name in placed}
     beside = ((name, [by_place.get((file, n)) for n in (at - 1, at + 1)]) for file, at, name in placed)
     return {name: found for name, near in beside if (found := [other for other in near if other is not None])}

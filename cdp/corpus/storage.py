@@ -24,6 +24,7 @@ from cdp.base.text import pick
 from cdp.base.workspace import Workspace, now, read_json, slug, write_json
 from cdp.corpus.checks import Rejected
 from cdp.corpus.documents import SCHEMA, Distribution, DocumentFile
+from cdp.corpus.readers import READERS, DocumentFormat
 from cdp.corpus.reading import FileRead, ReadResult
 from cdp.corpus.sources import shown_name
 
@@ -67,6 +68,12 @@ class CorpusManifest:
     @property
     def n_rejected(self) -> int:
         return sum(self.rejected_counts.values())
+
+    @property
+    def unit(self) -> str:
+        """What is searched and written for: ``passage`` where long files were cut, else ``document``."""
+        cut = {name for name, reader in READERS.items() if isinstance(reader, DocumentFormat)}
+        return "passage" if any(file.n_documents > 1 and file.format in cut for file in self.files) else "document"
 
     @property
     def main_language(self) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
+from cdp.base.records import place_of
 from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import sha256_text
 from cdp.benchmarks import Benchmark, load_benchmark, resolve_benchmark
@@ -94,6 +96,8 @@ def judge(benchmark: Benchmark, ranking: Ranking) -> tuple[dict[str, float], dic
     """(mean of each measure, {measure: value per query}, judged queries for which nothing was retrieved).
 
     NDCG takes every grade above 0 as a gain; the other measures count those from the benchmark's ``relevant_from`` on.
+    Where documents are passages of files, ``ndcg@10_of_files`` is NDCG@10 of the files, each by its best passage
+    (MaxP, Dai and Callan 2019).
     """
     needed = {document for grades in benchmark.qrels.values() for document in grades}
     numbers = {document: i for i, document in enumerate(benchmark.document_ids) if document in needed}
@@ -111,7 +115,39 @@ def judge(benchmark: Benchmark, ranking: Ranking) -> tuple[dict[str, float], dic
         enough = grade >= benchmark.relevant_from
         strict = from_ranking(ranking.documents, benchmark.query_ids, query[enough], document[enough], grade[enough])
         per_query |= measures.compute(strict, [name for name in names if measures.parse(name)[0] != "ndcg"])
+    if (files := _files(benchmark.document_ids)) is not None:
+        per_query[OF_FILES] = _of_files(benchmark, ranking, files, query, document, grade)
     return {name: float(values.mean()) for name, values in per_query.items()}, per_query, ranks.absent
+
+
+OF_FILES = "ndcg@10_of_files"
+# Among so many ids one of a passage is looked for.
+LOOKED_AT = 1_000
+
+
+def _files(ids: Sequence[str]) -> np.ndarray | None:
+    """Per document the number of the first one of its file: int64, shape (n,); None where no file has two passages."""
+    if not any("#" in name for name in islice(ids, LOOKED_AT)):
+        return None
+    first: dict[str, int] = {}
+    numbers = np.fromiter((first.setdefault(place_of(name)[0], i) for i, name in enumerate(ids)), np.int64, len(ids))
+    return numbers if len(first) < len(numbers) else None
+
+
+def _of_files(
+    benchmark: Benchmark, ranking: Ranking, files: np.ndarray, query: np.ndarray, document: np.ndarray,
+    grade: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """NDCG@10 per query of files by their best passage; a file's grade is the highest of its passages."""
+    retrieved = np.full_like(ranking.documents, -1)
+    for row, found in enumerate(ranking.documents):
+        best = list(dict.fromkeys(files[found[found >= 0]].tolist()))
+        retrieved[row, : len(best)] = best
+    grades: dict[tuple[int, int], int] = {}
+    for q, d, g in zip(query.tolist(), np.where(document >= 0, files[document], document).tolist(), grade, strict=True):
+        grades[q, d] = max(int(g), grades.get((q, d), 0))
+    columns = np.array([(q, d, g) for (q, d), g in grades.items()], np.int64).reshape(-1, 3).T
+    return measures.compute(from_ranking(retrieved, benchmark.query_ids, *columns), ["ndcg@10"])["ndcg@10"]
 
 
 # Called with the phase, what is done and the total, in texts.

@@ -35,6 +35,9 @@ from cdp.services.growing import Growth
 # Folders below the given one in which a BEIR layout is looked for.
 DEEPEST = 3
 
+# Pages on which a file's first passage begins.
+FIRST_PAGES = 10
+
 # Files that are named; of more the number is said.
 SHOWN = 5
 MOST_REASONS = 10
@@ -349,7 +352,9 @@ def _of_file(path: Path, known: Collection[str], options: AddOptions, encoding: 
         judged.left_out["rows without a query"] += not texts
         judged.left_out["entries among queries that are no text"] += unusable if texts else 0
         if document not in known:
-            judged.left_out["queries for a document that is not here"] += len(texts)
+            whole = f"{document}#1" in known or any(f"{document}#p{page}-1" in known for page in range(1, FIRST_PAGES))
+            reason = "that was cut into passages (keep files whole for them)" if whole else "that is not here"
+            judged.left_out[f"queries for a document {reason}"] += len(texts)
         elif grade is None:
             judged.left_out["judgments without a whole number as their grade"] += len(texts)
         else:

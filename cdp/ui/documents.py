@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.typing import UploadedFile
 
 from cdp.base.errors import NotFoundError
-from cdp.base.records import Document
+from cdp.base.records import Document, place_of
 from cdp.base.workspace import Workspace
 from cdp.corpus.looking import DOCUMENTS, GRADES, SPLITS, Glimpse
 from cdp.corpus.options import NO_FIELD
@@ -251,7 +251,7 @@ def _remember(added: Added) -> None:
         left_out = ", ".join(f"{reason}: {n:,}" for reason, n in added.left_out.items())
         notes.append(f"Left out: {left_out}.")
     notes += [*added.stated, *added.missing]
-    message = f"{added.corpus.name} {done}: {count(added.corpus.n_documents, 'document')}."
+    message = f"{added.corpus.name} {done}: {count(added.corpus.n_documents, added.corpus.unit)}."
     forms.remember(message, notes, problem=added.problem, details=added.not_read)
     st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
     state.only(state.PROJECT, added.project.id)
@@ -283,7 +283,7 @@ def facts(manifest: CorpusManifest) -> None:
     lengths = f"From {number(spread.min)} to {number(spread.max)} {unit}, mean {number(spread.mean)}, 95% at most"
     rejected = "Rows, files and repeated passages, each listed below with the reason."
     tables.cards(
-        ("Documents", number(manifest.n_documents)),
+        (f"{manifest.unit.capitalize()}s", number(manifest.n_documents)),
         ("Median length", f"{number(spread.median)} {unit}", f"{lengths} {number(spread.p95)}."),
         ("Language", language(manifest), "Detected from a sample."),
         ("Not imported", number(manifest.n_rejected), rejected),
@@ -366,6 +366,9 @@ def linked(workspace: Workspace, manifest: CorpusManifest) -> None:
 def _whole(manifest: CorpusManifest, document: Document) -> None:
     with st.container(border=True):
         st.markdown(f"**{md(document.title or document.id)}**")
+        file, page = place_of(document.id)
+        if file != document.id:
+            st.caption(f"{md(file)}{f', page {page:,}' if page else ''}")
         st.text(document.text)
         state.keep("document", document.id)
         frame.link("queries", "See queries for this document", corpus=manifest.id, document=document.id)

@@ -9,6 +9,7 @@ from html import escape
 import streamlit as st
 
 from cdp.base.config import IndexConfig
+from cdp.base.records import place_of
 from cdp.base.workspace import Workspace
 from cdp.services import commands, jobs, queries, search
 from cdp.services.projects import Members
@@ -188,7 +189,9 @@ def _hit(hit: Hit, judgments: Sequence[Judgment], corpus: str, query_set: str, *
         if not corpus:
             with st.popover("Whole document", type="tertiary"):
                 st.text(hit.text)
-        st.caption(f"score {hit.score:.3f}", width="content")
+        file, page = place_of(hit.id)
+        place = f"{md(cut(file, 60))}{f', page {page:,}' if page else ''} · " if file != hit.id else ""
+        st.caption(f"{place}score {hit.score:.3f}", width="content")
 
 
 def _move(hit: Hit) -> str:

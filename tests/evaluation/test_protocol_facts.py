@@ -110,3 +110,21 @@ def test_a_judged_query_without_results_counts_zero_and_is_counted(tmp_path: Pat
     assert absent == 1
     assert per_query["p@1"].tolist() == [1.0, 0.0, 1.0]
     assert means["p@1"] == pytest.approx(2 / 3)
+
+
+def test_files_are_judged_by_their_best_passage(tmp_path: Path) -> None:
+    ids = [f"{file}.pdf#p{n}-{n}" for file in "abc" for n in (1, 2, 3)]
+    folder = write_benchmark(
+        tmp_path / "passages",
+        documents=[{"_id": name, "text": f"text of {name}"} for name in ids],
+        queries=[{"_id": "q", "text": "one"}, {"_id": "r", "text": "two"}],
+        qrels={"test": "query-id\tcorpus-id\tscore\nq\tb.pdf#p3-3\t1\nr\tc.pdf#p1-1\t1\nr\tc.pdf#p2-2\t2\n"},
+    )
+    benchmark = load_benchmark(folder, "test")
+    # q: two passages of file a, then another passage of the right file; r: file b, then the right file.
+    numbers = np.array([[0, 1, 4, 5] + 6 * [-1], [3, 4, 5, 6] + 6 * [-1]])
+    means, per_query, _ = judge(benchmark, Ranking(numbers, np.zeros((2, 10), np.float32)))
+    second = 1 / np.log2(3)
+    assert per_query["ndcg@10"][0] == pytest.approx(1 / np.log2(5))
+    assert per_query["ndcg@10_of_files"].tolist() == pytest.approx([second, second])
+    assert means["ndcg@10_of_files"] == pytest.approx(second)

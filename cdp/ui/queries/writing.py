@@ -319,7 +319,7 @@ def preview(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]
     titles = method_titles(all_methods)
     methods = forms.pick_many("Methods to compare", titles, first=("diverse", "paraphrase"), key="preview_methods")
     per_doc = st.slider(
-        "Queries per document (M)", 1, 20, 5, key="preview_m", help=frame.definition("q_doc"),
+        f"Queries per {manifest.unit} (M)", 1, 20, 5, key="preview_m", help=frame.definition("q_doc"),
         persist_state="session", width=320,
     )  # fmt: skip
     if not methods:
