@@ -72,7 +72,7 @@ check: install-dev
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
-	$(BIN)/python -m pytest -q -m "not slow and not browser and not soak" -n 3
+	$(BIN)/python -m pytest -q -m "not slow and not browser and not soak" -n 2
 
 # One at a time: what is measured here would measure its neighbour.
 soak: install-dev chromium

@@ -37,6 +37,8 @@ gc.set_threshold(50_000)  # half a million objects of torch and transformers are
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
+# The browser is started, and the dictionaries of Chinese, Japanese and Korean are read, in one process.
+TOGETHER = {"browser": "browser", "complexity": "words", "metrics": "words"}
 DRAWN_IN_QUICK_CHECKS = "test_in_an_empty_workspace"
 # What an operator may set for a dashboard that others use.
 RESTRICTIONS = ("CDP_READ_ONLY", "CDP_SHARED", "CDP_ALLOWED_FOLDERS", "CDP_ALLOWED_ENDPOINTS", "CDP_ALLOWED_MODELS",
@@ -78,11 +80,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class _Distribution(LoadScopeScheduling):
-    """A file's tests run in one process, and all that need a browser: fixtures of their scope are made once."""
+    """A file's tests run in one process, and all that need a browser or dictionaries: these are loaded once."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
-        return "browser" if path.startswith("tests/browser/") else path
+        return TOGETHER.get(path.split("/")[1], path)
 
     def _reschedule(self, node: Any) -> None:
         # A process that takes the place of one that crashed has not collected yet; xdist would end the run.

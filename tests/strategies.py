@@ -211,7 +211,7 @@ def cpu_seconds(call: Callable[[], Any]) -> float:
 
 def is_linear(call: Callable[[str], Any], pattern: str, length: int = 4000, *, most: int = 32_000) -> bool:
     """Whether a text four times as long takes less than ten times the CPU: about 4 times where the work is linear, 16
-    where it is quadratic. The length is raised to ``most`` until the shorter text takes 20 ms, so that what is measured
+    where it is quadratic. The length is raised to ``most`` until the shorter text takes 8 ms, so that what is measured
     is not the clock; below 5 ms even then, there is nothing to fear. One good try of three is enough."""
 
     def seconds(n: int) -> float:
@@ -219,7 +219,7 @@ def is_linear(call: Callable[[str], Any], pattern: str, length: int = 4000, *, m
         return cpu_seconds(lambda: call(text))
 
     short = seconds(length)
-    while short < 0.02 and length < most:
+    while short < 0.008 and length < most:
         length *= 2
         short = seconds(length)
     return any(seconds(length * 4) < 10 * max(short, seconds(length) if attempt else 0, 0.005) for attempt in range(3))

@@ -44,14 +44,14 @@ def test_spearman_is_scipys_with_ties_too() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
+@pytest.mark.parametrize("rho", [0.0, 0.9])
 def test_fishers_interval_covers_at_four_datasets(rho: float) -> None:
     def draw(random: np.random.Generator) -> tuple[tuple[float, float] | None, float]:
         x = random.normal(size=4)
         found = pearson(x, rho * x + (1 - rho**2) ** 0.5 * random.normal(size=4))
         return (None if found is None else found.interval), rho
 
-    assert 0.935 <= coverage(draw, runs=6000).share <= 0.97
+    assert 0.935 <= coverage(draw, runs=3000).share <= 0.97
 
 
 def test_r_without_each() -> None:
@@ -76,4 +76,4 @@ def test_a_further_dataset_lies_inside_95_times_of_100() -> None:
         values = random.normal(2.0, 3.0, 6)
         return prediction_interval(values[:5]), float(values[5])
 
-    assert 0.935 <= coverage(draw, runs=6000).share <= 0.965
+    assert 0.935 <= coverage(draw, runs=3000).share <= 0.965

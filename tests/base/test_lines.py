@@ -37,7 +37,7 @@ def simulated(kind: str, n_conditions: int = 14) -> Coverage:
         scatter = (SD**2 + 1.0 / n_conditions) ** 0.5
         return (float(low), float(high)), SLOPE * (x - CROSSING) + random.normal(0, scatter)
 
-    return coverage(draw, runs=6000)
+    return coverage(draw, runs=3000)
 
 
 @pytest.mark.slow
@@ -101,6 +101,7 @@ def test_probabilities_and_prediction_agree() -> None:
     assert (exact.probability_above(3.0, 5.0), exact.probability_above(3.0, 7.0)) == (1.0, 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "power"), [(4, 0.41), (8, 0.94)])
 def test_power_of_a_design(n: int, power: float) -> None:
     """Slope 1 and 1.5 points between datasets, CW from 3 to 12 or so: by formula and by simulation."""

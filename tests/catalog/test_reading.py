@@ -39,6 +39,7 @@ def test_the_newest_result_comes_first(workspace: Workspace) -> None:
     assert [row["id"] for row in catalog.evaluations(workspace)] == ["evaluate-3", "evaluate-2", "evaluate-1"]
 
 
+@pytest.mark.slow
 def test_a_question_in_sql(workspace: Workspace) -> None:
     add_evaluation(workspace, "evaluate-1", "a", values={"q1": 0.25})
     answer = catalog.query(workspace, "SELECT id, \"ndcg@10\", measures['recall@100'] AS r FROM evaluations")
@@ -92,6 +93,7 @@ def test_nothing_is_written_and_no_other_file_is_read(workspace: Workspace, tmp_
     assert len(catalog.evaluations(workspace)) == 1
 
 
+@pytest.mark.slow
 def test_a_question_without_end_is_ended(workspace: Workspace) -> None:
     with pytest.raises(InputError, match="longer than"):
         catalog.query(workspace, "SELECT count(*) FROM range(10000000) a, range(10000000) b", timeout_s=0.3)

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from cdp import cli
 from cdp.base.workspace import Workspace
 from cdp.cli.declare import all_commands
 from tests.cli.support import answer, refusal, run, spawn
+from tests.jobs.support import start, until_state
 from tests.support import REPOSITORY
 
 
@@ -104,8 +104,9 @@ def test_a_failed_job_is_exit_code_1_and_says_why(workspace: Workspace, tmp_path
 
 @pytest.mark.slow
 def test_ctrl_c_leaves_the_job_running_says_so_and_ends_with_130(workspace: Workspace) -> None:
-    answer("demo")
-    command = [sys.executable, "-m", "cdp", "train", "demo diverse", "--set", "epochs=1000", "--wait"]
+    job = start(workspace, steps=60, hold_at=5)
+    until_state(workspace, job, "running")
+    command = [sys.executable, "-m", "cdp", "jobs", "wait", job]
     waiting = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -115,14 +116,12 @@ def test_ctrl_c_leaves_the_job_running_says_so_and_ends_with_130(workspace: Work
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background ignores Ctrl-C
     )
     try:
-        while not (jobs := answer("jobs", "list")) or jobs[0]["state"] != "running":
-            assert waiting.poll() is None
-            time.sleep(0.2)
+        assert waiting.stderr is not None
+        assert waiting.stderr.read(1), "it shows the progress of the job that it waits for"
         os.kill(waiting.pid, signal.SIGINT)
         _, said = waiting.communicate(timeout=60)
     finally:
         waiting.kill()
-    job = jobs[0]["id"]
     assert waiting.returncode == 130, "in a shell, a --wait && b does not go on to b"
     assert f"{job} goes on in the background. Follow: jobs wait {job} · stop: jobs stop {job}" in said
     assert answer("jobs", "show", job)["state"] in ("running", "queued")

@@ -73,6 +73,7 @@ def test_a_setting_that_the_generator_does_not_read_is_refused(workspace: Worksp
     assert answer("jobs", "list") == []
 
 
+@pytest.mark.slow
 def test_every_command_that_is_shown_is_one_that_the_program_takes() -> None:
     """Each call of ``commands.line``: its words are a command, and its keywords are options of it."""
     known, seen = all_commands(), 0

@@ -63,6 +63,7 @@ def test_without_ray_a_cluster_says_what_installs_it(
     assert "pip install -r requirements-cluster.txt -c constraints.txt" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_cluster_that_does_not_answer_begins_nothing(
     workspace: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:

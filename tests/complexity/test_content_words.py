@@ -64,6 +64,7 @@ def test_decomposed_letters_are_the_same_words() -> None:
     assert content_words("ce\u0301le\u0300bre ho\u0302tel", "fr") == {"célèbre", "hôtel"}
 
 
+@pytest.mark.slow
 def test_question_words_can_be_kept() -> None:
     assert content_words("Pourquoi Paris ?", "fr") == {"paris"}
     assert content_words("Pourquoi Paris ?", "fr", stopwords=QUESTION_WORDS_KEPT) == {"pourquoi", "paris"}

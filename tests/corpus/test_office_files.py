@@ -175,6 +175,7 @@ def read(mixed: Path) -> ReadResult:
     return read_documents(mixed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", READABLE)
 def test_ninety_five_percent_of_the_words_come_out_in_order(read: ReadResult, file: str) -> None:
     assert recovered(read, file) >= 0.95

@@ -28,7 +28,7 @@ def meet(folder: Path, what: str, number: int, of: int) -> None:
     while len(list(folder.glob(f"{what}-*"))) < of:
         if time.monotonic() > deadline:
             raise SystemExit(f"the others did not come to {what}")
-        time.sleep(0.001)
+        time.sleep(0.01)
 
 
 def main(number: int, of: int, folder: Path) -> dict[str, Any]:

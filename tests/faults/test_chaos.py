@@ -28,7 +28,7 @@ def test_a_dozen_kills(workspace: Workspace, tmp_path: Path) -> None:
     report = Report()
     rng = random.Random(1)
     Storm(ground, "count", rng, report).deal(8)
-    Storm(ground, "synthesis", rng, report).deal(2)
+    Storm(ground, "synthesis", rng, report).deal(1)
     for number in range(20):
         add_evaluation(workspace, f"evaluate-{number}", "a")
     rebuild_under_fire(workspace, 2, rng, report)

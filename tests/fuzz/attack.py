@@ -1,8 +1,9 @@
 """Damaged inputs, one after the other, in a process with limits: ``python -m tests.fuzz.attack TARGET N SEED FOLDER``.
 
 Writes ``report.json`` to FOLDER: how many inputs ended in a result and in a CdpError, and each other end with its seed
-and traceback. An input may take 10 s of CPU and 1 GB above what the process began with, and may change nothing but
-what it makes. ``python -m tests.fuzz.attack TARGET 1 SEED FOLDER`` does one input again.
+and traceback. Of several targets, with commas between them, it writes one to FOLDER/TARGET. An input may take 10 s of
+CPU and 1 GB above what the process began with, and may change nothing but what it makes.
+``python -m tests.fuzz.attack TARGET 1 SEED FOLDER`` does one input again.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def limit_memory() -> None:
     status = Path("/proc/self/status").read_text(encoding="ascii")
     held = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmData"))
     limit = held * 1024 + MEMORY
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
 
 
 def tree(root: Path) -> dict[str, str]:
@@ -136,5 +137,8 @@ def main(name: str, n: int, seed: int, root: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    found = main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))
-    print(json.dumps({**found, "wrong": [w["trace"].strip().splitlines()[-1:] for w in found["wrong"][:20]]}, indent=1))
+    names, top = sys.argv[1].split(","), Path(sys.argv[4])
+    for one in names:
+        found = main(one, int(sys.argv[2]), int(sys.argv[3]), top / one if len(names) > 1 else top)
+        ends_of_wrong = [w["trace"].strip().splitlines()[-1:] for w in found["wrong"][:20]]
+        print(json.dumps({**found, "wrong": ends_of_wrong}, indent=1))

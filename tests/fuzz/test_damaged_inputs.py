@@ -19,18 +19,25 @@ from tests.support import REPOSITORY
 SHORT, LONG = 50, 10_000
 
 
-def attacked(target: str, n: int, folder: Path) -> dict[str, Any]:
-    """The report of a process of its own: its limits would be ours otherwise."""
+def attack(targets: str, n: int, folder: Path) -> None:
+    """Attack in a process of its own: its limits would be ours otherwise."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.fuzz.attack", target, str(n), "0", str(folder)],
+        [sys.executable, "-m", "tests.fuzz.attack", targets, str(n), "0", str(folder)],
         capture_output=True, text=True, cwd=REPOSITORY, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The reports on some dozens of inputs for each target."""
+    folder = tmp_path_factory.mktemp("attack")
+    attack(",".join(TARGETS), SHORT, folder)
+    return folder
+
+
+def check(folder: Path, n: int) -> None:
     report: dict[str, Any] = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-    return report
-
-
-def check(report: dict[str, Any], n: int) -> None:
     shown = [f"seed {w['seed']}: {w['end']}: {w['trace'][-500:]}" for w in report["wrong"][:5]]
     assert report["wrong"] == [], "\n".join(shown)
     ends = report["ends"]
@@ -41,11 +48,12 @@ def check(report: dict[str, Any], n: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
-def test_some_dozens(target: str, tmp_path: Path) -> None:
-    check(attacked(target, SHORT, tmp_path / "attack"), SHORT)
+def test_some_dozens(target: str, attacked: Path) -> None:
+    check(attacked / target, SHORT)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("target", TARGETS)
 def test_ten_thousand(target: str, tmp_path: Path) -> None:
-    check(attacked(target, LONG, tmp_path / "attack"), LONG)
+    attack(target, LONG, tmp_path / "attack")
+    check(tmp_path / "attack", LONG)

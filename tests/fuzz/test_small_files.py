@@ -92,6 +92,7 @@ BAD_PLANS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", BAD_PLANS)
 def test_a_plan_that_is_none(what: str, tmp_path: Path) -> None:
     data, said = BAD_PLANS[what]

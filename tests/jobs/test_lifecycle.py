@@ -77,6 +77,7 @@ def test_jobs_are_found_by_id_by_its_beginning_and_by_name(workspace: Workspace)
             jobs.resolve_job(workspace, bad)
 
 
+@pytest.mark.slow
 def test_an_ended_job_can_be_deleted_and_an_active_one_cannot(workspace: Workspace) -> None:
     job_id = start(workspace, steps=100_000)
     until_state(workspace, job_id, "running")

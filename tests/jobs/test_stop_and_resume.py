@@ -15,6 +15,7 @@ from cdp.base.workspace import Workspace, read_json_or_none, read_jsonl, write_j
 from tests.jobs.support import lives, logged, saved_step, start, status, until, until_state, until_step
 
 
+@pytest.mark.slow
 def test_stop_saves_and_resume_goes_on(workspace: Workspace) -> None:
     job_id = start(workspace, steps=60, hold_at=5)
     until_step(workspace, job_id, 2)

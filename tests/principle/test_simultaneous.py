@@ -28,6 +28,7 @@ def simulated(random: np.random.Generator, shared: float, own: float, n: int, se
     return options
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shared", "own", "n", "seeds"), [(0.0, 0.5, 300, 3), (1.5, 0.5, 100, 3), (1.0, 0.0, 200, 5), (0.5, 1.5, 300, 2)]
 )

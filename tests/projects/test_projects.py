@@ -31,6 +31,7 @@ def test_what_is_written_is_read_back(workspace: Workspace) -> None:
         projects.load(workspace, made.id)
 
 
+@pytest.mark.slow
 def test_any_name_has_a_project_of_its_own(workspace: Workspace) -> None:
     dice = random.Random(16)
     pieces = [*SCRIPTS, *ODD, "all", "none", "../..", ".", "", "-", "😀" * 70, "ß" * 200, "con\nnul", "a/b", "*"]

@@ -82,6 +82,7 @@ def test_a_study_that_was_not_run_is_said_to_be_missing(workspace: Workspace, tm
     assert set(verdicts) == {"not run yet", "not testable here"}
 
 
+@pytest.mark.slow
 def test_the_document_is_what_the_kept_files_give(tmp_path: Path) -> None:
     kept = REPOSITORY / "docs"
     document.write(runs.of_files(kept / document.FOLDER, stages.STAGES), stages.STAGES, tmp_path)

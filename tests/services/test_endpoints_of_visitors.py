@@ -104,6 +104,7 @@ def preview(workspace: Workspace, url: str, **more: Any) -> None:
                     base_url=url, output="list", retries=0, timeout=5.0, **more)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_servers_key_is_not_sent_to_an_address_that_somebody_typed(
     workspace: Workspace, listener: Listener
 ) -> None:

@@ -64,6 +64,7 @@ def test_a_key_is_not_sent_to_an_address_on_the_command_line(
     assert not jobs.list_jobs(Workspace.default())
 
 
+@pytest.mark.slow
 def test_openais_key_is_not_sent_to_a_server_of_ones_own(other: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", HOME)
     assert "https://api.openai.com/v1" in preview("--set", f"base_url={other.url}", code=2)
@@ -78,8 +79,14 @@ def test_openais_key_is_not_sent_to_a_server_of_ones_own(other: Listener, monkey
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["CDP_BASE_URL", "OPENAI_BASE_URL"])
 def test_documents_and_key_go_to_the_environments_address(
-    name: str, workspace: Workspace, home: Listener, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    workspace: Workspace,
+    home: Listener,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
+    if name != "CDP_BASE_URL":  # which name it is does not matter to the job's process
+        request.getfixturevalue("jobs_here")
     monkeypatch.setenv(name, home.url)
     monkeypatch.setenv("CDP_API_KEY", HOME)
     preview()
@@ -90,6 +97,7 @@ def test_documents_and_key_go_to_the_environments_address(
     assert jobs.show(workspace, job).config["base_url"] == home.url
 
 
+@pytest.mark.slow
 def test_the_resume_of_a_job_from_elsewhere_does_not_take_the_key_there(
     workspace: Workspace, home: Listener, other: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:

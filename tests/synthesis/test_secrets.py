@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,7 @@ def test_the_key_is_on_no_surface(
     seen: list[bytes] = []
     while jobs.show(workspace, job).active:
         seen += command_lines()
+        time.sleep(0.1)
     assert any(b"cdp.workers.synthesis" in line for line in seen)
     assert not any(KEY.encode() in line for line in seen)
     view = jobs.show(workspace, job)

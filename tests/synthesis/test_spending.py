@@ -112,7 +112,7 @@ def test_a_stop_wakes_those_that_wait_for_the_budget(workspace: Workspace) -> No
         second = threading.Thread(target=wait)
         first.start()
         while not account._reserved:
-            time.sleep(0.001)
+            time.sleep(0.01)
         second.start()
         account.close()
         second.join(30)
