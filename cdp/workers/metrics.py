@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -60,42 +61,28 @@ def main(job: Job) -> None:
     query_set = query_sets.load(job.workspace, config.query_set)
     content_hash = query_sets.content_hash(job.workspace, query_set)
     selection = select(job, config, query_set)
-    quick = measure_query_set(
-        zip(selection.ids, selection.queries, strict=True),
-        language=selection.language,
-        stopwords=config.stopwords,
-        human=selection.human,
-        sampled_from=selection.sampled_from,
-        seed=config.seed,
-        failures=job.failures("measuring"),
-    )
-    selection = selection.only(quick.document_ids)
     job.loading("the scorer")
     scorer = load_scorer(config.scorer, job.workspace, threshold=config.threshold, batch_size=config.batch_size)
     if scorer.note:
         print(f"{scorer.measure.title} is used: {scorer.note}", flush=True)
+    encode = lazy_encoder(job, config)
+    measured = measure(job, config, selection, scorer, encode, stopwords=config.stopwords)
+    selection, values, columns = measured.selection, measured.values, measured.columns
     pool = CorpusPool(seed=config.seed)
     for queries in selection.queries:
         pool.add(queries)
     drawn = pool.drawn()[: 2 * CORPUS_PAIRS]
     pairs = [list(pair) for pair in zip(drawn[::2], drawn[1::2], strict=False)]
-    encode = lazy_encoder(job, config)
-    ratios = score_pairs(job, config, scorer, selection.ids, selection.queries)
     across = score_pairs(job, config, scorer, range(len(pairs)), pairs, "corpus_pairs")
+    values.append(
+        across_documents(scorer.measure.name, across[:, -1], selection, model=scorer.model, threshold=scorer.threshold,
+                         seed=config.seed)
+    )  # fmt: skip
     diversities = embed(job, config, selection, encode)
-    facts: dict[str, Any] = {"model": scorer.model, "threshold": scorer.threshold, "seed": config.seed}
-    name = scorer.measure.name
-    values = [
-        *values_at_depths(name, ratios, selection, reason=ONE_QUERY, **facts),
-        across_documents(name, across[:, -1], selection, **facts),
-        *values_at_depths("embedding_diversity", diversities, selection, reason=ONE_QUERY, model=config.encoder,
-                          seed=config.seed),
-    ]  # fmt: skip
-    columns = {**quick.per_document, name: ratios[:, -1], "embedding_diversity": diversities[:, -1]}
-    if selection.human is not None:
-        similarities, found = compare_with_human(job, config, selection, encode)
-        values += found
-        columns["dist_sim"] = similarities[:, -1]
+    values += values_at_depths(
+        "embedding_diversity", diversities, selection, reason=ONE_QUERY, model=config.encoder, seed=config.seed
+    )
+    columns["embedding_diversity"] = diversities[:, -1]
     most = max(map(len, selection.queries), default=0)
     job.result(
         "metrics",
@@ -106,7 +93,7 @@ def main(job: Job) -> None:
             "language": selection.language,
             "created": now(),
             "measures": [v.to_dict() for v in values if v.scope == DOCUMENT and v.per_doc == most],
-            "values": [v.to_dict() for v in (*quick.values, *values)],
+            "values": [v.to_dict() for v in (*measured.quick, *values)],
             "per_document": per_document_columns(selection.ids, columns),
             "scorer": scorer_facts(scorer),
             "n_documents": len(selection.ids),
@@ -142,6 +129,51 @@ def select(job: Job, config: MetricsConfig, query_set: QuerySet) -> Selection:
     )
 
 
+@dataclass(frozen=True)
+class Measured:
+    """The documents that could be measured, the values of the quick and of the model-based measures, and per-document
+    values at the full Q/Doc by measure."""
+
+    selection: Selection
+    quick: list[MetricValue]
+    values: list[MetricValue]
+    columns: dict[str, NDArray[np.float64]]
+
+
+def measure(
+    job: Job,
+    config: Settings,
+    selection: Selection,
+    scorer: PairScorer,
+    encode: Encode,
+    *,
+    stopwords: str = "standard",
+    name: str = "",
+) -> Measured:
+    """Measure CE, and Dist-Sim if there are human queries. ``name`` tells several sets of one job apart."""
+    quick = measure_query_set(
+        zip(selection.ids, selection.queries, strict=True),
+        language=selection.language,
+        stopwords=stopwords,
+        human=selection.human,
+        sampled_from=selection.sampled_from,
+        seed=config.seed,
+        failures=job.failures(f"measuring {name}".rstrip()),
+    )
+    selection = selection.only(quick.document_ids)
+    ratios = score_pairs(job, config, scorer, selection.ids, selection.queries, f"{name}-pairs".lstrip("-"))
+    values = values_at_depths(
+        scorer.measure.name, ratios, selection, reason=ONE_QUERY, model=scorer.model, threshold=scorer.threshold,
+        seed=config.seed,
+    )  # fmt: skip
+    columns = {**quick.per_document, scorer.measure.name: ratios[:, -1]}
+    if selection.human is not None:
+        similarities, found = compare_with_human(job, config, selection, encode, f"{name}-dist_sim".lstrip("-"))
+        values += found
+        columns["dist_sim"] = similarities[:, -1]
+    return Measured(selection, quick.values, values, columns)
+
+
 def scorer_facts(scorer: PairScorer) -> dict[str, Any]:
     """Return the scorer as results record it."""
     return {
@@ -166,7 +198,7 @@ def score_pairs(
     scorer: PairScorer,
     ids: Sequence[object],
     documents: Sequence[Sequence[str]],
-    kept: str = "pairs",
+    kept: str,
 ) -> Values:
     """Return the share of each document's query pairs that are paraphrases, at each M, kept on disk as ``kept``."""
     depths, most = depths_of(documents), max(map(len, documents), default=0)
@@ -179,7 +211,7 @@ def score_pairs(
 
 
 def compare_with_human(
-    job: Job, config: Settings, selection: Selection, encode: Encode, kept: str = "dist_sim"
+    job: Job, config: Settings, selection: Selection, encode: Encode, kept: str
 ) -> tuple[Values, list[MetricValue]]:
     """Return Dist-Sim of each document at each M, NaN without human queries, and over all of them."""
     depths, human = depths_of(selection.queries), selection.human or {}

@@ -19,7 +19,6 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cdp import query_sets
 from cdp.base import worker
@@ -32,9 +31,8 @@ from cdp.corpus import load_manifest
 from cdp.llm.answers import Usage
 from cdp.llm.cache import AnswerCache
 from cdp.llm.prices import load_price, price_file
-from cdp.metrics import measure_query_set
-from cdp.metrics.query_set import DOCUMENT, ONE_QUERY, MetricValue
-from cdp.metrics.report import Selection, values_at_depths
+from cdp.metrics.query_set import DOCUMENT
+from cdp.metrics.report import Selection
 from cdp.metrics.scorers import PairScorer, load_scorer
 from cdp.studies.prompts import (
     PromptCandidate,
@@ -48,7 +46,7 @@ from cdp.studies.prompts import (
     write,
 )
 from cdp.synthesis.generators import Generator, make_generator
-from cdp.workers.metrics import compare_with_human, lazy_encoder, score_pairs, scorer_facts
+from cdp.workers.metrics import lazy_encoder, measure, scorer_facts
 
 EXAMPLES = 3  # documents whose queries by each candidate are kept in the result
 
@@ -127,6 +125,7 @@ class Bench:
         language = load_manifest(job.workspace, config.corpus).main_language
         self.language = "en" if language == "unknown" else language
         self.scorer: PairScorer = load_scorer(config.scorer, job.workspace, batch_size=config.batch_size)
+        self.encode = lazy_encoder(job, config)
         self.human: dict[str, list[str]] | None = None
         if config.human:
             wanted = {document.id for document in documents}
@@ -136,7 +135,6 @@ class Bench:
             }
             if not self.human:
                 raise InputError("The human queries are for none of the sampled documents.", hint="Draw more of them.")
-            self.encode = lazy_encoder(job, config)
 
     def measure(
         self, candidate: PromptCandidate, wrote: WrittenQueries, source: Generator | None
@@ -155,12 +153,17 @@ class Bench:
             return {**record, "error": wrote.first_failure}, None
         sampled_from = self.n_corpus if self.n_corpus > len(self.documents) else None
         selection = Selection(ids, queries, self.human, self.language, sampled_from)
-        values, ce, bleu = self._values(candidate, selection)
+        measured = measure(self.job, self.config, selection, self.scorer, self.encode, name=candidate.name)
+        most = max(map(len, measured.selection.queries))
+        values = [v for v in (*measured.values, *measured.quick) if v.scope == DOCUMENT and v.per_doc == most]
         record |= {
             "measures": [value.to_dict() for value in values],
             "examples": [{"document_id": n, "queries": q} for n, q in zip(ids, queries, strict=True)][:EXAMPLES],
         }
-        position = standing(ce, bleu, self.config.target, seed=self.config.seed)
+        position = standing(
+            measured.columns[self.scorer.measure.name], measured.columns["self_bleu"], self.config.target,
+            seed=self.config.seed,
+        )  # fmt: skip
         if position is None:
             return {**record, "error": "It wrote two queries for no document, so CE and Self-BLEU are undefined."}, None
         by_name = {value.name: value.value for value in values}
@@ -175,34 +178,6 @@ class Bench:
             tokens=tokens,
         )
         return {**record, **asdict(position), "interval": list(position.interval)}, candidate_tried
-
-    def _values(
-        self, candidate: PromptCandidate, selection: Selection
-    ) -> tuple[list[MetricValue], NDArray[np.float64], NDArray[np.float64]]:
-        """Return every measure at the full Q/Doc, and CE and Self-BLEU of each measurable document."""
-        seed = self.config.seed
-        quick = measure_query_set(
-            zip(selection.ids, selection.queries, strict=True),
-            language=self.language,
-            human=self.human,
-            sampled_from=selection.sampled_from,
-            seed=seed,
-            failures=self.job.failures(f"measuring {candidate.name}"),
-        )
-        selection = selection.only(quick.document_ids)
-        scorer, ids = self.scorer, selection.ids
-        ratios = score_pairs(self.job, self.config, scorer, ids, selection.queries, f"{candidate.name}-pairs")
-        values = values_at_depths(
-            scorer.measure.name, ratios, selection, reason=ONE_QUERY, model=scorer.model, seed=seed,
-            threshold=scorer.threshold,
-        )  # fmt: skip
-        values += quick.values
-        if self.human is not None:
-            kept = f"{candidate.name}-dist_sim"
-            values += compare_with_human(self.job, self.config, selection, self.encode, kept)[1]
-        most = max(map(len, selection.queries))
-        full = [value for value in values if value.scope == DOCUMENT and value.per_doc == most]
-        return full, ratios[:, -1], quick.per_document["self_bleu"]
 
     def _cost(self, candidate: PromptCandidate, wrote: WrittenQueries, source: Generator | None) -> dict[str, Any]:
         """Tokens of a document, and what the whole corpus would cost with this prompt where the model has a price."""
