@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cdp.base.statistics import Coefficient
-from cdp.base.text import escaped, interval, signed
+from cdp.base.text import duration, escaped, interval, signed
 from cdp.base.workspace import write_bytes
 from cdp.studies import StudyReport, read_plan, to_markdown
 from cdp.studies.gains import PARAPHRASE, SCALING, TITLES, WEIGHTING
@@ -19,7 +19,6 @@ from cdp.studies.report import BY_CW
 from cdp.studies.text import (
     POOLED_NOTE,
     difference_rows,
-    minutes,
     pooled_rows,
     table,
 )
@@ -92,7 +91,7 @@ def _stages(runs: Runs, chosen: Sequence[Stage]) -> tuple[list[str], list[str]]:
             failures.append(f"{run.plan} {why}; no claim that needs it is judged.")
         else:
             spent = sum(row.seconds * row.n_seeds for row in report.rows)
-            done = [f"{report.finished} of {report.planned}", minutes(spent)]
+            done = [f"{report.finished} of {report.planned}", duration(spent)]
             if report.finished < report.planned:
                 failures.append(
                     f"{run.plan}: {report.planned - report.finished} of {report.planned} trainings missing."

@@ -6,10 +6,11 @@ assumptions, written out below; a short run on the machine itself replaces them 
 
 from __future__ import annotations
 
+from cdp.base.text import duration
 from cdp.benchmarks import registry
 from cdp.llm.prices import load_price
 from cdp.retrievers import PRESETS
-from cdp.studies.text import minutes, table
+from cdp.studies.text import table
 
 # 31 datasets of the paper, HotpotQA counted in both of its groups.
 GROUPS = ("TREC-DL", "BEIR", "BRIGHT", "Multi-hop")
@@ -57,7 +58,7 @@ def text() -> str:
         trainings = len(PER_DOC) * len(METHODS) * SEEDS
         seconds = seen / pairs_a_second + (trainings + 1) * texts / texts_a_second
         total += seconds
-        rows.append([name, preset.source, preset.licence, str(trainings), f"{seen:,}", f"{texts:,}", minutes(seconds)])
+        rows.append([name, preset.source, preset.licence, str(trainings), f"{seen:,}", f"{texts:,}", duration(seconds)])
     lines = [
         "# The paper's own size: what it would take",
         "",
@@ -68,7 +69,7 @@ def text() -> str:
         "",
         table(["Retriever", "Model", "Licence", "Trainings", "Pairs seen", "Texts per evaluation", "GPU time"], rows),
         "",
-        f"In all {minutes(total)} of one GPU, at {DOLLARS_PER_GPU_HOUR:.2f} dollars an hour about "
+        f"In all {duration(total)} of one GPU, at {DOLLARS_PER_GPU_HOUR:.2f} dollars an hour about "
         f"{total / 3600 * DOLLARS_PER_GPU_HOUR:,.0f} dollars. Early stopping on a dev set (the paper's) shortens it.",
         "",
         "## Queries",

@@ -43,7 +43,7 @@ from cdp.studies.plan import (
     with_kappa,
 )
 from cdp.studies.report import build as build_report
-from cdp.studies.text import beside, minutes, plan_text, progress_text, threshold_rows
+from cdp.studies.text import beside, plan_text, progress_text, threshold_rows
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import get_method
 from cdp.training.plan import complete, defaults_for, eval_steps_of, rate
@@ -53,7 +53,6 @@ from cdp.training.weightings import WEIGHTINGS
 __all__ = [
     "beside",
     "eval_steps_of",
-    "minutes",
     "plan_text",
     "progress_text",
     "rate",

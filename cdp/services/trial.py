@@ -14,7 +14,7 @@ from typing import Any
 from cdp import jobs, query_sets
 from cdp.base.errors import CdpError, ConfigError, InputError
 from cdp.base.records import Document
-from cdp.base.text import counted
+from cdp.base.text import counted, duration
 from cdp.base.workspace import Workspace, disk_faults_told, slug
 from cdp.benchmarks import BenchmarkInfo, describe, library, list_benchmarks, manifests, resolve_benchmark
 from cdp.complexity import LANGUAGES
@@ -29,7 +29,6 @@ from cdp.services.studies import Splits
 from cdp.services.synthesis import siblings
 from cdp.studies.config import StudyConfig, TrialConfig, study_of
 from cdp.studies.estimate import DEFAULT_SPEEDS, SLOW, STARTING_S, TYPICAL_CHARACTERS, Speed, StudyPlan
-from cdp.studies.text import minutes
 from cdp.synthesis.generators.template import TemplateGenerator
 from cdp.synthesis.methods import METHODS
 
@@ -361,7 +360,7 @@ def plan(workspace: Workspace, config: TrialConfig) -> Trial:
 def _problem(config: TrialConfig, seconds: float, cost: float | None) -> str:
     """That a test takes longer or costs more than allowed, in a sentence."""
     if seconds > 60 * config.minutes:
-        return f"The test takes about {minutes(seconds)} here, more than the {config.minutes:g} minutes allowed."
+        return f"The test takes about {duration(seconds)} here, more than the {config.minutes:g} minutes allowed."
     if cost is not None and cost > config.spend:
         return f"The queries cost about {dollars(cost)}, more than the {config.spend:g} US dollars allowed."
     return ""

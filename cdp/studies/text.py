@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cdp.base.text import counted, escaped, interval, p_value, signed
+from cdp.base.text import counted, duration, escaped, interval, p_value, signed
 from cdp.llm.prices import dollars
 from cdp.principle import level_of, threshold
 from cdp.studies.estimate import StudyPlan
@@ -17,6 +17,12 @@ from cdp.training.plan import rate
 def plan_text(plan: StudyPlan) -> str:
     """What would be run, what it costs and how long it takes."""
     config = plan.config
+    available = {source.label: source.n_documents for source in plan.sources}
+    pairs = []
+    for c in {(c.source, c.per_doc, c.held): c for c in plan.conditions}.values():
+        documents = min(c.max_documents or available[c.source], available[c.source])
+        held = c.held and f", {c.held}"
+        pairs.append([f"{c.source}{held}", str(c.per_doc), f"{documents:,}", f"{plan.pairs[str(c)]:,}"])
     lines = [
         f"{config.name or 'study'}: {len(plan.conditions)} trainings "
         f"({len(plan.sources)} × queries, Q/Doc {config.per_doc}, weighting {config.weightings}, "
@@ -25,35 +31,18 @@ def plan_text(plan: StudyPlan) -> str:
         f"Every training takes {', '.join(f'{n:,} steps ({name})' for name, n in plan.steps.items())} and keeps the "
         f"checkpoint with the best NDCG@10 on {config.dev}.",
         "",
-        table(
-            ["Queries", "Q/Doc", "Documents", "Pairs"],
-            [
-                [
-                    f"{c.source}, {c.held}" if c.held else c.source,
-                    str(c.per_doc),
-                    _documents(plan, c.source, c.max_documents),
-                    f"{plan.pairs[str(c)]:,}",
-                ]
-                for c in {(c.source, c.per_doc, c.held): c for c in plan.conditions}.values()
-            ],
-        ),
+        table(["Queries", "Q/Doc", "Documents", "Pairs"], pairs),
         "",
         table(
             ["Benchmark", "Split", "Queries", "Documents", "Language", "CW"],
             [
-                [
-                    b["name"],
-                    b["split"],
-                    f"{b['n_queries']:,}",
-                    f"{b['n_documents']:,}",
-                    str(b.get("language", "–")),
-                    f"{b['cw']:.2f}",
-                ]
+                [b["name"], b["split"], f"{b['n_queries']:,}", f"{b['n_documents']:,}", str(b.get("language", "–")),
+                 f"{b['cw']:.2f}"]
                 for b in plan.benchmarks
             ],
         ),
         "",
-    ]
+    ]  # fmt: skip
     for generation in plan.generations:
         cost = (
             f"{generation.requests:,} requests, about {generation.input_tokens:,} tokens in and "
@@ -67,24 +56,11 @@ def plan_text(plan: StudyPlan) -> str:
         lines.append("Time: unknown.")
     else:
         source = "from earlier runs here" if plan.measured else "a rough guess: nothing was run here yet"
-        lines.append(f"Time: about {minutes(plan.seconds)} ({source}).")
+        lines.append(f"Time: about {duration(plan.seconds)} ({source}).")
     if plan.reused:
         lines.append(f"{plan.reused} of these trainings are there already, from earlier studies: they take no time.")
     lines += [f"Note: {note}" for note in plan.notes]
     return "\n".join(lines)
-
-
-def _documents(plan: StudyPlan, label: str, limit: int | None) -> str:
-    available = next(source.n_documents for source in plan.sources if source.label == label)
-    return f"{available if limit is None else min(limit, available):,}"
-
-
-def minutes(seconds: float) -> str:
-    """``40 s``, ``12 min``, ``3 h 05 min``."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    whole = round(seconds / 60)
-    return f"{whole} min" if whole < 60 else f"{whole // 60} h {whole % 60:02} min"
 
 
 def to_markdown(report: StudyReport) -> str:
@@ -93,32 +69,40 @@ def to_markdown(report: StudyReport) -> str:
     lines += [f"- {escaped(text)}" for text in report.findings] or ["- Nothing yet."]
     lines += ["", "## What this study cannot tell", ""]
     lines += [f"- {escaped(text)}" for text in report.limits] or ["- Nothing is missing from what was planned."]
-    if report.config.criteria:
-        lines += [
-            "",
-            "## What would count as support",
-            "",
-            "Written before the run:",
-            "",
-            escaped(report.config.criteria),
-        ]
-    lines += _section("Learning rates", rate_rows(report))
-    lines += ["", "## Benchmarks", "", table(*benchmark_rows(report))]
-    lines += ["", "## NDCG@10", "", main_table(report)]
-    for title, body in comparison_tables(report).items():
-        lines += ["", f"## {title}", "", body]
-    if report.gains:
-        lines += ["", SIGNIFICANCE]
-    lines += _section("All together", pooled_rows(report.pooled), POOLED_NOTE)
+    if criteria := report.config.criteria:
+        lines += ["", "## What would count as support", "", "Written before the run:", "", escaped(criteria)]
+    for title, (head, rows, note) in tables(report).items():
+        lines += ["", f"## {title}", "", table(head, rows), *(["", note] if note else [])]
     lines += ["", "## Relation to content words", "", *relation_lines(report)]
-    lines += ["", "## Settings", "", settings_table(report)]
+    lines += ["", "## Settings", "", table(["Setting", "Value"], setting_rows(report))]
     return "\n".join(lines) + "\n"
 
 
-def _section(title: str, content: tuple[list[str], list[list[str]]], note: str = "") -> list[str]:
-    """A heading with its table; nothing where the table has no rows."""
-    head, rows = content
-    return ["", f"## {title}", "", table(head, rows), *(["", note] if note else [])] if rows else []
+# Head, rows and a note below them.
+Table = tuple[list[str], list[list[str]], str]
+
+
+def tables(report: StudyReport) -> dict[str, Table]:
+    """{title: table} of the report, in its order; those without rows are left out."""
+    compared = {title: gains for kind, title in TITLES.items() if (gains := report.of(kind))}
+    last = list(compared)[-1:]
+    found: dict[str, Table] = {
+        "Learning rates": (*rate_rows(report), ""),
+        "Benchmarks": (*benchmark_rows(report), ""),
+        "NDCG@10": (*main_rows(report), ""),
+        **{
+            title: (*difference_rows(gains), SIGNIFICANCE if title in last else "") for title, gains in compared.items()
+        },
+        "All together": (*pooled_rows(report.pooled), POOLED_NOTE),
+    }
+    return {title: content for title, content in found.items() if content[1] or title == "NDCG@10"}
+
+
+def beside(report: StudyReport) -> dict[str, Table]:
+    """The tables that stand beside scores and differences."""
+    return {
+        title: t for title, t in tables(report).items() if title in ("Learning rates", "Benchmarks", "All together")
+    }
 
 
 SIGNIFICANCE = (
@@ -138,18 +122,10 @@ def progress_text(report: StudyReport) -> str:
     )
 
 
-def main_table(report: StudyReport) -> str:
-    """Every way of training against every benchmark."""
+def main_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:
+    """(head, rows): every way of training against every benchmark."""
     names = [b.name for b in report.benchmarks]
-    head = [
-        "Training",
-        "Documents",
-        "Pairs",
-        "Steps",
-        *(f"{escaped(b.name)} (CW {b.cw:.2f})" for b in report.benchmarks),
-        "Mean",
-        "Seeds",
-    ]
+    by_benchmark = [f"{escaped(b.name)} (CW {b.cw:.2f})" for b in report.benchmarks]
     best = {name: max((row.scores.get(name, -1.0) for row in report.rows), default=0.0) for name in names}
     rows = [
         [
@@ -163,7 +139,7 @@ def main_table(report: StudyReport) -> str:
         ]
         for row in report.rows
     ]
-    return table(head, rows)
+    return ["Training", "Documents", "Pairs", "Steps", *by_benchmark, "Mean", "Seeds"], rows
 
 
 def score(row: StudyRow, name: str, best: float) -> str:
@@ -175,30 +151,15 @@ def score(row: StudyRow, name: str, best: float) -> str:
     return f"**{text}**" if row.scores[name] == best else text
 
 
-def comparison_tables(report: StudyReport) -> dict[str, str]:
-    """{title: table} of each comparison: a row for each condition and benchmark."""
-    listed = {title: report.of(comparison) for comparison, title in TITLES.items()}
-    return {title: table(*difference_rows(gains)) for title, gains in listed.items() if gains}
-
-
 def relation_lines(report: StudyReport) -> list[str]:
     """Correlations, positive rates and the threshold, with the published values beside."""
     lines = []
     if report.correlations:
         rows = [
-            [
-                escaped(c.retriever),
-                TITLES[c.comparison],
-                str(c.per_doc),
-                signed(c.r),
-                f"{c.p:.3f}",
-                signed(c.rho),
-                interval(c.interval),
-                interval(c.without_one),
-                str(c.n_datasets),
-            ]
+            [escaped(c.retriever), TITLES[c.comparison], str(c.per_doc), signed(c.r), f"{c.p:.3f}", signed(c.rho),
+             interval(c.interval), interval(c.without_one), str(c.n_datasets)]
             for c in report.correlations
-        ]
+        ]  # fmt: skip
         head = ["Condition", "Comparison", "Q/Doc", "r", "p", "Spearman", "95% of r", "Without one", "Benchmarks"]
         lines += [table(head, rows), ""]
     if report.rates:
@@ -230,13 +191,13 @@ def threshold_rows(report: StudyReport) -> list[list[str]]:
     ]  # fmt: skip
 
 
-def settings_table(report: StudyReport) -> str:
+def setting_rows(report: StudyReport) -> list[list[str]]:
     """The plan as it was run."""
     rows = [[name, escaped(value)] for name, value in report.config.recorded().items() if value not in (None, "")]
     for source in report.sources:
         rows.append([f"query set of {escaped(source.label)}", source.query_set])
         rows.append([f"queries of {escaped(source.label)} written by", source.written_by])
-    return table(["Setting", "Value"], rows)
+    return rows
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -252,35 +213,15 @@ def _cell(text: str) -> str:
     return " ".join(str(text).split()).replace("|", "\\|")
 
 
-def beside(report: StudyReport) -> dict[str, tuple[list[str], list[list[str]], str]]:
-    """{title: (head, rows, note)} of the tables that stand beside scores and differences; those without rows are left
-    out."""
-    found = {
-        "Learning rates": (*rate_rows(report), ""),
-        "Benchmarks": (*benchmark_rows(report), ""),
-        "All together": (*pooled_rows(report.pooled), POOLED_NOTE),
-    }
-    return {title: content for title, content in found.items() if content[1]}
-
-
 def difference_rows(gains: Sequence[Gain]) -> tuple[list[str], list[list[str]]]:
     """(head, rows): each difference with its interval, p, and spread over seeds."""
     head = ["Condition", "Q/Doc", "Benchmark", "CW", "Points", "95%", "p (Holm)", "SD over seeds", "Seeds", "Queries"]
     rows = [
-        [
-            escaped(g.condition),
-            str(g.per_doc),
-            escaped(g.benchmark),
-            f"{g.cw:.2f}",
-            f"{signed(g.points)}{mark(g)}",
-            interval((g.low, g.high), sign=True),
-            p_value(g.p_holm),
-            "–" if g.seed_sd is None else f"{g.seed_sd:.2f}",
-            str(g.n_seeds),
-            f"{g.n_queries:,}",
-        ]
+        [escaped(g.condition), str(g.per_doc), escaped(g.benchmark), f"{g.cw:.2f}", f"{signed(g.points)}{mark(g)}",
+         interval((g.low, g.high), sign=True), p_value(g.p_holm), "–" if g.seed_sd is None else f"{g.seed_sd:.2f}",
+         str(g.n_seeds), f"{g.n_queries:,}"]
         for g in gains
-    ]
+    ]  # fmt: skip
     return head, rows
 
 
@@ -300,18 +241,8 @@ def pooled_rows(models: Sequence[Pooled]) -> tuple[list[str], list[list[str]]]:
             rows.append([model.title, f"none: {model.problem}", "–", "–", "–", "–", *counts, between])
         for term in model.terms:
             per = "" if term.name not in COVARIATES else f"per {COVARIATES[term.name]}"
-            rows.append(
-                [
-                    escaped(model.title),
-                    per or term.name,
-                    signed(term.value),
-                    interval((term.low, term.high), sign=True),
-                    p_value(term.p),
-                    f"{term.degrees:.1f}",
-                    *counts,
-                    between,
-                ]
-            )
+            figures = [signed(term.value), interval((term.low, term.high), sign=True), p_value(term.p)]
+            rows.append([escaped(model.title), per or term.name, *figures, f"{term.degrees:.1f}", *counts, between])
     return head, rows
 
 

@@ -10,11 +10,12 @@ from typing import Any
 import streamlit as st
 
 from cdp.base.errors import InputError
+from cdp.base.text import duration
 from cdp.base.workspace import Workspace
 from cdp.charts import results as figures
 from cdp.charts.evidence import difference_against_cw
 from cdp.services import commands, completeness, corpora, queries, studies, training
-from cdp.services.studies import beside, minutes, progress_text, read_plan, ready_made, threshold_rows, to_markdown
+from cdp.services.studies import beside, progress_text, read_plan, ready_made, threshold_rows, to_markdown
 from cdp.services.synthesis import dollars
 from cdp.studies import StudyConfig, StudyReport
 from cdp.studies.estimate import StudyPlan
@@ -109,7 +110,7 @@ def summary(workspace: Workspace, config: StudyConfig) -> None:
         ("Evaluations", plan.to_dict()["evaluations"]),
         (
             "Time",
-            "unknown" if plan.seconds is None else minutes(plan.seconds),
+            "unknown" if plan.seconds is None else duration(plan.seconds),
             "Estimated from earlier runs on this machine, if any.",
         ),
         ("LLM requests", f"{requests:,}") if plan.generations else None,
