@@ -15,7 +15,7 @@ import shutil
 import time
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from cdp.base.workspace import sha256_text
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.complexity import content_words, language_of
 from cdp.complexity.languages import WITHOUT_SPACES
-from cdp.evaluation.evaluate import Evaluation, Protocol, in_trec_order, judge
+from cdp.evaluation.evaluate import Evaluation, Protocol, Watch, in_trec_order, judge
 
 if TYPE_CHECKING:
     from bm25s import BM25
@@ -47,9 +47,6 @@ VERSION = "2"
 
 _WORD = re.compile(r"\w+")
 
-
-# Called with the phase, what is done and the total, now and then; may raise to end the work.
-Watch = Callable[[str, int, int], None]
 
 DOCUMENTS_A_LOOK, QUERIES_A_LOOK = 1000, 10
 

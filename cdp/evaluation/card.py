@@ -22,7 +22,7 @@ from cdp.evaluation import combined
 from cdp.evaluation.results import KIND, read_result
 from cdp.retrievers import leakage
 from cdp.retrievers.presets import PRESETS
-from cdp.retrievers.resolve import ResolvedRetriever, card_file, model_folder, training_result
+from cdp.retrievers.resolve import ResolvedRetriever, card_file, chain, model_folder, training_result
 
 # What a card calls the model where it is loaded; its name on the hub once it is there.
 FOLDER = "path/to/this/folder"
@@ -153,7 +153,7 @@ def _cell(value: object) -> str:
 
 def _hub_base(retriever: ResolvedRetriever, workspace: Workspace) -> str:
     """The hub's name of the model that a training starts from, however many trainings lie between; else empty."""
-    first = [str(spec["config"].get("retriever", "")) for _, spec in leakage.chain(workspace, retriever.name)][-1:]
+    first = [str(spec["config"].get("retriever", "")) for _, spec in chain(workspace, retriever.name)][-1:]
     preset = retriever.preset or (PRESETS.get(first[0]) if first else None)
     source = preset.source if preset is not None else retriever.source if retriever.origin == "hub" else ""
     return source if re.fullmatch(r"[\w.\-]+/[\w.\-]+", source) else ""

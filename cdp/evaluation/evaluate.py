@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -150,8 +151,8 @@ def _of_files(
     return measures.compute(from_ranking(retrieved, benchmark.query_ids, *columns), ["ndcg@10"])["ndcg@10"]
 
 
-# Called with the phase, what is done and the total, in texts.
-ProgressBy = Callable[[str, int, int], None]
+# Called between batches with the phase, what is done and the total; may raise to end the work.
+Watch = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -192,8 +193,7 @@ def evaluate_model(
     precision: str = "auto",
     store: EmbeddingStore | None = None,
     model_hash: str = "",
-    progress: ProgressBy | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    watch: Watch | None = None,
 ) -> Evaluation:
     """Evaluate a loaded model on one split of a benchmark: ``embed_benchmark``, then ``evaluate_embeddings``."""
     embedded = embed_benchmark(
@@ -204,10 +204,9 @@ def evaluate_model(
         precision=precision,
         store=store,
         model_hash=model_hash,
-        progress=progress,
-        should_stop=should_stop,
+        watch=watch,
     )
-    return evaluate_embeddings(embedded, benchmark, top_k=top_k, progress=progress, should_stop=should_stop)
+    return evaluate_embeddings(embedded, benchmark, top_k=top_k, watch=watch)
 
 
 def embed_benchmark(
@@ -219,14 +218,12 @@ def embed_benchmark(
     precision: str = "auto",
     store: EmbeddingStore | None = None,
     model_hash: str = "",
-    progress: ProgressBy | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    watch: Watch | None = None,
 ) -> EmbeddedBenchmark:
     """Encode queries and documents of one split of a benchmark.
 
     With a ``store`` and the model's ``model_hash``, embeddings are kept there and taken from there; without (while
     training, when the model is another one each time) they stay in memory. ``precision`` is auto, fp32, fp16 or bf16.
-    Raises ``Stopped`` between batches once ``should_stop`` says so.
     """
     chosen = protocol_for(model, protocol)
     precision = precision_for(model) if precision == "auto" else precision
@@ -238,7 +235,7 @@ def embed_benchmark(
         began = time.perf_counter()
         embeddings = embed_texts(
             model, texts, role, chosen, precision, store=store, model_hash=model_hash, hash_of_texts=hash_of_texts,
-            batch_size=batch_size, progress=progress, should_stop=should_stop,
+            batch_size=batch_size, watch=watch,
         )  # fmt: skip
         seconds[_phase(role)] = time.perf_counter() - began
         return embeddings
@@ -268,14 +265,13 @@ def embed_texts(
     model_hash: str,
     hash_of_texts: str = "",
     batch_size: int = 128,
-    progress: ProgressBy | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    watch: Watch | None = None,
 ) -> Embedded:
     """Embed queries or documents (``role``) with the prompt of a protocol: from the ``store``, or in memory without."""
     prompt = protocol.query_prompt if role == "query" else protocol.document_prompt
     encoding = Encoding(model_hash, role, prompt, protocol.normalise, length_of(model), precision)
-    report = None if progress is None else lambda done, total: progress(_phase(role), done, total)
-    options: dict[str, Any] = {"batch_size": batch_size, "progress": report, "should_stop": should_stop}
+    report = None if watch is None else partial(watch, _phase(role))
+    options: dict[str, Any] = {"batch_size": batch_size, "progress": report}
     if store is not None and model_hash:
         return store.get(lambda: model, texts, encoding, hash_of_texts=hash_of_texts, **options)
     return Embedded([encode(model, texts, encoding, **options)])
@@ -295,17 +291,14 @@ def evaluate_embeddings(
     benchmark: Benchmark,
     *,
     top_k: int = 100,
-    progress: ProgressBy | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    watch: Watch | None = None,
 ) -> Evaluation:
-    """Search and measure. Raises ``Stopped`` between chunks of the search once ``should_stop`` says so."""
+    """Search and measure."""
     began = time.perf_counter()
 
     def report(done: int) -> None:
-        if should_stop is not None and should_stop():
-            raise Stopped
-        if progress is not None:
-            progress("searching", done, benchmark.n_documents)
+        if watch is not None:
+            watch("searching", done, benchmark.n_documents)
 
     report(0)
     scores, numbers = search(
@@ -353,43 +346,31 @@ def length_of(model: SentenceTransformer) -> int | None:
     return int(truncation["max_length"]) if isinstance(truncation, dict) else None
 
 
-# A batch of texts may take this long to encode without a heartbeat.
-BATCH_S = 300.0
-
-
 def dev_evaluation(config: TrainingConfig, job: Job) -> Callable[[SentenceTransformer], float | None] | None:
-    """A function from the model to its mean NDCG@10 in [0, 1], None if it was stopped midway; None without a benchmark.
+    """``judge_on`` the dev benchmark of a training; None without one.
 
-    Cosine, as the model is trained. The benchmark is read now, so that a wrong one fails before the first step.
+    The benchmark is read now, so that a wrong one fails before the first step.
     """
     if not config.benchmark:
         return None
     benchmark = load_benchmark(resolve_benchmark(config.benchmark, job.workspace), config.split)
-    return judge_on(
-        benchmark,
-        lambda phase, done, total: job.progress(
-            "evaluating", done, total, "texts", f"{phase} of {benchmark.name}", next_within_s=BATCH_S
-        ),
-        job.stop_requested,
-    )
+
+    def watch(phase: str, done: int, total: int) -> None:
+        job.advance("evaluating", done, total, message=f"{phase} of {benchmark.name}")
+
+    return judge_on(benchmark, watch)
 
 
-def judge_on(
-    benchmark: Benchmark, progress: Callable[[str, int, int], None], should_stop: Callable[[], bool]
-) -> Callable[[SentenceTransformer], float | None]:
-    """A function from the model to its mean NDCG@10 on this benchmark in [0, 1], None if it was stopped midway."""
+def judge_on(benchmark: Benchmark, watch: Watch) -> Callable[[SentenceTransformer], float | None]:
+    """A function from the model to its mean NDCG@10 on this benchmark in [0, 1], None if it was stopped midway.
+
+    Cosine, as the model is trained.
+    """
 
     def evaluate(model: SentenceTransformer) -> float | None:
         try:
-            evaluation = evaluate_model(
-                model,
-                benchmark,
-                protocol="paper",
-                progress=progress,
-                should_stop=should_stop,
-            )
+            return evaluate_model(model, benchmark, protocol="paper", watch=watch).measures["ndcg@10"]
         except Stopped:
             return None
-        return evaluation.measures["ndcg@10"]
 
     return evaluate

@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+import io
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cdp.base.config import EvaluationConfig
-from cdp.base.errors import WorkspaceError
 from cdp.base.worker import Job
-from cdp.base.workspace import now, read_json_or_none
+from cdp.base.workspace import now, read_json_or_none, write_bytes
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.evaluation.evaluate import Evaluation, Ranking
 from cdp.retrievers.encode import HALF_PRECISION
@@ -36,16 +34,9 @@ def write_run(path: Path, benchmark: Benchmark, ranking: Ranking) -> None:
             "score": pa.array(ranking.scores[filled], pa.float32()),
         }
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
-    try:
-        pq.write_table(table, temporary, compression="zstd")
-        os.replace(temporary, path)
-    except OSError as error:
-        raise WorkspaceError(f"{path} could not be written: {error}.", hint="Is the disk full?") from error
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+    data = io.BytesIO()
+    pq.write_table(table, data, compression="zstd")
+    write_bytes(path, data.getvalue())
 
 
 KIND = "evaluation"

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.evaluation import bm25
-from cdp.evaluation.evaluate import ProgressBy, embed_texts, protocol_for, search_device
+from cdp.evaluation.evaluate import Watch, embed_texts, protocol_for, search_device
 from cdp.retrievers.encode import EmbeddingStore, precision_for
 from cdp.retrievers.exact_search import search
 
@@ -34,7 +34,7 @@ def by_bm25(
     own: NDArray[np.int64],
     language: str = "en",
     *,
-    watch: bm25.Watch | None = None,
+    watch: Watch | None = None,
 ) -> NDArray[np.int32]:
     """Ranks (n_queries,) by BM25. ``own`` (n_queries,) is the index of each query's document, -1 for none."""
     index = bm25.index(documents, language, watch=watch)
@@ -58,7 +58,7 @@ def by_model(
     model_hash: str,
     precision: str = "auto",
     batch_size: int = 128,
-    progress: ProgressBy | None = None,
+    watch: Watch | None = None,
 ) -> NDArray[np.int32]:
     """The same by a dense retriever, with its own prompts and similarity. The embeddings are kept in ``store``."""
     protocol = protocol_for(model, "published")
@@ -67,14 +67,14 @@ def by_model(
     document_parts, query_parts = (
         embed_texts(
             model, texts, role, protocol, precision, store=store, model_hash=model_hash, batch_size=batch_size,
-            progress=progress,
+            watch=watch,
         ).parts
         for role, texts in (("document", documents), ("query", queries))
     )  # fmt: skip
 
     def look(done: int) -> None:
-        if progress is not None:
-            progress("searching", done, len(documents))
+        if watch is not None:
+            watch("searching", done, len(documents))
 
     depth = min(DEPTH, len(documents))
     found = search(np.concatenate(query_parts), document_parts, depth, device=search_device(model), progress=look)

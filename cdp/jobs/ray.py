@@ -537,26 +537,27 @@ class RayPool:
         total = ray.cluster_resources()
         slots = total.get("GPU", 0) / self.gpus if self.gpus else total.get("CPU", 1) / self.cpus
         left, started = iter(files), dict[Any, Path]()
-        while not should_stop():
-            # Arguments may be large: the queue of tasks is short.
-            while len(started) < max(2, int(2 * slots)) and (file := next(left, None)) is not None:
-                path, arguments = file
-                if path.exists():
-                    yield path
-                else:
-                    started[remote.remote(task, path, arguments, values)] = path
-            if not started:
-                return
-            for reference in ray.wait(list(started), timeout=LOOK_S)[0]:
-                path = started.pop(reference)
-                try:
-                    ray.get(reference)
-                except ray.exceptions.RayTaskError as error:
-                    _cancel(started)
-                    raise error.cause or error from None
-                if path.exists():
-                    yield path
-        _cancel(started)
+        try:
+            while not should_stop():
+                # Arguments may be large: the queue of tasks is short.
+                while len(started) < max(2, int(2 * slots)) and (file := next(left, None)) is not None:
+                    path, arguments = file
+                    if path.exists():
+                        yield path
+                    else:
+                        started[remote.remote(task, path, arguments, values)] = path
+                if not started:
+                    return
+                for reference in ray.wait(list(started), timeout=LOOK_S)[0]:
+                    path = started.pop(reference)
+                    try:
+                        ray.get(reference)
+                    except ray.exceptions.RayTaskError as error:
+                        raise error.cause or error from None
+                    if path.exists():
+                        yield path
+        finally:  # the caller may also end early
+            _cancel(started)
 
 
 def _cancel(references: Iterable[Any]) -> None:

@@ -8,8 +8,8 @@ them, and an interrupted run continues with the first shard that is missing.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -37,6 +37,7 @@ HALF_PRECISION = (
 BATCHES_PER_CALL = 8
 
 
+# Called between batches with what is done and the total, in texts; may raise to end the work.
 Progress = Callable[[int, int], None]
 Loader = Callable[[], "SentenceTransformer"]
 
@@ -104,20 +105,19 @@ def encode(
     *,
     batch_size: int = 128,
     progress: Progress | None = None,
-    should_stop: Callable[[], bool] | None = None,
 ) -> np.ndarray:
     """Embeddings of ``texts``, (n, dim), float16 for precision fp16, else float32. In memory, nothing is kept.
 
-    Longest texts first, so that a batch that does not fit in memory fails at once. Raises
-    ``Stopped`` between batches, ModelError if the model gives values that are not finite.
+    Longest texts first, so that a batch that does not fit in memory fails at once. ModelError if the model gives values
+    that are not finite.
     """
     order = np.argsort([-len(text) for text in texts], kind="stable")
     dim = model.get_embedding_dimension()
     result = np.empty((len(texts), dim or 0), encoding.dtype)
     step = batch_size * BATCHES_PER_CALL
     for start in range(0, len(order), step):
-        if should_stop is not None and should_stop():
-            raise Stopped
+        if progress is not None:
+            progress(start, len(order))
         part = order[start : start + step]
         vectors = _embed(model, [texts[i] for i in part], encoding, batch_size)
         if not np.isfinite(vectors).all():
@@ -128,8 +128,6 @@ def encode(
         if start == 0 and vectors.shape[1] != result.shape[1]:
             result = np.empty((len(texts), vectors.shape[1]), encoding.dtype)
         result[part] = vectors
-        if progress is not None:
-            progress(min(start + step, len(order)), len(order))
     return result
 
 
@@ -188,16 +186,13 @@ class PoolEncoder:
     map_missing: Callable[..., Iterator[Path]]
     retriever: str
     max_length: int | None = None
+    should_stop: Callable[[], bool] = bool
 
     def encode(
-        self,
-        shards: Iterable[tuple[Path, list[str]]],
-        encoding: Encoding,
-        batch_size: int,
-        should_stop: Callable[[], bool] | None,
-    ) -> Iterator[Path]:
+        self, shards: Iterable[tuple[Path, list[str]]], encoding: Encoding, batch_size: int
+    ) -> Generator[Path, None, None]:
         files = ((path, (self.retriever, self.max_length, encoding, batch_size, texts)) for path, texts in shards)
-        return self.map_missing(_make_shard, files, should_stop or (lambda: False))
+        yield from self.map_missing(_make_shard, files, self.should_stop)
 
 
 def _make_shard(
@@ -261,12 +256,11 @@ class EmbeddingStore:
         hash_of_texts: str = "",
         batch_size: int = 128,
         progress: Progress | None = None,
-        should_stop: Callable[[], bool] | None = None,
     ) -> Embedded:
         """The embeddings of ``texts`` as memory maps, computing the shards that are not there yet.
 
         ``load`` gives the model, and is called only if something has to be computed. With several processes each calls
-        this and computes its share; all get all of it, or all raise ``Stopped``.
+        this and computes its share; all get all of it, or all raise Stopped where ``progress`` did in one.
         """
         hash_of_texts = hash_of_texts or texts_hash(texts)
         folder = self.folder(encoding.key(hash_of_texts))
@@ -279,26 +273,21 @@ class EmbeddingStore:
         mine = [i for i in range(len(starts)) if not there[i] and self.share.has(i)]
         done = len(texts) - sum(wanted[i] for i in mine)
         stopped = False
-        if self.pool is not None and mine:
-            shards = ((paths[i], list(texts[starts[i] : starts[i] + wanted[i]])) for i in mine)
-            rows = dict(zip(paths, wanted, strict=True))
-            for path in self.pool.encode(shards, encoding, batch_size, should_stop):
-                done += rows[path]
-                if progress is not None:
-                    progress(done, len(texts))
-            stopped = not all(paths[i].exists() for i in mine)
-            mine = []
         try:
+            if self.pool is not None and mine:
+                shards = ((paths[i], list(texts[starts[i] : starts[i] + wanted[i]])) for i in mine)
+                rows = dict(zip(paths, wanted, strict=True))
+                with closing(self.pool.encode(shards, encoding, batch_size)) as made:
+                    for path in made:
+                        done += rows[path]
+                        if progress is not None:
+                            progress(done, len(texts))
+                stopped = not all(paths[i].exists() for i in mine)
+                mine = []
             for i in mine:
-                vectors = encode(
-                    load(),
-                    texts[starts[i] : starts[i] + wanted[i]],
-                    encoding,
-                    batch_size=batch_size,
-                    progress=_shifted(progress, done, len(texts)),
-                    should_stop=should_stop,
-                )
-                write_bytes(paths[i], _npy(vectors))
+                part = texts[starts[i] : starts[i] + wanted[i]]
+                shifted = _shifted(progress, done, len(texts))
+                write_bytes(paths[i], _npy(encode(load(), part, encoding, batch_size=batch_size, progress=shifted)))
                 done += wanted[i]
         except Stopped:
             stopped = True

@@ -22,13 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp import query_sets
-from cdp.base.errors import CdpError
 from cdp.base.failures import Failures
-from cdp.base.workspace import Workspace, read_json_or_none, write_bytes
+from cdp.base.workspace import Workspace, write_bytes
 from cdp.benchmarks import beir_files
 from cdp.benchmarks.benchmark import Benchmark, part
 from cdp.complexity import stopword_list
-from cdp.retrievers.resolve import training_result
+from cdp.retrievers.resolve import chain, training_result
 
 # Under this name the inputs of a job say which judged queries its queries were known to hold when it was started.
 FILE = "query_hashes.npy"
@@ -60,8 +59,6 @@ _BREAKS_BESIDE_MARKS = re.compile(rf"(?:[^\w{VOWEL_MARKS}]|_)+")
 
 # They say how a conjunct is drawn; the word is the same without.
 _JOINERS = re.compile(rf"(?<=[{VOWEL_MARKS}])[\u200c\u200d]")
-
-_LONGEST_CHAIN = 32
 
 
 def words_of(text: str) -> str:
@@ -157,21 +154,6 @@ def set_hashes(workspace: Workspace, query_set: str, per_doc: int | None = None)
     """The hashes of a query set's queries, of both kinds: the first ones of its documents, each once."""
     lines = query_sets.read_queries(workspace, query_set, Failures())
     return np.unique(keys(query for line in lines for query in line.queries[:per_doc]))
-
-
-def chain(workspace: Workspace, retriever: str) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """(folder, ``spec.json``) of the training that made a retriever, then of the one that it started from, and so on;
-    nothing for a retriever that was not trained here."""
-    for _ in range(_LONGEST_CHAIN):
-        try:
-            folder = workspace.job(retriever)
-        except CdpError:
-            return
-        spec = read_json_or_none(folder / "spec.json")
-        if not isinstance(spec, dict) or spec.get("kind") != "training":
-            return
-        yield folder, spec
-        retriever = str(spec["config"].get("retriever", ""))
 
 
 def seen(workspace: Workspace, retriever: str) -> Hashes:

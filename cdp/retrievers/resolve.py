@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -148,7 +148,9 @@ def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
         )
     refuse_pickles(model_folder(job))
     resolved = replace(_from_folder(name, model_folder(job), "job"), title=str(spec.get("name") or name))
-    base = _base(spec, workspace)
+    # However many trainings lie between.
+    begun_with = [str(earlier.get("config", {}).get("retriever", "")) for _, earlier in chain(workspace, name)][-1:]
+    base = PRESETS.get(begun_with[0]) if begun_with else None
     if base is None:
         return resolved
     return replace(
@@ -173,15 +175,18 @@ def refuse_pickles(folder: Path) -> None:
             )
 
 
-def _base(spec: Mapping[str, Any], workspace: Workspace) -> Retriever | None:
-    """The preset that a training began with, however many trainings lie between; None for another model."""
+def chain(workspace: Workspace, retriever: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """(folder, ``spec.json``) of the training that made a retriever, then of the one that it started from, and so on;
+    nothing for a retriever that was not trained here."""
     seen: set[str] = set()
-    name = str(spec.get("config", {}).get("retriever", ""))
-    while name not in PRESETS and name not in seen and _JOB_ID.fullmatch(name):
-        seen.add(name)
-        before = read_json_or_none(workspace.job(name) / "spec.json") or {}
-        name = str(before.get("config", {}).get("retriever", ""))
-    return PRESETS.get(name)
+    while _JOB_ID.fullmatch(retriever) and retriever not in (*PRESETS, *seen):
+        seen.add(retriever)
+        folder = workspace.job(retriever)
+        spec = read_json_or_none(folder / "spec.json")
+        if not isinstance(spec, dict) or spec.get("kind", "training") != "training":
+            return
+        yield folder, spec
+        retriever = str(spec.get("config", {}).get("retriever", ""))
 
 
 def _from_folder(name: str, folder: Path, origin: str) -> ResolvedRetriever:

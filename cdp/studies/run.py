@@ -134,7 +134,9 @@ class Study:
         self.done += 1
         self._report("")
 
-    def _encoding(self, what: str, phase: str, done: int, total: int) -> None:
+    def _watch(self, what: str, phase: str, done: int, total: int) -> None:
+        if self.job.stop_requested():
+            raise Stopped
         self._report(f"{what}, {phase}")
 
     def _report(self, message: str, *, next_within_s: float = STEP_S) -> None:
@@ -169,7 +171,7 @@ class Study:
         for place, benchmark in zip(self.keys, self.benchmarks, strict=True):
             if place in evaluations:
                 continue
-            watch = partial(self._encoding, f"{name} {cell.source}: {benchmark.name}")
+            watch = partial(self._watch, f"{name} {cell.source}: {benchmark.name}")
             lexical = bm25.evaluate_bm25(benchmark, watch=watch) if hybrid or not base_hash else None
             if base_hash:
                 model = model or load(retriever, _device(self.config.gpus), length, memo=self._memo)
@@ -180,8 +182,6 @@ class Study:
             evaluations[place] = self._scores(benchmark, found)
             if hybrid:
                 evaluations[place]["settings"]["hybrid"] = True
-            if self.job.stop_requested():
-                raise Stopped
         if stored is None or len(evaluations) > len(stored["evaluations"]):
             stored = {**facts, "evaluations": evaluations, "created": now()}
         records.save(self.job.folder, key, None, stored)
@@ -267,7 +267,7 @@ class Study:
         weights = np.nan_to_num(weights, nan=0.0)  # a query that cannot be weighted is listed, and pulls nothing
         evaluate, dev = None, self._dev(condition)
         if dev is not None:
-            evaluate = judge_on(dev, partial(self._encoding, f"{condition}: {dev.name}"), self.job.stop_requested)
+            evaluate = judge_on(dev, partial(self._watch, f"{condition}: {dev.name}"))
         trained = make_retriever(
             model, config, pairs, stores, weights, _Hooks(self, condition), checkpoints, evaluate=evaluate
         )
@@ -294,7 +294,7 @@ class Study:
                 continue
             what = f"{condition}: {benchmark.name}"
             self._report(what)
-            evaluation = self._evaluated(model, benchmark, "", partial(self._encoding, what))
+            evaluation = self._evaluated(model, benchmark, "", partial(self._watch, what))
             evaluation.counts.update(leakage.counts_of(queries, documents, benchmark))
             if self._leak_allowed:
                 evaluation.counts["leaked_training"] = 1
@@ -312,8 +312,7 @@ class Study:
             precision=precision,
             store=self.store if identity else None,
             model_hash=identity,
-            progress=watch,
-            should_stop=self.job.stop_requested,
+            watch=watch,
         )
 
     def _scores(self, benchmark: Benchmark, evaluation: Evaluation) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from functools import partial
 
 from cdp.base.config import EvaluationConfig
 from cdp.base.errors import ConfigError
-from cdp.base.worker import BATCH_FOR_S, Job, run
+from cdp.base.worker import Job, run
 from cdp.base.workspace import sha256_text
 from cdp.benchmarks.benchmark import Benchmark, load_benchmark
 from cdp.benchmarks.library import resolve_benchmark
@@ -67,10 +67,7 @@ def dense(
     identity = model_hash(model)
     on_gpu = workers.gpus > 0 if workers else None
     precision = precision_for(model, on_gpu=on_gpu) if config.precision == "auto" else config.precision
-    pool = PoolEncoder(workers.map, config.retriever, config.max_length) if workers else None
-
-    def report(phase: str, done: int, total: int) -> None:
-        job.progress(phase, done, total, "texts", next_within_s=BATCH_FOR_S)
+    pool = PoolEncoder(workers.map, config.retriever, config.max_length, job.stop_requested) if workers else None
 
     embedded = embed_benchmark(
         cast(model, precision),
@@ -80,14 +77,11 @@ def dense(
         precision=precision,
         store=EmbeddingStore(job.workspace, share=share, pool=pool),
         model_hash=identity,
-        progress=report,
-        should_stop=job.stop_requested,
+        watch=job.advance,
     )
     if share.process:
         return None
-    result = evaluate_embeddings(
-        embedded, benchmark, top_k=config.top_k, progress=report, should_stop=job.stop_requested
-    )
+    result = evaluate_embeddings(embedded, benchmark, top_k=config.top_k, watch=job.advance)
     kind = retriever.origin if retriever.origin in ("preset", "job") else "model"
     return result, {"id": config.retriever, "name": retriever.title, "kind": kind, "hash": identity}
 

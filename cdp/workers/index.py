@@ -21,7 +21,7 @@ def main(job: Job) -> None:
     def report(phase: str, done: int, total: int) -> None:
         job.advance(phase, done, total, "documents" if total else "")
 
-    pool = PoolEncoder(job.pool.map, config.retriever) if job.pool else None
+    pool = PoolEncoder(job.pool.map, config.retriever, None, job.stop_requested) if job.pool else None
     engine = Engine(job.workspace, memory_limit(), None, device=None, download=True, progress=report, pool=pool)
     documents = len(engine.open(config.retriever, config.collection).documents)
     seconds = round(time.perf_counter() - began, 3)

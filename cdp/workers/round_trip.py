@@ -70,7 +70,7 @@ def ranks_of(job: Job, query_set: QuerySet, by: str, gpus: int | None = None) ->
             store=EmbeddingStore(job.workspace),
             model_hash=identity,
             precision=precision,
-            progress=job.advance,
+            watch=job.advance,
         )
     measured.save_scores(job.workspace, query_set, measured.ROUND_TRIP, by, ranks)
     return ranks

@@ -53,8 +53,11 @@ def test_the_model_is_left_as_it_was_found(model, small: Benchmark) -> None:
 
 
 def test_a_stop_is_heard(model, small: Benchmark) -> None:
+    def stop(phase: str, done: int, total: int) -> None:
+        raise Stopped
+
     with pytest.raises(Stopped):
-        evaluate_model(model, small, should_stop=lambda: True)
+        evaluate_model(model, small, watch=stop)
 
 
 def test_excluded_documents_do_not_come_back(model, tmp_path: Path) -> None:

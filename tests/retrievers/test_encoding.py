@@ -67,15 +67,15 @@ def test_nothing_is_computed_twice(model, workspace: Workspace) -> None:
 def test_an_interrupted_run_continues_with_the_first_missing_shard(model, workspace: Workspace) -> None:
     store, encoding = EmbeddingStore(workspace, shard_texts=16), Encoding("m", "document")
     seen: list[tuple[int, int]] = []
+
+    def progress(done: int, total: int) -> None:
+        seen.append((done, total))
+        if done >= 32:
+            raise Stopped
+
     with pytest.raises(Stopped):
-        store.get(
-            lambda: model,
-            TEXTS,
-            encoding,
-            progress=lambda done, total: seen.append((done, total)),
-            should_stop=lambda: len(seen) >= 2,
-        )
-    assert seen == [(16, 50), (32, 50)]
+        store.get(lambda: model, TEXTS, encoding, progress=progress)
+    assert seen == [(0, 50), (16, 50), (32, 50)]
     folder = store.folder(encoding.key_of(TEXTS))
     assert sorted(p.name for p in folder.glob("*.npy")) == ["shard-00000.npy", "shard-00001.npy"]
     found = store.get(lambda: model, TEXTS, encoding)
@@ -105,8 +105,13 @@ def together(model: Any, workspace: Workspace, members: int, stop: int | None = 
     def one(member: int) -> Any:
         share = Share(member, members, lambda flag: meeting.agree(member, flag))
         store = EmbeddingStore(workspace, shard_texts=16, share=share)
+
+        def progress(done: int, total: int) -> None:
+            if member == stop:
+                raise Stopped
+
         try:
-            return store.get(lambda: model, TEXTS, encoding, should_stop=lambda: member == stop)
+            return store.get(lambda: model, TEXTS, encoding, progress=progress)
         except Stopped:
             return Stopped
 
