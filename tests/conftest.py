@@ -41,8 +41,7 @@ settings.load_profile("untimed")
 TOGETHER = {"browser": "browser", "complexity": "words", "metrics": "words"}
 DRAWN_IN_QUICK_CHECKS = "test_in_an_empty_workspace"
 # What an operator may set for a dashboard that others use.
-RESTRICTIONS = ("CDP_READ_ONLY", "CDP_SHARED", "CDP_ALLOWED_FOLDERS", "CDP_ALLOWED_ENDPOINTS", "CDP_ALLOWED_MODELS",
-                "CDP_ALLOWED_CLUSTERS")  # fmt: skip
+RESTRICTIONS = ("CDP_READ_ONLY", "CDP_SHARED", "CDP_ALLOWED_FOLDERS", "CDP_ALLOWED_ENDPOINTS", "CDP_ALLOWED_MODELS")
 # A module of which the quick checks run nothing. To load torch takes as long as a third of them, in each process.
 WHOLLY_SLOW = re.compile(
     r"^pytestmark = .*\bpytest\.mark\.(slow|browser|soak)\b"

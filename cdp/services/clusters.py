@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ from cdp.services import access
 from cdp.services.access import Action, NotAllowedError, may
 
 HERE = place.HERE
-CLUSTERS = "CDP_ALLOWED_CLUSTERS"
 
 
 @dataclass(frozen=True)
@@ -96,28 +94,13 @@ def trouble(workspace: Workspace) -> tuple[bool, str]:
         return False, str(error)
 
 
-def named(workspace: Workspace) -> list[str]:
-    """Return the addresses that the operator has named, the workspace's own first."""
-    addresses = [place.of_workspace(workspace), *_listed()]
-    return [address for address in dict.fromkeys(addresses) if address]
-
-
-def _listed() -> list[str]:
-    try:
-        return [place.checked_address(text) for text in os.environ.get(CLUSTERS, "").split(",")]
-    except ConfigError as error:
-        raise ConfigError(f"{CLUSTERS}: {error.message}", hint=error.hint) from None
-
-
 def check_cluster(workspace: Workspace, address: str) -> None:
     """Raise NotAllowedError unless jobs may be given to this cluster; this machine ("") is always allowed."""
-    if not address or may(Action.ANY_CLUSTER):
-        return
-    if may(Action.RUN) and address in named(workspace):
+    if not address or may(Action.ANY_CLUSTER) or (may(Action.RUN) and address == setting(workspace)):
         return
     raise NotAllowedError(
         f"Jobs may not be given to the cluster {address} from this dashboard.",
-        hint=f"Have the operator add it to {CLUSTERS}.",
+        hint="Have the operator make it the workspace's own: cluster use ADDRESS.",
     )
 
 
@@ -125,10 +108,10 @@ def check_resume_on(workspace: Workspace, job_id: str) -> None:
     """As ``check_cluster``, and NotAllowedError for a cluster that only the job itself names."""
     address = cluster_of(workspace, job_id)
     check_cluster(workspace, address)
-    if address and place.chosen() is None and address not in named(workspace):
+    if address and place.chosen() is None and address != setting(workspace):
         raise NotAllowedError(
             f"The job ran on the cluster {address}, which is not this workspace's.",
-            hint=f"Say where it goes on: jobs resume {job_id} --on {address}, or --on {place.HERE} for this machine.",
+            hint=f"Say where it goes on: jobs resume {job_id} --on {address}, or --on {HERE} for this machine.",
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -298,14 +298,6 @@ class Members:
         """Return True for a ``corpus``, ``query_set``, ``benchmark`` or ``job`` of this project, or of none."""
         return self._holds(self.index.of(kind, thing)) if self.project else True
 
-    def has_job(self, job: JobView) -> bool:
-        """``has`` for a job that was read already."""
-        return self._holds(self.index.of_job(job)) if self.project else True
-
-    def has_evaluation(self, retriever: str, benchmark: str) -> bool:
-        """``has`` for a score, by the ids of its retriever and its benchmark."""
-        return self._holds(self.index.of_evaluation(retriever, benchmark)) if self.project else True
-
     def keep(self, kind: str, things: Iterable[T]) -> list[T]:
         """Return those of ``things`` that belong here, in their order: manifests, jobs, records of benchmarks.
 
@@ -317,17 +309,14 @@ class Members:
         for thing in listed:  # so that evaluations do not read the jobs of this list again
             if isinstance(thing, JobView) and thing.kind != "evaluation":
                 self.index.of_job(thing)
-        return [thing for thing in listed if self._has_thing(kind, thing)]
+        return [thing for thing in listed if self._holds(self._owners(kind, thing))]
 
-    def _has_thing(self, kind: str, thing: Any) -> bool:
-        def value(name: str) -> str:
-            return str(thing[name] if isinstance(thing, Mapping) else getattr(thing, name))
-
+    def _owners(self, kind: str, thing: Any) -> frozenset[str]:
         if isinstance(thing, JobView):
-            return self.has_job(thing)
+            return self.index.of_job(thing)
         if kind == "evaluation":
-            return self.has_evaluation(value("retriever_id"), value("benchmark"))
-        return self.has(kind, value("name" if kind == "benchmark" else "id"))
+            return self.index.of_evaluation(str(thing["retriever_id"]), str(thing["benchmark"]))
+        return self.index.of(kind, thing.name if kind == "benchmark" else thing.id)
 
     def _holds(self, ids: frozenset[str]) -> bool:
         return not ids or (self.project is not None and self.project.id in ids)

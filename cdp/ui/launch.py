@@ -142,16 +142,12 @@ def consent(workspace: Workspace, query_sets: Iterable[str], leaks: Sequence[Lea
 
 def _choose_place(workspace: Workspace, key: str) -> str:
     """Where it runs: a cluster's address, ``here``, or "" where there is no choice. The workspace's own comes first."""
-    named = clusters.named(workspace)
-    if not named:
-        return ""
     own = clusters.setting(workspace)
-    labels = {clusters.HERE: "This machine"} | {a: f"Ray cluster {urlsplit(a).netloc}" for a in named}
-    on = forms.pick(
-        "Run on", dict(sorted(labels.items(), key=lambda item: item[0] != own)), key=f"{key}_on",
-        help="Jobs on a Ray cluster look the same: state, log, stop and resume.",
-    )  # fmt: skip
-    return "" if on == clusters.HERE and not own else str(on)
+    if not own:
+        return ""
+    labels = {own: f"Ray cluster {urlsplit(own).netloc}", clusters.HERE: "This machine"}
+    help_text = "Jobs on a Ray cluster look the same: state, log, stop and resume."
+    return str(forms.pick("Run on", labels, key=f"{key}_on", help=help_text))
 
 
 # one training

@@ -73,7 +73,10 @@ def test_the_one_import(workspace: Workspace, tmp_path: Path) -> None:
     done = answer("projects", "add", str(path), "--id-field", "number", "--set", "held_out=0.5", "--set", "seed=3")
     assert (done["id"], done["left_out"]) == ("faq", {"rows not taken (empty text)": 1})
     assert (done["benchmark"]["n_queries"], done["query_sets"][0]["n_queries"]) == (10, 10)
-    assert "missing: No judged queries" in run("projects", "add", str(path), "--set", "with_queries=no").stdout
+    assert (
+        "missing: No judged queries"
+        in run("projects", "add", str(path), "--name", "bare", "--set", "with_queries=no").stdout
+    )
     assert "There is no field 'inhalt'" in refusal("projects", "add", str(path), "--text-field", "inhalt")
 
 

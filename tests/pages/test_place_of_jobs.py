@@ -12,13 +12,12 @@ from cdp.ui.shell.tables import JOINER
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job
 
-OWN, LISTED = "http://127.0.0.1:9", "http://listed:8265"
+OWN = "http://127.0.0.1:9"
 
 
 @pytest.fixture
-def named(filled: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+def named(filled: Workspace) -> Workspace:
     place.set_for_workspace(filled, OWN)
-    monkeypatch.setenv("CDP_ALLOWED_CLUSTERS", LISTED)
     return filled
 
 
@@ -43,11 +42,9 @@ def test_the_workspaces_own_cluster_comes_first(open_page: Open, named: Workspac
     at.session_state["command-train"] = True
     at.run()
     where = at.selectbox(key="train_on")
-    assert where.options == ["Ray cluster 127.0.0.1:9", "This machine", "Ray cluster listed:8265"]
+    assert where.options == ["Ray cluster 127.0.0.1:9", "This machine"]
     assert f"--wait --on {OWN}" in shown(at)
-    where.select("http://listed:8265").run()
-    assert f"--wait --on {LISTED}" in shown(at)
-    at.selectbox(key="train_on").select("here").run()
+    where.select("here").run()
     assert "--wait --on here" in shown(at)
 
 

@@ -14,13 +14,12 @@ from cdp.services.access import NotAllowedError, ReadOnlyError
 from tests.jobs.support import start, until_state
 
 STRANGE = "http://strange:8265"
-OWN, LISTED = "http://own:8265", "http://listed:8265"
+OWN = "http://own:8265"
 
 
 @pytest.fixture
-def named(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+def named(workspace: Workspace) -> Workspace:
     place.set_for_workspace(workspace, OWN)
-    monkeypatch.setenv(clusters.CLUSTERS, f" {LISTED}/ , ")
     return workspace
 
 
@@ -31,10 +30,9 @@ def test_the_operator_and_a_dashboard_on_the_operators_machine_take_any(named: W
         access.in_dashboard()
 
 
-def test_others_take_those_that_the_operator_named(named: Workspace) -> None:
+def test_others_take_the_workspaces_own(named: Workspace) -> None:
     access.in_dashboard(shared=True)
-    assert clusters.named(named) == [OWN, LISTED]
-    for address in (OWN, LISTED, "HTTP://Listed:8265/"):
+    for address in (OWN, "HTTP://Own:8265/"):
         with clusters.chosen(named, address):
             assert place.current(named) == address.lower().rstrip("/")
     with clusters.chosen(named, "here"):
@@ -42,7 +40,7 @@ def test_others_take_those_that_the_operator_named(named: Workspace) -> None:
     for service_call in (clusters.look, clusters.use):
         with pytest.raises(NotAllowedError, match="may not be given to the cluster"):
             service_call(named, STRANGE)
-    with pytest.raises(NotAllowedError, match=clusters.CLUSTERS), clusters.chosen(named, STRANGE):
+    with pytest.raises(NotAllowedError, match="make it the workspace's own"), clusters.chosen(named, STRANGE):
         pytest.fail("it was chosen")
     assert place.current(named) == OWN
 
@@ -83,9 +81,3 @@ def test_a_resume_does_not_follow_a_strangers_job_to_its_cluster(
     with clusters.chosen(named, "here"):
         service.resume(named, job_id)
     until_state(named, job_id, "failed")
-
-
-def test_a_misspelt_list_of_clusters_is_told_by_its_name(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(clusters.CLUSTERS, "http://one:8265,two:8265")
-    with pytest.raises(CdpError, match="CDP_ALLOWED_CLUSTERS: 'two:8265' is not the address"):
-        clusters.named(workspace)
