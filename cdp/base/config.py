@@ -63,10 +63,10 @@ ENCODER = option(
     reason="It comes with the installation; the paper's BGE-M3 can be named instead.", holds="model",
 )
 PAIRS_AT_ONCE = option(
-    128, "Pairs scored at once.", reason="Pairs of queries are short: so many fit on any machine.", unit="pairs",
+    128, "Pairs scored at once.", reason="Pairs of queries are short: 128 fit on any machine.", unit="pairs",
     minimum=1, maximum=4096, advanced=True,
 )
-FIRST_DOCUMENTS = option(None, "Only the first so many documents.", unit="documents", minimum=1)
+FIRST_DOCUMENTS = option(None, "Use only this many documents, the first ones.", unit="documents", minimum=1)
 GPUS = option(None, "GPUs to use; one if there is one and this is empty, 0 for CPU.", minimum=0, advanced=True)
 ONE_GPU = option(None, "1 GPU if there is one and this is empty, 0 for CPU.", minimum=0, maximum=1, advanced=True)
 BY = option(
@@ -201,10 +201,10 @@ class MetricsConfig(Config):
     scorer: str = SCORER
     encoder: str = ENCODER
     per_doc: int | None = option(
-        None, "Only the first so many queries of each document.", unit="queries", minimum=1, maximum=20,
+        None, "Use only this many queries of each document, the first ones.", unit="queries", minimum=1, maximum=20,
     )
     max_documents: int | None = option(
-        None, "Only a random sample of so many documents, for a first look.", unit="documents", minimum=1,
+        None, "Use a random sample of this many documents, for a first look.", unit="documents", minimum=1,
     )
     language: str = option("", "Language of the queries, as en, fr, zh; the query set's own if empty.", advanced=True)
     stopwords: str = option(
@@ -273,8 +273,8 @@ class FilterConfig(Config):
     query_set: str = QUERY_SET
     round_trip_rank: int | None = option(
         None,
-        "Keep queries that find the document they were written for among the first so many of the corpus. No such "
-        "test if empty.", minimum=1, maximum=100,
+        "Keep queries that find the document they were written for among the first of the corpus, up to this rank. "
+        "No such test if empty.", minimum=1, maximum=100,
     )
     by: str = BY
     cross_encoder: str = option(
@@ -287,8 +287,8 @@ class FilterConfig(Config):
     )
     usable: bool = option(
         False,
-        "Leave out what is no query (refusals, the prompt, fragments of JSON, another language) and what repeats an "
-        "earlier query of its document.", reason="Off: each filter is asked for by itself.",
+        "Leave out unusable queries (refusals, the prompt, fragments of JSON, another language) and repetitions of an "
+        "earlier query of the document.", reason="Off: each filter is asked for by itself.",
     )
     name: str = option("", "A name for the new set; made from the set's and the filter if empty.")
     gpus: int | None = ONE_GPU
@@ -328,11 +328,11 @@ class MiningConfig(Config):
         maximum=100,
     )
     range_min: int = option(
-        10, "Leave out so many of the nearest documents: they are often answers without a judgment.",
+        10, "Skip this many of the nearest documents: they are often answers without a judgment.",
         reason="As sentence-transformers' own example has it.", unit="documents", minimum=0, maximum=10000,
     )
     range_max: int = option(
-        50, "Take negatives from so many of the nearest documents.", reason="Further ones are easy.", unit="documents",
+        50, "Take negatives from this many nearest documents.", reason="Further ones are easy.", unit="documents",
         minimum=1, maximum=10000,
     )
     relative_margin: float | None = option(
@@ -377,10 +377,10 @@ class TrainingConfig(Config):
         reason="The unweighted loss is what every weighting is compared with.", choices=Names("weighting"),
     )
     per_doc: int | None = option(
-        None, "Only the first so many queries of each document.", unit="queries", minimum=1, maximum=1000,
+        None, "Use only this many queries of each document, the first ones.", unit="queries", minimum=1, maximum=1000,
     )
     max_documents: int | None = option(
-        None, "Only so many documents, drawn at random by the seed.", unit="documents", minimum=1,
+        None, "Use this many documents, drawn at random by the seed.", unit="documents", minimum=1,
     )
     epochs: int | None = option(None, "Passes over the pairs.", unit="epochs", minimum=1, maximum=1000)
     batch_size: int | None = option(
@@ -400,7 +400,7 @@ class TrainingConfig(Config):
         unit="steps", minimum=1, advanced=True,
     )
     patience: int | None = option(
-        None, "Stop early after so many evaluations without a better NDCG@10. Empty: never.",
+        None, "Stop early after this many evaluations without a better NDCG@10. Empty: never.",
         reason="The paper trains to the end and keeps the best checkpoint.", unit="evaluations", minimum=1,
         advanced=True,
     )
@@ -430,7 +430,7 @@ class TrainingConfig(Config):
     )
     query_source: str = option(
         "query-only",
-        "What is trained on, with reasoned forms at hand: query-only, the queries q; reasoning-only, their reasoned "
+        "What to train on, if reasoned forms are given: query-only, the queries q; reasoning-only, their reasoned "
         "forms q′ in their stead; multi-query, both. RI is L(q, D) / L(q′, D) for either.",
         reason="Training on the queries themselves, as the paper does.",
         choices=("query-only", "reasoning-only", "multi-query"), advanced=True,
@@ -475,7 +475,7 @@ class TrainingConfig(Config):
         reason="Off: the paper trains on InfoNCE alone.", minimum=0.0, maximum=1.0, advanced=True,
     )
     pairs: int | None = option(
-        None, "Exactly so many pairs, of documents drawn at random by the seed.", unit="pairs", minimum=2,
+        None, "Exactly this many pairs, of documents drawn at random by the seed.", unit="pairs", minimum=2,
     )
     steps: int | None = option(
         None, "Number of optimiser steps; replaces epochs.",

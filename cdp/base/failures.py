@@ -278,8 +278,8 @@ def failure_of(error: BaseException, where: str = "a file") -> dict[str, str]:
     elif isinstance(error, MemoryError) or getattr(error, "errno", 0) == errno.ENOMEM or "can't allocate" in text:
         kind = "host_out_of_memory"
     elif fault := disk_fault(error):
-        told = fault if fault.endswith(")") else f"{fault} ({where})"
-        kind, message = "disk", f"{told[0].upper()}{told[1:]}."
+        fault = fault if fault.endswith(")") else f"{fault} ({where})"
+        kind, message = "disk", f"{fault[0].upper()}{fault[1:]}."
     else:
         network = isinstance(error, (ConnectionError, TimeoutError, socket.gaierror)) or name in _NETWORK_ERRORS
         kind, message = "network" if network else "bug", f"{name}: {message}"

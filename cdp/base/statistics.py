@@ -46,8 +46,8 @@ def stdtrit(degrees: ArrayLike, p: ArrayLike) -> Any:
     return special.stdtrit(degrees, p)
 
 
-# Lines, correlations and intervals of few points. The points are datasets: each counts once, whatever the number of
-# conditions measured on it. Intervals are exact if the points scatter about the line with one normal variance, even
+# Lines, correlations and intervals of few points. The points are datasets: each counts once, however many
+# conditions it has. Intervals are exact if the points scatter about the line with one normal variance, even
 # with three: Student's t with n − 2 degrees of freedom (Draper & Smith, Applied Regression Analysis, 3rd ed. 1998,
 # sections 1.3 and 3.1: confidence, prediction; 3.2: inverse regression, Fieller's interval).
 
@@ -431,7 +431,7 @@ def bootstrap_interval(values: ArrayLike, *, level: float = 0.95, seed: int = 0)
 class Coefficient:
     """One coefficient: estimate, 95% interval, two-sided p, standard error and degrees of freedom.
 
-    Below about four degrees of freedom the interval is only a rough one, whatever the number of observations.
+    Below about four degrees of freedom the interval is rough, even with many observations.
     """
 
     name: str

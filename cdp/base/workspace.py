@@ -21,7 +21,7 @@ from typing import Any
 
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 
-# The folder that the package `cdp` lies in: a clone, or an environment's `site-packages`.
+# The folder of the package `cdp`: a clone, or an environment's `site-packages`.
 CODE = Path(__file__).resolve().parent.parent.parent
 
 # Only a wheel has that folder, see `pyproject.toml`.

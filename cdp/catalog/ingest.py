@@ -388,14 +388,13 @@ def _replace_rows(connection: Any, paths: list[str], contents: list[Content]) ->
     """Drop the rows of ``paths``, then insert those of ``contents``, column-wise through Arrow."""
     import pyarrow as pa
 
-    connection.register("gone", pa.table({"path": pa.array(paths, pa.string())}))
-    connection.execute(
-        "DELETE FROM scores WHERE evaluation_id IN (SELECT id FROM evaluations WHERE source IN (SELECT path FROM gone))"
-    )
+    connection.register("replaced", pa.table({"path": pa.array(paths, pa.string())}))
+    outdated = "SELECT id FROM evaluations WHERE source IN (SELECT path FROM replaced)"
+    connection.execute(f"DELETE FROM scores WHERE evaluation_id IN ({outdated})")
     for table in TABLES:
-        connection.execute(f"DELETE FROM {table} WHERE source IN (SELECT path FROM gone)")
-    connection.execute("DELETE FROM files WHERE path IN (SELECT path FROM gone)")
-    connection.unregister("gone")
+        connection.execute(f"DELETE FROM {table} WHERE source IN (SELECT path FROM replaced)")
+    connection.execute("DELETE FROM files WHERE path IN (SELECT path FROM replaced)")
+    connection.unregister("replaced")
     if not contents:
         return
     for table in TABLES:

@@ -255,8 +255,8 @@ def _with_tail(failure: dict[str, Any] | None, folder: Path) -> dict[str, Any] |
     tail = failure["log_tail"] if "log_tail" in failure else log_tail(folder / "worker.log")
     if isinstance(tail, str):  # in a record edited by hand
         tail = tail.splitlines()
-    told = {name: redact(str(failure[name])) for name in ("message", "hint") if failure.get(name)}
-    return {**failure, **told, "log_tail": [redact(str(line)) for line in tail]}
+    cleaned = {name: redact(str(failure[name])) for name in ("message", "hint") if failure.get(name)}
+    return {**failure, **cleaned, "log_tail": [redact(str(line)) for line in tail]}
 
 
 def _waits_for(workspace: Workspace, spec: JobSpec, state: State) -> str:

@@ -88,7 +88,7 @@ class RayNode:
     def check(self, workspace: Workspace) -> None:
         """Raise ClusterError with the next step if jobs of the workspace cannot run on this node."""
         root, ours = workspace.root, __version__
-        for fine, told, hint in (
+        for fine, problem, hint in (
             (self.sees, f"does not see the workspace {root}",
              "Put it on a file system that every node mounts under the same path (NFS 4, Lustre, CephFS)."),
             (self.writes, f"may not write the workspace {root}", "Run Ray under an account that may."),
@@ -98,7 +98,7 @@ class RayNode:
              "Install the same version in both places."),
         ):  # fmt: skip
             if not fine:
-                raise ClusterError(f"The cluster's node {self.host} {told}.", hint=hint)
+                raise ClusterError(f"The cluster's node {self.host} {problem}.", hint=hint)
 
 
 class RayLauncher:
@@ -172,9 +172,9 @@ class RayLauncher:
         finally:
             os.close(lock)
             shutil.rmtree(folder, ignore_errors=True)
-        told = [json.loads(line.removeprefix(PROBED)) for line in log.splitlines() if line.startswith(PROBED)]
-        if told:
-            nodes = [RayNode(**{**about, "accelerators": tuple(about["accelerators"])}) for about in told]
+        found = [json.loads(line.removeprefix(PROBED)) for line in log.splitlines() if line.startswith(PROBED)]
+        if found:
+            nodes = [RayNode(**{**about, "accelerators": tuple(about["accelerators"])}) for about in found]
             return sorted(nodes, key=lambda node: (not node.head, node.host))
         if missing := re.findall(r"No module named '?([\w.]+)", log):
             raise ClusterError(

@@ -278,7 +278,7 @@ class ChatClient:
             f"{self.url} is still failing after {tries} {'try' if tries == 1 else 'tries'} ({status}: {said}).",
             hint="Lower concurrency, raise retries, or resume the job later."
             if status == 429
-            else "Try again later; what is done stays done.",
+            else "Try again later; finished documents are kept.",
             exhausted=True,
             usage=lost,
         )

@@ -258,7 +258,7 @@ Index = DenseIndex | LexicalIndex
 
 
 def _ranked(scores: np.ndarray, numbers: np.ndarray) -> list[Ranked]:
-    # -1 stands for a document that was not retrieved.
+    # -1 marks documents that were not retrieved.
     rows = zip(scores, numbers, numbers >= 0, strict=True)
     return [([float(s) for s in score[there]], [int(n) for n in number[there]]) for score, number, there in rows]
 

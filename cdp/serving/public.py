@@ -53,8 +53,8 @@ LARGEST_BODY = 8_000_000  # bytes: 2,048 texts of 4,000 characters
 CONNECTIONS = 1024  # a process may usually open as many files; each takes some 20 kB
 LONGEST_TEXT = 100_000  # characters: far more than any encoder reads
 LARGEST_ANSWER = 10_000_000  # characters of documents' texts in one answer
-QUEUED_REQUESTS = 4  # the queue holds the texts of so many requests of the largest size
-GRACE_S = 30  # how long a stop waits for what is in flight
+QUEUED_REQUESTS = 4  # the queue holds the texts of this many requests of the largest size
+GRACE_S = 30  # how long a stop waits for requests in flight
 ROWS_AT_ONCE = 128  # vectors whose JSON takes a few milliseconds; more are written in a thread
 
 

@@ -102,7 +102,7 @@ def lexical(
 def combine(
     job: Job, config: EvaluationConfig, benchmark: Benchmark, result: Evaluation, who: dict[str, str]
 ) -> tuple[Evaluation, dict[str, str]]:
-    """The result after what is asked for beyond the retriever's own ranking: fused with BM25, then reranked."""
+    """Return the result fused with BM25, then reranked, as the settings ask."""
     if not (config.hybrid or config.rerank):
         return result, who
     if config.hybrid:

@@ -72,7 +72,7 @@ def read_run(path: Path, judged: Set[str]) -> Run:
         if query not in judged:
             continue
         if document in documents:
-            twice = f"The document {shown(document)} stands twice for the query {shown(query)}."
+            twice = f"The document {shown(document)} is listed twice for the query {shown(query)}."
             raise InputError(twice, file=path, line=number)
         try:
             documents[document] = float(score)

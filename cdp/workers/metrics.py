@@ -45,7 +45,7 @@ from cdp.query_sets import QuerySet
 
 _DOCUMENTS_AT_ONCE = 256
 _BATCHES_AT_ONCE = 32
-# Corpus scope: so many pairs of queries of different documents are scored at most, no query in two of them.
+# Corpus scope: at most this many pairs of queries of different documents are scored, no query in two of them.
 CORPUS_PAIRS = 1000
 
 Encode = Callable[[list[str]], NDArray[np.float64]]

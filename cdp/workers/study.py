@@ -57,7 +57,7 @@ def main(job: Job) -> None:
 
 
 def conducted(job: Job, inputs: Inputs) -> Counter[str]:
-    """Do all steps, in this process or as tasks of a cluster; return how many were trained, reused, and failed."""
+    """Run all steps, in this process or as tasks of a cluster; return how many were trained, reused, and failed."""
     from cdp.studies.run import Study
     from cdp.training.optimiser import keep_freed_memory
 
@@ -74,11 +74,11 @@ def conducted(job: Job, inputs: Inputs) -> Counter[str]:
             path.unlink()
     total: Counter[str] = Counter()
     for done, path in enumerate(job.pool.map(do_step, files, job.stop_requested), 1):
-        told = read_json(path)
-        job.n_failures += told["failures"]
-        total.update({name: told[name] for name in ("trained", "reused", "failed")})
-        if told["figures"]:
-            job.metric(done, **told["figures"])
+        counts = read_json(path)
+        job.n_failures += counts["failures"]
+        total.update({name: counts[name] for name in ("trained", "reused", "failed")})
+        if counts["figures"]:
+            job.metric(done, **counts["figures"])
         job.progress("conditions", done, len(every), "conditions", next_within_s=STEP_S)
     return total
 
@@ -106,7 +106,7 @@ def _study(folder: str) -> Study:
 
 
 def do_step(path: Path, folder: str, number: int) -> None:
-    """Do one step of a study and write down what came of it."""
+    """Run one step of a study and write its counts to ``path``."""
     study = _study(folder)
     job = study.job
     assert isinstance(job, _Task)
@@ -120,7 +120,7 @@ def do_step(path: Path, folder: str, number: int) -> None:
 def describe_study(
     job_workspace: Workspace, config: StudyConfig, sources: list[StudySource], benchmarks: list[Benchmark]
 ) -> dict[str, Any]:
-    """What the report needs besides the conditions: the plan, the sources, and the benchmarks with their CW."""
+    """Return the plan, the sources, and the benchmarks with their CW, for the report."""
     about = []
     kin = kinship(job_workspace, config, sources, benchmarks)
     for benchmark, (family, in_domain_of) in zip(benchmarks, kin, strict=True):
@@ -204,7 +204,7 @@ def kinship(
 
 
 def origin_of(benchmark: Benchmark) -> str:
-    """What a benchmark was drawn from or is a part of; its own name where nothing tells."""
+    """Return the benchmark that this one was drawn from or is a part of; its own name if unknown."""
     manifest = manifests.read(benchmark.folder)
     if manifest.subset is not None:
         return manifest.subset.of

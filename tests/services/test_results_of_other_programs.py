@@ -87,13 +87,13 @@ BROKEN = {
     " \n": "The file is empty",
     "q0 Q0 d0 1 0.5\n": "It has 5 fields, not six",
     "q0 Q0 d0 1 0.5 x\nq0 Q0 d1 0.5 x\n": "line 2: It has 5 fields",
-    "q0 Q0 d0 1 0.5 x\nq0 Q0 d0 2 0.4 x\n": "line 2: The document 'd0' stands twice",
+    "q0 Q0 d0 1 0.5 x\nq0 Q0 d0 2 0.4 x\n": "line 2: The document 'd0' is listed twice",
     "q0 Q0 d0 1 nan x\n": "'nan' is no score",
     f"q0 Q0 d0 1 {'9' * 5000} x\n": "is no score",
     "q0 Q0 d0 1 0.5 x\nq1 Q0 nowhere 1 0.5 x\n": "1 of its documents are not in sea (first: 'nowhere')",
     "q99 Q0 d0 1 0.5 x\n": "Not one of its 1 queries is judged",
     '{"task_name": "sea", "scores": {}}': "fields, not six",
-    f"q0 Q0 {'d' * 5000} 1 0.5 x\nq0 Q0 {'d' * 5000} 2 0.4 x\n": "stands twice",
+    f"q0 Q0 {'d' * 5000} 1 0.5 x\nq0 Q0 {'d' * 5000} 2 0.4 x\n": "is listed twice",
 }
 
 
