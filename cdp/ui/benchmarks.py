@@ -10,7 +10,7 @@ import streamlit as st
 from cdp.base.config import DownloadConfig
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo
-from cdp.services import benchmarks, commands
+from cdp.services import benchmarks, commands, projects
 from cdp.services.benchmarks import BenchmarkDetails, RegistryStatus
 from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import count, md, number, size
@@ -29,7 +29,7 @@ def page(workspace: Workspace) -> None:
     _add(workspace)
     st.subheader("Download benchmarks", anchor=False)
     titles = {ALL: "All benchmarks", **benchmarks.GROUPS}
-    group = state.choose("Group", titles, "group", help=frame.definition("benchmark")) or ALL
+    group = state.choose("Group", titles, "group", help=frame.DEFINITIONS["benchmark"]) or ALL
     statuses = benchmarks.list_registry(workspace, "" if group == ALL else group)
     _table(statuses, group)
     _download_missing(workspace, statuses, group)
@@ -63,7 +63,7 @@ def _table(statuses: Sequence[RegistryStatus], group: str) -> None:
         columns,
         alt="The benchmarks available by name, with their sizes and licences",
         digits={"CW": 2},
-        about={"CW": md(frame.definition("cw")), "Text size": "Approximate size of the documents' texts."},
+        about={"CW": md(frame.DEFINITIONS["cw"]), "Text size": "Approximate size of the documents' texts."},
         config=COUNTS,
         height=TABLE_HEIGHT if len(statuses) > LONG_TABLE else None,
     )
@@ -111,7 +111,7 @@ def _facts(item: RegistryStatus, shown: BenchmarkDetails) -> None:
     tables.figures(
         ("Documents", NOT_STATED if entry.documents is None else number(entry.documents)),
         ("Queries", NOT_STATED if entry.queries is None else number(entry.queries)),
-        ("CW", NOT_STATED if entry.cw is None else f"{entry.cw:.2f}", frame.definition("cw")),
+        ("CW", NOT_STATED if entry.cw is None else f"{entry.cw:.2f}", frame.DEFINITIONS["cw"]),
         ("Text size", _text(item), "Approximate size of the documents' texts."),
     )
     st.markdown(f"**Licence:** {md(entry.licence)} ({md(entry.licence_source)})")
@@ -218,6 +218,7 @@ def _own(workspace: Workspace) -> None:
         alt="Your own benchmarks and subsets",
         config=COUNTS,
     )
+    frame.link("launch", "Evaluate a retriever on them", start="evaluation")
     with st.expander("Create a subset or delete", icon=":material/more_horiz:", type="compact", key="own_manage"):
         name = forms.pick("Benchmark", [b.name for b in stored], key="own_benchmark", persistent=False)
         info = next(b for b in stored if b.name == name)
@@ -251,7 +252,8 @@ def _add(workspace: Workspace) -> None:
             with frame.guarded():
                 with st.spinner("Checking the benchmark"), forms.opened(workspace, uploads, path) as (file, _):
                     added = benchmarks.add(workspace, file, name=name.strip(), language=language.strip())
-                    state.join_project(workspace, benchmarks=[added.name])
+                    if current := state.scope(workspace).project:
+                        projects.add_members(workspace, current.id, benchmarks=[added.name])
                 figures = f"{count(added.n_queries, 'query', 'queries')}, {count(added.n_documents, 'document')}."
                 forms.remember(f"The benchmark {added.name} is added.", [figures, *added.warnings])
                 st.rerun()

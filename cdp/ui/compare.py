@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -51,7 +52,8 @@ def page(workspace: Workspace) -> None:
         frame.empty("No results yet", text, "launch", "Set up a training")
         frame.link("launch", "Or evaluate an existing retriever", start="evaluation")
         return
-    arrived = _arrived(rows)
+    run = st.query_params.get("run", "")  # a link led here for its row
+    arrived = next((row.retriever_id for row in rows if run and run in row.runs), "")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         place = _place(rows, arrived)
         here = [row for row in rows if row.place == place]
@@ -60,15 +62,17 @@ def page(workspace: Workspace) -> None:
     picked = [row.retriever_id for row in here if row.retriever_id in st.query_params.get_all(PICKED)]
     compared = picked or results.beside(shown, baseline)
     compared += [arrived] if arrived and not picked and arrived not in compared else []
-    comparison = results.compare(
-        workspace, baseline, compared, over_seeds=_over_seeds(), evaluations=evaluations
-    )  # fmt: skip
+    comparison = results.compare(workspace, baseline, compared, over_seeds=_over_seeds(), evaluations=evaluations)
     on_place = comparison.on([place])
     differences = {row.retriever_id: row for row in on_place.rows}
     _answer(on_place, arrived)
     _table([differences.get(row.retriever_id, row) for row in shown], baseline)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(_below(shown, hidden), width="stretch")
+        common = md(", ".join(sorted(_common(shown))))
+        below = [f"{count(len(shown), 'recipe')}.", *hidden]
+        below += ["Leaked and stopped runs stand last."] if any(row.marks for row in shown) else []
+        below += [f"All trained ones: {common}."] if common else []
+        st.caption(" ".join([*below, "Choose rows to compare only these."]), width="stretch")
         _baselines(workspace, here, baseline)
     if chosen := [row for row in here if row.retriever_id in picked]:
         _edit(workspace, chosen)
@@ -85,12 +89,6 @@ def _over_seeds() -> bool:
     return bool(st.session_state.get("compare_seeds", True))
 
 
-def _arrived(rows: Sequence[Row]) -> str:
-    """The row of the run that a link led here for (``?run=``); empty without one."""
-    run = st.query_params.get("run", "")
-    return next((row.retriever_id for row in rows if run and run in row.runs), "")
-
-
 def _place(rows: Sequence[Row], arrived: str) -> str:
     """One benchmark: scores of several do not compare. The first is that with most rows, or of the run that came."""
     counted = Counter(row.place for row in rows if not row.annotation.archived)
@@ -99,19 +97,17 @@ def _place(rows: Sequence[Row], arrived: str) -> str:
     titles = {place: f"{place} ({count(counted[place], 'recipe')})" for place in places}
     if len(places) == 1:
         return next(iter(places))
-    with st.container(width=260):
-        return state.choose("Benchmark", titles, "benchmark") or next(iter(places))
+    return state.choose("Benchmark", titles, "benchmark", width=320) or next(iter(places))
 
 
 def _baseline(here: Sequence[Row]) -> str:
     """The retriever that all differences are from; at first the untrained one that the runs started from."""
     first = results.baseline(here)
     names = {row.retriever_id: row.retriever for row in sorted(here, key=lambda row: row.retriever_id != first)}
-    with st.container(width=320):
-        chosen = state.choose(
-            "Baseline", names, "baseline", what="retriever",
-            help="All differences are measured against this retriever, on the same queries.",
-        )  # fmt: skip
+    chosen = state.choose(
+        "Baseline", names, "baseline", what="retriever", width=320,
+        help="All differences are measured against this retriever, on the same queries.",
+    )  # fmt: skip
     return chosen or first
 
 
@@ -156,7 +152,7 @@ def _answer(comparison: Comparison, arrived: str) -> None:
     st.markdown(
         f"#### {md(cut(about.retriever, 80))} {verb}{size} on {md(about.place)}\n"
         f"NDCG@10 {md(about.score)}. Difference from {md(cut(comparison.baseline, 60))}: 95% interval "
-        f"{interval((about.low, about.high), sign=True)}, p {chance}, {md(judgement)}."
+        f"{interval((about.low, about.high), sign=True)}, p {chance}: {md(judgement)}."
     )
 
 
@@ -174,7 +170,7 @@ def _table(rows: Sequence[Row], baseline: str) -> None:
     columns: dict[str, Sequence[Any]] = {
         "NDCG@10": [row.score for row in rows],  # first: what one sees on a phone
         "Recipe": [f"{row.retriever} (baseline)" if row.retriever_id == baseline else row.retriever for row in rows],
-        "Difference": [MISSING if row.difference is None else points(row.difference) + _stars(row) for row in rows],
+        "Difference": [MISSING if row.difference is None else points(row.difference) + _star(row) for row in rows],
         "95% interval": [interval((row.low, row.high), sign=True) for row in rows],
         "p": [p_value(row.p_holm) for row in rows],
         "Seeds": [row.seeds if row.trained else None for row in rows],
@@ -209,7 +205,7 @@ def _table(rows: Sequence[Row], baseline: str) -> None:
             ),
             "Difference": right,
             "95% interval": right,
-            "p": st.column_config.TextColumn(alignment="right", help=frame.definition("holm")),
+            "p": st.column_config.TextColumn(alignment="right", help=frame.DEFINITIONS["holm"]),
         },
         key=TABLE,
         alt="Recipes with NDCG@10 in percent and the difference from the baseline",
@@ -220,17 +216,15 @@ def _table(rows: Sequence[Row], baseline: str) -> None:
     )
 
 
+def _star(row: Row) -> str:
+    """Significance in a form that does not rely on colour."""
+    return "" if not row.significant else " **" if (row.p_holm or 0.0) < 0.01 else " *"
+
+
 def _common(rows: Sequence[Row]) -> set[str]:
     """The badges of all trained rows: said once below the table."""
     trained = [{badge.word for badge in row.badges} for row in rows if row.trained]
     return set.intersection(*trained) if len(trained) > 1 else set()
-
-
-def _below(rows: Sequence[Row], hidden: Sequence[str]) -> str:
-    """How many rows there are, what is not shown, and what all have in common."""
-    marked = ["Leaked and stopped runs stand last."] if any(row.marks for row in rows) else []
-    shared = [f"All trained ones: {md(', '.join(sorted(_common(rows))))}."] if _common(rows) else []
-    return " ".join([f"{count(len(rows), 'recipe')}.", *hidden, *marked, *shared, "Choose rows to compare only these."])
 
 
 def _cell(row: Row, key: str) -> Any:
@@ -239,11 +233,6 @@ def _cell(row: Row, key: str) -> Any:
     if key in ("tags", "note"):
         return ", ".join(row.annotation.tags) if key == "tags" else row.annotation.note
     return getattr(row, key)
-
-
-def _stars(row: Row) -> str:
-    """Significance in a form that does not rely on colour."""
-    return "" if not row.significant else " **" if (row.p_holm or 0.0) < 0.01 else " *"
 
 
 def _edit(workspace: Workspace, picked: Sequence[Row]) -> None:
@@ -290,27 +279,18 @@ def _edit(workspace: Workspace, picked: Sequence[Row]) -> None:
 def _baselines(workspace: Workspace, here: Sequence[Row], baseline: str) -> None:
     """One press for each strong baseline that was not measured here: BM25, hybrid, reranked."""
     lacking = evaluation.strong_baselines(workspace, here, baseline)
-    if not any(lacking.values()):
-        return
-
-    def add(title: str, rerank: str = "") -> None:
-        pressed = forms.button(
-            f"Add {title}", icon=":material/add:", key=f"add_{title}", type="tertiary", help=STRONG[title]
-        )
+    for title in (title for title, configs in lacking.items() if configs):
+        asked = title == "reranked" and not evaluation.cross_encoder_here()
+        with st.popover("Add reranked", icon=":material/add:", type="tertiary") if asked else nullcontext():
+            rerank = st.text_input("Cross-encoder (name or folder)", evaluation.CROSS_ENCODER) if asked else ""
+            pressed = forms.button(
+                f"Add {title}", icon=":material/add:", key=f"add_{title}", type="tertiary", help=STRONG[title]
+            )
         if pressed:
             with frame.guarded():
                 configs = evaluation.strong_baselines(workspace, here, baseline, rerank)[title]
                 started = [evaluation.start(workspace, config) for config in configs]
-                state.write("job", started[0])
                 frame.go("jobs", job=started[0])
-
-    for title, configs in lacking.items():
-        if configs and (title != "reranked" or evaluation.cross_encoder_here()):
-            add(title)
-        elif configs:
-            with st.popover("Add reranked", icon=":material/add:", type="tertiary"):
-                name = st.text_input("Cross-encoder (name or folder)", evaluation.CROSS_ENCODER)
-                add(title, name)
 
 
 # differences
@@ -332,7 +312,7 @@ def _differences(comparison: Comparison) -> None:
         ),
         key="gains",
         alt="Differences in NDCG@10 points from the baseline with 95% intervals: "
-        + "; ".join(f"{row.retriever} {points(row.difference or 0.0)}{_stars(row)}" for row in rows),
+        + "; ".join(f"{row.retriever} {points(row.difference or 0.0)}{_star(row)}" for row in rows),
         caption=result_tables.test_line(comparison),
     )
 
@@ -383,13 +363,12 @@ def _by_query(workspace: Workspace, comparison: Comparison, rows: Sequence[Row],
     """The queries that one recipe wins and loses most clearly; at first of the one that the answer is about."""
     first = _about(rows, arrived)
     named = {row.evaluation_id: row for row in (first, *rows)}
-    picked = state.choose(
-        "Recipe", {key: row.retriever for key, row in named.items()}, "per_query", what="evaluation"
-    )  # fmt: skip
+    titles = {key: row.retriever for key, row in named.items()}
+    picked = state.choose("Recipe", titles, "per_query", what="evaluation", width=420)
     row = named.get(picked or "", first)
     queries = results.per_query(workspace, comparison, row)
-    lost = [q for q in queries if q.difference < 0][:SHOWN_QUERIES]
-    won = [q for q in reversed(queries) if q.difference > 0][:SHOWN_QUERIES]
+    lost = [q for q in queries if round(q.difference, 2) < 0][:SHOWN_QUERIES]
+    won = [q for q in reversed(queries) if round(q.difference, 2) > 0][:SHOWN_QUERIES]
     for column, title, listed in zip(st.columns(2), ("Largest gains", "Largest losses"), (won, lost), strict=True):
         with column:
             st.markdown(f"**{title}**")

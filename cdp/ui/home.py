@@ -29,10 +29,10 @@ def contents(workspace: Workspace) -> None:
     n_corpora = len(scope.keep("corpus", corpora.list_corpora(workspace)))
     n_sets = len(scope.keep("query_set", queries.list_query_sets(workspace)))
     tables.cards(
-        ("Corpora", number(n_corpora), frame.definition("corpus")),
-        ("Query sets", number(n_sets), frame.definition("query_set")),
-        ("Trained retrievers", number(sum(job.has_model for job in trained)), frame.definition("retriever")),
-        ("Results", number(len(measured)), frame.definition("ndcg")),
+        ("Corpora", number(n_corpora), frame.DEFINITIONS["corpus"]),
+        ("Query sets", number(n_sets), frame.DEFINITIONS["query_set"]),
+        ("Trained retrievers", number(sum(job.has_model for job in trained)), frame.DEFINITIONS["retriever"]),
+        ("Results", number(len(measured)), frame.DEFINITIONS["ndcg"]),
     )
     rows = sorted(results.list_rows(workspace, measured), key=lambda row: row.created, reverse=True)[:6]
     if not rows:

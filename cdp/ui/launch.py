@@ -171,7 +171,7 @@ def _settings(workspace: Workspace, query_sets: Sequence[QuerySet], leave_out: S
     key = f"train{suffix}"
     ordered = training.in_order(query_sets, state.kept("corpus") or "")
     query_set = state.choose(
-        "Query set", _set_titles(workspace, ordered), "query_set", what="query set", help=frame.definition("query_set")
+        "Query set", _set_titles(workspace, ordered), "query_set", what="query set", help=frame.DEFINITIONS["query_set"]
     )
     retriever = _retriever(workspace, first, key)
     with st.container(horizontal=True):
@@ -184,7 +184,7 @@ def _settings(workspace: Workspace, query_sets: Sequence[QuerySet], leave_out: S
         {name: weighting.title for name, weighting in WEIGHTINGS.items()},
         default=first.get("weighting"),
         key=f"{key}_weighting",
-        help=frame.definition("weighting")
+        help=frame.DEFINITIONS["weighting"]
         + " RI (reasoning intensity): how much easier a query becomes once its reasoning is written out, as the "
         "ratio of the two losses. Needs a query set with the reasoned form of each query.",
     )
@@ -224,7 +224,7 @@ def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
     if preset and preset not in {c.id for c in choices} and st.query_params.get("retriever") == preset:
         st.query_params["retriever"] = OTHER
     names = {c.id: c.title for c in choices} | {OTHER: OTHER_TITLE}
-    about = frame.definition("retriever")
+    about = frame.DEFINITIONS["retriever"]
     picked = state.choose("Retriever to start from", names, "retriever", what="retriever", help=about) or choices[0].id
     if picked == OTHER:
         return _other_model(f"{key}_model", preset) or choices[0].id
@@ -301,7 +301,7 @@ def _judges(workspace: Workspace, query_set: str) -> Judged:
     leaks = {key: leakage.find_leaks(workspace, [query_set], [options[key]]) for key in ready}
     chosen = state.choose_many(
         "Evaluate on", _split_labels(workspace), "benchmarks", default=[key for key in ready if not leaks[key]],
-        help=frame.definition("benchmark"), placeholder="no evaluation",
+        help=frame.DEFINITIONS["benchmark"], placeholder="no evaluation",
     )  # fmt: skip
     for key in ready:
         if leaks[key] and key not in chosen:
@@ -456,7 +456,7 @@ def _evaluation(workspace: Workspace, left: Any, right: Any) -> None:
         names = {c.id: c.title for c in reversed(choices) if c.kind == "job"}
         names |= {BM25: "BM25 (keyword search, no model)"} | {c.id: c.title for c in choices if c.kind != "job"}
         names |= {OTHER: OTHER_TITLE}
-        about = frame.definition("retriever")
+        about = frame.DEFINITIONS["retriever"]
         retriever = state.choose("Retriever", names, "judged", what="retriever", help=about) or ""
         if retriever == OTHER:
             retriever = _other_model("evaluate_model")
@@ -482,7 +482,7 @@ def _places(workspace: Workspace) -> dict[str, tuple[str, str]]:
         if here := sum(member.here for member in members):
             options[f"{GROUP}{name}"] = (name, "")
             labels[f"{GROUP}{name}"] = f"{title}: {here} of {len(members)} downloaded"
-    chosen = state.choose_many("Evaluate on", labels, "on", default=first, help=frame.definition("benchmark"))
+    chosen = state.choose_many("Evaluate on", labels, "on", default=first, help=frame.DEFINITIONS["benchmark"])
     _add_benchmarks()
     return {key: options[key] for key in chosen}
 

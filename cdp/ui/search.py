@@ -22,11 +22,6 @@ QUERY = "q"
 MOST_QUERIES = 500  # queries of a benchmark that are offered: a browser is sent all of them
 
 
-def of_project(members: Members, collections: Sequence[Collection]) -> list[Collection]:
-    """Return the corpora and benchmarks of the project on screen."""
-    return [c for c in collections if members.has("benchmark" if c.benchmark else "corpus", c.benchmark or c.id)]
-
-
 def query() -> str:
     """Draw the query field; return the query that the address names. The menu's link carries the last one."""
     current = st.query_params.get(QUERY, "").strip()  # Back to the address without one empties the field
@@ -154,7 +149,7 @@ def _answer(
     if answer.problem is not None:
         _problem(workspace, collection, answer)
         return
-    compared = "" if answer.title == first else f" · ▲▼ against {md(first, 40)}"
+    compared = "" if answer.title == first else f" · ▲▼ and new: against {md(first, 40)}"
     st.caption(f"{1000 * answer.search_s:.0f} ms{compared}")
     if not answer.hits:
         st.markdown("No document shares a word with the query.")
@@ -165,7 +160,15 @@ def _answer(
 
 def _hit(hit: Hit, judgments: Sequence[Judgment], corpus: str, query_set: str, *, moved: bool) -> None:
     title = cut(" ".join((hit.title or hit.id).split()), 100) or "Untitled"
-    facts = [f"**{hit.rank}**", *([_move(hit)] if moved else []), *_badge(hit.id, judgments)]
+    facts = [f"**{hit.rank}**"]
+    if moved:  # the change of rank against the first retriever
+        steps = 0 if hit.before is None else hit.before - hit.rank
+        arrow = f":green[▲ {steps}]" if steps > 0 else f":red[▼ {-steps}]" if steps else ":gray[=]"
+        facts.append(":violet-badge[new]" if hit.before is None else arrow)
+    if any(hit.id in judgment.relevant for judgment in judgments):
+        facts.append(":green-badge[:material/check: relevant]")
+    elif any(hit.id in judgment.grades for judgment in judgments):
+        facts.append(":gray-badge[judged, not relevant]")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(" ".join(facts), width="content")
         if corpus:
@@ -178,39 +181,14 @@ def _hit(hit: Hit, judgments: Sequence[Judgment], corpus: str, query_set: str, *
     st.html(f"<p class='snippet'>{shown}</p>")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if query_set:
-            frame.link(
-                "queries",
-                "Training queries",
-                icon=":material/edit_note:",
-                query_set=query_set,
-                document=hit.id,
-                tab="review",
-            )
+            icon, params = ":material/edit_note:", {"query_set": query_set, "document": hit.id}
+            frame.link("queries", "Training queries", icon=icon, **params, tab="review")
         if not corpus:
             with st.popover("Whole document", type="tertiary"):
                 st.text(hit.text)
         file, page = place_of(hit.id)
         place = f"{md(cut(file, 60))}{f', page {page:,}' if page else ''} · " if file != hit.id else ""
         st.caption(f"{place}score {hit.score:.3f}", width="content")
-
-
-def _move(hit: Hit) -> str:
-    """Return a badge: the change of rank against the first retriever."""
-    if hit.before is None:
-        return ":violet-badge[new]"
-    if hit.before == hit.rank:
-        return ":gray[=]"
-    steps = hit.before - hit.rank
-    return f":green[▲ {steps}]" if steps > 0 else f":red[▼ {-steps}]"
-
-
-def _badge(document: str, judgments: Sequence[Judgment]) -> list[str]:
-    """Return a badge for a judged document: relevant or not."""
-    if any(document in judgment.relevant for judgment in judgments):
-        return [":green-badge[:material/check: relevant]"]
-    if any(document in judgment.grades for judgment in judgments):
-        return [":gray-badge[judged, not relevant]"]
-    return []
 
 
 def _problem(workspace: Workspace, collection: Collection, answer: Answer) -> None:

@@ -14,7 +14,11 @@ frame.head("search")
 
 with frame.guarded():
     members = state.scope(workspace)
-    collections = page.of_project(members, search.list_collections(workspace))
+    collections = [
+        c
+        for c in search.list_collections(workspace)
+        if members.has("benchmark" if c.benchmark else "corpus", c.benchmark or c.id)
+    ]
     if not collections:
         text = "There is nothing to search. Add a corpus first."
         frame.empty("No documents yet", text, "documents", "Add a corpus")

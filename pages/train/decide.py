@@ -33,7 +33,7 @@ with frame.guarded():
         with opened[COMPLEXITY]:
             rule.rule(found, request, target, known)
             rule.similar(found)
-            st.subheader("Content words per query", anchor=False, help=frame.definition("cw"))
+            st.subheader("Content words per query", anchor=False, help=frame.DEFINITIONS["cw"])
             rule.distribution(target)
             rule.extremes(target)
             rule.expected(found)

@@ -18,4 +18,4 @@ with frame.guarded():
     else:
         job = job_views.choose(all_jobs)
         job_views.one(workspace, job)
-        job_views.listing(all_jobs)
+        job_views.listing(job_views.in_order(all_jobs))

@@ -111,7 +111,7 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
             f"One and {planned.config.per_doc} diverse queries and paraphrases per document, "
             f"{count(planned.config.seeds, 'seed')}: on the same documents, and on the same number of pairs.",
         ),
-        ("Judged by", md(JUDGES.get(planned.judged.kind) or planned.judged.benchmark, 40)),
+        ("Judged by", md(JUDGES.get(planned.judged.kind) or planned.judged.splits.of or planned.judged.benchmark, 40)),
     )
     notes = list(planned.notes)
     if not planned.plan.measured:
@@ -275,7 +275,7 @@ def options(workspace: Workspace, known: Answer, corpus: str) -> None:
         alt="Every option with its score, its difference to the choice, price and training time",
         digits={"NDCG@10": 1},
         about={
-            "NDCG@10": frame.definition("ndcg"),
+            "NDCG@10": frame.DEFINITIONS["ndcg"],
             "Price": f"Of queries for all documents, by {writes.name} ({writes.basis}).",
             "Training": "One training, as measured.",
         },

@@ -64,8 +64,7 @@ def choose_task(workspace: Workspace) -> tuple[str, str, str]:
     chosen = name = ""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if corpus:
-            with st.container(width=260):
-                chosen = state.choose("Corpus", corpus, "corpus", what="corpus") or ""
+            chosen = state.choose("Corpus", corpus, "corpus", what="corpus", width=260) or ""
         source = PASTE
         if any(names for names, _ in offered.values()):
             source = forms.segments(
@@ -77,8 +76,7 @@ def choose_task(workspace: Workspace) -> tuple[str, str, str]:
             )
         if source in offered:
             names, param = offered[source]
-            with st.container(width=260):
-                name = state.choose(source, names, param, what=source.lower()) or ""
+            name = state.choose(source, names, param, what=source.lower(), width=260) or ""
         else:
             with st.container():
                 name = _pasted(workspace)
@@ -164,8 +162,8 @@ def rule(found: Recommendation, request: AdviceRequest, target: Profiled, known:
             st.markdown(md(known.rule))
         st.markdown(md(found.advice))
         tables.figures(
-            ("Mean CW", f"{found.mean_cw:.2f}", frame.definition("cw")),
-            ("95% interval", f"{low:.2f} to {high:.2f}", frame.definition("interval")),
+            ("Mean CW", f"{found.mean_cw:.2f}", frame.DEFINITIONS["cw"]),
+            ("95% interval", f"{low:.2f} to {high:.2f}", frame.DEFINITIONS["interval"]),
             ("Target queries", number(found.n_queries)),
         )
         st.markdown(_why(found, outside))

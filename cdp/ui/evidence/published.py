@@ -39,7 +39,11 @@ def page() -> None:
     correlations = principle.correlation_table(data)
     _answer(fit, correlations, choice)
     if choice == principle.MULTI_HOP:
-        _rests_on(fit)
+        without = ", ".join(f"{name} {value:.2f}" for name, value in fit.without_each.items() if value is not None)
+        st.caption(
+            f"Zero crossing when one dataset is left out: {md(without)}. The rule above 10 rests on NovelHopQA alone "
+            "(CW 11.64), the rule below 7 on 2WikiMultihopQA alone (6.34); the other two datasets are at 8.60 and 8.64."
+        )
     _scatter(data, fit)
     _correlation_table(correlations)
     _rates(data, fit)
@@ -218,12 +222,3 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else ""
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _rests_on(fit: Threshold) -> None:
-    """The crossing without each dataset, and what the two lines of the rule have behind them."""
-    without = ", ".join(f"{name} {value:.2f}" for name, value in fit.without_each.items() if value is not None)
-    st.caption(
-        f"Zero crossing when one dataset is left out: {md(without)}. The rule above 10 rests on NovelHopQA alone (CW "
-        "11.64), the rule below 7 on 2WikiMultihopQA alone (6.34); the other two datasets are at 8.60 and 8.64."
-    )

@@ -18,7 +18,6 @@ from cdp.services import commands, completeness, corpora, queries, studies, trai
 from cdp.services.studies import beside, progress_text, read_plan, ready_made, threshold_rows, to_markdown
 from cdp.services.synthesis import dollars
 from cdp.studies import StudyConfig, StudyReport
-from cdp.studies.estimate import StudyPlan
 from cdp.studies.gains import SCALING, TITLES
 from cdp.synthesis.methods import METHODS
 from cdp.ui import jobs as job_views
@@ -116,7 +115,15 @@ def summary(workspace: Workspace, config: StudyConfig) -> None:
         ("LLM requests", f"{requests:,}") if plan.generations else None,
         ("LLM cost", dollars(sum(costs))) if requests and len(costs) == len(plan.generations) else None,
     )
-    _pairs(plan)
+    once = list({(c.source, c.per_doc, c.held): c for c in plan.conditions}.values())
+    tables.show(
+        {
+            "Queries": [f"{c.source}, {c.held}" if c.held else c.source for c in once],
+            "Q/Doc": [c.per_doc for c in once],
+            "Pairs": [plan.pairs[str(c)] for c in once],
+        },
+        alt="Training pairs at each Q/Doc",
+    )
     sets = config.items("query_sets")
     consent = launch.consent(workspace, sets, studies.leaks_of(workspace, config), "study")
     said = {item.note for item in completeness.list_incomplete(workspace, sets)}
@@ -130,19 +137,6 @@ def summary(workspace: Workspace, config: StudyConfig) -> None:
         frame.go("jobs", job=begun.job_id)
     forms.command(commands.line("study", "run", "plan.yaml", **consent.options, wait=True))
     forms.download("Download the plan (YAML)", studies.to_yaml(config), "plan.yaml", key="study_yaml")
-
-
-def _pairs(plan: StudyPlan) -> None:
-    """How many training pairs each Q/Doc gives."""
-    once = list({(c.source, c.per_doc, c.held): c for c in plan.conditions}.values())
-    tables.show(
-        {
-            "Queries": [f"{c.source}, {c.held}" if c.held else c.source for c in once],
-            "Q/Doc": [c.per_doc for c in once],
-            "Pairs": [plan.pairs[str(c)] for c in once],
-        },
-        alt="Training pairs at each Q/Doc",
-    )
 
 
 _ESCAPES = re.compile(r"\\([\\`*\[\]!])")
@@ -171,7 +165,8 @@ def shown(workspace: Workspace, study: str) -> None:
     comparisons(report)
     relation(report)
     more(report)
-    export(report)
+    forms.download("Report as Markdown", to_markdown(report), f"{report.id}.md", key="study_md")
+    forms.command(commands.line("study", "report", report.id))
 
 
 def findings(report: StudyReport) -> None:
@@ -193,7 +188,7 @@ def scores(report: StudyReport) -> None:
     """NDCG@10 of every way of training, mean over seeds."""
     if not report.rows:
         return
-    st.subheader("NDCG@10", anchor=False, help=frame.definition("ndcg"))
+    st.subheader("NDCG@10", anchor=False, help=frame.DEFINITIONS["ndcg"])
     tables.show(
         {
             "Training": [row.name for row in report.rows],
@@ -228,7 +223,7 @@ def comparisons(report: StudyReport) -> None:
     kinds = {kind: title for kind, title in TITLES.items() if report.of(kind)}
     if not kinds:
         return
-    st.subheader("Differences", anchor=False, help=frame.definition("p"))
+    st.subheader("Differences", anchor=False, help=frame.DEFINITIONS["p"])
     kind = forms.segments("Comparison", kinds, default=SCALING, key="study_comparison", hidden=True, persistent=False)
     gains = report.of(kind)
     tables.show(
@@ -262,7 +257,7 @@ def relation(report: StudyReport) -> None:
     """The study's own correlation with CW and threshold, beside the published ones."""
     if not (report.differences or report.threshold or report.correlations):
         return  # the limits say why
-    st.subheader("Relation to content words", anchor=False, help=frame.definition("cw"))
+    st.subheader("Relation to content words", anchor=False, help=frame.DEFINITIONS["cw"])
     if report.differences:
         charts.show(
             difference_against_cw(report.differences, report.threshold, band=True),
@@ -308,9 +303,3 @@ def more(report: StudyReport) -> None:
             )
             if note:
                 st.caption(md(note))
-
-
-def export(report: StudyReport) -> None:
-    """The report as a file, and the commands that give the same."""
-    forms.download("Report as Markdown", to_markdown(report), f"{report.id}.md", key="study_md")
-    forms.command(commands.line("study", "report", report.id))

@@ -189,8 +189,8 @@ def table(
             **{title: md(other.help) for title, other in others.items()},
             "Corpus Self-BLEU": "Self-BLEU between queries of different documents, in groups of ten: how similar the "
             "queries of the whole set are. Also defined for one query per document.",
-            "Mean CW": frame.definition("cw"),
-            "Q/Doc": frame.definition("q_doc"),
+            "Mean CW": frame.DEFINITIONS["cw"],
+            "Q/Doc": frame.DEFINITIONS["q_doc"],
         },
     )
     parts = [
@@ -223,7 +223,7 @@ def curves(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics], model_
     shown = [("Self-BLEU", bleu)] if bleu else []
     shown += list(ratios.items())
     if shown:
-        st.subheader("By queries per document", anchor=False, help=frame.definition("q_doc"))
+        st.subheader("By queries per document", anchor=False, help=frame.DEFINITIONS["q_doc"])
         for column, (title, lines) in zip(st.columns(len(shown), gap="medium"), shown, strict=True):
             with column:
                 if len(shown) > 1:
@@ -241,7 +241,7 @@ def curves(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics], model_
             "above compares queries of different documents.",
             icon=":material/info:",
         )
-    st.subheader("Content words per query", anchor=False, help=frame.definition("cw"))
+    st.subheader("Content words per query", anchor=False, help=frame.DEFINITIONS["cw"])
     charts.show(
         cw_histogram({names[q.id]: m.cw.histogram for q, m in rows}, palette=palette),
         key="cw_of_sets",
@@ -267,7 +267,7 @@ def newest(workspace: Workspace, picked: Sequence[QuerySet]) -> dict[str, Value]
 
 def model_based(workspace: Workspace, picked: Sequence[QuerySet], results: Mapping[str, Value], human: str) -> None:
     """Dist-Sim and the paraphrase ratio: what finished jobs found, what runs, and the button that starts more."""
-    st.subheader("Measured with models", anchor=False, help=frame.definition("paraphrase_ratio"))
+    st.subheader("Measured with models", anchor=False, help=frame.DEFINITIONS["paraphrase_ratio"])
     found = [_with_model(q, value) for q in picked for value in results.get(q.id, {}).get("measures", ())]
     frame.remarks(filter(None, found))
     ids = {q.id for q in picked}
@@ -321,7 +321,7 @@ def trade_off_chart(
     ys = [name for name in (*QUALITY, "self_bleu") if name in measure_names]
     if not xs or not ys or ys == xs[:1]:
         return
-    st.subheader("Quality against diversity", anchor=False, help=frame.definition("q_d"))
+    st.subheader("Quality against diversity", anchor=False, help=frame.DEFINITIONS["q_d"])
     x, y = xs[0], next(name for name in ys if name != xs[0])
     points = [
         MeasuredSet(q.name, q.method or q.kind, by_measure[x]["value"], by_measure[y]["value"],
@@ -335,21 +335,6 @@ def trade_off_chart(
         if x in r.values and y in r.values
     ]
     stand_in = "ce" in (x, y) and any(v["ce"]["name"] != "paraphrase_ratio" for v in values.values() if "ce" in v)
-    charts.show(
-        trade_off(points, x=_title(x, stand_in), y=_title(y, stand_in), references=behind, lines=y == "self_bleu"),
-        key="trade_off",
-        alt=f"{_title(y, stand_in)} against {_title(x, stand_in)} for {len(points)} query sets"
-        + (f" and {len({r.method for r in behind})} published methods" if behind else ""),
-        caption=_caption(y, stand_in=stand_in),
-    )
-
-
-def _title(name: str, stand_in: bool) -> str:
-    measure = "CE by bi-encoder" if name == "ce" and stand_in else {**DIVERSITY, **QUALITY}[name]
-    return f"{measure} ({ENDS[name]})"
-
-
-def _caption(y: str, *, stand_in: bool) -> str:
     parts = [
         "The lower left corner is the most diverse. Dotted lines at 0.5: the targets of prompt tuning."
         if y == "self_bleu"
@@ -359,4 +344,15 @@ def _caption(y: str, *, stand_in: bool) -> str:
     ]
     if stand_in:
         parts.append("CE was computed with a bi-encoder, so its axis is not comparable with the paper's.")
-    return " ".join(parts)
+    charts.show(
+        trade_off(points, x=_title(x, stand_in), y=_title(y, stand_in), references=behind, lines=y == "self_bleu"),
+        key="trade_off",
+        alt=f"{_title(y, stand_in)} against {_title(x, stand_in)} for {len(points)} query sets"
+        + (f" and {len({r.method for r in behind})} published methods" if behind else ""),
+        caption=" ".join(parts),
+    )
+
+
+def _title(name: str, stand_in: bool) -> str:
+    measure = "CE by bi-encoder" if name == "ce" and stand_in else {**DIVERSITY, **QUALITY}[name]
+    return f"{measure} ({ENDS[name]})"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -27,7 +29,7 @@ def summary(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> Non
     reasons = sorted(found.reasons.items(), key=lambda item: -item[1])
     ranked = f"Round-trip rank by {found_by(*found.by)}" if found.by else "Round-trip rank not measured"
     parts = [*(f"{reason}: {n:,}" for reason, n in reasons), ranked]
-    st.caption(md(" · ".join(parts)), help=frame.definition("usable"))
+    st.caption(md(" · ".join(parts)), help=frame.DEFINITIONS["usable"])
     with st.container(horizontal=True, vertical_alignment="center"):
         if parent := str(query_set.parameters.get("made_from") or ""):
             st.caption(f":material/account_tree: {md(review.origin(query_set))}", width="content")
@@ -71,7 +73,9 @@ def draw(workspace: Workspace, query_set: QuerySet, shown: ReviewedDocument, mas
     with left:
         _document(shown, current.passage if current else None)
     with right:
-        _keys(ids, selected)
+        if ids:
+            at = ids.index(selected) if selected in ids else 0
+            _steps(ids, at, "Query", "Up Down", "KJ", _select, type="tertiary")
         for query in shown.queries:
             _card(workspace, query_set, query, selected=query.id == selected, meant=bool(mask[query.row]))
 
@@ -99,17 +103,17 @@ def highlighted(text: str, passage: tuple[int, int] | None) -> str:
     return f"{before}{ends[0]}{marked}{ends[1]}{after}".strip()
 
 
-def _keys(ids: list[str], selected: str) -> None:
-    """The keys that move between queries; one line that names all keys."""
-    at = ids.index(selected) if selected in ids else 0
+def _steps(ids: list[str], at: int, what: str, names: str, keys: str, go: Callable[[str], None], **style: Any) -> None:
+    """Two buttons with keys that move to the neighbours of ``ids[at]``, and where that stands."""
+    back, on = names.split()
     with st.container(horizontal=True, vertical_alignment="center"):
-        for label, key, shortcut, to in (("Up", "go_up", "K", at - 1), ("Down", "go_down", "J", at + 1)):
+        for label, shortcut, to in ((back, keys[0], at - 1), (on, keys[1], at + 1)):
             inside = 0 <= to < len(ids)
             st.button(
-                label, key=key, shortcut=shortcut, type="tertiary", disabled=not inside, on_click=_select,
-                args=(ids[to] if inside else selected,),
+                label, key=f"go_{label.lower()}", shortcut=shortcut, disabled=not inside, on_click=go,
+                args=(ids[to] if inside else ids[at],), **style,
             )  # fmt: skip
-        st.caption(f"Query {at + 1} of {len(ids)}", width="content")
+        st.caption(f"{what} {at + 1:,} of {len(ids):,}", width="content")
 
 
 def _select(query_id: str) -> None:
@@ -275,17 +279,7 @@ def _current(query_set: QuerySet, table: QueryTable, documents: list[int]) -> in
     at = documents.index(current)
     names = table.document_ids
     state.keep(DOCUMENT, str(names[current]))
-    with st.container(horizontal=True, vertical_alignment="center"):
-        for label, icon, key, shortcut, to in (
-            ("Previous", ":material/chevron_left:", "go_previous", "P", at - 1),
-            ("Next", ":material/chevron_right:", "go_next", "N", at + 1),
-        ):
-            inside = 0 <= to < len(documents)
-            st.button(
-                label, icon=icon, key=key, shortcut=shortcut, disabled=not inside, on_click=_go,
-                args=(str(names[documents[to]]) if inside else "",),
-            )  # fmt: skip
-        st.caption(f"Document {at + 1:,} of {len(documents):,}", width="content")
+    _steps([str(names[document]) for document in documents], at, "Document", "Previous Next", "PN", _go)
     return current
 
 
@@ -327,7 +321,7 @@ KEEP = ("round_trip_rank", "by", "cross_encoder", "at_least", "usable", "name")
 
 def filters(workspace: Workspace, query_set: QuerySet) -> None:
     """The section below the workbench."""
-    st.subheader("Round trip", anchor=False, help=frame.definition("round_trip"))
+    st.subheader("Round trip", anchor=False, help=frame.DEFINITIONS["round_trip"])
     kinds = (queries.RANK_KIND, queries.FILTER_KIND)
     views = [v for v in jobs.list_active(workspace) if v.kind in kinds and v.config.get("query_set") == query_set.id]
     job_views.running_note(workspace, views)

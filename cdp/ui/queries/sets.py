@@ -10,8 +10,8 @@ from cdp.base.workspace import Workspace
 from cdp.services import commands, completeness, queries
 from cdp.services.completeness import Completeness
 from cdp.services.corpora import CorpusManifest
-from cdp.services.queries import ImportOptions, QuerySet
-from cdp.ui.queries import writing
+from cdp.services.queries import ImportOptions, QuerySet, synthesis
+from cdp.ui import jobs as job_views
 from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import count, md, moment
 
@@ -82,7 +82,11 @@ def listing(workspace: Workspace, sets: list[QuerySet]) -> None:
             {
                 "Name": [q.name for q in sets],
                 "State": [item.label for item in states],
-                "Kind": [_kind(q) for q in sets],
+                # The method that wrote a set, or who did.
+                "Kind": [
+                    q.kind if q.kind != "synthetic" else "LLM" if q.method == "imported" else q.method or q.kind
+                    for q in sets
+                ],
                 "Generator": [" ".join(dict.fromkeys(part for part in (q.generator, q.model) if part)) for q in sets],
                 "Licence": [q.licence or "–" for q in sets],
                 "Q/Doc": [q.per_doc for q in sets],
@@ -96,13 +100,6 @@ def listing(workspace: Workspace, sets: list[QuerySet]) -> None:
         )
 
 
-def _kind(query_set: QuerySet) -> str:
-    """The method that wrote a set, or who did: human, LLM, unknown."""
-    if query_set.kind != "synthetic":
-        return query_set.kind
-    return "LLM" if query_set.method == "imported" else query_set.method or query_set.kind
-
-
 def facts(workspace: Workspace, query_set: QuerySet) -> None:
     """Who wrote the queries, under which licence and at what cost, and the documents without queries."""
     licence = f" Licence: {md(query_set.licence)}." if query_set.licence else ""
@@ -112,7 +109,7 @@ def facts(workspace: Workspace, query_set: QuerySet) -> None:
             f"{count(query_set.n_shared, 'query', 'queries')} of several documents. All of these count as answers; "
             "training takes none of them as a negative."
         )
-    writing.cost_after(workspace, query_set)
+    job_views.bill(synthesis.bill_of_job(workspace, query_set.job_id) if query_set.job_id else None)
     # The documents without queries or with too few, or the rows that an import rejected.
     what = (
         f"{count(query_set.n_failures, 'row')} rejected"

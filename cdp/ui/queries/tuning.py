@@ -31,8 +31,7 @@ def section(workspace: Workspace, query_sets: Sequence[QuerySet]) -> None:
         help="Each candidate prompt writes queries for the same sample of documents. The one whose CE and "
         "Self-BLEU are closest to the target is chosen (the paper's Algorithm 1).",
     )
-    with st.container(width=360):
-        corpus = state.choose("Corpus", names, "corpus", what="corpus")
+    corpus = state.choose("Corpus", names, "corpus", what="corpus", width=360)
     if not corpus:
         return
     with frame.guarded():

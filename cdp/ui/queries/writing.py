@@ -21,7 +21,6 @@ from cdp.services.queries import Preview, QuerySet
 from cdp.services.synthesis import Estimate, Writer, dollars
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import METHODS, Method
-from cdp.ui import jobs as job_views
 from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import count, cut, md, number
 
@@ -201,11 +200,6 @@ def cost_before(workspace: Workspace, config: SynthesisConfig) -> None:
         st.caption(f"Prices as of {md(estimate.price.as_of)}. Output tokens are {basis}.")
 
 
-def cost_after(workspace: Workspace, query_set: QuerySet) -> None:
-    """The cost of a set beside its estimate."""
-    job_views.bill(synthesis.bill_of_job(workspace, query_set.job_id) if query_set.job_id else None)
-
-
 def price_table(workspace: Workspace) -> None:
     """The price table, to be edited."""
     with st.expander("Price table", icon=":material/sell:", key="prices"):
@@ -319,7 +313,7 @@ def preview(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]
     titles = method_titles(all_methods)
     methods = forms.pick_many("Methods to compare", titles, first=("diverse", "paraphrase"), key="preview_methods")
     per_doc = st.slider(
-        f"Queries per {manifest.unit} (M)", 1, 20, 5, key="preview_m", help=frame.definition("q_doc"),
+        f"Queries per {manifest.unit} (M)", 1, 20, 5, key="preview_m", help=frame.DEFINITIONS["q_doc"],
         persist_state="session", width=320,
     )  # fmt: skip
     if not methods:
@@ -431,8 +425,8 @@ def _draw(preview: Preview, title: str) -> None:
     cw = "–" if not preview.cw else f"{sum(preview.cw) / len(preview.cw):.1f}"
     bleu = "–" if preview.self_bleu is None else f"{preview.self_bleu:.3f}"
     tables.figures(
-        ("Self-BLEU", bleu, frame.definition("self_bleu")),
-        ("Mean CW", cw, frame.definition("cw")),
+        ("Self-BLEU", bleu, frame.DEFINITIONS["self_bleu"]),
+        ("Mean CW", cw, frame.DEFINITIONS["cw"]),
         ("Formats", len(preview.mix), "The number of different query formats, such as questions and keywords."),
     )
     if preview.queries:

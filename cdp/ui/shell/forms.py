@@ -15,7 +15,7 @@ from cdp.base.errors import InputError
 from cdp.base.failures import FailedItems
 from cdp.base.settings import Config, Setting
 from cdp.base.workspace import Workspace
-from cdp.services import access, adding, demo
+from cdp.services import access, adding, demo, projects
 from cdp.services.commands import PROGRAM
 from cdp.ui.shell import frame, state, tables
 from cdp.ui.shell.tables import cut, label_of, md
@@ -361,5 +361,6 @@ def demo_button(workspace: Workspace, key: str) -> None:
     ):  # fmt: skip
         with frame.guarded(), st.spinner("Loading the demo collection"):
             remember("The demo collection is loaded.", demo.load(workspace))
-            state.turn_to(workspace, "corpus", demo.corpus(workspace))
+            if owner := projects.project_of(workspace, "corpus", demo.corpus(workspace)):
+                state.only(state.PROJECT, owner.id)
             st.rerun()

@@ -192,11 +192,6 @@ def next_step(name: str, label: str, why: str, key: str, **params: str | list[st
         page_button(name, label, key, params=params)
 
 
-def definition(term: str) -> str:
-    """The explanation of a term, for ``help=``."""
-    return DEFINITIONS[term]
-
-
 # The paper's terms, in one sentence or two.
 DEFINITIONS = {
     "cw": "Content words (CW): the number of different words in a query that are not stopwords. It measures how "

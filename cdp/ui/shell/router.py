@@ -28,7 +28,7 @@ FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
 
 
 def configured() -> Mapping[str, Any] | None:
-    """The ``[auth]`` section, None without one."""
+    """The ``[auth]`` section of the secrets, None without one."""
     try:
         section = st.secrets.get("auth")
     except FileNotFoundError:

@@ -10,7 +10,7 @@ button. The first choice on a page writes all selections of that page at once; t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import streamlit as st
 from streamlit.elements.lib.mutable_tab_container import TabContainer
@@ -70,6 +70,7 @@ def choose(
     hidden: bool = False,
     alone: bool = False,
     buttons: bool = False,
+    width: int | Literal["stretch"] = "stretch",
 ) -> str | None:
     """A select box over ``items`` (id → name) whose choice is kept and stands in the address as ``?param=id``.
 
@@ -90,7 +91,7 @@ def choose(
         st.segmented_control(label, list(names), required=True, wrap=True, **shared)
     else:
         index = None if optional or not names else 0
-        st.selectbox(label, list(names), index=index, placeholder=placeholder, **shared)
+        st.selectbox(label, list(names), index=index, placeholder=placeholder, width=width, **shared)
     settle(param, current)
     return current
 
@@ -295,20 +296,6 @@ def scope(workspace: Workspace) -> Members:
 def of_project(workspace: Workspace, kind: str, things: Iterable[T]) -> list[T]:
     """Those of ``things`` that belong to the project on screen, or to none; see ``Members.keep``."""
     return scope(workspace).keep(kind, things)
-
-
-def join_project(workspace: Workspace, *, benchmarks: Sequence[str]) -> None:
-    """What was added on a page joins the project on screen, if one is."""
-    current = scope(workspace).project
-    if current is not None:
-        projects.add_members(workspace, current.id, benchmarks=benchmarks)
-
-
-def turn_to(workspace: Workspace, kind: str, thing: str) -> None:
-    """Turn to the project of a thing that was added; everything else that was chosen is forgotten."""
-    owner = projects.project_of(workspace, kind, thing)
-    if owner is not None:
-        only(PROJECT, owner.id)
 
 
 def elsewhere(workspace: Workspace, job_id: str) -> Project | None:
