@@ -168,28 +168,17 @@ def test_the_command_line_runs_one_of_each(environment: dict[str, str], written:
 
 PAGES = """
 import json
-from streamlit.testing.v1 import AppTest
-from cdp.ui.shell.frame import PAGES
-
-def opened(name, **query):
-    at = AppTest.from_file("app.py", default_timeout=60)
-    at.run()
-    at.switch_page(PAGES[name].path)
-    for key, value in query.items():
-        at.query_params[key] = value
-    at.run()
-    assert not at.exception, at.exception[0].message
-    return at
+from tests.pages.opening import opened
 
 def options(at, key):
     return list(at.get_by_key(key).options)
 
-corpus = opened("documents")
-queries = opened("queries", corpus=CORPUS)
-exports = opened("queries", tab="review", query_set=QUERY_SET)
-launch = opened("launch", query_set=QUERY_SET)
-quality = opened("queries", tab="quality", sets=[QUERY_SET])
-benchmarks = opened("benchmarks")
+corpus = opened("documents", {})
+queries = opened("queries", {"corpus": CORPUS})
+exports = opened("queries/review", {"query_set": QUERY_SET})
+launch = opened("launch", {"query_set": QUERY_SET})
+quality = opened("queries/quality", {"sets": [QUERY_SET]})
+benchmarks = opened("benchmarks", {})
 frames = lambda at: [str(c) for d in at.dataframe for c in d.value.columns]
 print(json.dumps({
     "corpus format": options(corpus, "read_format"),
@@ -218,23 +207,40 @@ def test_the_pages_offer_one_of_each(environment: dict[str, str], written: dict[
     assert "Shouted ↓" in offered["measure"]
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("raise RuntimeError('broken')", "RuntimeError: broken"),
-        ("import no_such_module", "ModuleNotFoundError"),
-        (FILES["generator"].replace('"echo", "Echo"', '"template", "Echo"'), "Two generators are called template"),
-        ("relative", "Give the file's whole path"),
-    ],
-)
+BAD = {
+    "raise RuntimeError('broken')": "RuntimeError: broken",
+    "import no_such_module": "ModuleNotFoundError",
+    FILES["generator"].replace('"echo", "Echo"', '"template", "Echo"'): "Two generators are called template",
+    "relative": "Give the file's whole path",
+}
+# Each plug-in in a copy of one process that has loaded the command line.
+BAD_PLUGINS = """
+import json, os, sys
+from cdp.cli import main
+for folder, plugin in json.loads(sys.argv[1]).items():
+    if os.fork() == 0:
+        for stream, name in ((1, "out"), (2, "err")):
+            os.dup2(os.open(f"{folder}/{name}", os.O_CREAT | os.O_WRONLY), stream)
+        os.environ[sys.argv[2]] = plugin
+        code = main(["queries", "generate", "--corpus", "x"])
+        sys.stdout.flush(), sys.stderr.flush()
+        os._exit(code)
+    print(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+
+
 @pytest.mark.slow
-def test_a_plug_in_that_cannot_be_loaded_is_named_in_one_line(tmp_path: Path, text: str, told: str) -> None:
-    file = tmp_path / "bad.py"
-    file.write_text(text)
-    named = "bad.py" if text == "relative" else str(file)
-    environment = {**os.environ, PLUGINS: named, "CDP_WORKSPACE": str(tmp_path / "workspace")}
-    words = [sys.executable, "-m", "cdp", "queries", "generate", "--corpus", "x"]
-    done = subprocess.run(words, capture_output=True, text=True, cwd=REPOSITORY, env=environment, timeout=120)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert told in done.stderr
+def test_a_plug_in_that_cannot_be_loaded_is_named_in_one_line(tmp_path: Path) -> None:
+    plugins = {}
+    for number, text in enumerate(BAD):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "bad.py").write_text(text)
+        plugins[str(folder)] = "bad.py" if text == "relative" else str(folder / "bad.py")
+    environment = {**os.environ, "CDP_WORKSPACE": str(tmp_path / "workspace")}
+    assert python(environment, "-c", BAD_PLUGINS, json.dumps(plugins), PLUGINS).split() == ["2"] * len(BAD)
+    for folder, told in zip(plugins, BAD.values(), strict=True):
+        assert Path(folder, "out").read_text() == ""
+        error = Path(folder, "err").read_text()
+        assert len(error.strip().splitlines()) == 1
+        assert told in error

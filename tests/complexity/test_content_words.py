@@ -119,7 +119,7 @@ def test_odd_texts_have_a_defined_count(language: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.text(max_size=200))
 def test_english_agrees_with_the_definition(text: str) -> None:
     import re

@@ -38,7 +38,7 @@ judgments = st.dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(runs, judgments)
 def test_each_query_scores_as_in_trec_eval(run: dict, qrels: dict) -> None:
     theirs = pytrec_eval.RelevanceEvaluator(qrels, ASKED).evaluate(run)
@@ -118,7 +118,7 @@ def test_a_cut_below_one_is_refused() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_the_array_form_equals_the_dictionary_form(data: st.DataObject) -> None:
     n_queries, depth, n_documents = 4, data.draw(st.integers(1, 12)), 20

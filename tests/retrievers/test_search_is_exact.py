@@ -153,7 +153,7 @@ def test_equal_scores_come_in_ascending_order_of_index() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_any_ties_exclusions_and_numbers(data: st.DataObject) -> None:
     """Small integers make ties; few documents make k larger than their number; an offset makes all scores negative."""
