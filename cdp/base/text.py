@@ -5,6 +5,8 @@ Without pydantic, so that a supervisor or the catalogue does not load it.
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -113,9 +115,13 @@ def spreadsheet(value: Any) -> Any:
     return value
 
 
-def spreadsheet_row(values: Iterable[Any]) -> list[Any]:
-    """Apply ``spreadsheet`` to each cell of a line."""
-    return [spreadsheet(value) for value in values]
+def csv_text(columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
+    """Return rows as CSV below a header, each cell by ``spreadsheet``."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(map(spreadsheet, row) for row in rows)
+    return out.getvalue()
 
 
 class Named(Protocol):

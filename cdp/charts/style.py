@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import plotly.graph_objects as go
 
-from cdp.base.text import spreadsheet_row
+from cdp.base.text import csv_text
 
 # Okabe and Ito's colours, the yellow darkened so that it shows on white.
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c7a00", "#5f6b7a")
@@ -150,12 +148,7 @@ def paper(figure: go.Figure, width: str = "two columns") -> go.Figure:
 
 def to_csv(figure: go.Figure) -> str:
     """The points of every trace: series, x, y, the bounds of an interval, and along which axis these lie."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for trace in figure.data:
-        writer.writerows(map(spreadsheet_row, _rows(trace)))
-    return out.getvalue()
+    return csv_text(COLUMNS, (row for trace in figure.data for row in _rows(trace)))
 
 
 def _rows(trace: Any) -> Iterator[tuple[Any, ...]]:

@@ -5,8 +5,6 @@ Pasted queries are kept in the workspace under the hash of their text, so that a
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +20,7 @@ from cdp import complexity as room
 from cdp import corpus as corpus_room
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.file_cache import ANSWERS
-from cdp.base.text import spreadsheet
+from cdp.base.text import csv_text
 from cdp.base.workspace import Workspace, sha256_text, write_bytes
 from cdp.benchmarks import registry
 from cdp.benchmarks.benchmark import part
@@ -102,32 +100,19 @@ def _query(file: Path, row: Row | BadRow) -> str:
 
 def list_tables() -> list[dict[str, Any]]:
     """Every published table and figure: name, title, kind, what it shows, how many numbers, how many notes."""
-    summaries = []
-    for name, info in TABLES.items():
-        rows = table(name)
-        summaries.append(
-            {
-                "name": short_name(name),
-                "title": info.title,
-                "kind": info.kind,
-                "numbers": len(rows.rows),
-                "notes": len(rows.related),
-                "about": info.about,
-            }
-        )
-    return summaries
+    made = {name: table(name) for name in TABLES}
+    return [
+        {"name": short_name(name), "title": info.title, "kind": info.kind, "numbers": len(made[name].rows),
+         "notes": len(made[name].related), "about": info.about}
+        for name, info in TABLES.items()
+    ]  # fmt: skip
 
 
-def to_csv(published_table: PublishedTable) -> str:
+def to_csv(published: PublishedTable) -> str:
     """The rows of a table as CSV: its columns, the value, as printed, marks and the numbers of the notes."""
-    columns = [*published_table.columns, "mark", "notes"]
-    out = io.StringIO()
-    writer = csv.DictWriter(out, columns, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    for row in published_table.rows:
-        line = {**row, "notes": " ".join(map(str, row["notes"]))}
-        writer.writerow({name: spreadsheet(value) for name, value in line.items()})
-    return out.getvalue()
+    columns = [*published.columns, "mark", "notes"]
+    rows = ({**row, "notes": " ".join(map(str, row["notes"]))} for row in published.rows)
+    return csv_text(columns, ([row.get(name, "") for name in columns] for row in rows))
 
 
 def dataset_of(benchmark: str) -> str | None:

@@ -127,14 +127,13 @@ def name_of(source: Path) -> str:
     return next((name.removesuffix(ending) for ending in endings if name.endswith(ending)), name) or "corpus"
 
 
+# Endings of files that are not read, but accepted as uploads so that the import can name them.
+EXPECTED_TYPES = ("doc", "odt", "rtf", "xml", "xlsx", "xls", "ods", "ppt")
+
+
 def file_types() -> list[str]:
     """Return the endings of files that documents are read from, without their dot."""
     return [*(suffix.lstrip(".") for reader in READERS.values() for suffix in reader.suffixes), "gz"]
-
-
-def expected_types() -> list[str]:
-    """Return endings of files that are not read, but accepted as uploads so that the import can name them."""
-    return ["doc", "odt", "rtf", "xml", "xlsx", "xls", "ods", "ppt"]
 
 
 def failed(workspace: Workspace, corpus: str) -> FailedItems:

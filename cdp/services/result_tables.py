@@ -6,8 +6,6 @@ over fewer datasets than the group has carries its coverage (``41.2 (12/14)``) a
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -15,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
-from cdp.base.text import spreadsheet
+from cdp.base.text import csv_text
 from cdp.benchmarks import registry
 from cdp.benchmarks.schemas import Entry
 from cdp.services.results import SIGNIFICANT, Comparison, Row, benchmark_label
@@ -351,11 +349,8 @@ CSV_COLUMNS = ("benchmark", "split", "protocol", "retriever", "retriever_id", "v
 
 def to_csv(comparison: Comparison) -> str:
     """The rows of a comparison as CSV with a header; numbers in full, empty where there is none."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
-    writer.writerows([spreadsheet(getattr(row, name)) for name in CSV_COLUMNS] for row in comparison.rows)
-    return out.getvalue()
+    rows = ([getattr(row, name) for name in CSV_COLUMNS] for row in comparison.rows)
+    return csv_text(CSV_COLUMNS, rows)
 
 
 def to_dict(comparison: Comparison) -> dict[str, Any]:

@@ -447,16 +447,16 @@ def _grades(file: Path) -> Mapping[str, Mapping[str, int]]:
 
 def _shares(workspace: Workspace, benchmark: str, corpus: str) -> bool:
     """Return True if one of the first documents of a benchmark is in the corpus, with the same id and text."""
+
+    def compare() -> bool:
+        first = {document.id: document for document in islice(beir_files.iter_corpus(file), COMPARED)}
+        there = get_documents(workspace, corpus, list(first))
+        return any(document.content.split() == first[name].content.split() for name, document in there.items())
+
     with suppress(CdpError):
         file = part(library.resolve_benchmark(benchmark, workspace), "corpus")
-        return ANSWERS.get(file, ("shared with", str(workspace.root), corpus), lambda: _same(workspace, file, corpus))
+        return ANSWERS.get(file, ("shared with", str(workspace.root), corpus), compare)
     return False
-
-
-def _same(workspace: Workspace, file: Path, corpus: str) -> bool:
-    first = {document.id: document for document in islice(beir_files.iter_corpus(file), COMPARED)}
-    there = get_documents(workspace, corpus, list(first))
-    return any(document.content.split() == first[name].content.split() for name, document in there.items())
 
 
 @access.runs

@@ -16,7 +16,7 @@ from cdp.jobs import JobView
 from cdp.services import access, queries
 from cdp.studies.prompts import LINE, candidates_of
 from cdp.synthesis.generators import make_generator
-from cdp.synthesis.methods import METHODS, OWN
+from cdp.synthesis.methods import OWN
 
 WORKER = "cdp.workers.prompt_tuning"
 KIND = "prompts"
@@ -51,11 +51,6 @@ class Tuning:
         if record is None:
             raise NotFoundError("candidate", name, known=[c["name"] for c in self.candidates])
         return record
-
-
-def candidate_methods() -> dict[str, str]:
-    """The methods that can be tried, with their titles."""
-    return {name: method.title for name, method in METHODS.items() if not method.from_queries}
 
 
 def read_prompts(files: Iterable[str | Path]) -> dict[str, str]:

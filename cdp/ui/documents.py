@@ -43,7 +43,7 @@ def form(workspace: Workspace) -> None:
     """The whole form. What came of it is shown on the next drawing of the page."""
     uploads, path = forms.source(
         "Documents, and queries and judgments if you have them", "corpus", [*corpora.file_types(), "tab"],
-        folder_types=corpora.expected_types(), turn=turn(),
+        folder_types=corpora.EXPECTED_TYPES, turn=turn(),
         help="Tables, JSONL, texts, or a BEIR layout (also as a zip), which brings its benchmark along. Files that "
         "are not read are named after the import.",
     )  # fmt: skip

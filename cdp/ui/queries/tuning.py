@@ -12,6 +12,7 @@ from cdp.base.workspace import Workspace
 from cdp.services import commands, corpora, jobs, queries, tuning
 from cdp.services.queries import QuerySet
 from cdp.services.tuning import Tuning
+from cdp.synthesis.methods import METHODS
 from cdp.ui import jobs as job_views
 from cdp.ui.queries import writing
 from cdp.ui.shell import forms, frame, state, tables
@@ -50,7 +51,7 @@ def section(workspace: Workspace, query_sets: Sequence[QuerySet]) -> None:
 
 
 def _form(workspace: Workspace, corpus: str, sets: list[QuerySet], *, busy: bool) -> None:
-    titles = tuning.candidate_methods()
+    titles = {name: method.title for name, method in METHODS.items() if not method.from_queries}
     methods = forms.pick_many("Candidate methods", titles, first=("diverse", "paraphrase"), key="tuning_methods")
     chosen = writing.choose_generator(sets, "tuning")
     prompts: dict[str, str] = {}
