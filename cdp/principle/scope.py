@@ -68,10 +68,7 @@ def scope_of(mean_cw: float, *, language: str, domain: str, task: str, generator
             "was reversed"
         )
     if not task:
-        unknown.append(
-            "The kind of task is not said: the published line holds for multi-hop question answering and for nothing "
-            "else."
-        )
+        unknown.append("The published rule covers multi-hop questions only: choose your task type.")
     return Scope(tuple(outside), tuple(unknown))
 
 

@@ -49,16 +49,14 @@ def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]
 
     tab.menu("Decide").page.get_by_role("tab", name="By content words").click()
     lines = (DEMO / "queries.jsonl").read_text(encoding="utf-8").splitlines()[:60]
-    tab.type("One query per line", "\n".join(line.split('"text": "')[1].rstrip('"}') for line in lines))
-    tab.see("Why:").see("Limits of this answer")
+    tab.type("Target queries, one per line", "\n".join(line.split('"text": "')[1].rstrip('"}') for line in lines))
+    tab.see("Why:").see("Limits of the rule")
     tab.shot("6-recommendation")
 
-    tab.page.get_by_role("tab", name="Your answer").click()
-    tab.press("Set up a training").see("What will happen")
-    tab.page.get_by_text("Add a benchmark").click()
-    tab.type("Folder or zip in BEIR layout, on this server", "data/demo")
-    tab.page.get_by_test_id("stMain").get_by_role("button", name="Add benchmark", exact=True).click()
-    tab.idle().see("demo · test", seconds=60)
+    tab.menu("Benchmarks").page.get_by_text("Add your own benchmark").click()
+    tab.idle().page.get_by_test_id("stMain").get_by_text("Path on this server").first.click()
+    tab.idle().type("File or folder on this server", "data/demo").press("Add benchmark").see("is added")
+    tab.menu("Launch").see("demo · test", seconds=60)
     tab.shot("7-launch")
 
     tab.press("Start training").see("finished", seconds=240)

@@ -42,7 +42,7 @@ def test_inside_the_evidence_nothing_is_taken_back() -> None:
 def test_an_unknown_kind_is_said_and_the_advice_rests_on_similar_datasets() -> None:
     found = recommend([9] * 100)
     assert not found.scope.inside
-    assert found.caveats[0].startswith("The kind of task is not said")
+    assert found.caveats[0].startswith("The published rule covers multi-hop questions only")
     assert found.evidence() is not None
 
 
