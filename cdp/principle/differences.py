@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from cdp.base.errors import NotFoundError
-from cdp.principle.tables import datasets, results
+from cdp.principle.tables import read
 
 PARAPHRASE = "diverse_minus_paraphrase"
 SCALING = "qdoc_minus_one"
@@ -53,12 +53,12 @@ def differences(choice: str = MULTI_HOP) -> tuple[Difference, ...]:
     """
     if choice not in DATASET_CHOICES:
         raise NotFoundError("choice of datasets", choice, known=list(DATASET_CHOICES))
-    cw = {row["dataset"]: row["cw"] for row in datasets()}
+    cw = {row["dataset"]: row["cw"] for row in read("datasets")}
     tables = ["tab:multihop_diversity", "tab:multihop_scaling"] if choice == MULTI_HOP else [
         "tab:scaling_full", "tab:multihop_scaling"
     ]  # fmt: skip
     scores: dict[tuple[str, str, str, int, str], float] = {}
-    for row in results():
+    for row in read("results"):
         if row["table"] in tables and not row["is_average"]:
             key = (row["retriever"], row["method"], row["queries_per_doc"], row["dataset"])
             scores[(row["table"], *key)] = row["value"]

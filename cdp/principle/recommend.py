@@ -27,7 +27,7 @@ from cdp.principle.scope import (
     outlook,
     scope_of,
 )
-from cdp.principle.tables import results
+from cdp.principle.tables import read
 
 
 def expected_differences(mean_cw: float) -> tuple[Expectation, ...]:
@@ -235,7 +235,7 @@ def weighting_gains() -> dict[str, dict[str, float]]:
     """{group: {retriever: CW-weighted minus equal weights, NDCG@10 points}}, as printed in tab:cw_weighting."""
     scores = {
         (row["group"], row["retriever"], row["weighting"]): row["value"]
-        for row in results()
+        for row in read("results")
         if row["table"] == "tab:cw_weighting"
     }
     gains: dict[str, dict[str, float]] = {}
@@ -253,7 +253,7 @@ def miracl_changes() -> dict[str, float]:
     """{language code: change of the OOD average by CW weighting, in percent of it} (tab:miracl_results)."""
     return {
         row["train_data"].removeprefix("MIRACL-"): row["value"]
-        for row in results()
+        for row in read("results")
         if row["table"] == "tab:miracl_results" and row["metric"] == "relative_change"
     }
 

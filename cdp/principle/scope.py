@@ -13,7 +13,7 @@ from cdp.base.errors import ConfigError
 from cdp.base.statistics import prediction_interval, stdtr
 from cdp.principle.differences import ALL, differences
 from cdp.principle.evidence import Expectation
-from cdp.principle.tables import datasets
+from cdp.principle.tables import read
 
 GENERATOR = "gpt-4o-mini"
 LANGUAGE = "en"
@@ -109,7 +109,7 @@ _GROUPS = {"Multi-hop": MULTI_HOP_QA, "BRIGHT": "reasoning", "TREC-DL": "web-sea
 
 def kinds_of_datasets() -> dict[str, str]:
     """{published dataset: its kind}; HotpotQA, printed in two groups, is multi-hop."""
-    rows = sorted(datasets(), key=lambda row: row["group"] == "Multi-hop")
+    rows = sorted(read("datasets"), key=lambda row: row["group"] == "Multi-hop")
     return {row["dataset"]: _GROUPS.get(row["group"]) or _BEIR.get(row["dataset"], MULTI_HOP_QA) for row in rows}
 
 

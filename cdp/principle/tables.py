@@ -184,7 +184,11 @@ FLAGS = ("is_average", "bold", "underlined", "dagger", "significant_printed")
 
 @lru_cache(maxsize=16)
 def read(name: str) -> tuple[PublishedRow, ...]:
-    """The rows of ``<name>.csv``. Columns of counts are int or None, of values float or None, of marks bool."""
+    """The rows of ``<name>.csv``. Columns of counts are int or None, of values float or None, of marks bool.
+
+    ``results`` holds every NDCG@10 of the paper (``value`` in percent; ``dataset`` is empty for averages), ``datasets``
+    the 32 rows on evaluation datasets (HotpotQA twice).
+    """
     with open(FOLDER / f"{name}.csv", encoding="utf-8", newline="") as file:
         return tuple(_typed(row) for row in csv.DictReader(file))
 
@@ -199,16 +203,6 @@ def _typed(row: Mapping[str, str]) -> PublishedRow:
         elif column in FLAGS:
             typed[column] = text == "true"
     return typed
-
-
-def results() -> tuple[PublishedRow, ...]:
-    """Every NDCG@10 of the paper: ``table``, the condition, ``dataset`` (empty for averages), ``value`` in percent."""
-    return read("results")
-
-
-def datasets() -> tuple[PublishedRow, ...]:
-    """The 32 rows on evaluation datasets (HotpotQA twice): ``group``, ``dataset``, ``cw``, ``n_queries`` …"""
-    return read("datasets")
 
 
 @dataclass(frozen=True)

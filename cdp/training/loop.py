@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+import psutil
 import torch
 from accelerate.utils import broadcast
 from numpy.typing import NDArray
@@ -86,16 +87,6 @@ def precision_of(config: TrainingConfig, device: torch.device) -> str:
     return "bf16" if torch.cuda.is_bf16_supported() else "fp16"
 
 
-def host_memory_mib() -> float | None:
-    """Resident memory of this process in MiB, or None where the system does not say."""
-    try:
-        import psutil
-
-        return float(psutil.Process().memory_info().rss / 2**20)
-    except (ImportError, OSError):
-        return None
-
-
 def add_lora(model: SentenceTransformer, rank: int) -> None:
     """Freeze the model's weights and add trainable matrices of this rank to each linear layer (α = 2 · rank, no
     dropout). ModelError for a model without a transformer."""
@@ -105,11 +96,6 @@ def add_lora(model: SentenceTransformer, rank: int) -> None:
         raise ModelError("LoRA needs a transformer, and this model has none.", hint="Leave lora_rank empty.")
     config = LoraConfig(r=rank, lora_alpha=2 * rank, lora_dropout=0.0, bias="none", target_modules="all-linear")
     model[0].model = get_peft_model(model.transformers_model, config)
-
-
-def merge_lora(model: SentenceTransformer) -> None:
-    """Add what was learnt to the weights, so that the model is saved and loaded like any other."""
-    model[0].model = model[0].model.merge_and_unload()
 
 
 # About so many metric lines per run: enough for a smooth chart, few enough to draw at once.
@@ -219,8 +205,8 @@ class Training:
         outcome.seconds = before + time.perf_counter() - began
         if self.keep:
             self.save()
-        if outcome.best_step is not None and outcome.best_step != outcome.step:
-            self._restore_best()
+        if self.process == 0 and outcome.best_step not in (None, outcome.step):
+            self.model.load_state_dict(checkpoint.load_tensors(self.checkpoints / "best"), strict=False)
         self.model.eval()
         return outcome
 
@@ -284,7 +270,7 @@ class Training:
             pairs_per_second=self.order.global_rows / max(step_seconds, 1e-9),
             masked=int(newly_masked),
             epoch=self._epoch(),
-            memory_mib=host_memory_mib(),
+            memory_mib=psutil.Process().memory_info().rss / 2**20,
             gpu_memory_mib=memory,
         )
 
@@ -346,10 +332,6 @@ class Training:
         patience = self.config.patience
         return patience is not None and sum(step > (self.outcome.best_step or 0) for step in done) >= patience
 
-    def _restore_best(self) -> None:
-        if self.process == 0:
-            self.model.load_state_dict(checkpoint.load_tensors(self.checkpoints / "best"), strict=False)
-
     def _weights(self) -> dict[str, torch.Tensor]:
         """What training changes: everything, or with frozen weights (LoRA) only the rest."""
         frozen = {name for name, parameter in self.model.named_parameters() if not parameter.requires_grad}
@@ -405,15 +387,6 @@ class Training:
             checkpoint.restore_random_state({name: value[self.process] for name, value in random_states.items()})
 
 
-@dataclass(frozen=True)
-class TrainedModel:
-    """What became of the model: the order in which it saw its pairs, what the run did, in which precision."""
-
-    order: BatchOrder
-    outcome: Outcome
-    precision: str
-
-
 def base_model(
     retriever: ResolvedRetriever, config: TrainingConfig, device: str, memo: TokenMemo | None = None
 ) -> SentenceTransformer:
@@ -433,8 +406,10 @@ def make_retriever(
     *,
     processes: int = 1,
     evaluate: Callable[[SentenceTransformer], float | None] | None = None,
-) -> TrainedModel:
-    """Train ``model`` in place on tokenised pairs; ``weights`` (n_pairs,) raw. It ends as it is to be scored and saved.
+) -> Training:
+    """Train ``model`` in place on tokenised pairs, ``weights`` (n_pairs,) raw; return the run that did it.
+
+    The model ends as it is to be scored and saved.
 
     ``config`` must be complete (``settings.complete``). ConfigError where a batch has no negatives.
     """
@@ -442,28 +417,22 @@ def make_retriever(
         add_lora(model, config.lora_rank)
     order = order_of(config, len(pairs), processes)
     queries, documents, reasoned = stores
-    training = Training(
-        model,
-        Batches(
-            queries,
-            documents,
-            pairs.document_of,
-            weights,
-            reasoned,
-            pairs.negatives,
-            pairs.swapped,
-            pairs.teacher,
-            pairs.never,
-        ),
-        order,
-        config,
-        hooks,
-        checkpoints,
-        evaluate=evaluate,
+    batches = Batches(
+        queries,
+        documents,
+        pairs.document_of,
+        weights,
+        reasoned,
+        pairs.negatives,
+        pairs.swapped,
+        pairs.teacher,
+        pairs.never,
     )
-    outcome = training.run()
+    training = Training(model, batches, order, config, hooks, checkpoints, evaluate=evaluate)
+    training.run()
     if config.lora_rank is not None:
-        merge_lora(model)
+        # So that the model is saved and loaded like any other.
+        model[0].model = model[0].model.merge_and_unload()
     # The loss compares by cosine, whatever the base was published with: dot products of these vectors mean nothing.
     model.similarity_fn_name = TRAINED_SIMILARITY
-    return TrainedModel(training.order, outcome, training.precision)
+    return training

@@ -7,7 +7,7 @@ import csv
 import pytest
 
 from cdp.base.errors import NotFoundError
-from cdp.principle.tables import TABLES, Note, notes, read, resolve, results, table, wide
+from cdp.principle.tables import TABLES, Note, notes, read, resolve, table, wide
 from tests.support import shared
 
 
@@ -31,12 +31,12 @@ def test_every_printed_number_is_there_as_printed(ours: str, theirs: str, column
 
 
 def test_every_results_row_belongs_to_a_table_that_is_listed() -> None:
-    assert {row["table"] for row in results()} <= set(TABLES)
+    assert {row["table"] for row in read("results")} <= set(TABLES)
     assert {row["table"] for row in read("qd_metrics")} <= set(TABLES)
     counts = {name: len(table(name).rows) for name in TABLES}
     assert all(counts.values())
     scores = sum(n for name, n in counts.items() if TABLES[name].file == "results")
-    assert scores == len(results()) == 1420
+    assert scores == len(read("results")) == 1420
 
 
 def test_each_conflict_has_a_note_in_our_own_words() -> None:

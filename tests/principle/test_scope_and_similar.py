@@ -9,7 +9,7 @@ import pytest
 import scipy
 
 from cdp.principle import ALL, KINDS, differences, kinds_of_datasets, most_similar, outlook, recommend
-from cdp.principle.tables import datasets, results
+from cdp.principle.tables import read
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_an_unknown_kind_is_said_and_the_advice_rests_on_similar_datasets() -> N
 
 def test_every_published_dataset_has_a_kind() -> None:
     kinds = kinds_of_datasets()
-    assert set(kinds) == {row["dataset"] for row in datasets()}
+    assert set(kinds) == {row["dataset"] for row in read("datasets")}
     assert set(kinds.values()) <= set(KINDS)
     assert [name for name, kind in kinds.items() if kind == "multi-hop"] == sorted(
         {d.dataset for d in differences()}, key=list(kinds).index
@@ -58,7 +58,7 @@ def test_every_published_dataset_has_a_kind() -> None:
 def test_the_gains_of_similar_datasets_are_the_printed_ones() -> None:
     printed = {
         (row["dataset"], row["retriever"], row["queries_per_doc"]): row["value"]
-        for row in results()
+        for row in read("results")
         if row["table"] in ("tab:scaling_full", "tab:multihop_scaling") and row["dataset"]
     }
     seen = most_similar(34.4, "reasoning", n=31)
