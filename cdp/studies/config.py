@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -275,14 +276,11 @@ class ReadyMade:
 
 def ready_made() -> list[ReadyMade]:
     """The plans in ``data/plans``, by name."""
-    plans = []
-    for file in sorted(PLANS.glob("*.yaml")):
-        plans.append(RECORDS.get(file, "plan", lambda file=file: _describe(file)))  # type: ignore[misc]
-    return plans
 
+    def describe(file: Path) -> ReadyMade:
+        return ReadyMade(file.stem, " ".join(str(_read(file).get("about", "")).split()), file)
 
-def _describe(file: Path) -> ReadyMade:
-    return ReadyMade(file.stem, " ".join(str(_read(file).get("about", "")).split()), file)
+    return [RECORDS.get(file, "plan", partial(describe, file)) for file in sorted(PLANS.glob("*.yaml"))]
 
 
 def read_plan(source: str | Path, changes: Mapping[str, str] | None = None) -> StudyConfig:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -83,6 +83,11 @@ class StudySource:
     """The id of the corpus that its queries are of."""
     written_by: str = ""
     """Who wrote its queries, in words, as its manifest says."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """The source that was written down as JSON."""
+        return cls(**{**values, "counts": tuple(values.get("counts", ()))})
 
     def n_with(self, per_doc: int) -> int:
         """How many documents have at least so many queries."""
@@ -417,7 +422,7 @@ class Inputs:
     def of(cls, job: Job) -> Self:
         """Read them. CdpError where something is missing."""
         config = StudyConfig.from_dict(job.config)
-        sources = [written(job.workspace, StudySource(**_lists(source))) for source in job.spec["inputs"]["sources"]]
+        sources = [written(job.workspace, StudySource.of(source)) for source in job.spec["inputs"]["sources"]]
         sources = cut_to_common(job.workspace, sources)
         planned = conditions(config, sources)
         job.progress("reading benchmarks", 0, 0, "")
@@ -430,7 +435,3 @@ def read_benchmark(workspace: Workspace, name: str, split: str) -> Benchmark:
     """One split of a benchmark, by name or folder."""
     folder = resolve_benchmark(name, workspace)
     return load_benchmark(folder, choose_split(describe(folder, workspace), split))
-
-
-def _lists(source: dict[str, Any]) -> dict[str, Any]:
-    return {**source, "counts": tuple(source.get("counts", ()))}

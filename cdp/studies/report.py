@@ -349,9 +349,7 @@ def build(
 
 def plan_of(about: Mapping[str, Any]) -> tuple[StudyConfig, list[StudySource]]:
     """The plan and the sources of a study, from ``results/about.json``."""
-    return stored(about["config"]), [
-        StudySource(**{**source, "counts": tuple(source["counts"])}) for source in about["sources"]
-    ]
+    return stored(about["config"]), [StudySource.of(source) for source in about["sources"]]
 
 
 def read_study(study_id: str, about: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> PoolInput:
@@ -363,7 +361,11 @@ def read_study(study_id: str, about: Mapping[str, Any], records: Sequence[Mappin
             cw_interval=tuple(b["cw_interval"]),
             **{name: b[name] for name in ("language", "family", "in_domain") if name in b},
             in_domain_of=tuple(b.get("in_domain_of", ())),
-            facts=_means(b.get("facts_of", {})),
+            facts={
+                name: float(np.mean(values))
+                for name in COVARIATES
+                if (values := [f[name] for f in b.get("facts_of", {}).values() if f.get(name) is not None])
+            },
         )
         for b in about["benchmarks"]
     )
@@ -382,14 +384,6 @@ def read_study(study_id: str, about: Mapping[str, Any], records: Sequence[Mappin
         corpus_of={source.label: source.corpus for source in sources},
         design="equal documents" if config.held_equal == BOTH else config.held_equal,
     )
-
-
-def _means(facts_of: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-    """The means of what is known of a benchmark's queries."""
-    columns = {
-        name: [f[name] for f in facts_of.values() if f.get(name) is not None] for name in COVARIATES if name != "cw"
-    }
-    return {name: float(np.mean(values)) for name, values in columns.items() if values}
 
 
 def latest(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -440,6 +434,8 @@ def _row(
 ) -> StudyRow:
     means = {name: [float(v.mean()) for v in by_benchmark[name].values()] for name in names if name in by_benchmark}
     training = [record["training"] for record in records if record.get("training")]
+    curves = [{int(e["step"]): float(e["ndcg@10"]) for e in t.get("evaluations", ())} for t in training]
+    shared = sorted(set.intersection(*map(set, curves))) if curves else []  # steps that every seed was evaluated at
     return StudyRow(
         **cell._asdict(),
         n_seeds=max(len(values) for values in means.values()),
@@ -451,16 +447,9 @@ def _row(
         seconds=float(np.mean([t["seconds"] for t in training])) if training else 0.0,
         steps=int(training[0].get("steps", 0)) if training else 0,
         steps_per_epoch=int(training[0].get("steps_per_epoch", 0)) if training else 0,
-        dev=_dev_curve(training),
+        dev=tuple((step, float(np.mean([curve[step] for curve in curves]))) for step in shared),
         chosen_on_dev=bool(training) and all(t.get("best_step") is not None for t in training),
     )
-
-
-def _dev_curve(training: Sequence[Mapping[str, Any]]) -> tuple[tuple[int, float], ...]:
-    """(step, mean dev score over the seeds) of the evaluations that all trainings of a row have."""
-    curves = [{int(e["step"]): float(e["ndcg@10"]) for e in t.get("evaluations", ())} for t in training]
-    shared = sorted(set.intersection(*map(set, curves))) if curves else []
-    return tuple((step, float(np.mean([curve[step] for curve in curves]))) for step in shared)
 
 
 @dataclass(frozen=True)

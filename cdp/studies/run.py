@@ -200,7 +200,9 @@ class Study:
         place = "" if dev is None else records.evaluation_key(dev.hash, dev.split, "paper")
         key = records.condition_key(base_hash, data.pairs.content_hash, settings, dev=place)
         record = records.find(self.job.workspace, self.job.folder, key)
-        judged = self._judged_on(condition)
+        languages = [b.counted_language for b in self.benchmarks]
+        there = evaluated_on(self.config, self.sources[condition.source], languages)
+        judged = [(at, b) for at, b, wanted in zip(self.keys, self.benchmarks, there, strict=True) if wanted]
         if record is None or not all(place in record["evaluations"] for place, _ in judged):
             began = time.perf_counter()
             checkpoints = self.job.folder / "checkpoints" / key
@@ -223,11 +225,6 @@ class Study:
         records.save(self.job.folder, key, condition, record)
         values = [record["evaluations"][place]["measures"]["ndcg@10"] for place, _ in judged]
         self.job.metric(self.done + 1, ndcg_at_10=100 * sum(values) / len(values), condition=str(condition))
-
-    def _judged_on(self, condition: Condition) -> list[tuple[str, Benchmark]]:
-        """(place, benchmark) of each benchmark that a condition is evaluated on."""
-        there = evaluated_on(self.config, self.sources[condition.source], [b.counted_language for b in self.benchmarks])
-        return [(place, b) for place, b, wanted in zip(self.keys, self.benchmarks, there, strict=True) if wanted]
 
     def _pairs(self, condition: Condition) -> _Data:
         drawn = None if condition.max_documents is None and condition.budget is None else condition.seed
