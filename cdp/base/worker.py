@@ -194,10 +194,6 @@ class Job:
             self._heard_stop = True
         return self._heard_stop
 
-    def ask_to_stop(self) -> None:
-        """Handle a signal to this process."""
-        self._stop.set()
-
     def watch_supervisor(self) -> None:
         """Stop if the supervisor dies; after the grace period kill this worker with all its processes."""
         # A hung worker without a supervisor would keep its GPU for ever.
@@ -261,7 +257,7 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     job = Job(Path(arguments[0]).resolve())
     if threading.current_thread() is threading.main_thread():  # Ray Train has that one
-        signal.signal(signal.SIGTERM, lambda *_: job.ask_to_stop())
+        signal.signal(signal.SIGTERM, lambda *_: job._stop.set())
     lock: int | None = None
     try:
         if job.is_main:

@@ -292,9 +292,6 @@ class IngestReport:
     problems: list[str] = field(default_factory=list)
     note: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
-
 
 def ingest(workspace: Workspace) -> IngestReport:
     """Update the catalogue. Cheap if nothing changed: the files' stamps are compared."""

@@ -52,7 +52,11 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._on_signal)
         try:
-            end = self._run_on_cluster() if self.status.cluster else self._run_here()
+            if self.status.cluster:
+                end = self._run_on_cluster()
+            else:
+                devices = self._wait_for_turn()
+                end = None if devices is None else Attempt(self).run(devices)
             if end is None:
                 self.status.ended("stopped", message="It was stopped before it started.")
             else:
@@ -73,10 +77,6 @@ class Supervisor:
 
     def stop_requested(self) -> bool:
         return self.asked_to_end or (self.folder / "stop.request").exists()
-
-    def _run_here(self) -> End | None:
-        devices = self._wait_for_turn()
-        return None if devices is None else Attempt(self).run(devices)
 
     def _run_on_cluster(self) -> End | None:
         from cdp.jobs.ray import RayRun

@@ -289,7 +289,8 @@ class Account:
                 if self._closed:
                     raise Cancelled
                 left = self.budget - self._price.cost(self.spent) - math.fsum(self._reserved)
-                expected = max(self._price.cost(usual), self._mean_price())
+                mean = self._price.cost(self.spent) / self.spent.requests if self.spent.requests else 0.0
+                expected = max(self._price.cost(usual), mean)
                 amount = self._price.cost(most)
                 if amount <= left or (not self._reserved and expected <= left):
                     break
@@ -301,7 +302,3 @@ class Account:
                 amount = 0.0
             self._reserved.append(amount)
             return amount
-
-    def _mean_price(self) -> float:
-        """Return the mean price of the answered requests."""
-        return self._price.cost(self.spent) / self.spent.requests if self._price and self.spent.requests else 0.0

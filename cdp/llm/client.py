@@ -178,7 +178,8 @@ class ChatClient:
             if other is not None and value is not None:
                 arguments[other] = value
         data, call, error = self._post({"model": self.model, **arguments})
-        lost = _times(Usage(usual.input_tokens, usual.output_tokens, estimated=1, unanswered=1), call)
+        n = call.lost if call else 0  # sent and not answered: perhaps charged
+        lost = Usage(n * usual.input_tokens, n * usual.output_tokens, estimated=n, unanswered=n)
         if error is not None:
             raise self._failed(error, call, lost, body)
         try:
@@ -315,12 +316,6 @@ class _Again(Exception):  # noqa: N818 — tells the caller to send another body
     def __init__(self, usage: Usage) -> None:
         super().__init__()
         self.usage = usage
-
-
-def _times(usage: Usage, call: _Call | None) -> Usage:
-    """Return ``usage`` for each time that a request was sent and not answered."""
-    n = call.lost if call else 0
-    return Usage(*(n * getattr(usage, name) for name in usage.__dataclass_fields__))
 
 
 @functools.cache

@@ -802,7 +802,7 @@ def per_query(workspace: Workspace, comparison: Comparison, row: Row) -> list[Qu
 @access.writes
 def rebuild(workspace: Workspace) -> dict[str, Any]:
     """Rebuild the catalogue from the files; what was read."""
-    return catalog.rebuild(workspace).to_dict()
+    return asdict(catalog.rebuild(workspace))
 
 
 def _folder(workspace: Workspace, row: Mapping[str, Any]) -> Path:

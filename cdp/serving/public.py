@@ -63,6 +63,8 @@ def _texts(value: Any) -> list[str]:
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list) or not listed:
         raise ValueError("This must be a text, or a list of texts that is not empty.")
+    if len(listed) > MOST_INPUTS:
+        raise ValueError(f"There are {len(listed):,} texts; the limit is {MOST_INPUTS:,}.")
     for number, text in enumerate(listed):
         if isinstance(text, int | list):
             # Token ids are those of another model's tokenizer.
@@ -280,7 +282,6 @@ class PublicApi:
             raise self._unknown(asked.model)
         # Most retrievers put no prompt before a document, as other servers do for every text.
         role = asked.model.removeprefix(self.name).removeprefix(":") or DOCUMENT
-        self._check_number("input", asked.input)
         if asked.dimensions not in (None, self.loaded.dimensions):
             message = f"This model's embeddings have {self.loaded.dimensions} dimensions and are not shortened."
             raise ApiError(400, "unsupported_dimensions", message, param="dimensions")
@@ -303,7 +304,6 @@ class PublicApi:
         if self.loaded.opened is None:
             raise ApiError(400, "no_corpus", "This server has no corpus to search: it gives embeddings only.")
         asked = await web.read_body(request, SearchRequest, LARGEST_BODY)
-        self._check_number("query", asked.query)
         if len(asked.query) * asked.top_k * max(asked.text_characters, 300) > LARGEST_ANSWER:
             message = "The answer would be too large: ask for fewer queries, documents or characters."
             raise ApiError(400, "answer_too_large", message, param="top_k")
@@ -331,11 +331,6 @@ class PublicApi:
             data.append({"object": "search.result", "index": number, "hits": hits})
         corpus = {"id": opened.collection.id, "name": opened.collection.name, "documents": len(opened.documents)}
         return json_response({"object": "list", "model": self.name, "corpus": corpus, "data": data})
-
-    def _check_number(self, param: str, texts: Sequence[str]) -> None:
-        if len(texts) > MOST_INPUTS:
-            message = f"{param} has {len(texts):,} texts; the limit is {MOST_INPUTS:,}."
-            raise ApiError(400, "too_many_inputs", message, param=param)
 
     def _names(self) -> list[str]:
         """Return the valid values of ``model``: the retriever, and the retriever in a role."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import asdict
 from importlib import import_module
 
 import duckdb
@@ -119,7 +120,7 @@ def test_scores_that_do_not_fit_their_queries_are_refused(workspace: Workspace) 
 
 
 def test_an_empty_workspace_has_an_empty_catalogue(workspace: Workspace) -> None:
-    assert catalog.ingest(workspace).to_dict() == {
+    assert asdict(catalog.ingest(workspace)) == {
         "added": 0, "updated": 0, "removed": 0, "unchanged": 0, "problems": [], "note": "",
     }  # fmt: skip
     assert catalog.evaluations(workspace) == []

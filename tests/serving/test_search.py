@@ -69,7 +69,7 @@ def test_bm25(demo_workspace: Workspace) -> None:
         ({"query": "a", "top_k": "5"}, "invalid_value"),
         ({"query": "a", "text_characters": 20_001}, "invalid_value"),
         ({"query": ["a"] * 600, "top_k": 100}, "answer_too_large"),
-        ({"query": ["a"] * 2049}, "too_many_inputs"),
+        ({"query": ["a"] * 2049}, "invalid_value"),
         ({"query": "a", "corpus": "other"}, "unknown_parameter"),
         ({"query": "a", "retriever": "minilm"}, "unknown_parameter"),
     ],
