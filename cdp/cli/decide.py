@@ -162,18 +162,11 @@ def _options(run: Run, answer: Answer, corpus: str) -> str:
     options, writer = service.list_options(run.workspace, answer, corpus)
     if not options:
         return ""
-    reference = service.reference(answer)
-    over = {id(c.option): c.figures for c in answer.over(reference)} if reference else {}
     rows = [
-        {
-            "option": o.title,
-            "ndcg@10": f"{o.arm.mean:.2f}" if o.arm else "–",
-            "to the choice": over.get(id(o.arm), "–"),
-            "price": o.price_text,
-            "training": f"{max(1, round(o.arm.seconds))} s" if o.arm and o.per_doc else "–",
-        }
+        {"option": o.title, "ndcg@10": o.arm and o.arm.mean, "to the choice": o.over and o.over.figures,
+         "price": o.price_text, "training": o.training_text}
         for o in options
-    ]
+    ]  # fmt: skip
     return f"\n{display.table(rows)}\nPrices: {writer.name} ({writer.basis})."
 
 

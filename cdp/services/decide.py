@@ -19,13 +19,14 @@ from cdp import principle, query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError
 from cdp.base.file_cache import ANSWERS
+from cdp.base.text import duration
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.benchmarks import describe, manifests, resolve_benchmark
 from cdp.corpus import CorpusManifest, load_manifest, resolve_corpus
 from cdp.evaluation import bm25
 from cdp.jobs import JobView
 from cdp.principle import Answer
-from cdp.principle.decide import RETRIEVER, SAME_STEPS, name_of
+from cdp.principle.decide import RETRIEVER, SAME_STEPS, Comparison, name_of
 from cdp.principle.evidence import (
     BM25,
     DIVERSE,
@@ -285,14 +286,15 @@ def reference(answer: Answer) -> Arm | None:
 
 @dataclass(frozen=True)
 class Option:
-    """One row of the options: its measured arm if there is one, and the price of the whole corpus's queries in US
-    dollars (None: not known)."""
+    """One row of the options: its measured arm if there is one, its difference to the choice, and the price of the
+    whole corpus's queries in US dollars (None: not known)."""
 
     name: str
     kind: str
     per_doc: int
     held: str = ""
     arm: Arm | None = None
+    over: Comparison | None = None
     price: float | None = 0.0
 
     @property
@@ -305,6 +307,11 @@ class Option:
         if not self.per_doc or self.held:
             return "–" if self.held else "none"
         return "not known" if self.price is None else "free" if not self.price else dollars(self.price)
+
+    @property
+    def training_text(self) -> str:
+        """How long one training took."""
+        return duration(max(1.0, self.arm.seconds)) if self.arm and self.arm.trained else "–"
 
 
 # What is shown with prices while nothing was measured.
@@ -323,13 +330,16 @@ def list_options(
     measured = [*answer.options, *(arm for arm in arms if arm not in answer.options)]
     # No advice on queries before there is a retriever that reads them.
     offered = OFFERED if answer.choice.kind != RETRIEVER else ()
+    against = reference(answer)
+    over = {id(c.option): c for c in answer.over(against)} if against else {}
     known = measured or [Arm(kind, np.zeros((1, 2)), per_doc) for kind, per_doc in offered]
     options = []
     for arm in known:
         price = None
         if manifest is not None and arm.kind in (DIVERSE, PARAPHRASE) and not arm.held:
             price = _price(workspace, manifest, arm.kind, arm.per_doc, writes)
-        options.append(Option(name_of(arm), arm.kind, arm.per_doc, arm.held, arm if measured else None, price))
+        name, own = name_of(arm), arm if measured else None
+        options.append(Option(name, arm.kind, arm.per_doc, arm.held, own, over.get(id(arm)), price))
     return options, writes
 
 
@@ -357,12 +367,11 @@ table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.25rem .
 def page(workspace: Workspace, answer: Answer, corpus: str, command: str) -> str:
     """Return the answer as one HTML page to send: chart, basis, limits, every option, and the command that gives it."""
     against = reference(answer)
-    over = {id(c.option): c for c in answer.over(against)} if against is not None else {}
-    bounds = [0.0, *(c.low for c in over.values()), *(c.high for c in over.values())]
+    options, writes = list_options(workspace, answer, corpus)
+    bounds = [0.0, *(bound for o in options if o.over for bound in (o.over.low, o.over.high))]
     low, span = min(bounds), max(max(bounds) - min(bounds), 1e-9)
 
-    def bar(arm: Arm | None) -> str:
-        c = over.get(id(arm))
+    def bar(c: Comparison | None) -> str:
         if c is None:
             return ""
         left, width = 100 * (c.low - low) / span, 100 * (c.high - c.low) / span
@@ -371,9 +380,8 @@ def page(workspace: Workspace, answer: Answer, corpus: str, command: str) -> str
             f'<i style="left:{left:.1f}%;width:{width:.1f}%"></i></div>{escape(c.figures)}'
         )
 
-    options, writes = list_options(workspace, answer, corpus)
     rows = "".join(
-        f"<tr><td>{escape(o.title)}<td>{f'{o.arm.mean:.1f}' if o.arm else '–'}<td>{bar(o.arm)}<td>{o.price_text}</tr>"
+        f"<tr><td>{escape(o.title)}<td>{f'{o.arm.mean:.1f}' if o.arm else '–'}<td>{bar(o.over)}<td>{o.price_text}</tr>"
         for o in options
     )
     written_by = answer.basis.written_by if answer.basis else ""

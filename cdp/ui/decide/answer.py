@@ -259,15 +259,14 @@ def options(workspace: Workspace, known: Answer, corpus: str) -> None:
     if not rows:
         return
     reference = service.reference(known)
-    over = {(c.option.kind, c.option.per_doc): c for c in known.over(reference)} if reference else {}
+    over = [row.over for row in rows if row.over]
     against = f"Against {name_of(reference)}" if reference else "Difference"
-    shown = [over.get((row.kind, row.per_doc)) if not row.held else None for row in rows]
     columns: dict[str, list[Any]] = {
         "Option": [row.title for row in rows],
         "NDCG@10": [row.arm.mean if row.arm else None for row in rows],
-        against: [c.figures if c else None for c in shown],
+        against: [row.over.figures if row.over else None for row in rows],
         "Price": [row.price_text for row in rows],
-        "Training": [duration(max(1.0, row.arm.seconds)) if row.arm and row.arm.trained else None for row in rows],
+        "Training": [row.training_text if row.arm else None for row in rows],
     }
     tables.show(
         {name: cells for name, cells in columns.items() if any(cell is not None for cell in cells)},
@@ -283,7 +282,7 @@ def options(workspace: Workspace, known: Answer, corpus: str) -> None:
         pinned="Option",
     )
     if over and reference:
-        listed = [(name_of(c.option), c.points, c.low, c.high) for c in over.values()]
+        listed = [(name_of(c.option), c.points, c.low, c.high) for c in over]
         charts.show(
             differences(listed, name_of(reference)),
             key="decide_differences",
