@@ -49,9 +49,13 @@ DAMAGED = "The file is damaged: create it again."
 
 @dataclass(frozen=True)
 class Workspace:
-    """The folder with everything a user made. ``Workspace.default()`` is the one in use."""
+    """The folder with everything a user made. ``Workspace.default()`` is the one in use.
+
+    ``catalog_folder`` holds the catalogue if the workspace cannot be written.
+    """
 
     root: Path
+    catalog_folder: Path | None = None
 
     @classmethod
     def default(cls) -> Workspace:
@@ -99,11 +103,11 @@ class Workspace:
 
     @property
     def catalog(self) -> Path:
-        return self.root / "catalog.duckdb"
+        return (self.catalog_folder or self.root) / "catalog.duckdb"
 
     @property
     def catalog_lock(self) -> Path:
-        return self.root / "catalog.lock"
+        return (self.catalog_folder or self.root) / "catalog.lock"
 
     def corpus(self, corpus_id: str) -> Path:
         return self.corpora / checked_name(corpus_id)

@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,26 +64,11 @@ _FULL = re.compile(r"No space left|quota|File too large", re.IGNORECASE)
 _BARRED = re.compile(r"Read-only file system|Permission denied|Too many open files")
 
 
-@dataclass(frozen=True)
-class _ReadOnlyWorkspace(Workspace):
-    """A workspace that cannot be written, with its catalogue in a temporary folder."""
-
-    own: Path = Path()
-
-    @property
-    def catalog(self) -> Path:
-        return self.own / "catalog.duckdb"
-
-    @property
-    def catalog_lock(self) -> Path:
-        return self.own / "catalog.lock"
-
-
 def writable(workspace: Workspace) -> Workspace:
     """Return the workspace; if it cannot be written, with its catalogue in a temporary folder."""
     if not workspace.root.exists() or os.access(workspace.root, os.W_OK):
         return workspace
-    return _ReadOnlyWorkspace(workspace.root, own=_own_folder(workspace.root))
+    return replace(workspace, catalog_folder=_own_folder(workspace.root))
 
 
 @functools.cache

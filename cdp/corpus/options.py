@@ -62,6 +62,7 @@ class ReadOptions(Config):
     )  # fmt: skip
     keep_repeated: bool = option(
         False, "Keep lines that return in most files (headers, footers, notices) and passages that repeat another one.",
+        reason="Off: what every file repeats says nothing about its documents.",
     )  # fmt: skip
     delimiter: str = option(
         "auto", "What stands between the cells of a CSV file; auto finds it from the first rows. TSV always has tabs.",
