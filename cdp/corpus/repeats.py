@@ -41,6 +41,8 @@ def running_lines(pages: Sequence[Sequence[str]]) -> set[str]:
 
 def without_running(lines: Sequence[str], running: set[str]) -> list[str]:
     """The lines of a page without running headers and footers."""
+    if not running:
+        return list(lines)
     last = len(lines) - EDGE_LINES
     return [line for i, line in enumerate(lines) if not ((i < EDGE_LINES or i >= last) and line_key(line) in running)]
 

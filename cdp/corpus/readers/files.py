@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-import statistics
 import sys
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ MEMORY_BYTES = 4 << 30
 MOST_CHARACTERS = 100_000_000
 BLOCKS_PER_LINE = 256
 PAGES_A_REPORT = 50
+# Of a page with fewer lines, the font of each is asked for.
+LEAST_LINES = 8
 
 
 @dataclass(frozen=True)
@@ -121,10 +124,16 @@ def pdf_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator
             if number % PAGES_A_REPORT == 0:
                 report.progress(number, len(document))
             text_page = page.get_textpage()
-            at, lines = 0, []
-            for line in text_page.get_text_range().split("\r\n"):
-                if line.strip():
-                    lines.append((line.strip(), raw.FPDFText_GetFontSize(text_page.raw, at)))
+            at, full, lines = 0, 0.0, []
+            texts = text_page.get_text_range().split("\r\n")
+            # Lines as long as the longest are in one font: asking for each costs a tenth of the time.
+            widest = max(map(len, texts)) if len(texts) >= LEAST_LINES else sys.maxsize
+            for line in texts:
+                if text := line.strip():
+                    long = len(line) >= 0.8 * widest
+                    size = full if long and full else raw.FPDFText_GetFontSize(text_page.raw, at)
+                    full = size if long else full
+                    lines.append((text, size))
                 at += len(line) + 2
             pages.append(_in_columns(text_page, len(lines)) or lines)
             text_page.close()
@@ -135,15 +144,19 @@ def pdf_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator
     if empty:
         shown = ", ".join(map(str, empty[:5])) + (" …" if len(empty) > 5 else "")
         report.notes.append(f"{len(empty):,} of {len(pages):,} pages have no text (scanned?): {shown}")
-    texts = [[text for text, _ in lines] for lines in pages]
-    running = running_lines(texts)
+    by_page = [[text for text, _ in lines] for lines in pages]
+    running = running_lines(by_page)
     if running:
         report.notes.append(f"running lines removed from the pages: {', '.join(sorted(running)[:3])}")
-    body = statistics.median(size for lines in pages for text, size in lines for _ in range(1 + len(text) // 40))
+    characters: Counter[float] = Counter()
+    for lines in pages:
+        for text, size in lines:
+            characters[size] += len(text)
+    body = max(characters, key=lambda size: characters[size])
     sizes = sorted({round(size) for lines in pages for _, size in lines if size > HEADING_SIZE * body}, reverse=True)
-    joined = _Hyphens(texts)
+    joined = _Hyphens(by_page)
     for number, lines in enumerate(pages, start=1):
-        kept = without_running([text for text, _ in lines], running)
+        kept = without_running(by_page[number - 1], running)
         yield from _page_blocks(kept, dict(lines), body, sizes, number, joined)
 
 
@@ -263,10 +276,17 @@ class _Hyphens:
     the words of the document decide which it is."""
 
     def __init__(self, pages: Sequence[Sequence[str]]) -> None:
-        self._words = {word for lines in pages for line in lines for word in re.findall(r"[\w-]+", line.lower())}
+        self._pages = pages
+
+    @cached_property
+    def _words(self) -> set[str]:
+        return {word for lines in self._pages for line in lines for word in re.findall(r"[\w-]+", line.lower())}
 
     def __call__(self, lines: Sequence[str]) -> str:
-        text = " ".join(lines).replace("\ufffe ", "\ufffe")
+        text = " ".join(lines)
+        if "\ufffe" not in text:
+            return text
+        text = text.replace("\ufffe ", "\ufffe")
         return re.sub(r"(\w+)\ufffe(\w+)", self._joined, text).replace("\ufffe", "")
 
     def _joined(self, match: re.Match[str]) -> str:
