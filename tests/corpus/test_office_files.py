@@ -37,7 +37,9 @@ def sections(path: Path) -> list[tuple[str, str]]:
     return [(f"Part {n} about {prose(seed + 90 + n, 2)[:-1]}", prose(seed + n, 260)) for n in range(1, 6)]
 
 
-def pdf(path: Path, *, columns: int = 1, running: bool = False, password: str = "", pages: int = 0) -> None:
+def pdf(
+    path: Path, *, columns: int = 1, running: bool = False, password: str = "", pages: int = 0, like: Path | None = None
+) -> None:
     from reportlab.lib.pagesizes import A4
     from reportlab.lib.styles import getSampleStyleSheet
     from reportlab.platypus import BaseDocTemplate, Frame, PageBreak, PageTemplate, Paragraph
@@ -53,7 +55,7 @@ def pdf(path: Path, *, columns: int = 1, running: bool = False, password: str = 
     document.addPageTemplates(PageTemplate(frames=frames, onPage=edge))
     styles = getSampleStyleSheet()
     story: list[object] = []
-    for heading, text in sections(path):
+    for heading, text in sections(like or path):
         story += [Paragraph(heading, styles["Heading1"]), Paragraph(text, styles["BodyText"])]
         if running:
             story.append(PageBreak())
@@ -145,7 +147,11 @@ def words_of(texts: Sequence[str]) -> list[str]:
 
 def recovered(found: ReadResult, file: str) -> float:
     """The share of the words put in that come out in the same order (overlap of passages left aside)."""
-    texts = [f"{document.title} {document.text}" for document in found.documents if document.id.startswith(f"{file}#")]
+    texts = [
+        f"{document.title} {document.text}"
+        for document in found.documents
+        if document.id == file or document.id.startswith(f"{file}#")
+    ]
     come = words_of(texts)
     wanted = words_of([text for _, text in sections(Path(file))])
     first: dict[str, int] = {}
