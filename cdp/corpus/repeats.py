@@ -88,7 +88,7 @@ class RepeatedLines:
                         shown[key] = " ".join(line.split())
         if 2 * removed > total:
             return set()
-        self._removed.update(shown)
+        self._removed.update(shown.keys())
         self._shown |= {key: line for key, line in shown.items() if key not in self._shown}
         return set(shown)
 
