@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from cdp.principle.correlation import (
     Correlation,
-    Line,
     PositiveRate,
     Threshold,
     correlation_table,
@@ -14,7 +13,7 @@ from cdp.principle.correlation import (
     threshold,
     why_no_threshold,
 )
-from cdp.principle.decide import Answer, Choice, decide
+from cdp.principle.decide import Answer, decide
 from cdp.principle.differences import (
     ALL,
     COMPARISONS,
@@ -41,10 +40,8 @@ __all__ = [
     "SCALING",
     "WEIGHTING",
     "Answer",
-    "Choice",
     "Correlation",
     "Difference",
-    "Line",
     "PositiveRate",
     "Recommendation",
     "Threshold",
