@@ -70,13 +70,17 @@ class RepeatedLines:
     def hashes(block: Block) -> Iterator[int]:
         """The lines of a block that are compared. Headings are left aside: most files have an introduction."""
         for line in () if block.level else block.text.split("\n"):
-            key = line_key(line) if len(line) <= LONGEST_LINE else ""
+            if len(line) > LONGEST_LINE or len(line.replace("|", " ").split()) < LEAST_LINE_WORDS:
+                continue  # most lines of a table or a word list: the key takes ten times as long
+            key = line_key(line)
             if sum(word != "#" for word in key.replace("|", " ").split()) >= LEAST_LINE_WORDS:
                 yield hash(key)
 
     def running(self, format: str, blocks: Iterable[Block]) -> set[int]:
         """The lines of one file to leave out; none where they are most of it: then they are what it says."""
         least = max(LEAST_FILES, RUNNING_SHARE * self._files[format])
+        if self._files[format] < LEAST_FILES:
+            return set()
         shown: dict[int, str] = {}
         total = removed = 0
         for block in blocks:
@@ -95,7 +99,8 @@ class RepeatedLines:
     def without(self, running: set[int], blocks: Iterable[Block]) -> Iterator[Block]:
         """The blocks less these lines."""
         for block in blocks:
-            kept = [x for x in block.text.split("\n") if running.isdisjoint(self.hashes(block._replace(text=x)))]
+            lines = block.text.split("\n")
+            kept = [x for x in lines if running.isdisjoint(self.hashes(block._replace(text=x)))] if running else lines
             if kept:
                 yield block._replace(text="\n".join(kept).strip())
 
