@@ -1,4 +1,4 @@
-"""One supervisor process per job: ``python -m cdp.jobs.supervisor <job folder> [<descriptor of the held lock>]``.
+"""One supervisor process per job: ``python -m cdp.jobs.supervisor <job folder> <descriptor of the held lock>``.
 
 It runs in a session of its own, independent of browser tabs and the app. It holds ``alive.lock`` for its life, waits
 in the queue, starts the worker, passes on stop requests, reaps all processes of the worker, and records the outcome.
@@ -18,7 +18,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from cdp.base.errors import CdpError, ConfigError, WorkspaceError
+from cdp.base.errors import CdpError, ConfigError
 from cdp.base.failures import failure_of
 from cdp.base.locks import wait_for_lock
 from cdp.base.workspace import Workspace, private_files, read_json_or_none
@@ -214,26 +214,19 @@ class Attempt:
             time.sleep(POLL_S)
 
 
-def main(arguments: list[str]) -> None:
-    """Take over the submitter's lock (or take it), then supervise."""
-    on_cluster = arguments[1:2] == ["--attempt"]
-    if not arguments or len(arguments) != (3 if on_cluster else min(len(arguments), 2)):
-        print("usage: python -m cdp.jobs.supervisor <job folder> [<lock descriptor> | --attempt <N>]", file=sys.stderr)
-        raise SystemExit(2)
+def main(folder_name: str, lock_or_attempt: str, number: str = "") -> None:
+    """Supervise: here with the submitter's lock, on a cluster (``--attempt N``) with one taken there."""
     private_files()
-    folder = Path(arguments[0]).resolve()
+    folder = Path(folder_name).resolve()
     os.environ[processes.VARIABLE] = str(folder)
-    if len(arguments) == 2:
-        os.set_inheritable(int(arguments[1]), False)
+    on_cluster = lock_or_attempt == "--attempt"
+    if on_cluster:
+        wait_for_lock(folder / "alive.lock", "The job", wait_s=60.0)
     else:
-        try:
-            wait_for_lock(folder / "alive.lock", "The job", wait_s=60.0 if on_cluster else 2.0)
-        except WorkspaceError as error:
-            print(error, file=sys.stderr)
-            raise SystemExit(2) from error
+        os.set_inheritable(int(lock_or_attempt), False)
     supervisor = Supervisor(folder)
     if on_cluster:
-        if supervisor.status.attempt != int(arguments[2]) or supervisor.status.phase != SUBMITTED:
+        if supervisor.status.attempt != int(number) or supervisor.status.phase != SUBMITTED:
             print("The attempt is over: nothing is started.")
             return
         redirect_output(folder / "supervisor.log")
@@ -242,4 +235,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*sys.argv[1:])
