@@ -140,18 +140,18 @@ class Batcher:
             return results
         finally:
             self.waiting -= len(items)
+            # Of a request that was given up nothing is computed.
+            self._pending = [chunk for chunk in self._pending if not chunk[2].done()]
 
     async def _work(self) -> None:
         while self._pending:
             kind, room = self._pending[0][0], self.batch_texts
             batch: list[_Chunk] = []
             left: list[_Chunk] = []
-            for entry in self._pending:
-                if entry[2].done():  # cancelled
-                    continue
-                fits = entry[0] == kind and len(entry[1]) <= room
-                (batch if fits else left).append(entry)
-                room -= len(entry[1]) if fits else 0
+            for chunk in self._pending:
+                fits = chunk[0] == kind and len(chunk[1]) <= room
+                (batch if fits else left).append(chunk)
+                room -= len(chunk[1]) if fits else 0
             self._pending = left
             await self._run(kind, batch)
 
@@ -163,7 +163,7 @@ class Batcher:
             if len(batch) > 1:  # a bad text must fail its own request only
                 for alone in batch:
                     await self._run(kind, [alone])
-            elif batch and not batch[0][2].done():
+            elif not batch[0][2].done():
                 batch[0][2].set_exception(error)
             return
         self.observe(kind, len(texts))
