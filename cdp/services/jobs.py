@@ -278,9 +278,15 @@ def _outside(workspace: Workspace, spec: JobSpec, allow: Sequence[str] = ()) -> 
     if not may(Action.ANY_ENDPOINT):
         allow = ()  # visitors of a shared dashboard decide nothing about the server's files and network
     config = _config(spec)
+    # Without an address of the operator's, jobs go to OpenAI, whose address may then also be spelt out.
+    known = [*(access.endpoints() or [address.OPENAI_URL]), *(a for a in allow if "://" in a)]
     found: dict[str, list[str]] = defaultdict(list)
     for setting, holds, value in access.names_in(config) if config is not None else ():
-        if not (_known_address(value, allow) if holds == "endpoint" else _inside(workspace, spec, holds, value, allow)):
+        if holds == "endpoint":
+            trusted = any(address.same(value, other) for other in known)
+        else:
+            trusted = _inside(workspace, spec, holds, value, allow)
+        if not trusted:
             found[setting].append(value)
     return dict(found)
 
@@ -294,13 +300,6 @@ def _config(spec: JobSpec) -> Config | None:
             hint="It was not submitted by this program. Delete it.",
         )
     return kind.from_dict(spec.config) if kind is not None else None
-
-
-def _known_address(url: str, allow: Sequence[str]) -> bool:
-    """Return True for an address that the operator set up or the caller names."""
-    # Without an address of the operator's, jobs go to OpenAI, whose address may then also be spelt out.
-    known = access.endpoints() or [address.OPENAI_URL]
-    return any(address.same(url, other) for other in (*known, *(a for a in allow if "://" in a)))
 
 
 def _inside(workspace: Workspace, spec: JobSpec, holds: str, text: str, allow: Sequence[str]) -> bool:

@@ -118,17 +118,16 @@ class Searched:
 def list_retrievers(workspace: Workspace) -> list[RetrieverChoice]:
     """Return BM25, the presets that are on this machine, then the trained retrievers."""
     lexical = RetrieverChoice(bm25.NAME, bm25.TITLE, "preset", "matches words; nothing is trained")
-    return [lexical, *(c for c in training.list_retrievers(workspace) if c.kind == "job" or _is_here(workspace, c.id))]
 
-
-def _is_here(workspace: Workspace, preset: str) -> bool:
-    if PRESETS[preset].embedded:
-        return True
-    try:
-        available(workspace, preset)
-    except CdpError:
+    def is_here(choice: RetrieverChoice) -> bool:
+        if choice.kind == "job" or PRESETS[choice.id].embedded:
+            return True
+        with suppress(CdpError):
+            available(workspace, choice.id)
+            return True
         return False
-    return True
+
+    return [lexical, *filter(is_here, training.list_retrievers(workspace))]
 
 
 @access.searches

@@ -71,8 +71,9 @@ def sources_of(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySou
     for name in config.items("query_sets"):
         query_set = query_sets.resolve_query_set(workspace, name)
         kind = "human" if query_set.kind == "human" else query_set.method
+        label = query_set.name if kind in ("", "imported") else kind  # which would tell two of them from nothing
         reasoning = _reasoning(workspace, config, query_set)
-        source = counted(workspace, StudySource(_label(query_set), kind, query_set.id, reasoning=reasoning))
+        source = counted(workspace, StudySource(label, kind, query_set.id, reasoning=reasoning))
         if not source.n_documents:
             raise InputError(f"The query set {query_set.name} has no queries to train on.")
         sources.append(source)
@@ -160,11 +161,6 @@ def _generation(workspace: Workspace, config: StudyConfig, source: StudySource) 
         cost_estimate.output_tokens,
         cost_estimate.cost,
     )
-
-
-def _label(query_set: QuerySet) -> str:
-    unnamed = query_set.method == "imported"  # which would tell two of them from nothing
-    return "human" if query_set.kind == "human" else (not unnamed and query_set.method) or query_set.name
 
 
 def _existing_set(workspace: Workspace, corpus_id: str, method: str, config: StudyConfig, most: int) -> QuerySet | None:

@@ -337,6 +337,11 @@ def plan(workspace: Workspace, config: TrialConfig) -> Trial:
         notes.append("The time of the endpoint's answers comes on top.")
     if config.generator == "template":
         notes.append("The template generator stands in for an LLM: what a model's queries would gain may differ.")
+    problem = ""
+    if seconds > 60 * config.minutes:
+        problem = f"The test takes about {duration(seconds)} here, more than the {config.minutes:g} minutes allowed."
+    elif cost is not None and cost > config.spend:
+        problem = f"The queries cost about {dollars(cost)}, more than the {config.spend:g} US dollars allowed."
     over = max(seconds / (60 * config.minutes), (cost or 0.0) / config.spend)
     # What does not depend on the documents keeps its time, so the number that fits is found by their share.
     fixed = STARTING_S + 2 * judged.texts / speed.texts_per_second
@@ -352,18 +357,9 @@ def plan(workspace: Workspace, config: TrialConfig) -> Trial:
         notes=(*notes, *_of_queries(workspace, manifest, judged, study_plan)),
         documents=documents,
         documents_there=available,
-        problem=_problem(config, seconds, cost),
+        problem=problem,
         fitting=fitting if fitting >= 20 else 0,
     )
-
-
-def _problem(config: TrialConfig, seconds: float, cost: float | None) -> str:
-    """That a test takes longer or costs more than allowed, in a sentence."""
-    if seconds > 60 * config.minutes:
-        return f"The test takes about {duration(seconds)} here, more than the {config.minutes:g} minutes allowed."
-    if cost is not None and cost > config.spend:
-        return f"The queries cost about {dollars(cost)}, more than the {config.spend:g} US dollars allowed."
-    return ""
 
 
 def _trained_human(
