@@ -90,8 +90,8 @@ def test_a_run_survives_being_written(model, small: Benchmark, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("name", "split"),
     [
-        ("scifact", "test"),
         ("musique_sample", ""),
+        pytest.param("scifact", "test", marks=pytest.mark.soak),
         pytest.param("hotpotqa_sample", "test", marks=pytest.mark.soak),
         pytest.param("2wikimultihopqa_sample", "", marks=pytest.mark.soak),
     ],

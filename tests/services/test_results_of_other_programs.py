@@ -155,6 +155,7 @@ def test_a_run_of_one_document_per_query_has_ndcg_at_10(workspace: Workspace, be
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("jobs_here")
 def test_a_run_is_imported_from_the_command_line_as_a_job(
     workspace: Workspace, benchmark: Path, tmp_path: Path
 ) -> None:

@@ -130,6 +130,7 @@ def test_a_relative_path_is_read_from_where_the_job_says_it_was_submitted(worksp
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("jobs_here")
 def test_who_names_the_folder_again_may_use_it(
     workspace: Workspace, private: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

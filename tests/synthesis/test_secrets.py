@@ -68,6 +68,7 @@ def test_the_key_is_on_no_surface(
     assert holding(workspace.root) == []
 
 
+@pytest.mark.usefixtures("jobs_here")
 def test_a_refused_key_is_in_no_message(server: ChatServer, workspace: Workspace, make_corpus: CorpusMaker) -> None:
     corpus = make_corpus(3)
     wrong = KEY + "-wrong"
