@@ -1,0 +1,37 @@
+"""A folder of PDFs chosen in the browser becomes passages, and what could not be read is named; Decide knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cdp.corpus import iter_documents
+from cdp.services import corpora
+from tests.browser.conftest import Looker, Server
+from tests.corpus.test_office_files import pdf, scanned
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+def test_from_a_folder_of_pdfs_to_decide(
+    serve: Callable[..., Server], look: Callable[..., Looker], tmp_path: Path
+) -> None:
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    for n in range(3):
+        pdf(folder / f"report {n}.pdf", running=n > 0)
+    scanned(folder / "scan.pdf")
+    server = serve()
+    tab = look(server)
+    tab.open("documents").press("Folder", role="radio")
+    box = tab.page.get_by_test_id("stMain").get_by_test_id("stFileUploader").locator("input[type=file]")
+    box.set_input_files(folder)
+    tab.idle().see("Passages").see("Words of a passage")
+    tab.press("Import documents").see("1 of 4 files could not be read").see("run OCR first")
+    [corpus] = corpora.list_corpora(server.workspace)
+    assert (corpus.name, corpus.n_files, corpus.n_files_failed, corpus.unit) == ("reports", 3, 1, "passage")
+    ids = {document.id.split("#")[0] for document in iter_documents(server.workspace, corpus.id)}
+    assert ids == {f"report {n}.pdf" for n in range(3)}
+    tab.menu("Decide").see("reports")
