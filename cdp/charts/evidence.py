@@ -8,15 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from cdp.charts.style import MUTED, PALETTE, SYMBOLS, across, figure, plain
-from cdp.principle import (
-    AVOID_BELOW,
-    COMPARISONS,
-    RECOMMEND_ABOVE,
-    Difference,
-    Threshold,
-    line,
-    why_no_threshold,
-)
+from cdp.principle import AVOID_BELOW, COMPARISONS, RECOMMEND_ABOVE, Difference, Threshold, line, why_no_threshold
 
 
 def difference_against_cw(

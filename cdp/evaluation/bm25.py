@@ -10,8 +10,6 @@ language, or ``bm25:<language>``.
 from __future__ import annotations
 
 import re
-import secrets
-import shutil
 import time
 import unicodedata
 from collections import defaultdict
@@ -22,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cdp.base.errors import InputError, WorkspaceError
+from cdp.base.staging import staging
 from cdp.base.workspace import sha256_text
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.complexity import content_words, language_of
@@ -133,16 +132,14 @@ def index_key(hash_of_texts: str, language: str) -> str:
 
 def save_index(bm25: BM25, folder: Path) -> None:
     """Keep an index, whole or not at all. WorkspaceError where the disk refuses."""
-    temporary = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}")
     try:
-        temporary.mkdir(parents=True)
-        bm25.save(str(temporary), show_progress=False)
-        temporary.rename(folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with staging(folder.parent) as staged:
+            bm25.save(str(staged / folder.name), show_progress=False)
+            (staged / folder.name).rename(folder)
     except OSError as error:
         if not folder.is_dir():  # else another process was faster, with the same index
             raise WorkspaceError.refused(folder, "written", error) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def load_index(folder: Path) -> BM25 | None:

@@ -287,11 +287,7 @@ def search_device(model: SentenceTransformer) -> str:
 
 
 def evaluate_embeddings(
-    embedded: EmbeddedBenchmark,
-    benchmark: Benchmark,
-    *,
-    top_k: int = 100,
-    watch: Watch | None = None,
+    embedded: EmbeddedBenchmark, benchmark: Benchmark, *, top_k: int = 100, watch: Watch | None = None
 ) -> Evaluation:
     """Search and measure."""
     began = time.perf_counter()

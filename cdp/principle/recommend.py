@@ -18,15 +18,7 @@ from cdp.complexity.profile import HIGH, LOW
 from cdp.principle.correlation import fit_of_means
 from cdp.principle.differences import SCALING, differences
 from cdp.principle.evidence import Basis, Evidence, Expectation
-from cdp.principle.scope import (
-    Scope,
-    Similar,
-    check_kind,
-    evidence_range,
-    most_similar,
-    outlook,
-    scope_of,
-)
+from cdp.principle.scope import Scope, Similar, check_kind, evidence_range, most_similar, outlook, scope_of
 from cdp.principle.tables import read
 
 

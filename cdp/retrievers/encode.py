@@ -41,16 +41,7 @@ BATCHES_PER_CALL = 8
 Progress = Callable[[int, int], None]
 Loader = Callable[[], "SentenceTransformer"]
 
-__all__ = [
-    "Embedded",
-    "EmbeddingStore",
-    "Encoding",
-    "PoolEncoder",
-    "Share",
-    "cast",
-    "encode",
-    "precision_for",
-]
+__all__ = ["Embedded", "EmbeddingStore", "Encoding", "PoolEncoder", "Share", "cast", "encode", "precision_for"]
 
 
 @dataclass(frozen=True)
@@ -135,11 +126,7 @@ def _embed(model: SentenceTransformer, texts: list[str], encoding: Encoding, bat
     embed = model.encode_query if encoding.role == "query" else model.encode_document
     with _autocast(model, encoding.precision):
         embeddings = embed(
-            texts,
-            prompt=encoding.prompt,
-            batch_size=batch_size,
-            show_progress_bar=False,
-            convert_to_numpy=True,
+            texts, prompt=encoding.prompt, batch_size=batch_size, show_progress_bar=False, convert_to_numpy=True
         )
     vectors = np.asarray(embeddings, np.float32)
     return unit_length(vectors) if encoding.normalise else vectors

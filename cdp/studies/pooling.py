@@ -24,11 +24,7 @@ Floats = NDArray[np.float64]
 MEAN = "mean gain"
 
 # Facts of a benchmark's queries that may explain a gain.
-COVARIATES = {
-    "cw": "content words",
-    "words": "words of a query",
-    "overlap": "words shared with the relevant documents",
-}
+COVARIATES = {"cw": "content words", "words": "words of a query", "overlap": "words shared with the relevant documents"}
 
 
 @dataclass(frozen=True, slots=True)

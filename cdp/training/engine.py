@@ -261,11 +261,7 @@ class StaticEngine:
     """The step of a model whose first module is a ``StaticEmbedding`` and whose others have no weights."""
 
     def __init__(
-        self,
-        model: SentenceTransformer,
-        batches: Batches,
-        loss: WeightedInfoNCE,
-        propagate: Backward = Tensor.backward,
+        self, model: SentenceTransformer, batches: Batches, loss: WeightedInfoNCE, propagate: Backward = Tensor.backward
     ) -> None:
         self.model = model
         self.propagate = propagate

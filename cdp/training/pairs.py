@@ -145,11 +145,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def load_pairs(
-    workspace: Workspace,
-    query_set_id: str,
-    *,
-    per_doc: int | None = None,
-    failures: Failures | None = None,
+    workspace: Workspace, query_set_id: str, *, per_doc: int | None = None, failures: Failures | None = None
 ) -> PairSet:
     """The pairs of a query set: the first ``per_doc`` queries of each of its documents.
 
