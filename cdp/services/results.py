@@ -212,8 +212,10 @@ class Comparison:
     evaluations: Sequence[dict[str, Any]] = field(default=(), repr=False)
 
     def on(self, places: Collection[str]) -> Comparison:
-        """The comparison on these benchmarks alone, by name or place; p-values stay corrected for all of them."""
-        return replace(self, rows=[row for row in self.rows if row.place in places or row.benchmark in places])
+        """The comparison on these benchmarks alone, by place or name; p-values stay corrected for all of them."""
+        # The place of a test split is the benchmark's name: it does not mean the other splits too.
+        names = set(places) - {row.place for row in self.rows}
+        return replace(self, rows=[row for row in self.rows if row.place in places or row.benchmark in names])
 
 
 @dataclass(frozen=True)

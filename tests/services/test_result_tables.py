@@ -64,6 +64,15 @@ def test_a_note_names_all_that_was_corrected_for_also_where_fewer_are_shown(work
     assert "Holm for 3 comparisons" in result_tables.notes(found)[0]
 
 
+def test_a_place_does_not_mean_the_other_splits_of_its_benchmark(workspace: Workspace) -> None:
+    for retriever in ("base", "other"):
+        for split in ("test", "dev"):
+            evaluation(workspace, retriever, "bench", BASE, split=split)
+    found = results.compare(workspace, "base")
+    assert [row.split for row in found.on(["bench"]).rows] == ["test", "test"]
+    assert [row.split for row in found.on(["bench dev"]).rows] == ["dev", "dev"]
+
+
 def test_both_tests_the_interval_and_the_effect_stand_in_every_row(workspace: Workspace) -> None:
     after = shifted(0.05)
     evaluation(workspace, "base", "bench", BASE)
