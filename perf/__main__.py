@@ -35,7 +35,7 @@ PARTS = {
     "search": 115,
     "encoding": 90,
     "reading": 130,
-    "pdf": 100,
+    "pdf": 45,
     "growth": 105,
     "training_throughput": 298,
     "synthesis_rate": 85,
