@@ -1,6 +1,6 @@
 """A worker's side of its job: heartbeat, metrics, failures, results, and requests to stop.
 
-A worker is a module started as ``python -m <module> <job folder>`` (or by torchrun). It reads
+A worker is a module started as ``python -m <module> <job folder>`` (or by a launcher). It reads
 ``spec.json`` and reports through files in the job's folder:
 
 ``heartbeat.json``   atomic: phase, done, total, unit, message, rate, eta_s, time, clock, next_within_s, memory

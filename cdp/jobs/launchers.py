@@ -1,4 +1,4 @@
-"""The command line and the environment of worker processes: one Python, or several under torchrun."""
+"""The command line and the environment of worker processes: one Python, or several that accelerate launches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdp.base.errors import ConfigError
-from cdp.base.workspace import CODE
+from cdp.base.workspace import CODE, write_bytes
 from cdp.jobs.devices import CPU
 from cdp.jobs.records import LAUNCHERS, JobSpec
 
@@ -44,15 +44,23 @@ def command(spec: JobSpec, folder: Path, devices: tuple[str, ...]) -> list[str]:
     if spec.launcher not in LAUNCHERS:
         raise ConfigError(f"There is no launcher called {spec.launcher!r}.", hint=f"There is: {', '.join(LAUNCHERS)}.")
     worker = ["-m", spec.module, str(folder)]
-    if is_launched(spec):
-        launcher = ["torch.distributed.run", "--standalone", "--nproc_per_node", str(spec.device.processes)]
-        return [sys.executable, "-m", *launcher, *worker]
-    return [sys.executable, *worker]
+    if not is_launched(spec):
+        return [sys.executable, *worker]
+    count = str(spec.device.processes)
+    if CPU in devices:
+        # accelerate starts several processes on the CPU only through MPI; torchrun needs nothing but torch.
+        return [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", count, *worker]
+    # A configuration of its own: the one in the user's home must not change a run.
+    own = folder / "accelerate.yaml"
+    write_bytes(own, b"compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\nmixed_precision: 'no'\n")
+    options = ["--multi_gpu", "--num_processes", count, "--num_machines", "1", "--machine_rank", "0"]
+    options += ["--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
+    return [sys.executable, "-m", "accelerate.commands.launch", "--config_file", str(own), *options, *worker]
 
 
 def is_launched(spec: JobSpec) -> bool:
-    """Return True if the supervisor starts the worker through torchrun."""
-    return spec.launcher == "torchrun" and spec.device.processes > 1
+    """Return True if the supervisor starts the worker through a launcher."""
+    return spec.launcher == "accelerate" and spec.device.processes > 1
 
 
 def environment(spec: JobSpec, devices: tuple[str, ...], attempt: int, inherited: Mapping[str, str]) -> dict[str, str]:
@@ -70,7 +78,7 @@ def environment(spec: JobSpec, devices: tuple[str, ...], attempt: int, inherited
         CDP_STOP_GRACE_S=f"{spec.grace_s:g}",
     )
     values.setdefault("GOMP_SPINCOUNT", SPINS)
-    if is_launched(spec) and not on_cpu:  # torchrun's own default is 1
+    if is_launched(spec) and not on_cpu:  # the launcher's own default is 1
         values.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // spec.device.processes)))
     if on_cpu:
         values["ACCELERATE_USE_CPU"] = "true"

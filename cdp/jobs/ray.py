@@ -283,7 +283,7 @@ class RayRun:
 
     @property
     def _processes(self) -> int:
-        return self.spec.device.processes if self.spec.launcher == "torchrun" else 1
+        return self.spec.device.processes if self.spec.launcher == "accelerate" else 1
 
     @property
     def _each(self) -> tuple[float, float]:

@@ -244,7 +244,7 @@ def submit(workspace: Workspace, config: TrainingConfig, links: Mapping[str, Any
         name=config.name or label(workspace, config),
         module=WORKER,
         config=with_ids.to_dict(),
-        launcher="torchrun",
+        launcher="accelerate",
         device=clusters.request(workspace, config.gpus),
         inputs={
             "query_set": query_set.id,

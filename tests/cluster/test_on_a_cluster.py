@@ -78,7 +78,7 @@ def start_training(workspace: Workspace, address: str) -> str:
     with jobs.choosing(address):
         return jobs.submit(
             workspace, kind="training", name="two processes", module=training.WORKER, config=named.to_dict(),
-            launcher="torchrun", device=jobs.DeviceRequest.cpu(2),
+            launcher="accelerate", device=jobs.DeviceRequest.cpu(2),
         )  # fmt: skip
 
 

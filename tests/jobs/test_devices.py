@@ -65,13 +65,18 @@ def test_command_lines(tmp_path: Path) -> None:
     plain = command(spec("python", DeviceRequest.cpu()), tmp_path, (CPU,))
     assert plain == [sys.executable, "-m", "cdp.x", str(tmp_path)]
 
-    assert command(spec("torchrun", DeviceRequest.cpu()), tmp_path, (CPU,)) == plain, "nothing to launch"
-    assert command(spec("torchrun", DeviceRequest.gpus(1)), tmp_path, ("GPU-a",)) == plain
-    for device, granted in ((DeviceRequest.gpus(2), ("GPU-a", "GPU-b")), (DeviceRequest.cpu(processes=2), (CPU,))):
-        two = command(spec("torchrun", device), tmp_path, granted)
-        assert two[two.index("--nproc_per_node") + 1] == "2"
+    assert command(spec("accelerate", DeviceRequest.cpu()), tmp_path, (CPU,)) == plain, "nothing to launch"
+    assert command(spec("accelerate", DeviceRequest.gpus(1)), tmp_path, ("GPU-a",)) == plain
+    for device, granted, launcher, count in (
+        (DeviceRequest.gpus(2), ("GPU-a", "GPU-b"), "accelerate.commands.launch", "--num_processes"),
+        (DeviceRequest.cpu(processes=2), (CPU,), "torch.distributed.run", "--nproc_per_node"),
+    ):
+        two = command(spec("accelerate", device), tmp_path, granted)
+        assert two[2] == launcher
+        assert two[two.index(count) + 1] == "2"
         assert two[-3:] == ["-m", "cdp.x", str(tmp_path)]
-        assert is_launched(spec("torchrun", device))
+        assert is_launched(spec("accelerate", device))
+    assert "MULTI_GPU" in (tmp_path / "accelerate.yaml").read_text()
 
 
 def test_the_worker_sees_its_devices_only() -> None:

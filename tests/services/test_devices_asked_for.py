@@ -46,7 +46,7 @@ def test_a_number_of_gpus_or_one(workspace: Workspace) -> None:
         ({}, "python", 1),
         ({"gpus": 0}, "python", 0),
         ({"retriever": "bm25"}, "python", 0),
-        ({"gpus": 2}, "torchrun", 2),
+        ({"gpus": 2}, "accelerate", 2),
     ],
 )
 def test_an_evaluation_takes_one_gpu_or_those_asked_for(
@@ -71,5 +71,5 @@ def test_a_training_starts_through_accelerate_on_whatever_it_runs(
     started = training.start(workspace, TrainingConfig(query_set=query_set, retriever="static-minilm", gpus=gpus))
     jobs.stop(workspace, started.job_id, at_once=True)
     spec = jobs.load_spec(workspace, started.job_id)
-    assert (spec.launcher, spec.device.count) == ("torchrun", count)
+    assert (spec.launcher, spec.device.count) == ("accelerate", count)
     jobs.wait(workspace, started.job_id)
