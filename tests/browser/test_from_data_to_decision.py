@@ -127,7 +127,9 @@ def test_the_answer_fits_and_is_followed(
     expect(main.get_by_label("Q/Doc", exact=True).first).to_have_value("5")  # drawn empty, filled a moment later
     assert f"query_set={task['diverse']}" in tab.page.url
     assert "retriever=static-minilm" in tab.page.url
-    tab.press("Start training").see("Training")
+    tab.press("Start training")
+    tab.page.get_by_role("heading", level=1, name="Jobs").wait_for(timeout=60_000)  # the jobs are submitted
+    tab.idle()
     tab.page.goto("about:blank")  # a page that is looked at is drawn every two seconds
     until(lambda: not jobs.list_active(workspace), "a training and its evaluations", 240)
     tab.page.go_back()
