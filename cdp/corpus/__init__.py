@@ -5,9 +5,9 @@
 >>> for document in iter_documents(workspace, manifest.id):  # doctest: +SKIP
 ...     ...
 
-Defaults: JSONL, CSV, TSV and Parquet fields are found by their names; plain text and Markdown files become one
-document each, with the file's name as id; documents without ids are numbered by their rows; a repeated id and an empty
-text are rejected and listed.
+Defaults: JSONL, CSV, TSV and Parquet fields are found by their names, and rows stay whole; texts, Markdown, PDF, Word,
+slides, web pages and EPUB are cut into passages; documents without ids are numbered by their rows; a repeated id, an
+empty text and a passage that repeats another one are rejected and listed.
 """
 
 from __future__ import annotations
