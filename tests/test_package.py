@@ -119,7 +119,7 @@ def test_an_installed_package_works_from_any_folder(installed: dict[str, str]) -
     target = Path(installed["PYTHONPATH"])
     before = sorted(target.rglob("*"))
     assert run(installed, "--help").startswith("usage: cdp ")
-    assert "loaded corpus demo-" in run(installed, "demo")
+    assert "loaded: corpus demo-" in run(installed, "demo")
     assert "demo-" in run(installed, "corpus", "list")
     assert (Path(installed["HOME"]) / ".local" / "share" / "cdp-studio" / "corpora").is_dir()
     after = [path for path in sorted(target.rglob("*")) if "__pycache__" not in path.parts]
