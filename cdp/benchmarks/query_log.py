@@ -1,0 +1,93 @@
+"""From a log of people's queries to target queries that stand for it: deduplicated, sampled, personal data flagged."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from cdp.complexity import count_content_words
+
+LONGEST = 2000
+
+_MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]*\w")
+_DIGITS = re.compile(r"(?<![\w.])\+?\(?\d[\d ().\-/]{5,24}\d(?!\w)")
+
+
+@dataclass(frozen=True)
+class QueryLog:
+    """The distinct queries of a log in order of their first line, and what was left out or should be looked at.
+
+    ``personal`` maps queries to a hint of personal data: ``e-mail``, ``phone number``, ``card number``.
+    """
+
+    queries: tuple[str, ...]
+    lines: int
+    repeated: int
+    unusable: int
+    personal: dict[str, str]
+
+    @property
+    def sentence(self) -> str:
+        """``1,204 lines: 1,021 different queries, 183 repeated, 2 with hints of personal data.``"""
+        more = [f"{self.repeated:,} repeated"] if self.repeated else []
+        more += [f"{self.unusable:,} empty or too long"] if self.unusable else []
+        more += [f"{len(self.personal):,} with hints of personal data"] if self.personal else []
+        return f"{self.lines:,} lines: {', '.join([f'{len(self.queries):,} different queries', *more])}."
+
+
+def distinct(texts: Iterable[str]) -> QueryLog:
+    """Return the distinct queries of a log. Those that differ in case, spacing or final marks are the same."""
+    first: dict[str, str] = {}
+    lines = unusable = 0
+    for text in texts:
+        lines += 1
+        clean = " ".join(text.split())
+        key = _key(clean)
+        if not key or len(clean) > LONGEST:
+            unusable += 1
+            continue
+        first.setdefault(key, clean)
+    queries = tuple(first.values())
+    personal = {query: hint for query in queries if (hint := personal_data(query))}
+    return QueryLog(queries, lines, lines - unusable - len(queries), unusable, personal)
+
+
+def _key(query: str) -> str:
+    return unicodedata.normalize("NFKC", query).casefold().strip(" ?!.,;:¿¡？。！")
+
+
+def personal_data(query: str) -> str:
+    """Return the kind of personal data that a query seems to hold; empty for none."""
+    if _MAIL.search(query):
+        return "e-mail"
+    for match in _DIGITS.finditer(query):
+        digits = [int(character) for character in match[0] if character.isdecimal()]
+        if 13 <= len(digits) <= 19 and _luhn(digits):
+            return "card number"
+        # From nine digits on: two years and a date have eight.
+        if 9 <= len(digits) <= 15 and (match[0][0] in "+0(" or re.search(r"[ ()/-]|\..*\.", match[0])):
+            return "phone number"
+    return ""
+
+
+def _luhn(digits: Sequence[int]) -> bool:
+    doubled = [sum(divmod(2 * digit, 10)) if i % 2 else digit for i, digit in enumerate(reversed(digits))]
+    return sum(doubled) % 10 == 0
+
+
+def sample(queries: Sequence[str], n: int, *, language: str = "en", seed: int = 0) -> list[str]:
+    """Draw ``n`` queries that stand for all: in order of CW and length, one out of each n-th, in the order given.
+
+    Every distinct query counts once. This is systematic sampling, so each range of CW and length keeps its share.
+    """
+    if n >= len(queries):
+        return list(queries)
+    cw = count_content_words(queries, language)
+    drawn = [hashlib.sha256(f"{seed}\0{query}".encode("utf-8", "surrogatepass")).digest() for query in queries]
+    order = sorted(range(len(queries)), key=lambda i: (cw[i], len(queries[i].split()), drawn[i]))
+    start = int.from_bytes(hashlib.sha256(f"start {seed}".encode()).digest()[:4]) / 2**32
+    chosen = {order[int((i + start) * len(queries) / n)] for i in range(n)}
+    return [query for i, query in enumerate(queries) if i in chosen]
