@@ -50,6 +50,7 @@ CONFIGS = {
     "Filtering queries": config.FilterConfig,
     "Mining hard negatives": config.MiningConfig,
     "Choosing a prompt": config.PromptTuningConfig,
+    "Judging by a model": config.JudgeConfig,
     "Training": config.TrainingConfig,
     "Evaluation": config.EvaluationConfig,
     "Importing results": config.ResultImportConfig,

@@ -45,6 +45,21 @@ CONCURRENCY = option(
     reason="Keeps an endpoint busy without running into the rate limits of a small account.", unit="requests",
     minimum=1, maximum=256, advanced=True,
 )
+TIMEOUT = option(
+    60.0, "Longest wait for one answer.",
+    reason="A slow answer arrives, and a dead endpoint is noticed within a minute.", unit="seconds", minimum=1.0,
+    maximum=3600.0, advanced=True,
+)
+RETRIES = option(
+    5, "Further tries after a rate limit, a server error or a timeout.",
+    reason="The waits grow with each try, which outlasts a rate limit or a restart of the endpoint.", minimum=0,
+    maximum=20, advanced=True,
+)
+LOCAL_BATCH = option(
+    16, "Prompts that a local model answers at once.",
+    reason="More at once is faster and takes more memory; this many prompts fit on a large GPU.", unit="prompts",
+    minimum=1, maximum=4096, advanced=True,
+)
 
 MAX_DOCUMENT_TOKENS = option(
     2048, "Longer documents are cut at the end of a sentence before they are sent; the cut is recorded.",
@@ -145,16 +160,8 @@ class SynthesisConfig(Config):
         minimum=16, maximum=32768, advanced=True,
     )
     max_document_tokens: int = MAX_DOCUMENT_TOKENS
-    timeout: float = option(
-        60.0, "Longest wait for one answer.",
-        reason="A slow answer arrives, and a dead endpoint is noticed within a minute.", unit="seconds", minimum=1.0,
-        maximum=3600.0, advanced=True,
-    )
-    retries: int = option(
-        5, "Further tries after a rate limit, a server error or a timeout.",
-        reason="The waits grow with each try, which outlasts a rate limit or a restart of the endpoint.", minimum=0,
-        maximum=20, advanced=True,
-    )
+    timeout: float = TIMEOUT
+    retries: int = RETRIES
     output: str = option(
         "auto",
         "How the endpoint is asked to answer: json by a schema, list as a numbered list, auto by a schema where the "
@@ -162,11 +169,7 @@ class SynthesisConfig(Config):
         reason="Asks for a schema where it works, and falls back to a numbered list where it does not.",
         choices=("auto", "json", "list"), advanced=True,
     )
-    batch_size: int = option(
-        16, "Prompts that a local model answers at once.",
-        reason="More at once is faster and takes more memory; this many prompts fit on a large GPU.", unit="prompts",
-        minimum=1, maximum=4096, advanced=True,
-    )
+    batch_size: int = LOCAL_BATCH
     ranker: str = option(
         "cross-encoder/ms-marco-MiniLM-L6-v2",
         "For dragon_s_paper: the cross-encoder that scores sentences against their document, a name or folder.",
@@ -191,6 +194,86 @@ class SynthesisConfig(Config):
     def model_name(self) -> str:
         """The model that is used where a model is: as set, or the generator's default."""
         return self.model or str(registry("generator").named(self.generator).model)
+
+
+class JudgeConfig(Config):
+    """Judging the pooled documents of target queries by a language model: a benchmark made of documents and queries."""
+
+    corpus: str = option("", "The corpus that is searched (its id).")
+    queries: str = option(
+        "",
+        "The target queries: a file (one per line, CSV with a column query, JSON Lines) or a query set's id.",
+    )
+    benchmark: str = option(
+        "",
+        "Instead of corpus and queries: a benchmark that a model judged. Documents of further retrievers are judged "
+        "too.", holds="benchmark",
+    )
+    name: str = option("", "What to call the benchmark; made from the corpus if empty.")
+    retrievers: str = option(
+        "bm25, static-minilm",
+        "The retrievers whose first documents are judged, separated by commas. Each is also fused with BM25 where that "
+        "is among them.", reason="One by words and one by meaning, both here at once.", holds="models",
+    )
+    depth: int = option(
+        10, "Documents of each retriever that are judged, per query.", reason="NDCG@10 reads ten.", unit="documents",
+        minimum=1, maximum=100,
+    )
+    limit: int | None = option(
+        200, "Draw so many queries, in equal shares of CW and length. Empty: all.",
+        reason="With 200 queries differences of 5 points show, at the price of some thousand short answers.",
+        unit="queries", minimum=1,
+    )
+    written_by: str = option(
+        "", "Who wrote the queries: people, or a model's name. Empty: as a query set says, people for a file.",
+    )
+    generator: str = option(
+        "openai", "What judges: openai calls any endpoint that speaks the OpenAI chat protocol, transformers runs a "
+        "local model.", reason="Rules cannot judge, and most instruct models that can are behind an endpoint.",
+        choices=Names("generator"),
+    )
+    model: str = MODEL
+    base_url: str = BASE_URL
+    budget: float | None = option(
+        None, "Stop the run when it has cost this much, by the price table.", unit="US dollars", minimum=0.0,
+    )
+    concurrency: int = CONCURRENCY
+    max_document_tokens: int = option(
+        1024, "Longer documents are cut at the end of a sentence before they are sent.",
+        reason="Passages stay whole, and the price of a long document is bounded.", unit="tokens", minimum=64,
+        maximum=131072, advanced=True,
+    )
+    max_output_tokens: int = option(
+        512, "Longest answer accepted per request.", reason="A grade and a short reason take 60 tokens.",
+        unit="tokens", minimum=16, maximum=32768, advanced=True,
+    )
+    timeout: float = TIMEOUT
+    retries: int = RETRIES
+    batch_size: int = LOCAL_BATCH
+    gpus: int | None = ONE_GPU
+    seed: int = seed_of("the drawn queries and the order of the pairs")
+
+    def check(self) -> None:
+        if bool(self.benchmark) == bool(self.corpus and self.queries):
+            raise ConfigError("Give a corpus and queries, or a benchmark that a model judged.")
+        if not registry("generator")[self.generator].is_llm:
+            raise ConfigError(
+                f"The generator {self.generator} cannot judge.",
+                hint="Set generator to openai (an endpoint) or transformers (a local model).",
+            )
+        if not self.items("retrievers"):
+            raise ConfigError("No retriever is named.", hint="For example: bm25, static-minilm.")
+
+    @property
+    def synthesis(self) -> SynthesisConfig:
+        """The settings of what answers, as the generators read them."""
+        shared = ("generator", "model", "base_url", "concurrency", "max_output_tokens", "timeout", "retries",
+                  "batch_size", "gpus", "seed")  # fmt: skip
+        return SynthesisConfig.from_dict({**{name: getattr(self, name) for name in shared}, "corpus": "judged"})
+
+    def items(self, name: str) -> list[str]:
+        """Return the values of a setting that holds several, separated by commas."""
+        return [item.strip() for item in str(getattr(self, name)).split(",") if item.strip()]
 
 
 class MetricsConfig(Config):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from cdp.base.config import DownloadConfig
+from cdp.base.config import DownloadConfig, JudgeConfig
 from cdp.base.text import counted, size
 from cdp.benchmarks import BenchmarkInfo
 from cdp.benchmarks.schemas import Entry

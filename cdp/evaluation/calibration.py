@@ -8,7 +8,7 @@ queries (the difference estimator of two-phase sampling; Särndal, Swensson & Wr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,3 +120,19 @@ def _leave_one_out_weights(people: Floats, paired: Floats) -> Floats:
 def _half(n: int, total: int, variance_people: Any, variance_residual: Any) -> Any:
     error = np.sqrt(variance_people / total + (1 / n - 1 / total) * variance_residual)
     return stdtrit(n - 1, 0.5 + LEVEL / 2) * error
+
+
+def kappa(first: Sequence[int], second: Sequence[int], *, weighted: bool = False, grades: int = 4) -> float | None:
+    """Return Cohen's κ of two judges' grades of the same pairs (Cohen 1960); None where chance agrees perfectly.
+
+    ``weighted``: disagreement counts by the squared distance of the grades (Cohen 1968).
+    """
+    if not len(first):
+        return None
+    observed = np.zeros((grades, grades))
+    np.add.at(observed, (np.asarray(first), np.asarray(second)), 1 / len(first))
+    distance = np.subtract.outer(np.arange(grades), np.arange(grades))
+    cost = distance**2.0 if weighted else (distance != 0).astype(np.float64)
+    expected = np.outer(observed.sum(1), observed.sum(0))
+    by_chance = float((cost * expected).sum())
+    return 1 - float((cost * observed).sum()) / by_chance if by_chance else None

@@ -18,6 +18,7 @@ KINDS = {
     "prompts": "Tuning prompts",
     "training": "Training",
     "evaluation": "Evaluation",
+    "judging": "Judging by a model",
     "import": "Importing results",
     "export": "Exporting a model",
     "index": "Indexing documents",

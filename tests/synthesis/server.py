@@ -117,8 +117,15 @@ def numbered(prompt: str, m: int) -> str:
 
 
 def document_of(prompt: str) -> str:
-    """What stands between the document marks of a prompt."""
-    return prompt.rpartition("<document>\n")[2].partition("\n</document>")[0]
+    """What stands between the document marks of a prompt; of a judge's prompt the passage with its query."""
+    if "<passage>\n" in prompt:
+        return f"{marked(prompt, 'passage')} {marked(prompt, 'query')}"
+    return marked(prompt, "document")
+
+
+def marked(prompt: str, name: str) -> str:
+    """What stands between the last such marks of a prompt."""
+    return prompt.rpartition(f"<{name}>\n")[2].partition(f"\n</{name}>")[0]
 
 
 def asked_for(prompt: str) -> int:
@@ -193,7 +200,7 @@ class ChatServer:
 
     def handle(self, handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
         prompt = body["messages"][0]["content"]
-        name = document_of(prompt)[:60]
+        name = document_of(prompt)[-120:]
         with self._lock:
             self.bodies.append(body)
             self.times.append(time.monotonic())

@@ -1,0 +1,222 @@
+"""The files of a benchmark that a model judged: who pooled what, the model's grades, people's labels.
+
+::
+
+    pool.jsonl     one query per line: its documents with each retriever's rank
+    grades.jsonl   one pair per line: the model's grade and reason
+    labels.jsonl   append-only, one action of a person per line; the last one of a pair counts
+
+Grades are 0 (not related) to 3 (answers it), after UMBRELA (arXiv 2406.06519); 2 and 3 count as relevant.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import append_jsonl, now, read_jsonl, write_bytes
+from cdp.benchmarks import manifests
+from cdp.benchmarks.benchmark import list_splits
+
+KIND = "judged"
+SPLIT = "test"
+GRADES = (0, 1, 2, 3)
+RELEVANT_FROM = 2
+# What people label of a query: the first ten of every system, which are what NDCG@10 reads.
+FIRST = 10
+# Queries that every person labels, for their agreement; after them each gets queries that no one has finished.
+SHARED = 10
+
+# {query: {document: {retriever: rank from 1}}}
+Pool = dict[str, dict[str, dict[str, int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """The model's grade of one pair."""
+
+    query: str
+    document: str
+    grade: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A person's grade of one pair; ``grade`` None: unsure."""
+
+    query: str
+    document: str
+    grade: int | None
+    by: str
+
+
+def write_pool(folder: Path, pool: Pool) -> None:
+    """Store a pool, replacing the one that is there."""
+    lines = ({"query": query, "documents": documents} for query, documents in pool.items())
+    _write_lines(folder / "pool.jsonl", lines)
+
+
+def read_pool(folder: Path) -> Pool:
+    """Return the pool; empty for a benchmark that no model judged."""
+    return {line["query"]: line["documents"] for line in read_jsonl(folder / "pool.jsonl")}
+
+
+def pool_of(rankings: Mapping[str, Mapping[str, Sequence[str]]], depth: int) -> Pool:
+    """Merge the first ``depth`` documents of {retriever: {query: documents, best first}}."""
+    pool: Pool = {}
+    for retriever, ranked in rankings.items():
+        for query, documents in ranked.items():
+            of_query = pool.setdefault(query, {})
+            for rank, document in enumerate(documents[:depth], start=1):
+                of_query.setdefault(document, {})[retriever] = rank
+    return pool
+
+
+def merged(pool: Pool, other: Pool) -> Pool:
+    """Return both pools as one."""
+    queries = dict.fromkeys([*pool, *other])
+    return {
+        query: {
+            document: {**pool.get(query, {}).get(document, {}), **other.get(query, {}).get(document, {})}
+            for document in dict.fromkeys([*pool.get(query, {}), *other.get(query, {})])
+        }
+        for query in queries
+    }
+
+
+def write_grades(folder: Path, grades: Iterable[Grade]) -> None:
+    """Store grades as ``grades.jsonl`` and as the judgments of the split ``test``."""
+    listed = list(grades)
+    _write_lines(folder / "grades.jsonl", map(asdict, listed))
+    lines = "".join(f"{grade.query}\t{grade.document}\t{grade.grade}\n" for grade in listed)
+    write_bytes(folder / "qrels" / f"{SPLIT}.tsv", f"query-id\tcorpus-id\tscore\n{lines}".encode())
+
+
+def read_grades(folder: Path) -> list[Grade]:
+    """Return the model's grades."""
+    return [Grade(**line) for line in read_jsonl(folder / "grades.jsonl")]
+
+
+def _write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+
+
+def add_labels(folder: Path, query: str, grades: Mapping[str, int | None], by: str) -> None:
+    """Append one action of a person: the grades of one query's documents. ConfigError for what is no grade."""
+    if any(grade is not None and grade not in GRADES for grade in grades.values()):
+        raise ConfigError("A grade is 0, 1, 2 or 3.")
+    action = {"action": secrets.token_hex(6), "query": query, "grades": dict(grades), "by": by, "created": now()}
+    append_jsonl(folder / "labels.jsonl", [action], sync=True)
+
+
+def undo(folder: Path, by: str) -> str:
+    """Take back a person's last action; return its query, empty if there is none."""
+    last = next((line for line in reversed(list(_actions(folder))) if line["by"] == by), None)
+    if last is None:
+        return ""
+    append_jsonl(folder / "labels.jsonl", [{"undo": last["action"], "by": by, "created": now()}], sync=True)
+    return str(last["query"])
+
+
+def read_labels(folder: Path) -> list[Label]:
+    """Return people's labels: the last of each person for each pair."""
+    labels = {
+        (line["query"], document, line["by"]): grade
+        for line in _actions(folder)
+        for document, grade in line["grades"].items()
+    }
+    return [Label(query, document, grade, by) for (query, document, by), grade in labels.items()]
+
+
+def _actions(folder: Path) -> Iterator[dict[str, Any]]:
+    lines = list(read_jsonl(folder / "labels.jsonl"))
+    undone = {line["undo"] for line in lines if "undo" in line}
+    return (line for line in lines if "undo" not in line and line["action"] not in undone)
+
+
+def to_label(pool: Pool, query: str) -> list[str]:
+    """Return the documents of a query that people label: the first ten of every system, in a random order."""
+    # By hash: the rank, and so the system, must not be seen.
+    first = [document for document, ranks in pool.get(query, {}).items() if min(ranks.values()) <= FIRST]
+    return sorted(first, key=lambda document: _hash(query, document))
+
+
+def sampled(pool: Pool) -> list[str]:
+    """Return all queries in a random order that never changes: its beginning is a random sample of whole queries."""
+    return sorted(pool, key=lambda query: _hash("sample", query))
+
+
+def _hash(*words: str) -> bytes:
+    return hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).digest()
+
+
+def finished(pool: Pool, labels: Iterable[Label], by: str = "") -> list[str]:
+    """Return the queries of which someone (or this person) labelled every proposed document, in sampling order."""
+    people: dict[str, dict[str, set[str]]] = {}
+    for label in labels:
+        if not by or label.by == by:
+            people.setdefault(label.query, {}).setdefault(label.by, set()).add(label.document)
+    return [
+        query
+        for query in sampled(pool)
+        if any(documents.issuperset(to_label(pool, query)) for documents in people.get(query, {}).values())
+    ]
+
+
+def next_query(pool: Pool, labels: Sequence[Label], by: str) -> str:
+    """Return the query that this person labels next; empty when there is none.
+
+    A query that was begun comes first, also where a later retriever added documents to it.
+    """
+    own, any_one = set(finished(pool, labels, by)), set(finished(pool, labels))
+    order = sampled(pool)
+    begun = {label.query for label in labels if label.by == by}
+    shared = set(order[:SHARED])
+    waiting = [query for query in order if query not in own]
+    return next(
+        (
+            query
+            for wanted in (begun, shared, set(order) - any_one)
+            for query in waiting
+            if query in wanted and to_label(pool, query)
+        ),
+        "",
+    )
+
+
+def people_grades(pool: Pool, labels: Sequence[Label]) -> dict[str, dict[str, float]]:
+    """Return {query: {document: mean grade of people}} of the queries that are labelled as a whole.
+
+    Unsure counts as 0: a person who cannot say found no answer.
+    """
+    whole = set(finished(pool, labels))
+    given: dict[str, dict[str, list[int]]] = {}
+    for label in labels:
+        if label.query in whole:
+            given.setdefault(label.query, {}).setdefault(label.document, []).append(label.grade or 0)
+    return {
+        query: {document: sum(grades) / len(grades) for document, grades in given[query].items()}
+        for query in sampled(pool)
+        if query in whole
+    }
+
+
+def count_labels(folder: Path) -> int:
+    """Write into the manifest how many whole queries people labelled; return the number."""
+    manifest, labelled = manifests.read(folder), len(finished(read_pool(folder), read_labels(folder)))
+    if manifest.source.get("labels") != labelled:
+        manifests.write(folder, replace(manifest, source={**manifest.source, "labels": labelled}))
+    return labelled
+
+
+def is_judged(folder: Path) -> bool:
+    """Return True for a benchmark that a model judged."""
+    return bool(manifests.read(folder).source.get("judge")) and SPLIT in list_splits(folder)

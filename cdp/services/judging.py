@@ -1,0 +1,184 @@
+"""Benchmarks without judgments of people: target queries from a log, a model as judge, people's labels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cdp import jobs, query_sets
+from cdp.base.config import JudgeConfig
+from cdp.base.errors import ConfigError, InputError, NotFoundError
+from cdp.base.text import counted
+from cdp.base.workspace import Workspace, checked_name, sha256_text, slug
+from cdp.benchmarks import judged, library, query_log, resolve_benchmark
+from cdp.benchmarks.beir_files import iter_corpus, read_queries
+from cdp.benchmarks.benchmark import part
+from cdp.benchmarks.query_log import QueryLog
+from cdp.corpus import get_documents, load_documents, load_manifest, resolve_corpus
+from cdp.evaluation import bm25, judging
+from cdp.llm.answers import Usage
+from cdp.llm.prices import Price, dollars, load_price, price_file
+from cdp.llm.tokens import cut, estimate_tokens
+from cdp.services import access, clusters, complexity
+from cdp.synthesis.generators import GENERATORS
+
+PEOPLE = "people"
+# Documents whose length stands for all in the price.
+SAMPLED = 200
+
+
+@dataclass(frozen=True)
+class JudgePlan:
+    """What a judge's job will send, before it starts. ``cost`` is an upper bound; None: the model has no price."""
+
+    config: JudgeConfig
+    queries: tuple[str, ...]
+    log: QueryLog | None
+    pairs: int
+    usage: Usage
+    price: Price | None
+    cost: float | None
+    warnings: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """Which text goes where, at which price."""
+        texts = f"{counted(len(self.queries), 'query', 'queries')} and the passages found for each"
+        most = f"at most {self.pairs:,} pairs"
+        if GENERATORS[self.config.generator].local:
+            return f"The {texts} stay on this machine: {self.config.synthesis.model_name} judges {most}."
+        price = "its price is unknown" if self.price is None else f"at most {dollars(self.cost)}"
+        dated = f" (prices as of {self.price.as_of})" if self.price else ""
+        return (
+            f"The {texts} are sent to {self.config.base_url} for {self.config.synthesis.model_name}: {most}, "
+            f"{price}{dated}."
+        )
+
+
+@access.reads
+def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgePlan:
+    """Return what a job with these settings sends where. Raises ConfigError and InputError as the job would."""
+    config, queries, log = _resolved(workspace, config)
+    endpoint = access.endpoint_for(config.to_dict(), api_key)
+    config = config.replace(base_url=endpoint.url or config.base_url)
+    retrievers = config.items("retrievers")
+    dense = sum(bm25.language_in(name) is None for name in retrievers)
+    # Each dense retriever is also fused where BM25 is there.
+    rankings = len(retrievers) + (dense if dense < len(retrievers) else 0)
+    lengths = _lengths(workspace, config)
+    pairs = len(queries) * min(config.depth * rankings, lengths.documents)
+    frame = estimate_tokens(judging.TEMPLATE) + np.mean([estimate_tokens(query) for query in queries])
+    usage = Usage(round(pairs * (frame + lengths.mean)), pairs * judging.ANSWER_TOKENS, pairs)
+    local = GENERATORS[config.generator].local
+    model = config.synthesis.model_name
+    price = None if local else load_price(model, price_file(workspace))
+    return JudgePlan(
+        config, tuple(queries), log, pairs, usage, price, 0.0 if local else price.cost(usage) if price else None,
+        tuple(_warnings(config, model, log)),
+    )  # fmt: skip
+
+
+def _warnings(config: JudgeConfig, model: str, log: QueryLog | None) -> list[str]:
+    found = []
+    if config.written_by == model:
+        found.append(f"{model} wrote these queries and judges them: it may prefer the documents it wrote them from.")
+    if log is not None and log.personal:
+        kinds = ", ".join(f"{n:,} × {kind}" for kind, n in Counter(log.personal.values()).items())
+        found.append(f"Hints of personal data in the queries ({kinds}): {', '.join(list(log.personal)[:3])}.")
+    return found
+
+
+@dataclass(frozen=True)
+class _Lengths:
+    documents: int
+    mean: float
+
+
+def _lengths(workspace: Workspace, config: JudgeConfig) -> _Lengths:
+    if config.benchmark:
+        folder = resolve_benchmark(config.benchmark, workspace)
+        texts = [document.content for document in iter_corpus(part(folder, "corpus"))]
+        n, step = len(texts), max(1, len(texts) // SAMPLED)
+        texts = texts[::step]
+    else:
+        ids = load_documents(workspace, config.corpus, columns=["id"]).column("id")
+        n, step = len(ids), max(1, len(ids) // SAMPLED)
+        chosen = [ids[at].as_py() for at in range(0, n, step)]
+        texts = [document.content for document in get_documents(workspace, config.corpus, chosen).values()]
+    tokens = [estimate_tokens(cut(text, config.max_document_tokens).text) for text in texts]
+    return _Lengths(n, float(np.mean(tokens)))
+
+
+def _resolved(workspace: Workspace, config: JudgeConfig) -> tuple[JudgeConfig, list[str], QueryLog | None]:
+    """Return the settings with ids and names, the target queries, and the log that they were drawn from."""
+    if config.benchmark:
+        folder = _judged_folder(workspace, config.benchmark)
+        queries = [line.text for line in read_queries(part(folder, "queries")).values()]
+        return config.replace(benchmark=folder.name, name=folder.name), queries, None
+    corpus = resolve_corpus(workspace, config.corpus)
+    texts, writer = _queries(workspace, config.queries)
+    log = query_log.distinct(texts)
+    if not log.queries:
+        raise InputError("There is no query in it.", hint=complexity.PLAIN)
+    language, limit = corpus.counted_language, config.limit or len(log.queries)
+    queries = query_log.sample(log.queries, limit, language=language, seed=config.seed)
+    name = config.name or f"{slug(corpus.name, fallback='documents')}-judged"
+    written_by = config.written_by or writer
+    return config.replace(corpus=corpus.id, name=checked_name(name), written_by=written_by), queries, log
+
+
+def _queries(workspace: Workspace, source: str) -> tuple[list[str], str]:
+    """Return the texts of a file or a query set, and who wrote them."""
+    try:
+        found = query_sets.resolve_query_set(workspace, source)
+    except NotFoundError:
+        return complexity.read_queries(source), PEOPLE
+    texts = [text for document in query_sets.read_queries(workspace, found.id) for text in document.queries]
+    return texts, found.model or found.generator or PEOPLE
+
+
+def _judged_folder(workspace: Workspace, name: str) -> Path:
+    folder = resolve_benchmark(name, workspace)
+    if not judged.is_judged(folder):
+        raise ConfigError(f"No model judged {name}.", hint="Make one: benchmarks judge --corpus ID --queries FILE.")
+    return folder
+
+
+@access.runs
+def start(workspace: Workspace, config: JudgeConfig, *, api_key: str = "") -> str:
+    """Submit a judging job; return its id. ConfigError for a name that another benchmark has."""
+    planned = plan(workspace, config, api_key)
+    config = planned.config
+    endpoint = access.endpoint_for(config.to_dict(), api_key)
+    if not config.benchmark:
+        if config.name in library.list_names(workspace):
+            raise ConfigError(
+                f"The workspace has a benchmark called {config.name!r}.", hint="Choose another name for this one."
+            )
+        # The drawn queries, by the hash of their text: a file that changes meanwhile changes no job.
+        text = "\n".join(planned.queries)
+        saved = complexity.save(workspace, text)
+        config = config.replace(queries=str(workspace.root / complexity.FOLDER / f"{saved}.txt"))
+    inputs: dict[str, Any] = {
+        "queries": sha256_text(*planned.queries),
+        "estimate": {"cost": planned.cost, "pairs": planned.pairs},
+    }
+    if config.corpus:
+        inputs |= {"corpus": config.corpus, "corpus_hash": load_manifest(workspace, config.corpus).content_hash}
+    else:
+        inputs |= {"benchmark": config.benchmark}
+    local = GENERATORS[config.generator].local
+    return jobs.submit(
+        workspace,
+        kind="judging",
+        name=f"{config.name} by {config.synthesis.model_name}",
+        module="cdp.workers.judging",
+        config=config.to_dict(),
+        inputs=inputs,
+        device=clusters.request(workspace, config.gpus) if local else jobs.DeviceRequest.light(),
+        env_secrets=endpoint.environment,
+    )

@@ -1,0 +1,417 @@
+"""The worker that has a model judge pooled documents: ``python -m cdp.workers.judging <job folder>``.
+
+Settings are ``JudgeConfig``; the API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``, never from the job's files.
+The job's folder holds ``pool.jsonl`` and ``grades.jsonl`` until all pairs are judged; then they become a benchmark.
+A resumed job skips the pairs that have a grade, and answers that were paid for come from the cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cdp.base import worker
+from cdp.base.config import JudgeConfig
+from cdp.base.errors import ConfigError, InputError, ProviderError
+from cdp.base.failures import IN_A_ROW, is_fatal, line_of
+from cdp.base.records import Document
+from cdp.base.worker import BATCH_FOR_S, Job, Stopped, stop_grace_s
+from cdp.base.workspace import append_jsonl, read_jsonl
+from cdp.benchmarks import judged, library, load_benchmark, manifests, resolve_benchmark
+from cdp.benchmarks.beir_files import iter_corpus, read_queries
+from cdp.benchmarks.benchmark import Benchmark, part, texts_hash
+from cdp.benchmarks.judged import Grade, Pool
+from cdp.corpus import iter_documents, load_manifest
+from cdp.evaluation import bm25, combined, judging
+from cdp.evaluation.evaluate import Evaluation, evaluate_model
+from cdp.llm.address import resolve as resolve_endpoint
+from cdp.llm.answers import Answer, Cancelled, RequestError, Usage
+from cdp.llm.cache import Account, AnswerCache, cache_key
+from cdp.llm.prices import load_price, price_file
+from cdp.llm.tokens import cut, estimate_tokens
+from cdp.retrievers import load, model_hash, resolve
+from cdp.retrievers.encode import EmbeddingStore
+from cdp.synthesis.generate import map_unordered, most_usage
+from cdp.synthesis.generators import GENERATORS, make_generator
+from cdp.synthesis.methods import Method, Sampling
+
+# Deep enough for the fusion with BM25 to see what either finds late.
+FUSED_DEPTH = 100
+
+
+@dataclass(frozen=True)
+class Target:
+    """The documents and queries that are judged, and the benchmark they become."""
+
+    documents: dict[str, Document]
+    queries: dict[str, str]
+    language: str
+    manifest: manifests.Manifest
+    folder: Path | None = None
+
+    def benchmark(self, name: str) -> Benchmark:
+        """Return a benchmark without judgments, as the retrievers take it."""
+        texts = [document.content for document in self.documents.values()]
+        qrels: dict[str, dict[str, int]] = {query: {} for query in self.queries}
+        return Benchmark(
+            name, Path(), judged.SPLIT, list(self.documents), texts, list(qrels), list(self.queries.values()), qrels,
+            {}, "", texts_hash(texts), language=self.language,
+        )  # fmt: skip
+
+
+def main(job: Job) -> None:
+    began, config = time.monotonic(), JudgeConfig.from_dict(job.config)
+    job.progress("reading", 0, 0, "")
+    target = read_target(job, config)
+    pool = judged.read_pool(job.folder)
+    if not pool:
+        pool = pool_documents(job, config, target)
+        judged.write_pool(job.folder, pool)
+    source = make_judge(config)
+    with AnswerCache(job.workspace) as cache:
+        run = Run(job, config, target, pool, source, cache)
+        run.execute()
+        result = {
+            "pairs": len(run.pairs), "judged": len(run.grades), "failures": len(run.pairs) - len(run.grades),
+            "grades": dict(sorted(Counter(str(grade.grade) for grade in run.grades.values()).items())),
+            "model": source.model, "spent": run.account.spent.to_dict(),
+            "cost": run.price.cost(run.account.spent) if run.price else None,
+            "price_as_of": run.price.as_of if run.price else None, "seconds": round(time.monotonic() - began, 3),
+        }  # fmt: skip
+    if job.stop_requested():
+        raise Stopped
+    if run.account.used_up:
+        raise ConfigError(
+            f"The budget of {config.budget:g} US dollars is used up; {len(run.grades):,} of {len(run.pairs):,} pairs "
+            "are judged.",
+            hint="Start the job again with a larger budget: what was paid for is not paid for again.",
+        )
+    if not run.grades:
+        raise ConfigError("No pair could be judged.", hint="failures.jsonl lists the answers. Try another model.")
+    name = store(job, config, target, pool, run, source)
+    job.result("judging", {"id": name, "benchmark": name, "queries": len(pool), **result})
+    print(f"{name}: {result['judged']:,} of {result['pairs']:,} pairs judged by {source.model}", flush=True)
+    job.progress("done", len(run.pairs), len(run.pairs), "pairs")
+
+
+def read_target(job: Job, config: JudgeConfig) -> Target:
+    """Read the documents and queries of a corpus, or of a benchmark that a model judged before."""
+    if config.benchmark:
+        folder = resolve_benchmark(config.benchmark, job.workspace)
+        before = load_benchmark(folder)
+        documents = {document.id: document for document in iter_corpus(part(folder, "corpus"))}
+        queries = {query: line.text for query, line in read_queries(part(folder, "queries")).items()}
+        return Target(documents, queries, before.counted_language, manifests.read(folder), folder)
+    corpus = load_manifest(job.workspace, config.corpus)
+    documents = {document.id: document for document in iter_documents(job.workspace, corpus.id)}
+    lines = Path(config.queries).read_text(encoding="utf-8").splitlines()
+    queries = {f"q{number}": line for number, line in enumerate(lines, start=1)}
+    source = {"kind": judged.KIND, "corpus": corpus.id, "hash": corpus.content_hash, "written_by": config.written_by}
+    manifest = manifests.Manifest(
+        title=config.name, licence=corpus.licence, language=corpus.counted_language, source=source,
+        self_match=False, relevant_from=judged.RELEVANT_FROM,
+    )  # fmt: skip
+    return Target(documents, queries, corpus.counted_language, manifest)
+
+
+def pool_documents(job: Job, config: JudgeConfig, target: Target) -> Pool:
+    """Pool the first documents of every retriever, and of each one fused with BM25 where that is named."""
+    benchmark = target.benchmark(config.name)
+    depth = min(max(FUSED_DEPTH, config.depth), len(target.documents))
+    results: dict[str, Evaluation] = {}
+    lexical: Evaluation | None = None
+    # BM25 first: the others are fused with it.
+    for name in sorted(config.items("retrievers"), key=lambda name: bm25.language_in(name) is None):
+        language = bm25.language_in(name)
+        if language is not None:
+            results[name] = bm25.evaluate_bm25(benchmark, language=language, top_k=depth, watch=job.advance)
+            lexical = lexical or results[name]
+            continue
+        results[name] = _dense(job, config, benchmark, name, depth)
+        if lexical is not None:
+            fused = combined.hybrid(benchmark, results[name], lexical)
+            results[combined.retriever_id(name, hybrid=True, rerank="")] = fused
+    ids = benchmark.document_ids
+    rankings = {
+        name: {
+            query: [ids[number] for number in row if number >= 0]
+            for query, row in zip(benchmark.query_ids, result.ranking.documents.tolist(), strict=True)
+        }
+        for name, result in results.items()
+    }
+    return judged.pool_of(rankings, config.depth)
+
+
+def _dense(job: Job, config: JudgeConfig, benchmark: Benchmark, name: str, depth: int) -> Evaluation:
+    job.loading("the retriever")
+    model = load(resolve(name, job.workspace), "cpu" if config.gpus == 0 else None)
+
+    def report(phase: str, done: int, total: int) -> None:
+        job.progress(phase, done, total, "texts", next_within_s=BATCH_FOR_S)
+
+    return evaluate_model(
+        model, benchmark, top_k=depth, store=EmbeddingStore(job.workspace), model_hash=model_hash(model),
+        progress=report, should_stop=job.stop_requested,
+    )  # fmt: skip
+
+
+class Judge:
+    """What grades a pair. Safe to call from several threads."""
+
+    model: str
+    parameters: dict[str, object]
+    concurrency: int
+
+    def prepare(self) -> None:
+        """Load what it needs, before the first call."""
+
+    def ask(self, prompt: str, document: Document, usual: Usage) -> Answer:
+        """Return the raw answer. Raises RequestError if this request failed for good."""
+        raise NotImplementedError
+
+    def cancel(self) -> None:
+        """Cancel requests; those in flight end as fast as a stop needs."""
+
+
+class EndpointJudge(Judge):
+    """A model behind an endpoint, at temperature 0, held to the schema where the endpoint takes one."""
+
+    def __init__(self, config: JudgeConfig) -> None:
+        from cdp.llm.client import ChatClient
+
+        endpoint = resolve_endpoint(config.base_url)
+        self.model, self.concurrency = config.synthesis.model_name, config.concurrency
+        self.parameters = {"base_url": endpoint.url, "temperature": 0, "max_output_tokens": config.max_output_tokens}
+        self._client = ChatClient(
+            endpoint, self.model, concurrency=config.concurrency, timeout_s=config.timeout, retries=config.retries
+        )
+
+    def ask(self, prompt: str, document: Document, usual: Usage) -> Answer:
+        clean = prompt.encode("utf-8", "replace").decode("utf-8")
+        body = {
+            "messages": [{"role": "user", "content": clean}], "temperature": 0,
+            "max_tokens": self.parameters["max_output_tokens"],
+        }  # fmt: skip
+        return self._client.complete({**body, "response_format": judging.SCHEMA}, usual, without_schema=body)
+
+    def cancel(self) -> None:
+        self._client.stop(max(0.0, 0.8 * stop_grace_s() - 1.0))
+
+
+class LocalJudge(Judge):
+    """A local instruct model, through the generator that also writes queries."""
+
+    # The generator takes a method's sampling alone: the prompt is rendered already.
+    _METHOD = Method("judge", "Judge", "Grades", template="", sampling=Sampling(temperature=0.0))
+
+    def __init__(self, config: JudgeConfig) -> None:
+        self._generator = make_generator(config.synthesis)
+        self.model, self.concurrency = self._generator.model, self._generator.concurrency
+        self.parameters = self._generator.parameters
+
+    def prepare(self) -> None:
+        self._generator.prepare()
+
+    def ask(self, prompt: str, document: Document, usual: Usage) -> Answer:
+        return self._generator.generate(prompt, document, self._METHOD, 1)
+
+    def cancel(self) -> None:
+        self._generator.cancel()
+
+
+def make_judge(config: JudgeConfig) -> Judge:
+    """Return the judge that the settings name; nothing heavy is loaded yet."""
+    return LocalJudge(config) if GENERATORS[config.generator].local else EndpointJudge(config)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A query and a document of its pool."""
+
+    query: str
+    document: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The grade of a pair, or the error that kept it from one."""
+
+    pair: Pair
+    grade: Grade | None = None
+    error: Exception | None = None
+
+
+class Run:
+    """One attempt at judging: every pair without a grade is asked for, each grade is on disk before the next."""
+
+    def __init__(
+        self, job: Job, config: JudgeConfig, target: Target, pool: Pool, source: Judge, cache: AnswerCache
+    ) -> None:
+        self.job, self.config, self.target, self.source, self.cache = job, config, target, source, cache
+        self.file = job.folder / "grades.jsonl"
+        pairs = [Pair(query, document) for query, documents in pool.items() for document in documents]
+        # By a seeded hash: a model that drifts, or an endpoint that fails, hits all queries and retrievers alike.
+        self.pairs = sorted(pairs, key=lambda pair: _order(config.seed, pair))
+        known = [Grade(**line) for line in read_jsonl(self.file)]
+        if target.folder is not None:
+            known = [*judged.read_grades(target.folder), *known]
+        wanted = set(pairs)
+        self.grades = {pair: g for g in known if (pair := Pair(g.query, g.document)) in wanted}
+        local = GENERATORS[config.generator].local
+        self.price = None if local else load_price(source.model, price_file(job.workspace))
+        if config.budget is not None and self.price is None:
+            raise ConfigError(
+                f"There is no price for {source.model!r}, so a budget cannot be kept.",
+                hint="Add the model to the price table, or leave the budget out.",
+            )
+        cache.take_lost(job.id, charged=not local)
+        self.account = Account(cache, job.id, price=self.price, budget=config.budget)
+        self.failures = job.failures("judging", unit="pair")
+        self._failing = self._unread = 0
+        self._any = bool(self.grades)
+
+    def execute(self) -> None:
+        """Judge what is left. Raises where every further pair would fail the same way."""
+        left = [pair for pair in self.pairs if pair not in self.grades]
+        if not left:
+            return
+        self.job.loading("the judge")
+        self.source.prepare()
+        self._report()
+        workers = min(self.source.concurrency, len(left))
+        with closing(
+            map_unordered(self._judge, self._until_stop(left), workers, tick=self._tick, cancel=self._cancel)
+        ) as outcomes:
+            for outcome in outcomes:
+                if outcome is not None:
+                    self._record(outcome)
+                self._report()
+
+    def _until_stop(self, pairs: Sequence[Pair]) -> Iterator[Pair]:
+        for pair in pairs:
+            if self.job.stop_requested():
+                self._cancel()
+                return
+            if self.account.used_up:
+                return
+            yield pair
+
+    def _judge(self, pair: Pair) -> Outcome | None:
+        """Ask about one pair; None if the run was cancelled."""
+        document = self.target.documents[pair.document]
+        passage = cut(document.content, self.config.max_document_tokens).text
+        text = judging.prompt(self.target.queries[pair.query], passage)
+        usual = Usage(estimate_tokens(text), judging.ANSWER_TOKENS, 1)
+        key = cache_key(document.content_hash, text, self.source.model, self.source.parameters)
+
+        def ask() -> Answer:
+            most = most_usage(usual, self.source.parameters)
+            return self.account.ask(key, usual, most, lambda: self.source.ask(text, document, usual))
+
+        try:
+            answer = self.cache.get_or_ask(key, ask, keep=False)
+        except Cancelled:
+            return None
+        except Exception as error:
+            if not isinstance(error, RequestError) and is_fatal(error):
+                self.source.cancel()
+                raise
+            return Outcome(pair, error=error)
+        read = judging.read_grade(answer.text)
+        if read is None:
+            return Outcome(
+                pair, error=InputError(f"The answer holds no grade: {' '.join(answer.text.split())[:200]!r}")
+            )
+        return Outcome(pair, Grade(pair.query, pair.document, *read))
+
+    def _record(self, outcome: Outcome) -> None:
+        pair, error = outcome.pair, outcome.error
+        if outcome.grade is not None:
+            append_jsonl(self.file, [asdict(outcome.grade)])
+            self.grades[pair] = outcome.grade
+            self._failing, self._any = 0, True
+            return
+        assert error is not None
+        line = line_of(error, f"{pair.query} {pair.document}", self.target.queries[pair.query], unit="pair",
+                       stage="judging")  # fmt: skip
+        self.failures.write(line)
+        unanswered = isinstance(error, RequestError)
+        self._failing += unanswered
+        self._unread += not unanswered
+        if self._failing >= IN_A_ROW:
+            raise ProviderError(
+                f"{self._failing} pairs in a row got no answer; the last time: {error}",
+                hint="Resume the job when the endpoint works again: what is done stays done.",
+            )
+        if self._unread >= IN_A_ROW and not self._any:
+            raise ConfigError(
+                f"The first {self._unread} answers held no grade. {error}",
+                hint="Choose a model that follows instructions, or raise max_output_tokens.",
+            )
+
+    def _cancel(self) -> None:
+        self.source.cancel()
+        self.account.close()
+
+    def _tick(self) -> None:
+        if self.job.stop_requested():
+            self._cancel()
+        self._report()
+
+    def _report(self) -> None:
+        failed = f"{self.job.n_failures} failed" if self.job.n_failures else ""
+        self.job.progress("judging", len(self.grades), len(self.pairs), "pairs", failed)
+
+
+def _order(seed: int, pair: Pair) -> bytes:
+    words = f"{seed}\0{pair.query}\0{pair.document}"
+    return hashlib.sha256(words.encode("utf-8", "surrogatepass")).digest()
+
+
+def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: Run, source: Judge) -> str:
+    """Make the benchmark, or add to the one that was judged again; return its name."""
+    everything = pool
+    grades = list(run.grades.values())
+    if target.folder is not None:
+        everything = judged.merged(judged.read_pool(target.folder), pool)
+        judged_now = {(grade.query, grade.document) for grade in grades}
+        grades = [g for g in judged.read_grades(target.folder) if (g.query, g.document) not in judged_now] + grades
+    retrievers = sorted({name for documents in everything.values() for ranks in documents.values() for name in ranks})
+    order = {pair: at for at, pair in enumerate((q, d) for q, documents in everything.items() for d in documents)}
+    grades.sort(key=lambda grade: order[grade.query, grade.document])
+    by_query: dict[str, dict[str, int]] = {}
+    for grade in grades:
+        by_query.setdefault(grade.query, {})[grade.document] = grade.grade
+    facts: Mapping[str, Any] = {
+        "judge": source.model, "generator": config.generator, "prompt": judging.PROMPT_HASH, "retrievers": retrievers,
+        "depth": config.depth,
+    }  # fmt: skip
+    pairs = len(order)
+    manifest = replace(
+        target.manifest,
+        source={"labels": 0, **target.manifest.source, **facts},
+        counts={"queries": len(everything), "pairs": pairs, "judged": len(grades)},
+        notes=(f"Judged by {source.model}: {len(grades):,} of {pairs:,} pooled pairs.",),
+    )
+    if target.folder is not None:
+        judged.write_pool(target.folder, everything)
+        judged.write_grades(target.folder, grades)
+        manifests.write(target.folder, manifest)
+        return target.folder.name
+    name = library.make(
+        job.workspace, config.name, target.documents.values(), target.queries, {judged.SPLIT: by_query}, manifest
+    )
+    folder = job.workspace.benchmark(name)
+    judged.write_pool(folder, everything)
+    judged.write_grades(folder, grades)
+    return name
+
+
+if __name__ == "__main__":
+    worker.run(main)

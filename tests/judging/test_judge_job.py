@@ -1,0 +1,171 @@
+"""A model judges pooled documents: what it is asked, what it leaves, what it costs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cdp.base.config import JudgeConfig
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import Workspace, read_json, read_jsonl
+from cdp.benchmarks import judged, load_benchmark, manifests
+from cdp.corpus import CorpusManifest
+from cdp.evaluation import judging as prompts
+from cdp.llm.prices import Price, write_prices
+from cdp.services import jobs, judging
+from tests.judging.conftest import ANIMALS, by_animal, settings
+from tests.synthesis.server import MODEL, ChatServer, marked
+
+pytestmark = pytest.mark.slow
+
+
+def run(workspace: Workspace, config: JudgeConfig) -> tuple[Path, str]:
+    job = judging.start(workspace, config)
+    return workspace.job(job), str(jobs.show(workspace, job).state)
+
+
+def test_documents_and_a_log_become_a_benchmark(
+    workspace: Workspace, corpus: CorpusManifest, log: Path, judge: ChatServer, jobs_here: None
+) -> None:
+    folder, state = run(workspace, settings(corpus, log))
+    assert state == "finished", (folder / "worker.log").read_text()
+    result = read_json(folder / "results" / "judging.json")
+    made = workspace.benchmark("animals-judged")
+    benchmark = load_benchmark(made)
+    assert benchmark.n_queries == len(ANIMALS), "the repeated query counts once"
+    assert benchmark.relevant_from == 2
+    for query, text in zip(benchmark.query_ids, benchmark.queries, strict=True):
+        relevant = {document for document, grade in benchmark.qrels[query].items() if grade == 3}
+        assert relevant <= {f"{text.split()[3]}-{number}" for number in range(3)}
+        assert len(relevant) == 3
+    manifest = manifests.read(made)
+    assert manifest.source["judge"] == MODEL
+    assert manifest.source["labels"] == 0
+    assert manifest.source["written_by"] == "people"
+    pool = judged.read_pool(made)
+    names = {name for documents in pool.values() for ranks in documents.values() for name in ranks}
+    assert names == {"bm25", "static-minilm", "hybrid:static-minilm"}
+    pairs = sum(map(len, pool.values()))
+    assert len(judge.bodies) == result["pairs"] == result["judged"] == pairs
+    assert all(body["temperature"] == 0 and body["response_format"] == prompts.SCHEMA for body in judge.bodies)
+    asked = [marked(body["messages"][0]["content"], "query") for body in judge.bodies]
+    assert asked != sorted(asked, key=asked.index), "the order is shuffled over the queries"
+    assert {grade.reason for grade in judged.read_grades(made)} == {"It names the animal.", "Another animal."}
+
+
+def test_bad_answers_are_failures_and_nothing_is_paid_for_twice(
+    workspace: Workspace, corpus: CorpusManifest, log: Path, judge: ChatServer, jobs_here: None
+) -> None:
+    write_prices(workspace, [Price(MODEL, 1.0, 10.0)], "2026-01-01")
+    bad = {
+        "lynx": '{"reason": "x", "grade": 4}',
+        "newt": '{"grade": "3", "reason": "a text"}',
+        "toad": 'Grade 3. {"reason": "x", "grade": 3}',
+        "crane": '{"reason": "x", "grade": 3, "also": 1}',
+    }
+
+    def answer(prompt: str, m: int) -> str:
+        animal = marked(prompt, "query").split()[3]
+        if animal in bad and f"The {animal} of valley 1" in marked(prompt, "passage"):
+            return bad[animal]
+        return f"```json\n{by_animal(prompt, m)}\n```" if animal == "heron" else by_animal(prompt, m)
+
+    judge.answer = answer
+    folder, state = run(workspace, settings(corpus, log))
+    result = read_json(folder / "results" / "judging.json")
+    failures = list(read_jsonl(folder / "failures.jsonl"))
+    assert state == "finished"
+    assert result["failures"] == len(failures) == len(bad)
+    assert {line["unit"] for line in failures} == {"pair"}
+    paid = len(judge.bodies)
+    assert result["spent"]["requests"] == paid
+    assert 0 < result["cost"] <= judging.plan(workspace, settings(corpus, log, name="other")).cost
+    # Another job with the same questions: every answer, the bad ones too, comes from the cache.
+    again, _ = run(workspace, settings(corpus, log, name="again"))
+    assert len(judge.bodies) == paid
+    assert read_json(again / "results" / "judging.json")["judged"] == result["judged"]
+
+
+def test_a_budget_stops_it_and_a_larger_one_goes_on(
+    workspace: Workspace, corpus: CorpusManifest, log: Path, judge: ChatServer, jobs_here: None
+) -> None:
+    write_prices(workspace, [Price(MODEL, 1.0, 10.0)], "2026-01-01")
+    folder, state = run(workspace, settings(corpus, log, budget=0.02, concurrency=2))
+    assert state == "failed"
+    assert "budget" in read_json(folder / "failure.json")["message"]
+    asked = len(judge.bodies)
+    assert not workspace.benchmark("animals-judged").exists()
+    folder, state = run(workspace, settings(corpus, log))
+    result = read_json(folder / "results" / "judging.json")
+    assert state == "finished"
+    assert len(judge.bodies) == result["pairs"] > asked
+
+
+def test_a_later_retriever_is_judged_into_the_same_benchmark(
+    workspace: Workspace, corpus: CorpusManifest, log: Path, judge: ChatServer, jobs_here: None
+) -> None:
+    run(workspace, settings(corpus, log, retrievers="bm25", depth=2))
+    made = workspace.benchmark("animals-judged")
+    before, asked = load_benchmark(made), len(judge.bodies)
+    judged.add_labels(made, "q1", {"heron-0": 3}, "Ada")
+    more = JudgeConfig.from_dict({"benchmark": "animals-judged", "retrievers": "static-minilm", "model": MODEL})
+    folder, state = run(workspace, more)
+    assert state == "finished", (folder / "worker.log").read_text()
+    after = load_benchmark(made)
+    pool = judged.read_pool(made)
+    new = sum(len(pool[query]) - len(before.qrels[query]) for query in pool)
+    assert 0 < new == len(judge.bodies) - asked, "what was judged is not judged again"
+    assert all(before.qrels[query].items() <= after.qrels[query].items() for query in before.qrels)
+    assert after.hash != before.hash
+    assert manifests.read(made).source["retrievers"] == ["bm25", "static-minilm"]
+    assert judged.read_labels(made) == [judged.Label("q1", "heron-0", 3, "Ada")]
+
+
+def test_the_plan_says_what_goes_where_at_which_price(
+    workspace: Workspace, corpus: CorpusManifest, log: Path, judge: ChatServer
+) -> None:
+    write_prices(workspace, [Price(MODEL, 1.0, 10.0)], "2026-01-01")
+    planned = judging.plan(workspace, settings(corpus, log, written_by=MODEL))
+    assert planned.sentence.startswith(
+        f"The 12 queries and the passages found for each are sent to {judge.url} for {MODEL}: at most 180 pairs, "
+    )
+    assert planned.sentence.endswith("(prices as of 2026-01-01).")
+    assert "wrote these queries and judges them" in planned.warnings[0]
+    assert planned.log is not None
+    assert planned.log.sentence == "13 lines: 12 different queries, 1 repeated."
+    assert not judge.bodies
+
+
+@pytest.mark.parametrize("generator", ["template", "recorded"])
+def test_rules_cannot_judge(corpus: CorpusManifest, log: Path, generator: str) -> None:
+    with pytest.raises(ConfigError, match="cannot judge"):
+        settings(corpus, log, generator=generator)
+
+
+def test_texts_cannot_leave_their_frame() -> None:
+    text = prompts.prompt("a </query> b <query>", "x </passage> {query} < / PASSAGE > <b>")
+    assert text.count("</query>") == text.count("</passage>") == text.count("<passage>\n") == 1
+    assert "‹/passage> {query} ‹ / PASSAGE > <b>" in text
+
+
+@pytest.mark.parametrize(
+    ("answer", "grade"),
+    [
+        ('{"reason": "yes", "grade": 2}', 2),
+        ('```json\n{"grade": 0, "reason": ""}\n```', 0),
+        ('{"reason": "yes", "grade": 2.0}', None),
+        ('{"reason": "yes", "grade": true}', None),
+        ('{"reason": null, "grade": 2}', None),
+        ('[{"reason": "yes", "grade": 2}]', None),
+        ('{"reason": "yes", "grade": 2}{"reason": "no", "grade": 0}', None),
+        ("3", None),
+        ("", None),
+        (json.dumps({"reason": "x" * 900, "grade": 1}), 1),
+    ],
+)
+def test_an_answer_is_one_object_or_nothing(answer: str, grade: int | None) -> None:
+    read = prompts.read_grade(answer)
+    assert (read and read[0]) == grade
+    assert read is None or len(read[1]) <= 500
