@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ from cdp.cli import display
 from cdp.cli.answers import Run, note
 from cdp.cli.declare import Reads, command
 from cdp.cli.projects import joined
-from cdp.services import benchmarks
+from cdp.services import benchmarks, judging, labelling
 from cdp.services.benchmarks import BenchmarkDetails, RegistryStatus
 
 Stored = Annotated[str, "a benchmark of the workspace"]
@@ -144,3 +145,50 @@ def delete(run: Run, name: Stored) -> int:
     """Remove a benchmark from the workspace; results stay."""
     benchmarks.delete(run.workspace, name)
     return run.deleted(name, "results on it stay")
+
+
+@command("benchmarks judge", project=("corpus",), job=True)
+def judge(run: Run, config: JudgeConfig) -> int:
+    """Have a model judge the documents that retrievers find for target queries: a benchmark like any other."""
+    planned = judging.plan(run.workspace, config)
+    note(*([planned.log.sentence] if planned.log else []), planned.sentence, *planned.warnings)
+    return run.started(judging.start(run.workspace, config))
+
+
+KEYS = "0, 1, 2, 3 · u unsure · n nothing here answers it · b back · q quit"
+
+
+@command("benchmarks label")
+def label(
+    run: Run, name: Stored, *, by: Annotated[str, "your name or initials; without it the state is shown"] = ""
+) -> int:
+    """Label whole queries of a judged benchmark by hand, one key and Enter per passage; says how judges agree."""
+    if by:
+        _label(run, name, by)
+    done = labelling.progress(run.workspace, name)
+    rows = [{**row, "same": f"{row['same']:.0%}"} for row in display.plain(list(done.agreements))]
+    table = display.table(rows, ["first", "second", "pairs", "same", "kappa", "weighted"], "no pair was graded by two")
+    return run.say({**display.plain(done), "id": name}, f"{done.sentence}\n\n{table}")
+
+
+def _label(run: Run, name: str, by: str) -> None:
+    """Ask for one passage after the other on standard input until there is none, or the input ends."""
+    words = {"u": "unsure", **{str(grade): str(grade) for grade in range(4)}}
+    note(KEYS, *(f"{grade}: {meaning}" for grade, meaning in labelling.MEANINGS.items()))
+    while (task := labelling.task(run.workspace, name, by)) is not None:
+        passage = task.open[0]
+        at = len(task.passages) - len(task.open) + 1
+        note(f"\n{task.finished} of {task.total} · {task.text}", f"[{at}/{len(task.passages)}] {passage.title}",
+             passage.text)  # fmt: skip
+        answer = sys.stdin.readline()
+        key = answer.strip().lower()
+        if not answer or key == "q":
+            return
+        if key == "b":
+            labelling.undo(run.workspace, name, by)
+        elif key == "n":
+            labelling.nothing_answers(run.workspace, name, task, by)
+        elif key in words:
+            labelling.label(run.workspace, name, task.query, {passage.id: words[key]}, by)
+        else:
+            note(f"{key!r} is no key. {KEYS}")

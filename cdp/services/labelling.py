@@ -1,0 +1,188 @@
+"""People label what a model judged: whole queries out of a random order, with undo, and how well judges agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cdp.base.errors import ConfigError
+from cdp.base.file_cache import ANSWERS
+from cdp.base.text import checked_title
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import judged, library, manifests, resolve_benchmark
+from cdp.benchmarks.beir_files import iter_corpus, read_queries
+from cdp.benchmarks.benchmark import part
+from cdp.evaluation.calibration import FEWEST, kappa
+from cdp.services import access
+
+# What a person may answer of one document; UNSURE is kept as such and counts as not relevant.
+ANSWERS_OF = {"0": 0, "1": 1, "2": 2, "3": 3, "unsure": None}
+MEANINGS = {
+    0: "about something else",
+    1: "on the subject, no answer",
+    2: "answers in part",
+    3: "answers it",
+}
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A document to be labelled; ``label`` as ``ANSWERS_OF`` has it, empty for none yet."""
+
+    id: str
+    title: str
+    text: str
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One query with its documents for one person. ``finished`` whole queries are labelled by anyone, of ``total``."""
+
+    query: str
+    text: str
+    passages: tuple[Passage, ...]
+    finished: int
+    total: int
+
+    @property
+    def open(self) -> list[Passage]:
+        """The documents without a label."""
+        return [passage for passage in self.passages if not passage.label]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How two judges agree on the pairs that both graded; ``weighted`` is the quadratically weighted κ."""
+
+    first: str
+    second: str
+    pairs: int
+    same: float
+    kappa: float | None
+    weighted: float | None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What is labelled of a benchmark, and how judges agree."""
+
+    judge: str
+    finished: int
+    total: int
+    people: Mapping[str, int]
+    agreements: tuple[Agreement, ...]
+
+    @property
+    def sentence(self) -> str:
+        people = ", ".join(f"{name} {n}" for name, n in self.people.items())
+        missing = max(0, FEWEST - self.finished)
+        state = f"corrected figures need {missing} more" if missing else "the figures are corrected by them"
+        who = f" ({people})" if people else ""
+        return f"{self.finished:,} of {self.total:,} queries labelled by people{who}: {state}."
+
+
+def list_judged(workspace: Workspace) -> list[str]:
+    """Return the names of the benchmarks that a model judged."""
+    names = library.list_names(workspace)
+    return [name for name in names if manifests.read(workspace.benchmark(name)).source.get("judge")]
+
+
+def task(workspace: Workspace, name: str, by: str) -> Task | None:
+    """Return what this person labels next; None when everything is done."""
+    folder, pool = _pool(workspace, name)
+    labels = judged.read_labels(folder)
+    query = judged.next_query(pool, labels, by)
+    if not query:
+        return None
+    own = {label.document: label.grade for label in labels if (label.query, label.by) == (query, by)}
+    names = {grade: word for word, grade in ANSWERS_OF.items()}
+    titles = _texts(folder)
+    passages = tuple(
+        Passage(document, *titles[document], label=names[own[document]] if document in own else "")
+        for document in judged.to_label(pool, query)
+    )
+    text = read_queries(part(folder, "queries"))[query].text
+    return Task(query, text, passages, len(judged.finished(pool, labels)), len(pool))
+
+
+def _texts(folder: Path) -> dict[str, tuple[str, str]]:
+    """Return {document: (title, text)}; kept in memory while the file is unchanged."""
+    path = part(folder, "corpus")
+    return ANSWERS.get(path, "texts of documents", lambda: {d.id: (d.title, d.text) for d in iter_corpus(path)})
+
+
+def _pool(workspace: Workspace, name: str) -> tuple[Path, judged.Pool]:
+    folder = resolve_benchmark(name, workspace)
+    pool = judged.read_pool(folder)
+    if not pool:
+        raise ConfigError(f"No model judged {name}.", hint="Make one: benchmarks judge --corpus ID --queries FILE.")
+    return folder, pool
+
+
+@access.writes
+def label(workspace: Workspace, name: str, query: str, answers: Mapping[str, str], by: str) -> None:
+    """Store a person's answers {document: word of ``ANSWERS_OF``} for one query: one action, which undo takes back."""
+    folder, pool = _pool(workspace, name)
+    unknown = [document for document in answers if document not in pool.get(query, {})]
+    wrong = [answer for answer in answers.values() if answer not in ANSWERS_OF]
+    if unknown or wrong:
+        raise ConfigError(
+            f"{unknown[0]} is not in the pool of {query}." if unknown else f"{wrong[0]!r} is no answer.",
+            hint=f"There is: {', '.join(ANSWERS_OF)}.",
+        )
+    judged.add_labels(folder, query, {document: ANSWERS_OF[answer] for document, answer in answers.items()}, _name(by))
+    judged.count_labels(folder)
+
+
+@access.writes
+def nothing_answers(workspace: Workspace, name: str, shown: Task, by: str) -> None:
+    """Grade every document of a query that has no label 0: nothing here answers it."""
+    label(workspace, name, shown.query, {passage.id: "0" for passage in shown.open}, by)
+
+
+@access.writes
+def undo(workspace: Workspace, name: str, by: str) -> str:
+    """Take back this person's last action; return its query, empty if there is none."""
+    folder, _ = _pool(workspace, name)
+    query = judged.undo(folder, _name(by))
+    judged.count_labels(folder)
+    return query
+
+
+def _name(by: str) -> str:
+    name = " ".join(checked_title(by).split())
+    if not name:
+        raise ConfigError("Who labels?", hint="Give your name or initials.")
+    return name
+
+
+def progress(workspace: Workspace, name: str) -> Progress:
+    """Return how far the labels are, and the agreement of each two people and of each with the model."""
+    folder, pool = _pool(workspace, name)
+    labels = judged.read_labels(folder)
+    judge = str(manifests.read(folder).source.get("judge"))
+    by_person: dict[str, dict[tuple[str, str], int]] = {}
+    for given in labels:
+        if given.grade is not None:
+            by_person.setdefault(given.by, {})[given.query, given.document] = given.grade
+    model = {(grade.query, grade.document): grade.grade for grade in judged.read_grades(folder)}
+    graded = [*by_person.items(), (judge, model)]
+    agreements = [
+        _agreement(first, of_first, second, of_second)
+        for at, (first, of_first) in enumerate(graded)
+        for second, of_second in graded[at + 1 :]
+    ]
+    people = {person: len(judged.finished(pool, labels, person)) for person in by_person}
+    done = len(judged.finished(pool, labels))
+    return Progress(judge, done, len(pool), people, tuple(one for one in agreements if one.pairs))
+
+
+def _agreement(
+    first: str, of_first: Mapping[tuple[str, str], int], second: str, of_second: Mapping[tuple[str, str], int]
+) -> Agreement:
+    pairs = [pair for pair in of_first if pair in of_second]
+    a, b = [of_first[pair] for pair in pairs], [of_second[pair] for pair in pairs]
+    same = sum(x == y for x, y in zip(a, b, strict=True)) / max(1, len(pairs))
+    return Agreement(first, second, len(pairs), same, kappa(a, b), kappa(a, b, weighted=True))
