@@ -151,6 +151,15 @@ def _of_files(
     return measures.compute(from_ranking(retrieved, benchmark.query_ids, *columns), ["ndcg@10"])["ndcg@10"]
 
 
+def unjudged(benchmark: Benchmark, ranking: Ranking, k: int = 10) -> int:
+    """Return how many documents among the first ``k`` of all queries have no judgment."""
+    return sum(
+        number >= 0 and benchmark.document_ids[number] not in benchmark.qrels[query]
+        for query, row in zip(benchmark.query_ids, ranking.documents[:, :k].tolist(), strict=True)
+        for number in row
+    )
+
+
 # Called between batches with the phase, what is done and the total; may raise to end the work.
 Watch = Callable[[str, int, int], None]
 

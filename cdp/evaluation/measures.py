@@ -24,7 +24,7 @@ from cdp.base.errors import ConfigError, InputError
 REPORTED = ("ndcg@10", "mrr@10", "p@1", "recall@10", "recall@100", "map@100")
 
 Run = Mapping[str, Mapping[str, float]]
-Qrels = Mapping[str, Mapping[str, int]]
+Qrels = Mapping[str, Mapping[str, float]]
 
 # Cells of a comparison made at once: 4 million, so 4 MB of booleans.
 _BLOCK = 1 << 22

@@ -34,6 +34,7 @@ from cdp.query_sets import list_query_sets
 from cdp.retrievers import PRESETS, leakage
 from cdp.retrievers.encode import HALF_PRECISION
 from cdp.services import access, naming
+from cdp.services.calibration import Calibration, Judged, calibrate, first_ten, judged_by
 from cdp.services.naming import Annotation
 from cdp.services.projects import Members
 from cdp.training.plan import INCOMPLETE
@@ -64,6 +65,8 @@ IN_NO_NAME = ("query_set", "per_doc", "weighting", "query_source", "retriever", 
 
 # Characters of what people write about a run.
 LONGEST = {"name": 120, "tag": 40, "note": 2000}
+
+JUDGE_THEM = "Have them judged: benchmarks judge --benchmark NAME --retrievers RETRIEVER."
 
 BM25, UNTRAINED, TRAINING, IN_STUDY, OTHER = "BM25", "untrained", "training", "study", "other"
 # Which kind is the baseline where nothing says more: what people brought along comes after untrained retrievers.
@@ -124,7 +127,8 @@ class Row:
     ``p_holm`` the p corrected for all differences, ``effect`` Cohen's d for pairs; ``wins``, ``losses`` and ``ties``
     count queries. They are None for the baseline, and without the same queries. ``noise`` is ``seeds`` where p
     (``p_seeds``) and interval are those of the two-level test, ``unknown`` where a training has one seed. ``version``
-    tells earlier judgments of the same name apart.
+    tells earlier judgments of the same name apart. ``calibration`` is what people's labels say of a difference that a
+    model judged.
     """
 
     retriever: str
@@ -159,6 +163,7 @@ class Row:
     losses: int | None = None
     ties: int | None = None
     noise: str = ""
+    calibration: Calibration | None = None
 
     @property
     def place(self) -> str:
@@ -186,11 +191,14 @@ class Row:
 
     def record(self) -> dict[str, Any]:
         """The row as JSON."""
-        flat = {name: value for name, value in asdict(self).items() if name not in ("annotation", "trained")}
+        flat = {
+            name: value for name, value in asdict(self).items() if name not in ("annotation", "trained", "calibration")
+        }
         trained = asdict(self.trained) if self.trained else None
         said = {"tags": list(self.annotation.tags), "note": self.annotation.note, "archived": self.annotation.archived}
         return {**flat, **said, "id": self.evaluation_id, MEASURE: self.ndcg, "place": self.place, "seeds": self.seeds,
-                "marks": self.marks, "trained": trained}  # fmt: skip
+                "marks": self.marks, "trained": trained,
+                "calibration": self.calibration.record() if self.calibration else None}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -415,6 +423,7 @@ def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Famil
     labels, archived = versions(newest), naming.list_annotations(workspace)
     subsets = {info.name: info.subset_of for info in benchmarks.list_benchmarks(workspace) if info.subset_of}
     usual = _usual_steps(newest)
+    judges = {row["benchmark"]: _judged_by(workspace, row["benchmark"]) for row in newest}
     rows = []
     for (lead, *_), of_family in by_family.items():
         of_family.sort(key=lambda row: str(row["retriever_id"]))
@@ -434,6 +443,8 @@ def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Famil
         for row in runs:
             steps = usual.get((row["start"], *_place(row)), 0)
             badges |= {badge.word: badge for badge in badges_of(row, subsets, steps)}
+        if (by := judges[first["benchmark"]]) is not None:
+            badges["judged by a model"] = Badge("judged by a model", f"{by.judge} judged the documents, not people.")
         rows.append(
             Row(
                 retriever=name, retriever_id=lead, benchmark=first["benchmark"], split=first["split"],
@@ -575,6 +586,8 @@ def of_counts(counts: Mapping[str, Any]) -> list[str]:
     remarks = leakage.remarks(counts, judged)
     if absent:
         remarks.append(f"Nothing was retrieved for {absent:,} of {judged:,} judged queries; they count 0.")
+    if unjudged := int(counts.get("unjudged_in_first_ten", 0)):
+        remarks.append(f"{counted(unjudged, 'document')} of the first ten have no judgment and count 0. {JUDGE_THEM}")
     return remarks
 
 
@@ -665,6 +678,8 @@ def compare(
     means = {row.evaluation_id: _mean([scores[run] for run in row.evaluation_id.split("+")]) for row in rows}
     reference = {row.place: row for row in rows if row.retriever_id == baseline_id}
     rows = [_tested_row(row, reference.get(row.place), settings, scores, means) for row in rows]
+    judges = {row.benchmark: _judged_by(workspace, row.benchmark) for row in rows}
+    rows = [_calibrated(workspace, row, judges[row.benchmark], means) for row in rows]
     p_values = [row.p_t if row.p_seeds is None else row.p_seeds for row in rows]
     corrected = iter(holm([p for p in p_values if p is not None]))
     rows = [row if p is None else replace(row, p_holm=next(corrected)) for row, p in zip(rows, p_values, strict=True)]
@@ -735,6 +750,25 @@ def _tested_row(row: Row, reference: Row | None, settings: Mapping[str, Any], sc
         return replace(row, noise="unknown")
     result = two_level_test(*values)
     return replace(row, noise="seeds", p_seeds=result.p, low=result.low, high=result.high)
+
+
+def _judged_by(workspace: Workspace, benchmark: str) -> Judged | None:
+    with suppress(CdpError):
+        return judged_by(benchmarks.resolve_benchmark(benchmark, workspace))
+    return None
+
+
+def _calibrated(workspace: Workspace, row: Row, by: Judged | None, means: Scores) -> Row:
+    """The row with its difference corrected by people's labels, where a model judged it."""
+    if by is None or row.baseline_evaluation_id is None:
+        return row
+    first, second = means[row.baseline_evaluation_id], means[row.evaluation_id]
+    differences = {query: 100 * (second[query] - first[query]) for query in first}
+    before, after = (
+        [first_ten(workspace, evaluation) for evaluation in side.split("+")]
+        for side in (row.baseline_evaluation_id, row.evaluation_id)
+    )
+    return replace(row, calibration=calibrate(by, before, after, differences))
 
 
 @lru_cache(maxsize=16384)

@@ -154,6 +154,10 @@ def _answer(comparison: Comparison, arrived: str) -> None:
         f"NDCG@10 {md(about.score)}. Difference from {md(cut(comparison.baseline, 60))}: 95% interval "
         f"{interval((about.low, about.high), sign=True)}, p {chance}: {md(judgement)}."
     )
+    if about.calibration is not None:
+        icon = ":material/fact_check:" if about.calibration.corrected else ":material/warning:"
+        st.markdown(f"{icon} **{md(about.calibration.sentence)}**")
+        frame.link("benchmarks", "Label queries", icon=":material/edit:", tab="label", judged_benchmark=about.benchmark)
 
 
 def _about(rows: Sequence[Row], arrived: str) -> Row:
@@ -173,6 +177,7 @@ def _table(rows: Sequence[Row], baseline: str) -> None:
         "Difference": [MISSING if row.difference is None else points(row.difference) + _star(row) for row in rows],
         "95% interval": [interval((row.low, row.high), sign=True) for row in rows],
         "p": [p_value(row.p_holm) for row in rows],
+        "Corrected": [_corrected(row) for row in rows],
         "Seeds": [row.seeds if row.trained else None for row in rows],
         "Read with": [
             ", ".join(badge.word for badge in row.badges if badge.word not in common) or None for row in rows
@@ -206,6 +211,9 @@ def _table(rows: Sequence[Row], baseline: str) -> None:
             "Difference": right,
             "95% interval": right,
             "p": st.column_config.TextColumn(alignment="right", help=frame.DEFINITIONS["holm"]),
+            "Corrected": st.column_config.TextColumn(
+                alignment="right", help="A model judged: the difference as people's labels of some queries correct it."
+            ),
         },
         key=TABLE,
         alt="Recipes with NDCG@10 in percent and the difference from the baseline",
@@ -219,6 +227,14 @@ def _table(rows: Sequence[Row], baseline: str) -> None:
 def _star(row: Row) -> str:
     """Significance in a form that does not rely on colour."""
     return "" if not row.significant else " **" if (row.p_holm or 0.0) < 0.01 else " *"
+
+
+def _corrected(row: Row) -> str:
+    """The difference and interval corrected by people's labels; empty where people judged."""
+    if row.calibration is None:
+        return ""
+    found = row.calibration.corrected
+    return f"{points(found.mean)} ({interval(found.interval, sign=True)})" if found else "uncalibrated"
 
 
 def _common(rows: Sequence[Row]) -> set[str]:

@@ -15,9 +15,10 @@ from cdp.base.errors import ConfigError
 from cdp.base.worker import Job, run
 from cdp.base.workspace import sha256_text
 from cdp.benchmarks.benchmark import Benchmark, load_benchmark
+from cdp.benchmarks.judged import is_judged
 from cdp.benchmarks.library import resolve_benchmark
 from cdp.evaluation import bm25, card, combined
-from cdp.evaluation.evaluate import Evaluation, embed_benchmark, evaluate_embeddings
+from cdp.evaluation.evaluate import Evaluation, embed_benchmark, evaluate_embeddings, unjudged
 from cdp.evaluation.results import write_result
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
@@ -47,6 +48,8 @@ def main(job: Job) -> None:
         return
     result, who = combine(job, config, benchmark, *evaluated)
     result.counts.update(leakage.counts(job.workspace, config.retriever, benchmark))
+    if is_judged(folder):
+        result.counts["unjudged_in_first_ten"] = unjudged(benchmark, result.ranking)
     write_result(job, config, who, benchmark, result, time.perf_counter() - began)
     if job.is_main and retriever is not None and retriever.origin == "job":
         card.refresh(job.workspace, config.retriever)

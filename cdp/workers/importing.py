@@ -19,8 +19,9 @@ from cdp.base.worker import Job, run
 from cdp.base.workspace import sha256_file
 from cdp.benchmarks.beir_files import lines_of
 from cdp.benchmarks.benchmark import Benchmark, load_benchmark
+from cdp.benchmarks.judged import is_judged
 from cdp.benchmarks.library import resolve_benchmark
-from cdp.evaluation.evaluate import Evaluation, Protocol, Ranking, judge
+from cdp.evaluation.evaluate import Evaluation, Protocol, Ranking, judge, unjudged
 from cdp.evaluation.results import write_result
 
 Run = dict[str, dict[str, float]]
@@ -30,12 +31,15 @@ def main(job: Job) -> None:
     began = time.perf_counter()
     config, source = ResultImportConfig.from_dict(job.config), Path(job.config["path"])
     job.progress("reading the benchmark", 0, 0, "")
-    benchmark = load_benchmark(resolve_benchmark(config.benchmark, job.workspace), config.split)
+    folder = resolve_benchmark(config.benchmark, job.workspace)
+    benchmark = load_benchmark(folder, config.split)
     job.progress("reading the file", 0, 0, "")
     ranking, left_out = ranked(read_run(source, set(benchmark.query_ids)), benchmark, source)
     measures, per_query, absent = judge(benchmark, ranking)
     digest = sha256_file(source)
     counts = {"judged_queries": benchmark.n_queries, "judged_without_results": absent, **left_out}
+    if is_judged(folder):
+        counts["unjudged_in_first_ten"] = unjudged(benchmark, ranking)
     evaluation = Evaluation(
         measures=measures,
         per_query=per_query,

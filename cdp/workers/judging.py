@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cdp import projects
 from cdp.base import worker
 from cdp.base.config import JudgeConfig
 from cdp.base.errors import ConfigError, InputError, ProviderError
@@ -410,6 +411,9 @@ def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: Run, s
     folder = job.workspace.benchmark(name)
     judged.write_pool(folder, everything)
     judged.write_grades(folder, grades)
+    for project in projects.list_projects(job.workspace):
+        if config.corpus in project.corpora:
+            projects.update(job.workspace, project.id, lambda before: before.with_members((), (name,)))
     return name
 
 

@@ -1,0 +1,143 @@
+"""The difference of two retrievers by a model's judgments, corrected by people's labels where there are enough."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from cdp.base.file_cache import ANSWERS
+from cdp.base.text import counted, interval, signed
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import judged, manifests
+from cdp.evaluation import ndcg
+from cdp.evaluation.calibration import FEWEST, TARGETS, Corrected, correct
+from cdp.evaluation.results import run_file
+
+Scores = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Who judged a benchmark: a model, and people's grades {query: {document: grade}} of whole queries."""
+
+    judge: str
+    people: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What people's labels say of one difference that a model judged. Points of NDCG@10.
+
+    ``labelled`` whole queries were labelled by people. ``unlabelled`` documents of the first ten of either retriever
+    have no label of people, -1 where it is not known what was retrieved; then there is no corrected figure.
+    """
+
+    judge: str
+    labelled: int
+    unlabelled: int = 0
+    corrected: Corrected | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The corrected figure with its interval and what makes it narrower, or why there is none."""
+        found = self.corrected
+        if found is not None:
+            missing = [(found.more_labels(half), half) for half in TARGETS]
+            needs = ", ".join(f"{n:,} more for ±{half:g}" for n, half in missing if n)
+            return (
+                f"Corrected by {counted(found.n_labelled, 'query', 'queries')} of people: {signed(found.mean)} "
+                f"({interval(found.interval, sign=True)}){f'; labelled queries: {needs}' if needs else ''}."
+            )
+        if self.unlabelled < 0:
+            why = "what it retrieved was not kept"
+        elif self.labelled < FEWEST:
+            why = f"{self.labelled} of the {FEWEST} labelled queries that a correction needs"
+        else:
+            why = f"{counted(self.unlabelled, 'document')} of the first ten have no label by people"
+        return f"Uncalibrated, judged by {self.judge} alone: {why}."
+
+    def record(self) -> dict[str, Any]:
+        """The calibration as JSON; ``more_labels`` {half-width in points: labelled queries still missing}."""
+        found = self.corrected
+        value = {"judge": self.judge, "labelled_queries": self.labelled, "unlabelled": self.unlabelled}
+        if found is None:
+            return {**value, "state": "uncalibrated"}
+        more = {f"{half:g}": found.more_labels(half) for half in TARGETS}
+        low, high = found.interval
+        figures = {"difference": found.mean, "low": low, "high": high, "weight": found.weight}
+        return {**value, "state": "corrected", **figures, "more_labels": more}
+
+
+def judged_by(folder: Path) -> Judged | None:
+    """Return who judged a benchmark; None where people did. Kept while the labels are unchanged."""
+    judge = manifests.read(folder).source.get("judge")
+    if not judge:
+        return None
+
+    def load() -> Mapping[str, Mapping[str, float]]:
+        return judged.people_grades(judged.read_pool(folder), judged.read_labels(folder))
+
+    return Judged(str(judge), ANSWERS.get(folder / "labels.jsonl", "people's grades", load))
+
+
+# {query: its first ten documents, best first}
+FirstTen = Mapping[str, Sequence[str]]
+
+
+def calibrate(
+    by: Judged, first: Sequence[FirstTen | None], second: Sequence[FirstTen | None], differences: Scores
+) -> Calibration:
+    """Correct ``differences`` {query: second minus first, by the model, in points} by people's labels.
+
+    ``first`` and ``second`` hold what each side retrieved, once per seed; None where it was not kept.
+    """
+    labelled = len(by.people)
+    if labelled < FEWEST:
+        return Calibration(by.judge, labelled)
+    kept = [[run for run in side if run is not None] for side in (first, second)]
+    if len(kept[0]) < len(first) or len(kept[1]) < len(second):
+        return Calibration(by.judge, labelled, -1)
+    unlabelled = {
+        (query, document)
+        for run in (*kept[0], *kept[1])
+        for query, grades in by.people.items()
+        for document in run.get(query, ())
+        if document not in grades
+    }
+    if unlabelled:
+        # Leaving these queries out would leave the random sample.
+        return Calibration(by.judge, labelled, len(unlabelled))
+    means = [_mean([_scores(by, run) for run in side]) for side in kept]
+    people = {query: 100 * (means[1][query] - means[0][query]) for query in by.people}
+    return Calibration(by.judge, labelled, 0, correct(differences, people))
+
+
+def _scores(by: Judged, run: FirstTen) -> dict[str, float]:
+    """Return NDCG@10 of the labelled queries by people's grades."""
+    ranked = {query: {d: -float(rank) for rank, d in enumerate(run.get(query, ()))} for query in by.people}
+    return ndcg(ranked, by.people, judged.FIRST).per_query
+
+
+def _mean(runs: Sequence[Scores]) -> dict[str, float]:
+    return {query: sum(run[query] for run in runs) / len(runs) for query in runs[0]}
+
+
+def first_ten(workspace: Workspace, evaluation: str) -> FirstTen | None:
+    """Return what an evaluation retrieved; None where that was not kept (studies, imported scores)."""
+    path = run_file(workspace.jobs / evaluation)
+    if not path.is_file():
+        return None
+
+    def load() -> FirstTen:
+        near = pc.field("rank") <= judged.FIRST
+        found: dict[str, list[str]] = {}
+        for row in pq.read_table(path, columns=["query_id", "document_id"], filters=near).to_pylist():
+            found.setdefault(row["query_id"], []).append(row["document_id"])
+        return found
+
+    return ANSWERS.get(path, "first ten", load)
