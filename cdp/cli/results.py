@@ -103,7 +103,6 @@ def _comparison(comparison: Comparison, remarks: Collection[str]) -> str:
             "p (Holm)": p_value(row.p_holm),
             "effect": row.effect,
             "queries": row.n_queries,
-            **({"corrected": row.calibration.sentence} if row.calibration else {}),
             **({"marks": row.marks} if marked else {}),
         }
         for row in comparison.rows

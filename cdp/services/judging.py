@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,11 @@ from cdp.base.config import JudgeConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace, checked_name, sha256_text, slug
-from cdp.benchmarks import judged, library, query_log, resolve_benchmark
+from cdp.benchmarks import judged, library, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import part
-from cdp.benchmarks.query_log import QueryLog
+from cdp.complexity import query_log
+from cdp.complexity.query_log import QueryLog
 from cdp.corpus import get_documents, load_documents, load_manifest, resolve_corpus
 from cdp.evaluation import bm25, judging
 from cdp.llm.answers import Usage
@@ -182,3 +184,11 @@ def start(workspace: Workspace, config: JudgeConfig, *, api_key: str = "") -> st
         device=clusters.request(workspace, config.gpus) if local else jobs.DeviceRequest.light(),
         env_secrets=endpoint.environment,
     )
+
+
+def repeated(workspace: Workspace, name: str, retrievers: Sequence[str]) -> dict[str, Any]:
+    """Return the settings that judge further retrievers as the benchmark was judged."""
+    source = manifests.read(_judged_folder(workspace, name)).source
+    kept = ("generator", "model", "base_url", "depth")
+    return {**{key: source[key] for key in kept if source.get(key)}, "benchmark": name,
+            "retrievers": ", ".join(retrievers)}  # fmt: skip

@@ -13,6 +13,7 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import judged, library, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import part
+from cdp.complexity import content_words
 from cdp.evaluation.calibration import FEWEST, kappa
 from cdp.services import access
 
@@ -111,6 +112,12 @@ def _texts(folder: Path) -> dict[str, tuple[str, str]]:
     """Return {document: (title, text)}; kept in memory while the file is unchanged."""
     path = part(folder, "corpus")
     return ANSWERS.get(path, "texts of documents", lambda: {d.id: (d.title, d.text) for d in iter_corpus(path)})
+
+
+def words(workspace: Workspace, name: str, shown: Task) -> list[str]:
+    """Return the content words of a query, to be marked in its passages."""
+    language = manifests.read(resolve_benchmark(name, workspace)).language or "en"
+    return sorted(content_words(shown.text, language))
 
 
 def _pool(workspace: Workspace, name: str) -> tuple[Path, judged.Pool]:

@@ -606,7 +606,10 @@ def remarks(workspace: Workspace, comparison: Comparison) -> list[str]:
     of = {
         key: "" if set(names) == everyone[key[0]] else f" ({', '.join(names)})" for key, names in retrievers_of.items()
     }
-    return [f"{label}{of[label, remark]}: {remark}" for label, remark in retrievers_of]
+    corrected = [
+        f"{row.place} ({row.retriever}): {row.calibration.sentence}" for row in comparison.rows if row.calibration
+    ]
+    return [*corrected, *(f"{label}{of[label, remark]}: {remark}" for label, remark in retrievers_of)]
 
 
 def _remarks(workspace: Workspace, row: dict[str, Any]) -> list[str]:
@@ -621,6 +624,18 @@ def _remarks(workspace: Workspace, row: dict[str, Any]) -> list[str]:
     except CdpError:
         return notes
     return [*notes, *(info.warnings if info.content_hash == row["benchmark_hash"] else ())]
+
+
+def unjudged(comparison: Comparison) -> list[str]:
+    """Return the retrievers of a comparison that found documents without a judgment, as a judging job names them."""
+    evaluations = {row["id"]: row for row in comparison.evaluations}
+    found: dict[str, None] = {}
+    for row in comparison.rows:
+        for evaluation in (evaluations[name] for name in row.evaluation_id.split("+") if name in evaluations):
+            if evaluation["counts"].get("unjudged_in_first_ten") and evaluation["retriever_kind"] != "imported":
+                hybrid, _ = combined.settings_of(evaluation["settings"])
+                found |= dict.fromkeys([*([bm25.NAME] if hybrid else []), str(evaluation["settings"]["retriever"])])
+    return list(found)
 
 
 def sampled(workspace: Workspace, comparison: Comparison) -> str:

@@ -16,6 +16,7 @@ from cdp.charts.results import GainPoint, gains
 from cdp.services import commands, evaluation, result_tables, results
 from cdp.services.results import MOST, Comparison, Row
 from cdp.ui import jobs as job_views
+from cdp.ui.benchmarks import judging
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import MISSING, count, cut, interval, label_of, md, p_value, points
 
@@ -66,6 +67,8 @@ def page(workspace: Workspace) -> None:
     on_place = comparison.on([place])
     differences = {row.retriever_id: row for row in on_place.rows}
     _answer(on_place, arrived)
+    if lacking := results.unjudged(on_place):
+        judging.again(workspace, on_place.rows[0].benchmark, lacking)
     _table([differences.get(row.retriever_id, row) for row in shown], baseline)
     with st.container(horizontal=True, vertical_alignment="center"):
         common = md(", ".join(sorted(_common(shown))))

@@ -16,7 +16,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cdp import projects
 from cdp.base import worker
 from cdp.base.config import JudgeConfig
 from cdp.base.errors import ConfigError, InputError, ProviderError
@@ -390,7 +389,8 @@ def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: Run, s
     for grade in grades:
         by_query.setdefault(grade.query, {})[grade.document] = grade.grade
     facts: Mapping[str, Any] = {
-        "judge": source.model, "generator": config.generator, "prompt": judging.PROMPT_HASH, "retrievers": retrievers,
+        "judge": source.model, "generator": config.generator, "model": config.model, "base_url": config.base_url,
+        "prompt": judging.PROMPT_HASH, "retrievers": retrievers,
         "depth": config.depth,
     }  # fmt: skip
     pairs = len(order)
@@ -411,9 +411,6 @@ def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: Run, s
     folder = job.workspace.benchmark(name)
     judged.write_pool(folder, everything)
     judged.write_grades(folder, grades)
-    for project in projects.list_projects(job.workspace):
-        if config.corpus in project.corpora:
-            projects.update(job.workspace, project.id, lambda before: before.with_members((), (name,)))
     return name
 
 

@@ -65,13 +65,15 @@ class Chosen:
         return GENERATORS[self.name].is_llm
 
 
-def choose_generator(sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = None) -> Chosen:
+def choose_generator(
+    sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = None, *, llm_only: bool = False
+) -> Chosen:
     """Ask for a generator. Recorded answers are offered where the corpus has some, and then come first.
 
-    ``first`` are settings to begin with (fields of SynthesisConfig).
+    ``first`` are settings to begin with (fields of SynthesisConfig). ``llm_only`` leaves out what is no LLM.
     """
     first = first or {}
-    offered = {name: GENERATORS[name] for name in GENERATORS.offered}
+    offered = {name: GENERATORS[name] for name in GENERATORS.offered if GENERATORS[name].is_llm or not llm_only}
     has_recorded = any(q.generator == "recorded" for q in sets)
     names = [n for n in offered if n != "recorded" or has_recorded]
     if has_recorded:

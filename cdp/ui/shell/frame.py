@@ -53,7 +53,8 @@ PAGES: dict[str, PageInfo] = {
          "Which training queries do you have, how different are they, and which are usable?", "Data",
          ("corpus", "document", "query_set", "sets"), "write"),
         ("benchmarks", "pages/data/benchmarks.py", "Benchmarks", "inventory_2",
-         "Which benchmarks can you evaluate on, and which are downloaded?", "Data", ("group", "entry")),
+         "Which benchmarks can you evaluate on, and who judged them?", "Data",
+         ("group", "entry", "corpus", "judged_benchmark"), "collections"),
         ("decide", "pages/train/decide.py", "Decide", "balance",
          "One query, paraphrases or different queries, how many, and does it help on your data?", "Decide and train",
          ("corpus", "target_benchmark", "pasted"), "answer"),
@@ -221,6 +222,8 @@ DEFINITIONS = {
     "query_set": "Query set: queries for the documents of one corpus, written by one method, up to M per document.",
     "retriever": "Dense retriever: a model that turns queries and documents into vectors; the documents nearest to "
     "the query are retrieved.",
+    "target_queries": "Target queries: what people will search for. A log of real queries is best; queries that a "
+    "model wrote say less.",
     "benchmark": "Benchmark: documents, queries and relevance judgments (qrels), which say which documents answer "
     "which query.",
 }

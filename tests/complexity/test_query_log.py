@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cdp.benchmarks.query_log import distinct, personal_data, sample
 from cdp.complexity import count_content_words
+from cdp.complexity.query_log import distinct, personal_data, sample
 
 
 def test_queries_that_differ_in_case_spacing_and_final_marks_are_one() -> None:

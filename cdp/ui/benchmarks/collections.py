@@ -1,4 +1,4 @@
-"""The Benchmarks page: the registry, downloads, subsets, own benchmarks, and means over groups."""
+"""The tab "Collections": the registry, downloads, subsets, own benchmarks, and means over groups."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from cdp.complexity import count_content_words
+from cdp.complexity.content_words import count_content_words
 
 LONGEST = 2000
 

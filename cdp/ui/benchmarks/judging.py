@@ -1,0 +1,91 @@
+"""The tab "Judge by a model": target queries, pooled retrievers, what is sent where at which price, then the job."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+import streamlit as st
+
+from cdp.base.config import JudgeConfig
+from cdp.base.workspace import Workspace
+from cdp.services import commands, corpora, judging, queries
+from cdp.services.judging import JudgePlan
+from cdp.ui import jobs as job_views
+from cdp.ui.queries import sets as stored_sets
+from cdp.ui.queries import writing
+from cdp.ui.shell import forms, frame, state, tables
+from cdp.ui.shell.tables import count, md
+
+FILE, SET = "Query log", "Query set"
+TYPES = ("txt", "csv", "tsv", "jsonl")
+SHOWN = 5
+
+
+def page(workspace: Workspace) -> None:
+    """Draw the tab."""
+    st.markdown(
+        "A model grades what retrievers find for your target queries: a benchmark for documents without judgments. "
+        "People label some of its queries afterwards, which corrects the figures."
+    )
+    manifests = state.of_project(workspace, "corpus", corpora.list_corpora(workspace))
+    if not manifests:
+        frame.empty("No documents yet", "A model judges documents that you have. Add some first.", "documents",
+                    "Add documents")  # fmt: skip
+        return
+    first, suffix = job_views.prefilled(workspace, "judging")
+    key = f"judge{suffix}"
+    corpus = state.choose("Corpus", {m.id: m.name for m in manifests}, "corpus", what="corpus") or manifests[0].id
+    with ExitStack() as stack, frame.guarded():
+        source = _queries(workspace, key, stack)
+        chosen = writing.choose_generator([], key, first, llm_only=True)
+        own = ("corpus", "queries", "benchmark", "generator", "model", "base_url")
+        settings = forms.fields(JudgeConfig, key=key, leave_out=own, values=first)
+        if not source:
+            st.caption("Choose the target queries: what people search for, one query per line.")
+            return
+        values = {**chosen.settings, **settings, "corpus": corpus, "queries": source, "generator": chosen.name}
+        config = JudgeConfig.from_dict(values)
+        with st.spinner("Reading the queries"):
+            planned = judging.plan(workspace, config, chosen.api_key)
+        _summary(planned)
+        shown = config.replace(queries=source)
+        if forms.button("Start judging", type="primary", icon=":material/gavel:", key=f"{key}_start"):
+            frame.go("jobs", job=judging.start(workspace, config, api_key=chosen.api_key))
+        forms.command(commands.line("benchmarks", "judge", config=shown, wait=True))
+    writing.price_table(workspace)
+
+
+def _queries(workspace: Workspace, key: str, stack: ExitStack) -> str:
+    """Ask for a log or a query set; return its path or id, empty while none is chosen. Uploads live as the stack."""
+    way = forms.segments("Target queries", (FILE, SET), key=f"{key}_from", help=frame.definition("target_queries"))
+    if way == SET:
+        sets = state.of_project(workspace, "query_set", queries.list_query_sets(workspace))
+        named = stored_sets.set_names(workspace, [q for q in sets if q.n_queries])
+        return str(forms.pick("Query set", named, key=f"{key}_set", placeholder="Choose a query set") or "")
+    uploads, path = forms.source("Query log", f"{key}_log", TYPES)
+    if not uploads and not path:
+        return ""
+    file, _ = stack.enter_context(forms.opened(workspace, uploads, path))
+    return str(file)
+
+
+def _summary(planned: JudgePlan) -> None:
+    """What will be asked, of whom, at which price; the warnings above the button."""
+    if planned.log is not None:
+        st.caption(md(planned.log.sentence))
+    with st.expander(f"{count(len(planned.queries), 'query', 'queries')} to be judged", key="judged_queries"):
+        tables.show({"Query": list(planned.queries)}, alt="The target queries that are judged", height=240)
+    for warning in planned.warnings:
+        st.warning(md(warning), icon=":material/warning:")
+    st.info(md(planned.sentence), icon=":material/send:")
+
+
+def again(workspace: Workspace, name: str, retrievers: list[str]) -> None:
+    """A button that has the documents of further retrievers judged into a benchmark that a model judged."""
+    values: dict[str, Any] = judging.repeated(workspace, name, retrievers)
+    planned = judging.plan(workspace, JudgeConfig.from_dict(values))
+    with st.popover("Judge the missing documents", icon=":material/gavel:", type="tertiary"):
+        st.markdown(md(planned.sentence))
+        if forms.button("Start judging", type="primary", key=f"again_{name}"):
+            frame.go("jobs", job=judging.start(workspace, planned.config))
