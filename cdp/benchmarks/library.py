@@ -20,11 +20,21 @@ from cdp.base.errors import InputError, NotFoundError, WorkspaceError
 from cdp.base.records import Document
 from cdp.base.staging import staging
 from cdp.base.text import typed_folder, typed_path
-from cdp.base.workspace import Workspace, checked_name, folder_size, now, read_json_or_none, slug, write_json
+from cdp.base.workspace import (
+    Workspace,
+    checked_name,
+    folder_size,
+    now,
+    read_json_or_none,
+    slug,
+    write_bytes,
+    write_json,
+)
 from cdp.benchmarks import manifests, registry
 from cdp.benchmarks.beir_files import Judged, write_beir
 from cdp.benchmarks.benchmark import (
     NOTES,
+    load_benchmark,
     notes_file,
     part,
     pick_split,
@@ -294,6 +304,26 @@ def _copy(folder: Path, target: Path) -> None:
         shutil.copyfile(path, target / path.name)
     for path in qrels_files(folder).values():
         shutil.copyfile(path, target / "qrels" / path.name)
+
+
+def export_beir(folder: Path, target: Path) -> None:
+    """Copy a benchmark to a new folder in BEIR layout, with its manifest. InputError if the folder is there."""
+    if target.exists():
+        raise InputError(f"{target} is there already.", hint="Name a new folder.")
+    with staging(target.parent) as incoming:
+        _copy(folder, incoming / "copy")
+        os.rename(incoming / "copy", target)
+
+
+def export_trec(folder: Path, split: str, target: Path) -> int:
+    """Write the judgments of a split as TREC qrels (``query 0 document grade``); return their number."""
+    qrels = load_benchmark(folder, split, allow_unknown=True).qrels
+    lines = [f"{query} 0 {document} {grade}\n" for query, grades in qrels.items() for document, grade in grades.items()]
+    spaced = next((name for query, grades in qrels.items() for name in (query, *grades) if len(name.split()) != 1), "")
+    if spaced:
+        raise InputError(f"The id {spaced!r} holds a space, which TREC's format cannot hold.", hint="Export BEIR.")
+    write_bytes(target, "".join(lines).encode())
+    return len(lines)
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cdp.base.config import DownloadConfig, JudgeConfig
 from cdp.base.text import counted, size
@@ -145,6 +145,20 @@ def delete(run: Run, name: Stored) -> int:
     """Remove a benchmark from the workspace; results stay."""
     benchmarks.delete(run.workspace, name)
     return run.deleted(name, "results on it stay")
+
+
+@command("benchmarks export")
+def export(
+    run: Run,
+    name: Stored,
+    *,
+    out: Annotated[str, "the new folder, or the file of qrels"],
+    format: Annotated[Literal["beir", "trec-qrels"], "a folder in BEIR layout, or one split's TREC qrels"] = "beir",
+    split: Annotated[str, "of TREC qrels: the split; test, or the only one, if omitted"] = "",
+) -> int:
+    """Write a benchmark for other programs."""
+    path = benchmarks.export(run.workspace, name, format, out, split=split)
+    return run.say({"id": name, "path": str(path)}, f"{name} is written to {path}")
 
 
 @command("benchmarks judge", project=("corpus",), job=True)

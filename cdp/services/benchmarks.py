@@ -23,6 +23,7 @@ from cdp.benchmarks import (
     manifests,
     registry,
     remove_benchmark,
+    resolve_benchmark,
     subsets,
 )
 from cdp.benchmarks.manifests import Manifest
@@ -218,6 +219,19 @@ def delete(workspace: Workspace, name: str) -> None:
     projects.check_unused(workspace, f"The benchmark {name}", name)
     remove_benchmark(name, workspace)
     room.forget(workspace, benchmark=name)
+
+
+@access.writes
+def export(workspace: Workspace, name: str, form: str, target: str | Path, *, split: str = "") -> Path:
+    """Write a benchmark as a BEIR folder (``beir``), or a split's judgments as TREC qrels; return the path."""
+    folder, path = resolve_benchmark(name, workspace), access.to_write(workspace, target)
+    with disk_faults_told("The export"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if form == "beir":
+            library.export_beir(folder, path)
+        else:
+            library.export_trec(folder, split, path)
+    return path
 
 
 # groups

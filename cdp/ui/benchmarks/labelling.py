@@ -32,7 +32,8 @@ def page(workspace: Workspace) -> None:
             help="Stored with each label. Two people who label the same queries show how well they agree.",
         ).strip()  # fmt: skip
     progress = labelling.progress(workspace, name)
-    st.progress(progress.finished / max(1, progress.total), text=md(progress.sentence))
+    st.progress(progress.finished / max(1, progress.total))
+    st.caption(md(progress.sentence))
     if not by:
         st.caption("Enter your name to begin. Whole queries come in a random order: stop whenever you like.")
     elif (task := labelling.task(workspace, name, by)) is None:

@@ -1,0 +1,67 @@
+"""Judging and labelling on the Benchmarks page: what is sent stands before the start; labels, undo, agreement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import judged
+from cdp.corpus import CorpusManifest
+from cdp.services import jobs
+from tests.judging.conftest import _no_keys, corpus, judge, log, server
+from tests.judging.made import make
+from tests.pages.conftest import Open
+from tests.pages.test_every_page_in_every_state import words
+from tests.synthesis.server import KEY, MODEL, ChatServer
+
+__all__ = ["_no_keys", "corpus", "judge", "log", "server"]
+
+pytestmark = pytest.mark.slow
+
+
+def test_what_is_sent_where_stands_before_the_start(
+    open_page: Open, corpus: CorpusManifest, log: Path, judge: ChatServer, in_process: Callable[[], list[str]]
+) -> None:
+    at = open_page("benchmarks", tab="judge")
+    assert {b.label for b in at.button} & {"Start judging"} == set(), "nothing to start without queries"
+    at.segmented_control(key="judge_log_way").set_value("Path on this server").run()
+    at.text_input(key="judge_log_path").set_value(str(log)).run()
+    at.text_input(key="judge_model").set_value(MODEL)
+    at.text_input(key="judge_api_key").set_value(KEY).run()
+    said = words(at).replace("\\", "")
+    assert "13 lines: 12 different queries, 1 repeated." in said
+    assert f"are sent to {judge.url} for {MODEL}: at most" in at.info[0].value.translate({0x5C: None, 0x2060: None})
+    assert not judge.bodies
+    at.button(key="judge_start").click().run()
+    assert not at.exception
+    (job,) = in_process()
+    assert jobs.show(Workspace.default(), job).config["model"] == MODEL
+    made = Workspace.default().benchmark("animals-judged")
+    assert judged.read_grades(made)
+
+
+def test_labels_are_stored_with_a_name_and_taken_back(open_page: Open, workspace: Workspace) -> None:
+    folder = make(workspace, lambda q, d: d)
+    at = open_page("benchmarks", tab="label", judged_benchmark="made")
+    assert "label_3" not in {b.key for b in at.button}, "first a name"
+    at.text_input(key="label_by").set_value("Ada").run()
+    order = judged.sampled(judged.read_pool(folder))
+    assert f"what of subject {order[0][1:]}" in words(at)
+    for key in ("label_3", "label_0", "label_unsure"):
+        at.button(key=key).click().run()
+        assert not at.exception
+    assert [label.grade for label in judged.read_labels(folder)] == [3, 0, None]
+    at.button(key="label_undo").click().run()
+    assert [label.grade for label in judged.read_labels(folder)] == [3, 0]
+    at.button(key="label_nothing").click().run()
+    assert [label.grade for label in judged.read_labels(folder)] == [3, 0, 0, 0]
+    assert "1 of 30 queries labelled by people (Ada 1): corrected figures need 9 more." in words(at).replace("\\", "")
+    assert f"what of subject {order[1][1:]}" in words(at)
+    assert at.dataframe[0].value["Second"].tolist() == ["a-model"]
+
+
+def test_before_any_judging_the_tab_leads_to_it(open_page: Open) -> None:
+    assert "Nothing to label yet" in words(open_page("benchmarks", tab="label"))
