@@ -105,7 +105,10 @@ def sample(
         manifest,
         title=f"{manifest.title or info.name}, a subset",
         licence=manifest.licence or info.licence,
-        source={"kind": "subset", "of": info.name, "hash": info.content_hash, "commits": manifest.commits},
+        source={
+            **{key: manifest.source[key] for key in ("judge", "labels", "written_by") if key in manifest.source},
+            "kind": "subset", "of": info.name, "hash": info.content_hash, "commits": manifest.commits,
+        },
         files=(), counts={}, subset=subset, notes=(), created=now(),
     )  # fmt: skip
     try:

@@ -151,6 +151,12 @@ def _of_files(
     return measures.compute(from_ranking(retrieved, benchmark.query_ids, *columns), ["ndcg@10"])["ndcg@10"]
 
 
+def first_ten(benchmark: Benchmark, ranking: Ranking) -> list[list[str]]:
+    """Return the ids of the first ten documents of each query, fewer where fewer were retrieved."""
+    ids = benchmark.document_ids
+    return [[ids[number] for number in row if number >= 0] for row in ranking.documents[:, :10].tolist()]
+
+
 def unjudged(benchmark: Benchmark, ranking: Ranking, k: int = 10) -> int:
     """Return how many documents among the first ``k`` of all queries have no judgment."""
     return sum(

@@ -5,8 +5,8 @@ Own studies and the published results have this one form; ``cdp.principle.decide
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,8 @@ class Arm:
     """One option with its NDCG@10 in percent: ``scores`` (n_seeds, n_queries), queries in one order for all arms.
 
     ``kind`` is UNTRAINED, BM25, HYBRID, RERANKED or the method that wrote the training queries. ``documents``,
-    ``pairs``, ``steps`` and ``seconds`` are of one training, ``query_set`` the id of what it was trained on.
+    ``pairs``, ``steps`` and ``seconds`` are of one training, ``query_set`` the id of what it was trained on. ``shown``
+    holds {query: first ten documents} of each seed where a model judged; empty elsewhere.
     """
 
     kind: str
@@ -42,6 +43,7 @@ class Arm:
     steps: int = 0
     seconds: float = 0.0
     query_set: str = ""
+    shown: Sequence[Mapping[str, Sequence[str]]] = field(default=(), repr=False)
 
     @property
     def mean(self) -> float:

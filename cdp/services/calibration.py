@@ -73,11 +73,17 @@ class Calibration:
         return {**value, "state": "corrected", **figures, "more_labels": more}
 
 
-def judged_by(folder: Path) -> Judged | None:
-    """Return who judged a benchmark; None where people did. Kept while the labels are unchanged."""
-    judge = manifests.read(folder).source.get("judge")
+def judged_by(folder: Path, workspace: Workspace) -> Judged | None:
+    """Return who judged a benchmark; None where people did. Kept while the labels are unchanged.
+
+    The labels of a subset are those of the benchmark that it was drawn from.
+    """
+    manifest = manifests.read(folder)
+    judge = manifest.source.get("judge")
     if not judge:
         return None
+    if manifest.subset is not None:
+        folder = workspace.benchmark(manifest.subset.of)
 
     def load() -> Mapping[str, Mapping[str, float]]:
         return judged.people_grades(judged.read_pool(folder), judged.read_labels(folder))
@@ -96,6 +102,7 @@ def calibrate(
 
     ``first`` and ``second`` hold what each side retrieved, once per seed; None where it was not kept.
     """
+    by = Judged(by.judge, {query: grades for query, grades in by.people.items() if query in differences})
     labelled = len(by.people)
     if labelled < FEWEST:
         return Calibration(by.judge, labelled)

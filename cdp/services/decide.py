@@ -26,7 +26,7 @@ from cdp.corpus import CorpusManifest, load_manifest, resolve_corpus
 from cdp.evaluation import bm25
 from cdp.jobs import JobView
 from cdp.principle import Answer
-from cdp.principle.decide import RETRIEVER, SAME_STEPS, Comparison, name_of
+from cdp.principle.decide import MOST_LIMITS, RETRIEVER, SAME_STEPS, Comparison, name_of
 from cdp.principle.evidence import (
     BM25,
     DIVERSE,
@@ -42,6 +42,7 @@ from cdp.principle.evidence import (
 )
 from cdp.retrievers import PRESETS
 from cdp.services import studies, synthesis
+from cdp.services.calibration import Calibration, calibrate, judged_by
 from cdp.services.complexity import Profiled
 from cdp.services.synthesis import Writer, dollars, writer
 from cdp.studies import records
@@ -76,7 +77,7 @@ def decide(
         readers=[name for name in PRESETS if name != DEFAULT_RETRIEVER and _reads(name, language)],
         unknown=published.missing if published is not None else "No target queries are named.",
     )
-    return principle.decide(evidence, asked)
+    return _calibrated(workspace, principle.decide(evidence, asked))
 
 
 def _reads(retriever: str, language: str) -> bool:
@@ -128,6 +129,9 @@ def _present(workspace: Workspace, basis: Basis, about: Mapping[str, Any], earli
     facts: dict[str, Any] = {}
     with suppress(CdpError):
         facts["of_documents"] = load_manifest(workspace, basis.corpus).n_documents
+    with suppress(CdpError):
+        by = judged_by(resolve_benchmark(basis.benchmark, workspace), workspace)
+        facts |= {"labels": len(by.people)} if by is not None else {}
     measured = {row["source"]: row["query_set_hash"] for row in about.get("corpora", ())}
     for source in about["sources"]:
         with suppress(CdpError):
@@ -220,9 +224,9 @@ def _arms(
         other = cell.weighting != "none" or cell.rate is not None or cell.retriever not in (retriever, bm25.NAME)
         if not of_seed or other:
             continue
-        rows = np.array([of_seed[seed] for seed in sorted(of_seed)])
+        rows, shown = np.array([of_seed[seed] for seed in sorted(of_seed)]), _shown(behind[cell], place)
         if not per_doc:
-            yield Arm(BM25 if cell.retriever == bm25.NAME else label, rows)
+            yield Arm(BM25 if cell.retriever == bm25.NAME else label, rows, shown=shown)
         elif label in by_label:
             training = [r["training"] for r in behind[cell] if r.get("training")]
             yield Arm(
@@ -236,7 +240,37 @@ def _arms(
                 steps=max((int(t.get("steps", 0)) for t in training), default=0),
                 seconds=max((float(t.get("seconds", 0)) for t in training), default=0.0),
                 query_set=by_label[label].query_set,
+                shown=shown,
             )
+
+
+def _shown(behind: Iterable[Mapping[str, Any]], place: str) -> list[dict[str, list[str]]]:
+    """What each seed of an option retrieved, where the study kept it."""
+    evaluations = [record["evaluations"].get(place) or {} for record in behind]
+    return [dict(zip(e["query_ids"], e["first_ten"], strict=True)) for e in evaluations if "first_ten" in e]
+
+
+def _calibrated(workspace: Workspace, answer: Answer) -> Answer:
+    """The answer with its figure corrected by people's labels, where a model judged; or why it cannot be."""
+    basis, figure = answer.basis, answer.figure
+    if basis is None or figure is None or basis.judged_by != MODEL:
+        return answer
+    by = None
+    with suppress(CdpError):
+        by = judged_by(resolve_benchmark(basis.benchmark, workspace), workspace)
+    if by is None:
+        return answer
+    option, against = figure.option, figure.against
+    if all(len(arm.shown) == len(arm.scores) for arm in (option, against)):
+        # Scores stand in the order of the ids, see ``read_scores``.
+        points = (option.scores.mean(0) - against.scores.mean(0)).tolist()
+        found = calibrate(by, against.shown, option.shown, dict(zip(sorted(option.shown[0]), points, strict=True)))
+    else:
+        found = Calibration(by.judge, len(by.people), -1)
+    if found.corrected is None:
+        return replace(answer, limits=(found.sentence, *answer.limits)[:MOST_LIMITS])
+    named = f"{name_of(option)} over {name_of(against)}"
+    return replace(answer, findings=(f"{named[0].upper()}{named[1:]}. {found.sentence}", *answer.findings))
 
 
 # What follows the answer.

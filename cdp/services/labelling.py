@@ -10,7 +10,7 @@ from cdp.base.errors import ConfigError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.text import checked_title
 from cdp.base.workspace import Workspace
-from cdp.benchmarks import judged, library, manifests, resolve_benchmark
+from cdp.benchmarks import BenchmarkInfo, judged, list_benchmarks, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import part
 from cdp.complexity import content_words
@@ -84,10 +84,9 @@ class Progress:
         return f"{self.finished:,} of {self.total:,} queries labelled by people{who}: {state}."
 
 
-def list_judged(workspace: Workspace) -> list[str]:
-    """Return the names of the benchmarks that a model judged."""
-    names = library.list_names(workspace)
-    return [name for name in names if manifests.read(workspace.benchmark(name)).source.get("judge")]
+def list_judged(workspace: Workspace) -> list[BenchmarkInfo]:
+    """Return the benchmarks that a model judged."""
+    return [info for info in list_benchmarks(workspace) if judged.read_pool(workspace.benchmark(info.name))]
 
 
 def task(workspace: Workspace, name: str, by: str) -> Task | None:

@@ -769,7 +769,7 @@ def _tested_row(row: Row, reference: Row | None, settings: Mapping[str, Any], sc
 
 def _judged_by(workspace: Workspace, benchmark: str) -> Judged | None:
     with suppress(CdpError):
-        return judged_by(benchmarks.resolve_benchmark(benchmark, workspace))
+        return judged_by(benchmarks.resolve_benchmark(benchmark, workspace), workspace)
     return None
 
 

@@ -22,9 +22,9 @@ from cdp.base.errors import ConfigError
 from cdp.base.failures import failure_of
 from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import now
-from cdp.benchmarks import Benchmark
+from cdp.benchmarks import Benchmark, manifests
 from cdp.evaluation import Evaluation, bm25, combined, evaluate_model
-from cdp.evaluation.evaluate import judge_on
+from cdp.evaluation.evaluate import first_ten, judge_on
 from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
 from cdp.retrievers.encode import EmbeddingStore, cast, precision_for
 from cdp.studies import records
@@ -324,7 +324,12 @@ class Study:
             "counts": evaluation.counts,
             "settings": evaluation.settings,
             "seconds": evaluation.seconds,
+            **({"first_ten": first_ten(benchmark, evaluation.ranking)} if self._by_model(benchmark) else {}),
         }
+
+    def _by_model(self, benchmark: Benchmark) -> bool:
+        """Return True if a model judged it: people's labels then correct the scores, by what was retrieved."""
+        return bool(manifests.read(benchmark.folder).source.get("judge"))
 
 
 class _Hooks:

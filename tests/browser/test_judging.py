@@ -55,9 +55,6 @@ def test_from_a_log_to_corrected_figures(
         assert jobs.show(workspace, started).state == "finished"
     tab.open("compare?benchmark=animals-judged&baseline=bm25").see("Uncalibrated")
     tab.press("Label queries", role="link")
-    tab.page.wait_for_timeout(5000)
-    tab.page.screenshot(path="/tmp/dbg.png")
-    print("URL", tab.page.url)
     tab.see("Enter your name")
     tab.type("Your name", "Ada")
     pool = judged.read_pool(folder)

@@ -13,6 +13,7 @@ import pytest
 
 from cdp import benchmarks, query_sets
 from cdp.base.workspace import Workspace, write_json
+from cdp.benchmarks import judged, manifests
 from cdp.corpus import read_documents, store
 from cdp.principle import Answer
 from cdp.query_sets import QuerySet
@@ -76,6 +77,7 @@ def run_study(
     job: str = "study-1",
     lexical: float = 5.0,
     benchmark: Mapping[str, Any] | None = None,
+    retrieved: Callable[[str, int], list[list[str]]] | None = None,
     **plan: Any,
 ) -> str:
     """A study on the benchmark as its worker leaves it, with scores made from ``truth``; ``lexical`` are BM25's points
@@ -125,8 +127,38 @@ def run_study(
             "pairs_seen": 180,
         }
         points = truth(condition.source, condition.per_doc)
-        records.save(folder, f"c{i}", condition, record("static-minilm", points, training=training))
+        made = record("static-minilm", points, training=training)
+        if retrieved is not None:
+            made["evaluations"]["p"]["first_ten"] = retrieved(condition.source, condition.per_doc)
+        records.save(folder, f"c{i}", condition, made)
     return job
+
+
+def test_a_models_judgments_are_corrected_by_people_or_said_to_be_uncalibrated(
+    workspace: Workspace, task: dict[str, str]
+) -> None:
+    folder = workspace.benchmark("tales")
+    manifests.write(folder, manifests.Manifest(source={"kind": judged.KIND, "judge": "a-model"}))
+    judged.write_pool(folder, {f"q{i}": {f"d{i}": {"up": 1}, f"d{(i + 1) % 60}": {"up": 2}} for i in range(N_JUDGED)})
+    # One query per document ranks the right document second; five different queries rank it first.
+    retrieved = lambda source, per_doc: [  # noqa: E731
+        [f"d{i}", f"d{(i + 1) % 60}"][:: 1 if (source, per_doc) == ("diverse", 5) else -1] for i in range(N_JUDGED)
+    ]
+    source = {"source": {"kind": judged.KIND, "judge": "a-model"}}
+    run_study(workspace, sets_of(task), diverse_helps, benchmark=source, retrieved=retrieved)
+    before = of_tales(workspace, task)
+    assert before.badge == "judged by a model, no labels by people"
+    assert before.limits[0] == (
+        "Uncalibrated, judged by a-model alone: 0 of the 10 labelled queries that a correction needs."
+    )
+    for i in range(20):
+        grades = {f"d{i}": 3, f"d{(i + 1) % 60}": 0 if i % 3 else 1}
+        judged.add_labels(folder, f"q{i}", grades, "Ada")
+    after = of_tales(workspace, task)
+    assert after.badge == "judged by a model, 20 labels by people"
+    assert after.findings[0].startswith("5 different queries over one")
+    assert "Corrected by 20 queries of people: +3" in after.findings[0]
+    assert not any("Uncalibrated" in limit for limit in after.limits)
 
 
 def sets_of(task: Mapping[str, str]) -> dict[str, str]:

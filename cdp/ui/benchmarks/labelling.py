@@ -20,7 +20,7 @@ LONGEST_SHOWN = 6_000
 
 def page(workspace: Workspace) -> None:
     """Draw the tab."""
-    names = state.of_project(workspace, "benchmark", labelling.list_judged(workspace))
+    names = [info.name for info in state.of_project(workspace, "benchmark", labelling.list_judged(workspace))]
     if not names:
         text = "People label queries of a benchmark that a model judged, so that its figures can be corrected."
         frame.empty("Nothing to label yet", text, "benchmarks", "Judge by a model", tab="judge")
