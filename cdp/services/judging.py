@@ -138,6 +138,9 @@ def _queries(workspace: Workspace, source: str) -> tuple[list[str], str]:
     try:
         found = query_sets.resolve_query_set(workspace, source)
     except NotFoundError:
+        found = None
+    # A file wins: the beginning of a set's id would be enough to name that.
+    if found is None or (source != found.id and Path(source).is_file()):
         return complexity.read_queries(source), PEOPLE
     texts = [text for document in query_sets.read_queries(workspace, found.id) for text in document.queries]
     return texts, found.model or found.generator or PEOPLE

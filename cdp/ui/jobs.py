@@ -184,6 +184,7 @@ PAGES: dict[str, tuple[str, str, dict[str, str]]] = {
     "synthesis": ("queries", "write", {"corpus": "corpus"}),
     "metrics": ("queries", "quality", {"sets": "query_set", "human": "human"}),
     "training": ("launch", "", {"query_set": "query_set", "retriever": "retriever"}),
+    "judging": ("benchmarks", "judge", {"corpus": "corpus"}),
     "study": ("evidence", "plan", {}),
 }
 
@@ -357,6 +358,10 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
         made = str(jobs.outcome(workspace, view.id).get("query_set") or query_set)
         button("queries", "Review the filtered set", "rate_review", query_set=made, tab="review")
         frame.link("launch", "Train on the filtered set", query_set=made)
+    elif view.kind == "judging":
+        made = str(jobs.outcome(workspace, view.id).get("benchmark"))
+        button("benchmarks", "Label some queries", "edit", tab="label", judged_benchmark=made)
+        frame.link("launch", "Evaluate a retriever on it", start="evaluation", on=[f"{made}/test"])
     elif view.kind == "study" and view.config.get("corpus"):
         benchmark = str(view.config["benchmarks"]).partition(",")[0].partition(":")[0]
         corpus = str(view.config["corpus"])

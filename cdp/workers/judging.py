@@ -21,7 +21,7 @@ from cdp.base.config import JudgeConfig
 from cdp.base.errors import ConfigError, InputError, ProviderError
 from cdp.base.failures import IN_A_ROW, is_fatal, line_of
 from cdp.base.records import Document
-from cdp.base.worker import BATCH_FOR_S, Job, Stopped, stop_grace_s
+from cdp.base.worker import Job, Stopped, stop_grace_s
 from cdp.base.workspace import append_jsonl, read_jsonl
 from cdp.benchmarks import judged, library, load_benchmark, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
@@ -151,13 +151,9 @@ def pool_documents(job: Job, config: JudgeConfig, target: Target) -> Pool:
 def _dense(job: Job, config: JudgeConfig, benchmark: Benchmark, name: str, depth: int) -> Evaluation:
     job.loading("the retriever")
     model = load(resolve(name, job.workspace), "cpu" if config.gpus == 0 else None)
-
-    def report(phase: str, done: int, total: int) -> None:
-        job.progress(phase, done, total, "texts", next_within_s=BATCH_FOR_S)
-
     return evaluate_model(
         model, benchmark, top_k=depth, store=EmbeddingStore(job.workspace), model_hash=model_hash(model),
-        progress=report, should_stop=job.stop_requested,
+        watch=job.advance,
     )  # fmt: skip
 
 

@@ -56,15 +56,17 @@ def test_from_a_log_to_corrected_figures(
     tab.open("compare?benchmark=animals-judged&baseline=bm25").see("Uncalibrated")
     tab.press("Label queries", role="link")
     tab.see("Enter your name")
-    tab.type("Your name", "Ada")
-    pool = judged.read_pool(folder)
+    tab.type("Your name", "Ada").see("Passage 1 of")
+    pool, pressed = judged.read_pool(folder), 0
     for query in judged.sampled(pool)[:10]:
         text = next(line for line in (folder / "queries.jsonl").read_text().splitlines() if f'"{query}"' in line)
         animal = json.loads(text)["text"].split()[3]
         for document in judged.to_label(pool, query):
             tab.page.keyboard.press("3" if document.startswith(animal) else "0")
+            pressed += 1
+            until(lambda n=pressed: len(judged.read_labels(folder)) == n, f"label {pressed}", 20)  # type: ignore[misc]
             tab.idle()
-    until(lambda: len(judged.finished(pool, judged.read_labels(folder))) == 10, "ten labelled queries", 20)
+    assert judged.finished(pool, judged.read_labels(folder)) == judged.sampled(pool)[:10]
     tab.see("10 of 12 queries labelled by people (Ada 10)").shot("21-labelled")
     assert {label.by for label in judged.read_labels(folder)} == {"Ada"}
     tab.press("Compare with corrected figures", role="link").see("Corrected by 10 queries of people")

@@ -58,7 +58,7 @@ def page(workspace: Workspace) -> None:
 
 def _queries(workspace: Workspace, key: str, stack: ExitStack) -> str:
     """Ask for a log or a query set; return its path or id, empty while none is chosen. Uploads live as the stack."""
-    way = forms.segments("Target queries", (FILE, SET), key=f"{key}_from", help=frame.definition("target_queries"))
+    way = forms.segments("Target queries", (FILE, SET), key=f"{key}_from", help=frame.DEFINITIONS["target_queries"])
     if way == SET:
         sets = state.of_project(workspace, "query_set", queries.list_query_sets(workspace))
         named = stored_sets.set_names(workspace, [q for q in sets if q.n_queries])

@@ -1,0 +1,39 @@
+"""A local model judges through the generator that writes queries; a model that gives no grade ends the run early."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cdp.base.records import Document
+from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.corpus import CorpusManifest
+from cdp.evaluation import judging as prompts
+from cdp.llm.answers import Usage
+from cdp.services import judging
+from cdp.workers.judging import make_judge
+from tests.judging.conftest import settings
+from tests.support import work
+from tests.synthesis.models import tiny_writer
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_local_model_is_asked_and_its_nonsense_ends_the_run(
+    workspace: Workspace, corpus: CorpusManifest, log: Path, tmp_path: Path
+) -> None:
+    folder = tiny_writer(tmp_path / "writer")
+    config = settings(corpus, log, generator="transformers", model=str(folder), max_output_tokens=16, gpus=0)
+    judge = make_judge(config)
+    judge.prepare()
+    answer = judge.ask(prompts.prompt("where", "there"), Document("d", "there"), Usage())
+    assert answer.usage.output_tokens <= 16
+    assert judge.ask(prompts.prompt("where", "there"), Document("d", "there"), Usage()).text == answer.text
+    sentence = judging.plan(workspace, config).sentence
+    assert "stay on this machine" in sentence
+    job = workspace.job("judging-1")
+    write_json(job / "spec.json", {"id": "judging-1", "kind": "judging", "config": config.to_dict()})
+    assert work("cdp.workers.judging", job) == 1
+    assert "answers held no grade" in read_json(job / "failure.json")["message"]
+    assert not workspace.benchmark("animals-judged").exists()
