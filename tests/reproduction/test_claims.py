@@ -230,7 +230,7 @@ def test_question_words_explain_where_half_of_a_sure_loss_surely_comes_back(
     gains = [gain(WEIGHTING, "zh", BELOW, weighting="cw", source="cmrc")]
     gains += [] if loss is None else [gain(WEIGHTING, "fr", loss, weighting="cw", source="piaf")]
     own = report(gains, languages={"fr": "fr", "zh": "zh"})
-    back = None if half is None else SeedTest(sum(half) / 2, *half, 0.04, 5.0, 0.1, 0.1)
+    back = None if half is None else SeedTest(sum(half) / 2, *half, 0.04, 5.0)
     judged = finding("Question words", Evidence({ev.FRENCH: own}, half=back))
     assert judged.verdict == expected
     if expected != UNTESTABLE:
@@ -239,7 +239,7 @@ def test_question_words_explain_where_half_of_a_sure_loss_surely_comes_back(
 
 def test_a_loss_on_which_the_seeds_disagree_is_no_sure_loss() -> None:
     torn = gain(WEIGHTING, "fr", BELOW, weighting="cw", source="piaf", seeds_agree=False)
-    evidence = Evidence({ev.FRENCH: report([torn], languages={"fr": "fr"})}, half=SeedTest(1, 0.5, 1.5, 0, 5, 0, 0))
+    evidence = Evidence({ev.FRENCH: report([torn], languages={"fr": "fr"})}, half=SeedTest(1, 0.5, 1.5, 0, 5))
     assert verdict("Question words", evidence) == NOT_SUPPORTED
 
 
