@@ -203,9 +203,9 @@ def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
         pairs_seen = training.get("pairs_seen") or training["pairs"] * (record["settings"]["epochs"] or 1)
         took = [sum(e["seconds"].values()) for e in record["evaluations"].values()]
         n = sum(e["n_texts"] for e in record["evaluations"].values())
-        if training["seconds"] > 0 and sum(took) > 0:
-            pairs.setdefault(name, []).append(pairs_seen / training["seconds"])
-            texts.setdefault(name, []).append(n / sum(took))
+        # Records hold whole milliseconds, of which a tiny study may take none.
+        pairs.setdefault(name, []).append(pairs_seen / max(training["seconds"], 0.001))
+        texts.setdefault(name, []).append(n / max(sum(took), 0.001))
     return {name: Speed(median(pairs[name]), median(texts[name])) for name in pairs}
 
 
