@@ -46,7 +46,7 @@ PARTS = {
 }
 
 LONGEST_S = 1200
-ON_REQUEST = ("calibrate_paraphrase", "gpu", "pages", "search_from_disk", "serving")
+ON_REQUEST = ("calibrate_paraphrase", "gpu", "judging", "pages", "search_from_disk", "serving")
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,12 @@ from tests.synthesis.server import KEY, MODEL, chat_server
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 QUERIES = 12
-# Of ten labelled queries; to draw a page after each press takes longer than all else.
-BY_KEYBOARD = 2
 
 
+# To draw a page after each press takes longer than all else.
+@pytest.mark.parametrize("n_by_keyboard", [2, pytest.param(10, marks=pytest.mark.soak)])
 def test_from_a_log_to_corrected_figures(
-    serve: Callable[..., Server], look: Callable[..., Looker], tmp_path: Path, jobs_here: None
+    serve: Callable[..., Server], look: Callable[..., Looker], tmp_path: Path, jobs_here: None, n_by_keyboard: int
 ) -> None:
     rows = [{"_id": f"{a}-{n}", "text": passage(a, n)} for a in ANIMALS for n in range(3)]
     documents, log = tmp_path / "animals.jsonl", tmp_path / "log.txt"
@@ -59,7 +59,7 @@ def test_from_a_log_to_corrected_figures(
     pool, asked = judged.read_pool(folder), {}
     for line in (folder / "queries.jsonl").read_text().splitlines():
         asked[json.loads(line)["_id"]] = json.loads(line)["text"].split()[3]
-    by_keyboard, others = judged.sampled(pool)[:BY_KEYBOARD], judged.sampled(pool)[BY_KEYBOARD:10]
+    by_keyboard, others = judged.sampled(pool)[:n_by_keyboard], judged.sampled(pool)[n_by_keyboard:10]
     for query in others:
         grades = {d: 3 if d.startswith(asked[query]) else 0 for d in judged.to_label(pool, query)}
         judged.add_labels(folder, query, grades, "Ada")

@@ -22,6 +22,9 @@ RULES = {"access"}
 # Services that take a workspace and change nothing that somebody made. Whoever adds a service decides: here, or a mark
 # of `access`.
 READING = {
+    "calibration": {"first_ten", "judged_by"},
+    "judging": {"repeated"},
+    "labelling": {"list_judged", "progress", "task", "words"},
     "benchmarks": {"is_several", "list_own", "list_registry", "show"},
     "clusters": {"check_cluster", "check_resume_on", "chosen", "look", "named", "request", "setting", "trouble"},
     "commands": {"changed"},
