@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -157,20 +158,22 @@ def _dense(job: Job, config: JudgeConfig, benchmark: Benchmark, name: str, depth
     )  # fmt: skip
 
 
-class Judge:
+class Judge(ABC):
     """What grades a pair. Safe to call from several threads."""
 
     model: str
     parameters: dict[str, object]
     concurrency: int
 
+    @abstractmethod
     def prepare(self) -> None:
         """Load what it needs, before the first call."""
 
+    @abstractmethod
     def ask(self, prompt: str, document: Document, usual: Usage) -> Answer:
         """Return the raw answer. Raises RequestError if this request failed for good."""
-        raise NotImplementedError
 
+    @abstractmethod
     def cancel(self) -> None:
         """Cancel requests; those in flight end as fast as a stop needs."""
 
@@ -187,6 +190,9 @@ class EndpointJudge(Judge):
         self._client = ChatClient(
             endpoint, self.model, concurrency=config.concurrency, timeout_s=config.timeout, retries=config.retries
         )
+
+    def prepare(self) -> None:
+        """Nothing: the endpoint has loaded the model."""
 
     def ask(self, prompt: str, document: Document, usual: Usage) -> Answer:
         clean = prompt.encode("utf-8", "replace").decode("utf-8")
