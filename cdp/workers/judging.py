@@ -111,7 +111,11 @@ def read_target(job: Job, config: JudgeConfig) -> Target:
         return Target(documents, queries, before.counted_language, manifests.read(folder), folder)
     corpus = load_manifest(job.workspace, config.corpus)
     documents = {document.id: document for document in iter_documents(job.workspace, corpus.id)}
-    lines = Path(config.queries).read_text(encoding="utf-8").splitlines()
+    # The submitter saved them in the workspace. A stranger's job may name any file, whose lines would be sent.
+    saved = Path(config.queries).resolve()
+    if not saved.is_relative_to(job.workspace.root.resolve()):
+        raise ConfigError(f"The job's queries are outside this workspace: {saved}.", hint="Start a new job.")
+    lines = saved.read_text(encoding="utf-8").splitlines()
     queries = {f"q{number}": line for number, line in enumerate(lines, start=1)}
     source = {"kind": judged.KIND, "corpus": corpus.id, "hash": corpus.content_hash, "written_by": config.written_by}
     manifest = manifests.Manifest(

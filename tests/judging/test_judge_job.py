@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from cdp.base.config import JudgeConfig
 from cdp.base.errors import ConfigError
+from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json, read_jsonl
 from cdp.benchmarks import judged, load_benchmark, manifests
 from cdp.corpus import CorpusManifest
 from cdp.evaluation import judging as prompts
 from cdp.llm.prices import Price, write_prices
 from cdp.services import jobs, judging
+from cdp.workers import judging as worker
 from tests.judging.conftest import ANIMALS, by_animal, settings
 from tests.synthesis.server import MODEL, ChatServer, marked
 
@@ -53,6 +57,20 @@ def test_documents_and_a_log_become_a_benchmark(
     asked = [marked(body["messages"][0]["content"], "query") for body in judge.bodies]
     assert asked != sorted(asked, key=asked.index), "the order is shuffled over the queries"
     assert {grade.reason for grade in judged.read_grades(made)} == {"It names the animal.", "Another animal."}
+
+
+def test_a_job_from_elsewhere_reads_no_file_outside_the_workspace(
+    workspace: Workspace, corpus: CorpusManifest, log: Path
+) -> None:
+    job = cast(Job, SimpleNamespace(workspace=workspace))
+    link = workspace.root / "link.txt"
+    link.symlink_to(log)
+    for outside in (log, link, workspace.root / ".." / log.name):
+        with pytest.raises(ConfigError, match="outside this workspace"):
+            worker.read_target(job, settings(corpus, outside))
+    inside = workspace.root / "queries.txt"
+    inside.write_text(log.read_text())
+    assert len(worker.read_target(job, settings(corpus, inside)).queries) == len(ANIMALS) + 1
 
 
 def test_bad_answers_are_failures_and_nothing_is_paid_for_twice(
