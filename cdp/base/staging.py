@@ -59,11 +59,9 @@ def staging(parent: Path) -> Iterator[Path]:
 def clean(parent: Path) -> None:
     """Remove folders of killed processes from ``parent``, as far as possible."""
     with suppress(OSError):
-        for path in list(parent.iterdir()):
-            if path.name.startswith(PREFIX) and path.suffix != ".lock":
-                _remove_dead(path)
-            elif path.name.startswith(PREFIX) and _older_than(path, OLD_S):
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        # A process may be killed before its folder is there, or after: then the lock alone is left.
+        for folder in {path.with_suffix("") for path in parent.iterdir() if path.name.startswith(PREFIX)}:
+            _remove_dead(folder)
 
 
 def _remove_dead(folder: Path) -> None:

@@ -125,9 +125,10 @@ def test_what_a_killed_process_left_behind_is_no_corpus(workspace: Workspace, tm
     leftover.mkdir(parents=True)
     leftover.with_name(".incoming-killed.lock").touch()  # and nobody holds it
     (leftover / "manifest.json").write_text("{}", encoding="utf-8")
+    (workspace.corpora / ".incoming-killed-earlier.lock").touch()  # killed before it made its folder
     assert list_corpora(workspace) == []
     stored(workspace, jsonl(tmp_path / "a.jsonl", ROWS))
-    assert not leftover.exists()
+    assert not list(workspace.corpora.glob(".incoming-*"))
 
 
 @pytest.mark.slow

@@ -37,9 +37,9 @@ def corpus(workspace: Workspace, tmp_path: Path) -> CorpusManifest:
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Path:
-    """A log with one query about each animal, one of them twice."""
-    path = tmp_path / "log.txt"
+def log(workspace: Workspace) -> Path:
+    """A log with one query about each animal, one of them twice, where a submitter would have saved it."""
+    path = workspace.root / "log.txt"
     lines = [f"where does the {animal} sleep" for animal in ANIMALS] + [f"Where does the {ANIMALS[0]} sleep?"]
     path.write_text("\n".join(lines), encoding="utf-8")
     return path

@@ -63,13 +63,14 @@ def test_a_job_from_elsewhere_reads_no_file_outside_the_workspace(
     workspace: Workspace, corpus: CorpusManifest, log: Path
 ) -> None:
     job = cast(Job, SimpleNamespace(workspace=workspace))
+    secret = log.rename(workspace.root.parent / "secret.txt")
     link = workspace.root / "link.txt"
-    link.symlink_to(log)
-    for outside in (log, link, workspace.root / ".." / log.name):
+    link.symlink_to(secret)
+    for outside in (secret, link, workspace.root / ".." / secret.name):
         with pytest.raises(ConfigError, match="outside this workspace"):
             worker.read_target(job, settings(corpus, outside))
     inside = workspace.root / "queries.txt"
-    inside.write_text(log.read_text())
+    inside.write_text(secret.read_text())
     assert len(worker.read_target(job, settings(corpus, inside)).queries) == len(ANIMALS) + 1
 
 

@@ -32,9 +32,10 @@ CONCURRENCY = 4
 def test_killed_and_resumed_it_judges_each_pair_once(
     workspace: Workspace, tmp_path: Path, judge: ChatServer, per_animal: int, depth: int, kills: tuple[int, ...]
 ) -> None:
-    path, log = tmp_path / "animals.jsonl", tmp_path / "log.txt"
+    path, log = tmp_path / "animals.jsonl", workspace.root / "log.txt"
     rows = [{"_id": f"{animal}-{n}", "text": passage(animal, n)} for animal in ANIMALS for n in range(per_animal)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    log.parent.mkdir(parents=True)
     log.write_text("\n".join(f"where does the {animal} sleep" for animal in ANIMALS), encoding="utf-8")
     with read_documents(path) as result:
         corpus = store(result, "animals", workspace)
