@@ -1,4 +1,6 @@
-"""``python -m reproduction run|small|document|full [--workspace DIR] [--data DIR] [--hours N] [--out DIR]``.
+"""``python -m reproduction check|run|small|document|full [--workspace DIR] [--data DIR] [--hours N] [--out DIR]``.
+
+``check`` compares the criteria of ``data/plans/claims.yaml`` with the plans that they name.
 
 ``document`` takes the studies from the workspace, or, where there is none, from the files kept beside the document.
 """
@@ -11,7 +13,7 @@ from pathlib import Path
 
 from cdp.base.errors import CdpError, InputError
 from cdp.base.workspace import REPOSITORY, Workspace
-from reproduction import document, full, prepare, runs, stages
+from reproduction import criteria, document, full, prepare, runs, stages
 
 DATA = REPOSITORY.parent / "shared" / "data"
 BUILD = REPOSITORY / "build"
@@ -19,7 +21,7 @@ BUILD = REPOSITORY / "build"
 
 def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m reproduction", description=__doc__)
-    parser.add_argument("form", choices=("run", "small", "document", "full"))
+    parser.add_argument("form", choices=("check", "run", "small", "document", "full"))
     parser.add_argument("--workspace", type=Path, help="where studies are kept; build/reproduction if left out")
     parser.add_argument("--data", type=Path, default=DATA, help="the benchmark data, a folder for each set")
     parser.add_argument("--hours", type=float, default=24.0, help="stop after so long; a second call goes on")
@@ -29,6 +31,10 @@ def main(words: list[str] | None = None) -> int:
         if a.form == "full":
             print(full.text())
             return 0
+        if a.form == "check":
+            problems = criteria.check(criteria.read())
+            print("\n".join(problems) or "Every criterion can be met by its plans.")
+            return 2 if problems else 0
         small = a.form == "small"
         folder = a.workspace or BUILD / ("reproduction-small" if small else "reproduction")
         workspace = Workspace(folder.resolve())

@@ -12,10 +12,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from cdp import jobs
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import Workspace, write_json
 from cdp.jobs import JobView
 from cdp.services import studies
 from cdp.studies import read_plan
+from reproduction import criteria
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,9 @@ SMALL = (
 )  # fmt: skip
 
 POLL_S = 2.0
+
+# In a study's job folder: its plan and its claims' criteria as they were when it began.
+FROZEN = "criteria.json"
 
 
 GO_ON = "the same command goes on from here"
@@ -108,7 +112,10 @@ def started(workspace: Workspace, stage: Stage) -> JobView:
     there = find(workspace, stage)
     if there is None:
         config = read_plan(stage.plan, {**stage.changes, "name": stage.plan})
-        return jobs.view(workspace, studies.run(workspace, config).job_id, with_size=False)
+        held = criteria.frozen(stage.plan, criteria.read())
+        job_id = studies.run(workspace, config).job_id
+        write_json(workspace.job(job_id) / FROZEN, held)
+        return jobs.view(workspace, job_id, with_size=False)
     if not there.active and str(there.state) != "finished":
         for before in jobs.load_spec(workspace, there.id).after:  # the jobs that write its queries
             view = jobs.view(workspace, before, with_size=False)

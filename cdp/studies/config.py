@@ -18,6 +18,9 @@ from cdp.base.workspace import SHIPPED_DATA
 
 PLANS = SHIPPED_DATA / "plans"
 
+# Beside the plans: the claims that the reproduction judges, with their criteria. No plan.
+CLAIMS = "claims"
+
 # Digits of a seed or a Q/Doc.
 LONGEST_NUMBER = 15
 
@@ -280,7 +283,11 @@ def ready_made() -> list[ReadyMade]:
     def describe(file: Path) -> ReadyMade:
         return ReadyMade(file.stem, " ".join(str(_read(file).get("about", "")).split()), file)
 
-    return [RECORDS.get(file, "plan", partial(describe, file)) for file in sorted(PLANS.glob("*.yaml"))]
+    return [RECORDS.get(file, "plan", partial(describe, file)) for file in _plan_files()]
+
+
+def _plan_files() -> list[Path]:
+    return sorted(file for file in PLANS.glob("*.yaml") if file.stem != CLAIMS)
 
 
 def read_plan(source: str | Path, changes: Mapping[str, str] | None = None) -> StudyConfig:
@@ -323,7 +330,7 @@ def _read(file: Path) -> dict[str, Any]:
         # Texts only: a query set may be called 2026-01-01, and no tag or merge key makes values of them.
         values = yaml.BaseLoader(data.decode("utf-8-sig")).get_single_data()
     except FileNotFoundError:
-        plan_names = sorted(f.stem for f in PLANS.glob("*.yaml"))
+        plan_names = [f.stem for f in _plan_files()]
         listed = f"Ready-made ones: {', '.join(plan_names)}."
         raise InputError(f"There is no plan {file}.", hint=offer(file.stem, plan_names, instead=listed)) from None
     except (OSError, UnicodeDecodeError) as error:
