@@ -423,10 +423,13 @@ class MiningConfig(Config):
         "Leave out documents whose similarity is above (1 - margin) of the own document's. No such rule if empty.",
         reason="TopK-PercPos with 95%, which NV-Retriever found to work best.", minimum=0.0, maximum=1.0,
     )
-    cross_encoder: str = option(
+    teacher: str = option(
         "",
-        "A cross-encoder that scores each query with its document and its negatives, by name or folder: soft labels "
-        "for training with 'distil'. None if empty.", holds="model",
+        "A retriever whose similarities of each query with its document and its negatives become soft labels for "
+        "training with 'distil'. None if empty.", holds="model",
+    )
+    cross_encoder: str = option(
+        "", "A cross-encoder by name or folder that gives the soft labels, in place of 'teacher'.", holds="model",
     )
     name: str = option("", "A name for the new set; made from the set's and the retriever if empty.")
     gpus: int | None = ONE_GPU
@@ -437,6 +440,8 @@ class MiningConfig(Config):
                 f"From rank {self.range_min} to {self.range_max} there are fewer than {self.negatives} documents.",
                 hint="Raise range_max, or lower range_min or negatives.",
             )
+        if self.teacher and self.cross_encoder:
+            raise ConfigError("Soft labels come from 'teacher' or 'cross_encoder', not from both.")
 
     @property
     def text(self) -> str:
@@ -553,8 +558,8 @@ class TrainingConfig(Config):
     gpus: int | None = GPUS
     distil: float = option(
         0.0,
-        "How much a cross-encoder's soft labels count beside InfoNCE, for a query set that has them (queries mine "
-        "--cross-encoder): the loss is (1 - distil) InfoNCE + distil KL(cross-encoder || retriever).",
+        "How much a teacher's soft labels count beside InfoNCE, for a query set that has them (queries mine "
+        "--teacher): the loss is (1 - distil) InfoNCE + distil KL(teacher || retriever).",
         reason="Off: the paper trains on InfoNCE alone.", minimum=0.0, maximum=1.0, advanced=True,
     )
     pairs: int | None = option(

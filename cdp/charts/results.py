@@ -9,7 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from cdp.charts.style import DASHES, GAIN, LOSS, MUTED, SYMBOLS, across, bars, by_method, colours, figure, plain
-from cdp.studies.plan import UNTRAINED
+from cdp.studies.plan import UNTRAINED, Cell
 from cdp.studies.report import StudyReport, StudyRow
 
 
@@ -120,8 +120,8 @@ def scaling(report: StudyReport, benchmark: str) -> go.Figure:
             x=[str(row.per_doc) for row in rows],
             y=[row.scores[benchmark] for row in rows],
             mode="lines+markers",
-            name=_series(*key),
-            line={"color": palette[_series(*key)], "dash": DASHES[i % len(DASHES)]},
+            name=_series(key),
+            line={"color": palette[_series(key)], "dash": DASHES[i % len(DASHES)]},
             marker={"size": 8, "symbol": SYMBOLS[i % len(SYMBOLS)]},
             error_y={"type": "data", "array": [row.spread.get(benchmark, 0.0) for row in rows], "thickness": 1.2},
             customdata=[(row.pairs, row.n_seeds) for row in rows],
@@ -139,16 +139,15 @@ def scaling(report: StudyReport, benchmark: str) -> go.Figure:
     return chart
 
 
-def _way(row: StudyRow) -> tuple[str, str, str, str]:
-    return row.retriever, row.source, row.weighting, row.held
+def _way(row: StudyRow) -> Cell:
+    return row.cell._replace(per_doc=0, rate=None)
 
 
-def _palette(report: StudyReport, series: Iterable[tuple[str, str, str, str]]) -> dict[str, str]:
-    """A colour for each way of training (retriever, source, weighting), by the method of its source."""
+def _palette(report: StudyReport, series: Iterable[Cell]) -> dict[str, str]:
+    """A colour for each way of training, by the method of its source."""
     kinds = {source.label: source.kind for source in report.sources}
-    return by_method({_series(*key): kinds.get(key[1], "") for key in series})
+    return by_method({_series(way): kinds.get(way.source, "") for way in series})
 
 
-def _series(retriever: str, source: str, weighting: str, held: str) -> str:
-    weights = "" if weighting == "none" else f", {weighting}"
-    return plain(f"{retriever}, {source}{weights}{f', {held}' if held else ''}", 48)
+def _series(way: Cell) -> str:
+    return plain(f"{way.retriever}, {way.source}{way.details}", 48)

@@ -221,8 +221,7 @@ def _arms(
     by_label = {source.label: source for source in sources}
     for cell, by_benchmark in scores.items():
         label, per_doc, of_seed = cell.source, cell.per_doc, by_benchmark.get(place)
-        other = cell.weighting != "none" or cell.rate is not None or cell.retriever not in (retriever, bm25.NAME)
-        if not of_seed or other:
+        if not of_seed or not cell.usual or cell.retriever not in (retriever, bm25.NAME):
             continue
         rows, shown = np.array([of_seed[seed] for seed in sorted(of_seed)]), _shown(behind[cell], place)
         if not per_doc:

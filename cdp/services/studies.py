@@ -21,12 +21,13 @@ from cdp.query_sets import QuerySet
 from cdp.retrievers import ResolvedRetriever, resolve
 from cdp.services import access, clusters, completeness, leakage, projects, queries, synthesis
 from cdp.studies import StudyConfig, StudyReport, StudySource, read_plan, ready_made, records, to_markdown
-from cdp.studies.config import DEV_SPLITS, grid, read_rates, reported_split
+from cdp.studies.config import DEV_SPLITS, INFONCE, grid, read_rates, reported_split
 from cdp.studies.estimate import PlannedGeneration, Speed, StudyPlan, estimate, measured_speeds
 from cdp.studies.plan import (
     BY,
     ON,
     benchmark_names,
+    check_axes,
     common_documents,
     condition_pairs,
     conditions,
@@ -91,9 +92,9 @@ def sources_of(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySou
                 reasoning = _reasoning(workspace, config, existing_set)
                 sources.append(counted(workspace, StudySource(method, method, existing_set.id, reasoning=reasoning)))
             else:
-                if any(map(needs_reasoning, config.items("weightings"))):
+                if needs_reasoning(config):
                     raise ConfigError(
-                        "RI needs reasoned forms of queries that are there.",
+                        "RI and training on reasoned forms need reasoned forms of queries that are there.",
                         hint="Write the queries and their reasoned forms first, and name both as query sets.",
                     )
                 source = StudySource(
@@ -133,7 +134,7 @@ def _told_apart(
 
 def _reasoning(workspace: Workspace, config: StudyConfig, query_set: QuerySet) -> str:
     """The set of reasoned forms for a set to train on, where a weighting needs one; ConfigError where none fits."""
-    if not any(map(needs_reasoning, config.items("weightings"))):
+    if not needs_reasoning(config):
         return ""
     named = [query_sets.resolve_query_set(workspace, name) for name in config.items("reasoning")]
     reasoned = [q for q in named if q.parameters.get("source") == query_set.id]
@@ -141,7 +142,7 @@ def _reasoning(workspace: Workspace, config: StudyConfig, query_set: QuerySet) -
     if len(fitting) != 1 or fitting[0].id == query_set.id:
         problem = "no query set" if not fitting else "the set itself" if len(fitting) == 1 else "several"
         raise ConfigError(
-            f"RI needs the reasoned forms of {query_set.name}, and 'reasoning' names {problem} for it.",
+            f"The plan needs the reasoned forms of {query_set.name}, and 'reasoning' names {problem} for it.",
             hint="Name one set for each query set: written with the method reasoning from it, or imported.",
         )
     check_reasoned(TrainingConfig(query_set=query_set.id, weighting="ri", reasoning=fitting[0].id), query_set.method)
@@ -248,8 +249,11 @@ def reused(
         retriever, source = retrievers[condition.retriever], by_label[condition.source]
         if not bases[condition.retriever] or not source.query_set:
             continue
+        if condition.loss != INFONCE:
+            continue  # its negatives are mined when it runs
         drawn = condition.max_documents is not None or condition.budget is not None
-        key = (condition.source, condition.per_doc, condition.budget, condition.seed if drawn else None)
+        key = (condition.source, condition.per_doc, condition.budget, condition.seed if drawn else None,
+               condition.query_source)  # fmt: skip
         settings = complete(training_config(config, condition, source.query_set, source.reasoning), retriever)
         settings = settings.replace(steps=steps_of(config, sources, settings))
         try:
@@ -379,6 +383,7 @@ def plan(
     ``known`` are the facts of its first benchmark where it is not in the workspace yet, and ``dev_texts`` the texts of
     its dev split.
     """
+    check_axes(config)
     sources, missing = sources_of(workspace, config)
     config, splits = with_dev(workspace, config)
     drawn = {each.benchmark: each for each in splits if each.of}

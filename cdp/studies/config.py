@@ -35,6 +35,11 @@ EMPTY = ("", "~", "null")
 BOTH = "documents and pairs"
 DESIGNS = ("equal documents", "equal pairs", BOTH)
 
+# What a pair is compared with in the loss: the documents of its batch; its mined hard negatives as well; or a teacher's
+# scores of its document and the hard negatives, in place of InfoNCE.
+INFONCE, HARD_NEGATIVES, DISTIL = "infonce", "hard-negatives", "distil"
+LOSSES = (INFONCE, HARD_NEGATIVES, DISTIL)
+
 # What the test on one's own data writes.
 TESTED_METHODS = "diverse, paraphrase"
 
@@ -82,10 +87,27 @@ class StudyConfig(Config):
         "Weightings of the loss to compare: none, cw; cw@6 caps the content words at κ = 6; ri and ri-cw where "
         "'reasoning' names reasoned queries.", reason="The unweighted loss is what every weighting is compared with.",
     )  # fmt: skip
+    losses: str = option(
+        INFONCE,
+        "Losses to compare: infonce; hard-negatives, InfoNCE with mined ones besides; distil, a teacher's scores of "
+        "each query's document and hard negatives.", reason="InfoNCE over the batch is what the paper trains.",
+        advanced=True,
+    )  # fmt: skip
+    teacher: str = option(
+        "minilm",
+        "For hard-negatives and distil: the retriever that mines and scores, where a query set has no hard negatives "
+        "or soft labels of its own.",
+        reason="It comes with the installation, and retrieves better than static-minilm.", holds="model", advanced=True,
+    )  # fmt: skip
+    query_sources: str = option(
+        "query-only",
+        "What to train on, to compare: query-only; reasoning-only and multi-query where 'reasoning' names reasoned "
+        "queries.", reason="The queries themselves, as the paper does.", advanced=True,
+    )  # fmt: skip
     reasoning: str = option(
         "",
-        "For ri and ri-cw: the query sets with the reasoned forms of the queries that are trained on (ids or names), "
-        "one for each query set.", advanced=True,
+        "For ri, ri-cw, reasoning-only and multi-query: the query sets with the reasoned forms of the queries that are "
+        "trained on (ids or names), one for each query set.", advanced=True,
     )  # fmt: skip
     retrievers: str = option(
         "static-minilm", "Retrievers to train: presets, or models by name or folder.",
@@ -195,6 +217,8 @@ class StudyConfig(Config):
     def recorded(self) -> dict[str, Any]:
         """Return the settings that took part: a default must not read as the writer of queries that were there."""
         values = self.to_dict()
+        if self.items("losses") == [INFONCE]:
+            del values["teacher"]
         if self.items("methods") and self.model_name:
             return {**values, "model": self.model_name}
         unused = {"model", "base_url"} if self.items("methods") else {"corpus", "generator", "model", "base_url"}

@@ -11,15 +11,21 @@ from numpy.typing import NDArray
 
 from cdp.base.statistics import bootstrap_interval, has_spread, holm, t_test, two_level_test
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
+from cdp.studies.config import INFONCE
 from cdp.studies.plan import HYBRID, UNTRAINED, Cell, paraphrase_of
+from cdp.training.reasoning import QUERY_ONLY
 
 TRAINING = "trained_minus_untrained"
+LOSS = "loss_minus_infonce"
+REASONED = "reasoned_minus_query"
 
 TITLES = {
     TRAINING: "Trained minus untrained",
     SCALING: "More queries per document minus one",
     PARAPHRASE: "Diverse minus paraphrase",
     WEIGHTING: "CW-weighted minus equal weights",
+    LOSS: "Another loss minus InfoNCE",
+    REASONED: "Reasoned forms minus the queries",
 }
 
 SIGNIFICANT = 0.05
@@ -58,10 +64,12 @@ class Gain:
     held: str = ""
     by_seed: tuple[float, ...] = ()
     rate: float | None = None
+    loss: str = INFONCE
+    query_source: str = QUERY_ONLY
 
     @property
     def cell(self) -> Cell:
-        return Cell(self.retriever, self.source, self.per_doc, self.weighting, self.held, self.rate)
+        return Cell.of(self)
 
     @property
     def significant(self) -> bool:
@@ -96,9 +104,9 @@ def gains(scores: Mapping[Cell, Mapping[str, Scores]], cw: Mapping[str, float]) 
             compared += [replace(gain, p_holm=p) for gain, p in zip(family, corrected, strict=True)]
     order = list(TITLES)
 
-    def shown_order(g: Gain) -> tuple[int, str, str, bool, str, str, int, float]:
-        weighted = g.weighting != "none"
-        return order.index(g.comparison), g.retriever, g.source, weighted, g.weighting, g.held, g.per_doc, g.cw
+    def shown_order(g: Gain) -> tuple[int, str, str, bool, str, str, str, int, float]:
+        which = g.retriever, g.source, g.weighting != "none", g.weighting, f"{g.query_source} {g.loss}", g.held
+        return order.index(g.comparison), *which, g.per_doc, g.cw
 
     return sorted(compared, key=shown_order)
 
@@ -114,6 +122,10 @@ def controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
         wanted.append((PARAPHRASE, cell._replace(source=control)))
     if cell.weighting != "none":
         wanted.append((WEIGHTING, cell._replace(weighting="none")))
+    if cell.loss != INFONCE:
+        wanted.append((LOSS, cell._replace(loss=INFONCE)))
+    if cell.query_source != QUERY_ONLY:
+        wanted.append((REASONED, cell._replace(query_source=QUERY_ONLY)))
     present = set(cells)
     return [(comparison, control) for comparison, control in wanted if control in present]
 

@@ -8,16 +8,16 @@ from typing import Any, NamedTuple, Self
 
 from cdp import query_sets
 from cdp.base.config import TrainingConfig
-from cdp.base.errors import ConfigError
+from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.failures import Failures
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import Benchmark, choose_split, describe, load_benchmark, resolve_benchmark
 from cdp.evaluation import bm25
-from cdp.studies.config import BOTH, StudyConfig
+from cdp.studies.config import BOTH, DISTIL, INFONCE, LOSSES, StudyConfig
 from cdp.training.pairs import PairSet, draw_pairs
 from cdp.training.plan import order_of, rate
-from cdp.training.reasoning import with_reasoned
+from cdp.training.reasoning import QUERY_ONLY, with_reasoned
 from cdp.training.weightings import WEIGHTINGS
 
 UNTRAINED = "untrained"
@@ -37,6 +37,9 @@ DIVERSE, PARAPHRASED = "diverse", "paraphrase"
 EQUAL_PAIRS = "equal pairs"
 
 
+# Hard negatives per query with the losses that take some: with its document, a list of eight for the teacher to rank.
+MOST_NEGATIVES = 7
+
 # Steps of a training at least. On 745 documents static-minilm's one-query arm gained 4 points from step 15 to step 87;
 # where so many are too many, the dev split keeps an earlier checkpoint.
 LEAST_STEPS = 90
@@ -52,13 +55,25 @@ class Cell(NamedTuple):
     weighting: str = "none"
     held: str = ""
     rate: float | None = None
+    loss: str = INFONCE
+    query_source: str = QUERY_ONLY
+
+    @classmethod
+    def of(cls, row: object) -> Self:
+        """Return the cell of anything that has its fields as attributes."""
+        return cls(*(getattr(row, name) for name in cls._fields))
+
+    @property
+    def usual(self) -> bool:
+        """Return True for a training on the queries themselves, by InfoNCE with equal weights, at the own rate."""
+        return self == Cell(self.retriever, self.source, self.per_doc, held=self.held)
 
     @property
     def details(self) -> str:
-        """Weighting, design and learning rate where they are not the usual ones: ``, cw, equal pairs``."""
-        weights = "" if self.weighting == "none" else f", {self.weighting}"
+        """What is not as usual: ``, cw, hard-negatives, equal pairs``."""
+        usual = ((self.weighting, "none"), (self.loss, INFONCE), (self.query_source, QUERY_ONLY), (self.held, ""))
         rates = "" if self.rate is None else f", learning rate {rate(self.rate)}"
-        return f"{weights}{self.held and f', {self.held}'}{rates}"
+        return "".join(f", {value}" for value, plain in usual if value != plain) + rates
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +132,17 @@ class Condition:
     held: str = ""
     rate: float | None = None
     """The peak learning rate where the study names some; None for the retriever's own."""
+    loss: str = INFONCE
+    query_source: str = QUERY_ONLY
 
     @property
     def cell(self) -> Cell:
-        return Cell(self.retriever, self.source, self.per_doc, self.weighting, self.held, self.rate)
+        return Cell.of(self)
+
+    @property
+    def needs_reasoning(self) -> bool:
+        """Return True if its queries' reasoned forms are weighted by or trained on."""
+        return self.query_source != QUERY_ONLY or weighs_reasoning(self.weighting)
 
     def __str__(self) -> str:
         return f"{self.retriever} on {self.source}, Q/Doc {self.per_doc}{self.cell.details}, seed {self.seed}"
@@ -142,12 +164,14 @@ def conditions(config: StudyConfig, sources: Sequence[StudySource]) -> list[Cond
     if len({source.label for source in sources}) < len(sources):
         raise ConfigError("Two query sets of the study have the same name.", hint="Name them by their ids.")
     return [
-        Condition(retriever, source.label, per_doc, weighting, seed, documents, budget, held, peak)
+        Condition(retriever, source.label, per_doc, weighting, seed, documents, budget, held, peak, loss, query_source)
         for retriever in config.items("retrievers")
         for source in sources
         for per_doc in config.numbers("per_doc", minimum=1)
         if config.budget is not None or not source.counts or source.n_with(per_doc)
         for documents, budget, held in _sizes(config, source, per_doc)
+        for query_source in config.items("query_sources")
+        for loss in config.items("losses")
         for weighting in config.items("weightings")
         for peak in config.rates()
         for seed in config.numbers("seeds", minimum=0)
@@ -222,10 +246,28 @@ def with_kappa(entry: str) -> tuple[str, float | None]:
     return name, kappa
 
 
-def needs_reasoning(weighting: str) -> bool:
-    """Whether a weighting compares each query with its reasoned form."""
+def weighs_reasoning(weighting: str) -> bool:
+    """Return True if a weighting compares each query with its reasoned form."""
     name, _ = with_kappa(weighting)
     return name in WEIGHTINGS and WEIGHTINGS[name].needs == "reasoning"
+
+
+def needs_reasoning(config: StudyConfig) -> bool:
+    """Return True if some condition reads the reasoned forms of queries."""
+    return config.items("query_sources") != [QUERY_ONLY] or any(map(weighs_reasoning, config.items("weightings")))
+
+
+def check_axes(config: StudyConfig) -> None:
+    """Raise ConfigError for a loss or query source that there is not, and for distillation from reasoned queries."""
+    sources = TrainingConfig.settings()["query_source"].choices
+    for field, known in (("losses", LOSSES), ("query_sources", tuple(sources or ()))):
+        if unknown := [entry for entry in config.items(field) if entry not in known]:
+            raise NotFoundError(field, unknown[0], known=known)
+    if DISTIL in config.items("losses") and config.items("query_sources") != [QUERY_ONLY]:
+        raise ConfigError(
+            "A teacher's scores are of the queries themselves, not of their reasoned forms.",
+            hint="Compare distil and query_sources in two studies.",
+        )
 
 
 def pairs_of(condition: Condition, source: StudySource) -> int:
@@ -254,7 +296,8 @@ def training_config(config: StudyConfig, condition: Condition, query_set: str, r
         "retriever": condition.retriever,
         "weighting": weighting,
         "kappa": kappa,
-        "reasoning": reasoning if needs_reasoning(condition.weighting) else None,
+        "reasoning": reasoning if condition.needs_reasoning else None,
+        "query_source": condition.query_source,
         "per_doc": condition.per_doc,
         "max_documents": config.max_documents,
         "pairs": condition.budget,
@@ -263,11 +306,17 @@ def training_config(config: StudyConfig, condition: Condition, query_set: str, r
         "batch_size": config.batch_size,
         "learning_rate": condition.rate,
         "max_length": config.max_length,
-        "hard_negatives": 0,
+        "hard_negatives": MOST_NEGATIVES,
+        "distil": 1.0,
         "gpus": config.gpus,
     }
-    given = {name: value for name, value in values.items() if value is not None}
-    return TrainingConfig.from_dict({**given, **config.more_settings()})
+    given = {name: value for name, value in values.items() if value is not None} | config.more_settings()
+    # What else a plan sets of the two is for the conditions of that loss alone.
+    if condition.loss == INFONCE:
+        given["hard_negatives"] = 0
+    if condition.loss != DISTIL:
+        given["distil"] = 0.0
+    return TrainingConfig.from_dict(given)
 
 
 def benchmark_names(config: StudyConfig) -> list[tuple[str, str]]:
@@ -384,8 +433,8 @@ def condition_pairs(
 ) -> PairSet:
     """The pairs that a condition trains on, as ``train`` draws them, of the documents ``among`` (None: all).
 
-    Where the condition is weighted by RI they have their reasoned forms. Raises as ``draw_pairs`` and
-    ``with_reasoned`` do, and InputError where the set cannot meet the budget.
+    Where the condition needs reasoned forms they have these; hard negatives are not among them. Raises as
+    ``draw_pairs`` and ``with_reasoned`` do, and InputError where the set cannot meet the budget.
     """
     pairs = draw_pairs(
         workspace,
@@ -398,9 +447,10 @@ def condition_pairs(
         among=among,
         failures=failures,
     )
-    if not needs_reasoning(condition.weighting):
+    if not condition.needs_reasoning:
         return pairs
-    return with_reasoned(pairs, workspace, source.reasoning)
+    ri = weighs_reasoning(condition.weighting)
+    return with_reasoned(pairs, workspace, source.reasoning, condition.query_source, ri=ri)
 
 
 def corpus_of(workspace: Workspace, source: StudySource) -> str:

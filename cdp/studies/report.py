@@ -27,13 +27,14 @@ from cdp.principle import (
     threshold,
     why_no_threshold,
 )
-from cdp.studies.config import BOTH, StudyConfig, stored
+from cdp.studies.config import BOTH, INFONCE, StudyConfig, stored
 from cdp.studies.estimate import limits_of_design
-from cdp.studies.gains import TITLES, TRAINING, Gain, Scores, gains, read_scores
+from cdp.studies.gains import LOSS, REASONED, TITLES, TRAINING, Gain, Scores, gains, read_scores
 from cdp.studies.plan import HYBRID, PARAPHRASED, UNTRAINED, Cell, StudySource, conditions, method_of, untrained
 from cdp.studies.pooling import COVARIATES, Observation, Pooled, over_datasets
 from cdp.studies.verdict import UNCLEAR, Kin, Verdict, as_independent, left_out, power_text, sentence, verdict
 from cdp.training.plan import rate
+from cdp.training.reasoning import QUERY_ONLY
 
 # With fewer datasets a correlation over them rests on very little, even with a small p.
 FEW_DATASETS = 6
@@ -47,7 +48,10 @@ FAMILIES_PER_COVARIATE = 3
 BY_CW = ": by content words"
 
 # The comparisons that the principle is about, in the order of the report.
-PRINCIPLE = (SCALING, PARAPHRASE, WEIGHTING)
+PRINCIPLE = (SCALING, PARAPHRASE, WEIGHTING, LOSS, REASONED)
+
+# Those with a mean over benchmarks, in the order of the report.
+POOLED = (*PRINCIPLE, TRAINING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,8 @@ class StudyRow:
     held: str = ""
     chosen_on_dev: bool = False
     rate: float | None = None
+    loss: str = INFONCE
+    query_source: str = QUERY_ONLY
     dev: tuple[tuple[int, float], ...] = ()
     """(step, mean NDCG@10 on the dev split in percent) of each evaluation while training."""
 
@@ -113,7 +119,7 @@ class StudyRow:
 
     @property
     def cell(self) -> Cell:
-        return Cell(self.retriever, self.source, self.per_doc, self.weighting, self.held, self.rate)
+        return Cell.of(self)
 
     @property
     def name(self) -> str:
@@ -176,9 +182,9 @@ def findings(report: StudyReport) -> list[str]:
     """The answer, most important first. Nothing is said that a comparison of the study does not show."""
     sentences = [*_rates(report), *_best(report)]
     for comparison in PRINCIPLE:
-        by_condition: dict[tuple[str, str, str, str], list[Gain]] = defaultdict(list)
+        by_condition: dict[Cell, list[Gain]] = defaultdict(list)
         for gain in report.of(comparison):
-            by_condition[gain.retriever, gain.source, gain.weighting, gain.held].append(gain)
+            by_condition[gain.cell._replace(per_doc=0)].append(gain)
         sentences += [_compared(comparison, group) for group in by_condition.values()]
     if report.of(SCALING) or report.of(PARAPHRASE):
         sentences.append(sentence(report.verdict))
@@ -240,7 +246,7 @@ def _compared(comparison: str, group: Sequence[Gain]) -> str:
     first = group[0]
     who = first.condition
     if comparison == PARAPHRASE:
-        who = f"{first.retriever}, {first.held}" if first.held else first.retriever
+        who = f"{first.retriever}{first.cell.details}"
     if len(group) == 1:
         return f"{TITLES[comparison]} ({who}), Q/Doc {most}: {listed}."
     return (
@@ -403,7 +409,7 @@ def own_differences(all_gains: Sequence[Gain]) -> tuple[Difference, ...]:
     are the control and do not count as more different queries."""
     compared = [g for g in all_gains if g.comparison in (SCALING, PARAPHRASE)]
     about = [g for g in compared if method_of(g.source) != PARAPHRASED and not g.held]
-    return _as_differences([g for g in about if g.weighting == "none"] or about, (SCALING, PARAPHRASE))
+    return _as_differences([g for g in about if g.cell.usual] or about, (SCALING, PARAPHRASE))
 
 
 def _as_differences(all_gains: Sequence[Gain], comparisons: Sequence[str]) -> tuple[Difference, ...]:
@@ -511,12 +517,22 @@ def gains_by_title(studies: Sequence[PoolInput]) -> dict[str, list[tuple[PoolInp
     for study in studies:
         own = {b.name: b for b in study.benchmarks}
         for g in study.gains:
-            if g.comparison not in PRINCIPLE or method_of(g.source) == PARAPHRASED:
+            # What training gains or loses is a question of the loss, whatever it was trained on.
+            whole = g.comparison in (TRAINING, LOSS)
+            if g.comparison not in POOLED or (method_of(g.source) == PARAPHRASED and not whole):
                 continue
             if g.weighting != "none" and g.comparison != WEIGHTING:
                 continue
+            if g.query_source != QUERY_ONLY and g.comparison != REASONED:
+                continue
             in_domain = own[g.benchmark].in_domain or g.source in own[g.benchmark].in_domain_of
-            labels = [f", {g.weighting}"] if g.comparison == WEIGHTING else [f", {g.held or study.design}"]
+            loss = "" if g.loss == INFONCE else f", {g.loss}"
+            if g.comparison == WEIGHTING:
+                labels = [f", {g.weighting}{loss}"]
+            elif g.comparison == REASONED:
+                labels = [f", {g.query_source}{loss}"]
+            else:
+                labels = [f", {g.held or study.design}{loss}"]
             if g.comparison == SCALING and len(methods) > 1:
                 labels.append(f"{labels[0]}, {method_of(g.source)} queries")
             for label in labels:
@@ -524,6 +540,6 @@ def gains_by_title(studies: Sequence[PoolInput]) -> dict[str, list[tuple[PoolInp
     return {
         f"{TITLES[comparison]}{label}, {domain}": [(by_id[s], gains) for s, gains in by_study.items()]
         for (comparison, label, domain), by_study in sorted(
-            groups.items(), key=lambda item: (PRINCIPLE.index(item[0][0]), item[0][2] == IN, item[0][1])
+            groups.items(), key=lambda item: (POOLED.index(item[0][0]), item[0][2] == IN, item[0][1])
         )
     }

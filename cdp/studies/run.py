@@ -17,35 +17,41 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.failures import failure_of
 from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import now
 from cdp.benchmarks import Benchmark, manifests
+from cdp.corpus import iter_documents
 from cdp.evaluation import Evaluation, bm25, combined, evaluate_model
 from cdp.evaluation.evaluate import first_ten, judge_on
 from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
 from cdp.retrievers.encode import EmbeddingStore, cast, precision_for
 from cdp.studies import records
+from cdp.studies.config import DISTIL, INFONCE
 from cdp.studies.plan import (
     HYBRID,
+    MOST_NEGATIVES,
     STEP_S,
     Cell,
     Condition,
     Inputs,
     Step,
+    StudySource,
     common_documents,
     condition_pairs,
     dev_of,
     evaluated_on,
-    needs_reasoning,
     steps,
     steps_of,
     training_config,
     untrained,
+    weighs_reasoning,
 )
-from cdp.training.pairs import BatchOrder, PairSet
+from cdp.training.mining import Miner, mine, similarities
+from cdp.training.pairs import BatchOrder, PairSet, with_negatives, with_teacher
 from cdp.training.plan import complete, on_device, pair_weights
 
 if TYPE_CHECKING:
@@ -53,6 +59,10 @@ if TYPE_CHECKING:
 
     from cdp.training.loop import Outcome
     from cdp.training.tokens import Stores
+
+# Ids of hard negatives by query; scores of the document and these by document id and query.
+Mined = dict[str, list[str]]
+Labels = dict[tuple[str, str], list[float]]
 
 # A model may take this long to load without a heartbeat.
 LOADING_S = 300.0
@@ -90,6 +100,7 @@ class Study:
         self.reused = 0
         self._data: _Data | None = None
         self._base: dict[str, tuple[ResolvedRetriever, str]] = {}
+        self._negatives: dict[str, tuple[Mined, Labels]] = {}
         judged = [leakage.keys(b.queries) for b in [*self.benchmarks, *self.dev]]
         self._judged = np.unique(np.concatenate(judged))
         self._leak_allowed = bool(job.spec.get("inputs", {}).get(leakage.LEAKAGE))
@@ -198,6 +209,8 @@ class Study:
         if dev is not None:
             settings = settings.replace(benchmark=dev.name, split=dev.split)
         place = "" if dev is None else records.evaluation_key(dev.hash, dev.split, "paper")
+        negatives = data.pairs.negatives
+        settings = settings.replace(hard_negatives=0 if negatives is None else negatives.shape[1])
         key = records.condition_key(base_hash, data.pairs.content_hash, settings, dev=place)
         record = records.find(self.job.workspace, self.job.folder, key)
         languages = [b.counted_language for b in self.benchmarks]
@@ -228,9 +241,9 @@ class Study:
 
     def _pairs(self, condition: Condition) -> _Data:
         drawn = None if condition.max_documents is None and condition.budget is None else condition.seed
-        ri = needs_reasoning(condition.weighting)
+        ri = weighs_reasoning(condition.weighting)
         size = (condition.per_doc, condition.max_documents, condition.budget)
-        wanted = (condition.retriever, condition.source, *size, drawn, ri)
+        wanted = (condition.retriever, condition.source, *size, drawn, ri, condition.loss, condition.query_source)
         if self._data is None or self._data.key != wanted:
             failures = self.job.failures(f"reading pairs of {condition.source}")
             source = self.sources[condition.source]
@@ -241,8 +254,34 @@ class Study:
                 # benchmark's own by chance: it goes, so that the results need no mark.
                 judged = leakage.any_known(leakage.keys(pairs.queries), self._judged)
                 pairs = pairs.without(~judged, "queries that a benchmark judges")
+            if condition.loss != INFONCE:
+                pairs = self._with_negatives(pairs, condition)
             self._data = _Data(wanted, pairs)
         return self._data
+
+    def _with_negatives(self, pairs: PairSet, condition: Condition) -> PairSet:
+        """``pairs`` with hard negatives, for ``distil`` also with soft labels: the query set's own, else mined."""
+        distil = condition.loss == DISTIL
+        wanted = training_config(self.config, condition, "any").hard_negatives
+        parameters = pairs.query_set.parameters
+        own = pairs.query_set.hard_negatives and (not distil or parameters.get("teacher"))
+        mined, labels = (None, None) if own else self._mined(self.sources[condition.source])
+        pairs = with_negatives(pairs, self.job.workspace, wanted, mined)
+        return with_teacher(pairs, self.job.workspace, labels) if distil else pairs
+
+    def _mined(self, source: StudySource) -> tuple[Mined, Labels]:
+        """The teacher's hard negatives of a source's queries, and its scores of them."""
+        if source.label not in self._negatives:
+            workspace, widest = self.job.workspace, max(self.config.numbers("per_doc", minimum=1))
+            lines = query_sets.read_queries(workspace, source.query_set)
+            pairs = [(text.strip(), line.document_id) for line in lines for text in line.queries[:widest]]
+            contents = {d.id: d.content for d in iter_documents(workspace, source.corpus) if d.content.strip()}
+            self._report(f"loading {self.config.teacher}", next_within_s=LOADING_S)
+            watch = partial(self._watch, f"hard negatives of {source.label}")
+            teacher = Miner(workspace, self.config.teacher, self.config.gpus, watch)
+            mined = mine(pairs, contents, teacher, negatives=MOST_NEGATIVES)
+            self._negatives[source.label] = mined, similarities(pairs, contents, mined, teacher)
+        return self._negatives[source.label]
 
     def _train(
         self, condition: Condition, retriever: ResolvedRetriever, config: TrainingConfig, data: _Data, checkpoints: Path

@@ -45,7 +45,7 @@ class PairSet:
     unreasoned: int = 0
     negatives: NDArray[np.int64] | None = None
     teacher: NDArray[np.float64] | None = None
-    """Soft labels (n_pairs, 1 + h): a cross-encoder's score of the document and of each hard negative, NaN for none."""
+    """Soft labels (n_pairs, 1 + h): a teacher's score of the document and of each hard negative, NaN for none."""
     unfit: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By query id the ids of the documents, its own aside, that are never its negatives: others that the same query
     was written for, and the passages beside any of these in its file."""
@@ -393,15 +393,24 @@ def ranks(document_of: Indices) -> Indices:
 AUTOMATIC = 1
 
 
-def with_negatives(pairs: PairSet, workspace: Workspace, wanted: int | None) -> PairSet:
+def with_negatives(
+    pairs: PairSet, workspace: Workspace, wanted: int | None, mined: Mapping[str, Sequence[str]] | None = None
+) -> PairSet:
     """``pairs`` with the first ``wanted`` hard negatives of each query, or as they are where there are none.
 
-    None takes one where the query set has any. Names of documents that the corpus does not have, or that are empty,
-    are left out and counted. ConfigError where some were asked for and the set has none.
+    They are the query set's, or those of ``mined``, ids of documents by query. None takes one where there is any.
+    Names of documents that the corpus does not have, or that are empty, are left out and counted. ConfigError where
+    some were asked for and the set has none.
     """
     if wanted == 0:
         return pairs
-    named = _named(pairs, workspace)
+    named = (
+        _named(pairs, workspace)
+        if mined is None
+        else {
+            query_id: list(mined.get(text, ())) for query_id, text in zip(pairs.query_ids, pairs.queries, strict=True)
+        }
+    )
     most = max((len(names) for names in named.values()), default=0)
     width = min(most, AUTOMATIC if wanted is None else wanted)
     if width == 0:
@@ -430,24 +439,30 @@ def check_teacher(query_set: QuerySet) -> None:
     if not query_set.parameters.get("teacher"):
         raise ConfigError(
             f"The query set {query_set.id} has no soft labels.",
-            hint="Make a set that has them: queries mine SET --cross-encoder MODEL. Or set distil to 0.",
+            hint="Make a set that has them: queries mine SET --teacher MODEL. Or set distil to 0.",
         )
 
 
-def with_teacher(pairs: PairSet, workspace: Workspace) -> PairSet:
-    """``pairs`` with the cross-encoder's scores of each query's document and its hard negatives as soft labels."""
-    check_teacher(pairs.query_set)
+def with_teacher(
+    pairs: PairSet, workspace: Workspace, labels: Mapping[tuple[str, str], Sequence[float]] | None = None
+) -> PairSet:
+    """``pairs`` with a teacher's scores of each query's document and its hard negatives as soft labels: the query
+    set's, or ``labels`` by document id and query."""
     assert pairs.negatives is not None  # a set with a teacher has them
-    rows = {query_id: row for row, query_id in enumerate(pairs.query_ids)}
+    if labels is None:
+        check_teacher(pairs.query_set)
+        labels = {
+            (line.document_id, text.strip()): scores
+            for line in query_sets.read_queries(workspace, pairs.query_set.id)
+            for text, scores in zip(line.queries, line.teacher, strict=False)
+        }
     teacher = np.full((len(pairs), 1 + pairs.negatives.shape[1]), np.nan)
-    for line in query_sets.read_queries(workspace, pairs.query_set.id):
-        for (query_id, _), scores in zip(line.with_ids(), line.teacher, strict=False):
-            row = rows.get(query_id)
-            if row is None or not scores:
-                continue
-            present = 1 + int((pairs.negatives[row] >= 0).sum())
-            if present == min(len(scores), teacher.shape[1]):  # else a document has gone, and labels would shift
-                teacher[row, :present] = scores[:present]
+    for row, (query_id, text) in enumerate(zip(pairs.query_ids, pairs.queries, strict=True)):
+        scores = labels.get((query_sets.document_of(query_id), text), ())
+        present = 1 + int((pairs.negatives[row] >= 0).sum())
+        # Where the document of a label has gone, labels would shift.
+        if scores and present == min(len(scores), teacher.shape[1]):
+            teacher[row, :present] = scores[:present]
     return replace(pairs, teacher=teacher)
 
 

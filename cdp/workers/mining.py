@@ -1,68 +1,29 @@
 """The worker that mines hard negatives: ``python -m cdp.workers.mining <job folder>``.
 
-Settings are ``MiningConfig``. sentence-transformers' ``mine_hard_negatives`` chooses them among the corpus's documents,
-never a query's own document, one that the same query was written for, one of equal content, or a passage beside one
-of these in its file. Writes a new query set
-with the negatives, and ``results/mining.json``; with a cross-encoder also its scores as soft labels.
+Settings are ``MiningConfig``. Writes a new query set with the negatives (``cdp.training.mining``), and
+``results/mining.json``; with a teacher or a cross-encoder also its scores as soft labels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
 
 from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import MiningConfig
-from cdp.base.errors import ConfigError, InputError
+from cdp.base.errors import ConfigError
 from cdp.base.text import public
 from cdp.base.worker import Job
 from cdp.corpus import iter_documents
-from cdp.corpus.passages import neighbours
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.query_sets import DocumentQueries
-from cdp.retrievers import load, model_hash, resolve
-from cdp.retrievers.encode import EmbeddingStore, Encoding, cast, precision_for
+from cdp.training.mining import Miner, mine, similarities
 
 BATCH = 64
 # Soft labels are logits; a probability of 1 or 0 would be infinite.
 LARGEST_LOGIT = 15.0
-
-
-class Miner:
-    """The interface of ``mine_hard_negatives`` to a retriever, with our embedding store."""
-
-    def __init__(self, job: Job, name: str, gpus: int | None) -> None:
-        resolved = resolve(name, job.workspace)
-        job.loading("the retriever")
-        model = load(resolved, "cpu" if gpus == 0 else None)
-        self.job, self.hash = job, model_hash(model)
-        self.precision = precision_for(model)
-        self.model = cast(model, self.precision)
-        self.store = EmbeddingStore(job.workspace)
-        self.device = torch.device("cpu")
-
-    def _encode(self, texts: Sequence[str], role: str) -> np.ndarray:
-        encoding = Encoding(self.hash, role, self.model.prompts[role], True, None, self.precision)
-        phase = "encoding queries" if role == "query" else "encoding documents"
-        embedded = self.store.get(lambda: self.model, texts, encoding, progress=partial(self.job.advance, phase))
-        return np.concatenate([np.asarray(part, np.float32) for part in embedded.parts])
-
-    def encode_document(self, texts: Sequence[str], **_: Any) -> np.ndarray:
-        return self._encode(texts, "document")
-
-    def encode_query(self, texts: Sequence[str], **_: Any) -> np.ndarray:
-        return self._encode(texts, "query")
-
-    def similarity(self, queries: Any, documents: Any) -> torch.Tensor:
-        return torch.as_tensor(queries) @ torch.as_tensor(documents).T
-
-    def similarity_pairwise(self, queries: Any, documents: Any) -> torch.Tensor:
-        return (torch.as_tensor(queries) * torch.as_tensor(documents)).sum(1)
 
 
 def main(job: Job) -> None:
@@ -72,13 +33,28 @@ def main(job: Job) -> None:
         raise ConfigError(f"{query_set.name} is incomplete.", hint="Wait for its job, or resume it.")
     job.progress("reading", 0, 0, "")
     contents = {d.id: d.content for d in iter_documents(job.workspace, query_set.corpus_id) if d.content.strip()}
-    negatives = mine(job, config, contents)
-    scores = soft_labels(job, config, contents, negatives) if config.cross_encoder else {}
+    pairs = [
+        (text, line.document_id)
+        for line in query_sets.read_queries(job.workspace, config.query_set)
+        for text in line.queries
+    ]
+    job.loading("the retriever")
+    miner = Miner(job.workspace, config.retriever, config.gpus, job.advance)
+    ranks = (config.range_min, config.range_max)
+    negatives = mine(pairs, contents, miner, negatives=config.negatives, ranks=ranks, margin=config.relative_margin)
+    scores: dict[tuple[str, str], list[float]] = {}
+    if config.teacher:
+        job.loading("the teacher")
+        teacher = Miner(job.workspace, config.teacher, config.gpus, job.advance)
+        scores = similarities(pairs, contents, negatives, teacher)
+    elif config.cross_encoder:
+        scores = soft_labels(job, config, contents, negatives)
+    taught_by = config.teacher or config.cross_encoder
 
     def lists(line: DocumentQueries) -> dict[str, list[Any]]:
         named = [negatives.get(text, []) for text in line.queries]
         taught = [scores.get((line.document_id, text), []) for text in line.queries]
-        return {"negatives": named, **({"teacher": taught} if config.cross_encoder else {})}
+        return {"negatives": named, **({"teacher": taught} if taught_by else {})}
 
     counts = [
         len(negatives.get(text, ()))
@@ -88,7 +64,7 @@ def main(job: Job) -> None:
     facts = {
         "hard_negatives": sum(counts),
         "mined": config.replace(retriever=public(config.retriever)).text,
-        **({"teacher": public(config.cross_encoder)} if config.cross_encoder else {}),
+        **({"teacher": public(taught_by)} if taught_by else {}),
     }
     name = config.name or f"{query_set.name} + {config.negatives} hard negatives"
     made = query_sets.derive(job.workspace, query_set, lambda line: line.queries, name, facts, of_each=lists).query_set
@@ -101,45 +77,6 @@ def main(job: Job) -> None:
     )  # fmt: skip
     print(f"{made.name}: {sum(counts):,} hard negatives; {fewer:,} queries have fewer than asked for", flush=True)
     job.progress("done", len(counts), len(counts), "queries")
-
-
-def mine(job: Job, config: MiningConfig, contents: dict[str, str]) -> dict[str, list[str]]:
-    """Return query text → ids of its hard negatives, hardest first. InputError if there are no candidates."""
-    from datasets import Dataset  # type: ignore[import-untyped, unused-ignore]
-    from sentence_transformers.util import mine_hard_negatives
-
-    pairs = [
-        (text, contents[line.document_id])
-        for line in query_sets.read_queries(job.workspace, config.query_set)
-        if line.document_id in contents
-        for text in line.queries
-    ]
-    ids = {content: name for name, content in reversed(contents.items())}  # of equal contents the first
-    beside = neighbours(contents)
-    answers: dict[str, set[str]] = {}
-    for query, document in pairs:
-        answers.setdefault(query, set()).add(ids[document])
-    unfit = {query: {near for name in names for near in beside.get(name, ())} for query, names in answers.items()}
-    spare = max(map(len, unfit.values()))
-    if len(ids) < 2 or not pairs:
-        raise InputError("There is no second document to choose hard negatives from.")
-    dataset = Dataset.from_dict({"query": [q for q, _ in pairs], "document": [d for _, d in pairs]})
-    mined = mine_hard_negatives(
-        dataset,
-        Miner(job, config.retriever, config.gpus),  # type: ignore[arg-type, unused-ignore]
-        corpus=list(ids),
-        range_min=config.range_min,
-        range_max=config.range_max + spare,
-        relative_margin=config.relative_margin,
-        num_negatives=config.negatives + spare,
-        output_format="labeled-pair",
-        verbose=False,
-    )
-    negatives: dict[str, dict[str, None]] = {}
-    for query, document, label in zip(mined["query"], mined["document"], mined["label"], strict=True):
-        if not label and ids[document] not in unfit[query]:
-            negatives.setdefault(query, {})[ids[document]] = None
-    return {query: list(names)[: config.negatives] for query, names in negatives.items()}
 
 
 def soft_labels(

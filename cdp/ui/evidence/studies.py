@@ -18,6 +18,7 @@ from cdp.services import commands, completeness, corpora, queries, studies, trai
 from cdp.services.studies import beside, progress_text, read_plan, ready_made, threshold_rows, to_markdown
 from cdp.services.synthesis import dollars
 from cdp.studies import StudyConfig, StudyReport
+from cdp.studies.config import INFONCE, LOSSES
 from cdp.studies.gains import SCALING, TITLES
 from cdp.synthesis.methods import METHODS
 from cdp.ui import jobs as job_views
@@ -27,7 +28,7 @@ from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import cut, interval, md, moment, p_value, points
 
 # Fields that are chosen from what is there instead of typed.
-LISTS = ("benchmarks", "query_sets", "corpus", "methods", "weightings", "retrievers")
+LISTS = ("benchmarks", "query_sets", "corpus", "methods", "weightings", "losses", "retrievers")
 
 OWN = "Empty plan"
 
@@ -75,6 +76,7 @@ def _from_lists(workspace: Workspace, first: dict[str, Any], key: str) -> dict[s
                 ("methods", {m.name: m.name for m in METHODS.values()}, _split(first.get("methods"))),
                 ("retrievers", state.labels(retrievers), _split(first.get("retrievers")) or ["static-minilm"]),
                 ("weightings", {w: w for w in studies.weightings()}, _split(first.get("weightings")) or ["none"]),
+                ("losses", {loss: loss for loss in LOSSES}, _split(first.get("losses")) or [INFONCE]),
             )
         }
         if chosen["methods"] and corpus_names:
