@@ -10,7 +10,8 @@
 # make gauntlet  every stage over every corpus of ../shared/data, whole, by the command line: a table in build/gauntlet
 # make cluster  jobs on a Ray cluster that is started on this machine, and dies in part: under ten minutes
 # make audit  look up known faults of the pinned libraries (needs a network)
-# make reproduction  run the paper's experiment (about an hour on two cores, resumable) and write docs/REPRODUCTION.md
+# make reproduction  docs/REPRODUCTION.md with every figure and verdict from the kept scores, in a minute
+# make reproduction-long  run the paper's experiment (hours on two cores, resumable), keep its scores, then the same
 # make reproduction-small  the same pipeline on the demo, in minutes; make reproduction-full  what the paper's own size takes
 # make bench  measure speed against peers in under 20 minutes, write perf/results/<kind of machine>.json
 
@@ -94,8 +95,12 @@ audit: install
 	build/audit/bin/python -m pip install --quiet pip-audit
 	build/audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
 
-# Stopped, it goes on where it was; REPRODUCTION_HOURS stops it after so long. The data is beside the repository.
 reproduction: install
+	$(BIN)/python -m reproduction document
+
+# Stopped, it goes on where it was; REPRODUCTION_HOURS stops it after so long. The data is beside the repository.
+reproduction-long: install
+	$(BIN)/python -m reproduction check
 	nice $(BIN)/python -m reproduction run --hours $(or $(REPRODUCTION_HOURS),24)
 
 reproduction-small: install

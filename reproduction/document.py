@@ -1,219 +1,262 @@
-"""docs/REPRODUCTION.md and the tables behind it, from the studies' reports: nothing in it is typed."""
+"""docs/REPRODUCTION.md and what stands behind it, from the kept studies and the criteria: no figure in it is typed."""
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import dedent
 
-from cdp.base.statistics import Coefficient
 from cdp.base.text import duration, escaped, interval, signed
 from cdp.base.workspace import write_bytes
-from cdp.studies import StudyReport, read_plan, to_markdown
-from cdp.studies.gains import PARAPHRASE, SCALING, TITLES, WEIGHTING
-from cdp.studies.plan import PARAPHRASED, method_of
-from cdp.studies.pooling import MEAN, Pooled
-from cdp.studies.report import BY_CW
-from cdp.studies.text import (
-    POOLED_NOTE,
-    difference_rows,
-    pooled_rows,
-    table,
-)
-from reproduction import claims, preface
-from reproduction.evidence import POOLS, Evidence, in_domain
-from reproduction.runs import Runs, keep
+from cdp.studies import read_plan, to_markdown
+from cdp.studies.plan import Cell
+from cdp.studies.text import POOLED_NOTE, table
+from reproduction import criteria, verdicts
+from reproduction.criteria import FREE, METHOD, Claim, wanted
+from reproduction.kept import ENDING, PARTS, Kept
 from reproduction.stages import Stage
+from reproduction.verdicts import Decided, Judged
 
 NAME = "REPRODUCTION.md"
 FOLDER = "reproduction"
-CLAIMS = "claims.md"
+DETAILS = "claims.md"
 
-
-def write(runs: Runs, chosen: Sequence[Stage], out: Path, *, small: bool = False) -> Path:
-    """The document in ``out``, its tables and what it can be made from again in ``out/reproduction``."""
-    files = _differences(runs.evidence.reports)
-    for name, content in files.items():
-        write_bytes(out / FOLDER / name, content.encode())
-    for plan, report in runs.evidence.reports.items():
-        write_bytes(out / FOLDER / f"{plan}.md", to_markdown(report).encode())
-    keep(runs, out / FOLDER)
-    write_bytes(out / FOLDER / CLAIMS, _details(runs, chosen, small=small, files=tuple(files)).encode())
-    write_bytes(out / NAME, _text(runs, chosen, small=small).encode())
-    return out / NAME
-
-
-def _differences(reports: Mapping[str, StudyReport]) -> dict[str, str]:
-    """{file: CSV}: every difference of a study, a file for each comparison that it makes."""
-    made = {}
-    for comparison in (SCALING, PARAPHRASE, WEIGHTING):
-        for plan, report in reports.items():
-            gains = [gain for gain in report.of(comparison) if method_of(gain.source) != PARAPHRASED]
-            if gains:
-                head, rows = difference_rows(gains)
-                domains = ["in-domain" if in_domain(report, gain) else "out of domain" for gain in gains]
-                out = io.StringIO()
-                writer = csv.writer(out, lineterminator="\n")
-                writer.writerow(["Domain", *head])
-                writer.writerows([domain, *row] for domain, row in zip(domains, rows, strict=True))
-                made[f"{comparison}-{plan}.csv"] = out.getvalue()
-    return made
-
-
-def _links(files: Sequence[str]) -> list[str]:
-    """The files of differences, by comparison."""
-    if not files:
-        return []
-    lines = [
-        "## The differences, one by one",
-        "",
-        "Each row of a file is a difference on a judged set, the mean over seeds, with its 95% interval over queries "
-        "and seeds. With so many intervals some miss 0 by chance: the tables of each study correct for that, a single "
-        "row does not.",
-        "",
-    ]
-    for comparison in (SCALING, PARAPHRASE, WEIGHTING):
-        own = [name for name in files if name.startswith(f"{comparison}-")]
-        lines += [f"- {TITLES[comparison]}: " + ", ".join(f"[{name}]({name})" for name in own)] if own else []
-    return [*lines, ""]
-
-
-def _stages(runs: Runs, chosen: Sequence[Stage]) -> tuple[list[str], list[str]]:
-    """(what was run beside what was planned, and all that is missing or failed; what limits the studies)."""
-    rows, failures = [], []
-    limits: dict[str, list[str]] = defaultdict(list)
-    for run, stage in zip(runs.studies, chosen, strict=True):
-        report, done = run.report, ["–", "–"]
-        if report is None:
-            why = f"has no report: {escaped(run.problem)}" if run.problem else "was not run"
-            failures.append(f"{run.plan} {why}; no claim that needs it is judged.")
-        else:
-            spent = sum(row.seconds * row.n_seeds for row in report.rows)
-            done = [f"{report.finished} of {report.planned}", duration(spent)]
-            if report.finished < report.planned:
-                failures.append(
-                    f"{run.plan}: {report.planned - report.finished} of {report.planned} trainings missing."
-                )
-            failures += [f"{run.plan}: {escaped(name)} failed. {escaped(reason)}" for name, reason in report.failures]
-            if report.config != read_plan(run.plan, {**stage.changes, "name": run.plan}):
-                failures.append(f"{run.plan} was run with another plan than the one in `data/plans`.")
-            for text in report.limits:
-                limits[escaped(text)].append(run.plan)
-        name = run.plan if report is None else f"[{run.plan}]({FOLDER}/{run.plan}.md)"
-        rows.append([name, run.state, *done, str(stage.minutes)])
-    head = ["Study", "State", "Trainings", "Time in trainings", "Planned minutes"]
-    return (
-        [table(head, rows), "", "Missing or failed:", "", *([f"- {text}" for text in failures] or ["- Nothing."]), ""],
-        [f"- {text} ({', '.join(plans)})" for text, plans in limits.items()] or ["- Nothing was run."],
-    )
-
+# The claim whose figure is computed once more, by code that shares nothing with the package.
+RECOMPUTED = "F"
+RUN_BY = "tests/reproduction/test_kept.py::test_the_lines_in_the_document_print_its_table"
 
 SMALL = "**The form for tests: it checks the pipeline. None of its numbers means anything.**"
 
+WORDS = (
+    ("Point", "a hundredth of NDCG@10, the quality of the first ten documents found (0 to 100)."),
+    ("Q/Doc", "training queries per document."),
+    (
+        "CW",
+        "content words: distinct words of a query that are no stopwords; of a judged set, the mean over its queries.",
+    ),
+    (
+        "Equal documents, equal pairs",
+        "what stays the same when Q/Doc grows: the documents, or the number of pairs (so there are fewer documents). "
+        "All trainings of a study take the same number of steps and keep the checkpoint that is best on dev queries.",
+    ),
+    ("Judged set", "queries with documents known to be relevant, on which a trained retriever is scored."),
+    ("In-domain, out of domain", "the judged documents are of the source that was trained on, or of another."),
+    ("Family", "judged sets made of the same documents or queries; each counts as one independent observation."),
+    (
+        "Names of judged sets",
+        "`-and2`: two queries of a set joined by “and”, by program; `-hops-…`: its queries of that many reasoning "
+        "steps; `_heldout`: documents of the training source that were kept out of training.",
+    ),
+    (
+        "Weightings",
+        "how much each pair counts in the loss: `none` all alike; `cw` by the content words of its query; `cw@4` with "
+        "CW capped at 4 (the cap is κ); `cw-question-words` with question words counted; `ri` by how much easier the "
+        "query gets for the model once it is reasoned through (RI); `ri-cw` by both.",
+    ),
+    (
+        "Retrievers",
+        "`static-minilm` embeds a text as the mean of one vector for each word piece; `minilm` is a transformer. Both "
+        "are small, so that the whole experiment runs on two cores. BM25 matches words and is not trained.",
+    ),
+    (
+        "Verdicts",
+        "*equivalent*: the 90% interval lies inside the margin, so that what is there is too small to matter; else "
+        "*supported* or *contradicted* by the whole 95% interval; else *cannot tell*. A claim with several criteria "
+        "must meet all of them. Controls stand beside a verdict and never change it.",
+    ),
+)
 
-def _text(runs: Runs, chosen: Sequence[Stage], *, small: bool) -> str:
-    """The document: the claims with their verdicts, and the pooled figures behind them."""
-    ran, _ = _stages(runs, chosen)
-    rows = [[judged.claim.name, judged.verdict, judged.finding.why] for judged in claims.judged(runs.evidence)]
-    models = [(whose, own) for whose, own in _models(runs.evidence, pooled=True) if own]
-    return "\n".join(
+LIMITS = (
+    "The retrievers are small and the judged sets are samples, not whole collections: what fails here may hold for the "
+    "paper's retrievers, and the other way round.",
+    "Each criterion is judged at its own level, without a correction for their number.",
+)
+
+
+def write(studies: Mapping[str, Kept], chosen: Sequence[Stage], out: Path, *, small: bool = False) -> Path:
+    """The document in ``out``; claim by claim, and each study's report, in ``out/reproduction``."""
+    judged = [verdicts.judge(claim, studies) for claim in criteria.read()]
+    for plan, kept in studies.items():
+        write_bytes(out / FOLDER / f"{plan}.md", to_markdown(kept.report).encode())
+    warning = [SMALL, ""] if small else []
+    write_bytes(out / FOLDER / DETAILS, _text(_details(judged, studies, chosen, warning)))
+    write_bytes(out / NAME, _text(_pages(judged, studies, chosen, warning)))
+    return out / NAME
+
+
+def _text(lines: Sequence[str]) -> bytes:
+    return ("\n".join(lines).rstrip("\n") + "\n").encode()
+
+
+def _pages(
+    judged: Sequence[Judged], studies: Mapping[str, Kept], chosen: Sequence[Stage], warning: Sequence[str]
+) -> list[str]:
+    """What to do, the claims with their verdicts, the figures that carry them, and how to compute one again."""
+    rows = [[f"{j.claim.id}. {j.claim.sentence}", f"**{j.verdict}**", j.published or _missing(j)] for j in judged]
+    figures = [
         [
-            "# Does it hold? The paper's experiment, run by the product",
-            "",
-            *([SMALL, ""] if small else []),
-            "Made by `make reproduction` from the reports of the studies below, which any user can run: their plans "
-            "are in `data/plans`, and state what would count as support before the run.",
-            "",
-            *preface.lines(),
-            "## What was run",
-            "",
-            *ran,
-            "## The claims",
-            "",
-            "Each is judged by the criterion that a plan states. The criteria, the single differences and what would "
-            f"settle each claim: [claim by claim]({FOLDER}/{CLAIMS}).",
-            "",
-            table(["Claim", "Verdict", "Why"], rows),
-            "",
-            "## The pooled figures",
-            "",
-            table(["Studies", "Comparison", "Mean gain", "Per content word", "Families"], _pooled(models))
-            if models
-            else "None.",
-            "",
-            POOLED_NOTE,
-            "",
+            f"{j.claim.id}{shown}{f' {d.criterion.name}' if d.criterion.name else ''}",
+            _figure(d),
+            _margin(d),
+            str(d.figure.n_families),
+            str(d.figure.n_corpora),
         ]
-    )
+        for j in judged
+        for shown, own in (("", j.criteria), (", beside it:", j.controls))
+        for d in own
+        if d.figure.coefficient is not None
+    ]
+    trainings = sum(kept.report.finished for kept in studies.values())
+    return [
+        "# Does it hold? The paper's experiment, run by the product",
+        "",
+        *warning,
+        "## What to do on Monday",
+        "",
+        *_advice(judged),
+        *(f"- {text}" for text in LIMITS),
+        "",
+        "## The claims",
+        "",
+        "A claim is decided by its criterion in `data/plans/claims.yaml`, which was committed before its studies ran "
+        f"({len(studies)} of {len(chosen)} studies, {trainings:,} trainings). Words, criteria, controls and limits: "
+        f"[claim by claim]({FOLDER}/{DETAILS}).",
+        "",
+        table(["Claim", "Verdict", "Of the published effect"], rows),
+        "",
+        "## The figures behind the verdicts",
+        "",
+        "Points of NDCG@10; of a slope, points per content word. In brackets the 95% interval, beside it the 90% "
+        "interval against the margin of equivalence.",
+        "",
+        table(["Claim", "Figure", "90%, margin", "Families", "Corpora"], figures) if figures else "None yet.",
+        "",
+        *_again(judged, studies),
+    ]
 
 
-def _details(runs: Runs, chosen: Sequence[Stage], *, small: bool, files: Sequence[str]) -> str:
-    """What stands behind the document: each claim with its criteria and numbers, and what limits the studies."""
-    _, limits = _stages(runs, chosen)
-    lines = ["# Claim by claim", "", *([SMALL, ""] if small else [])]
-    lines += ["Where a criterion leaves a choice, the stricter reading was taken and is named.", ""]
-    lines += [*(f"- {text}" for text in claims.COMBINED), ""]
-    for judged in claims.judged(runs.evidence):
-        lines += _claim(judged)
-    for whose, own in _models(runs.evidence, pooled=False):
-        lines += [f"## Pooled: {whose}", "", table(*pooled_rows(own)), ""] if own else []
-    lines += [*_spread(runs.evidence.reports), *_links(files)]
-    lines += ["## What limits the studies, in the words of their reports", "", *limits]
-    return "\n".join(lines) + "\n"
+def _advice(judged: Sequence[Judged]) -> list[str]:
+    """An answer for each question of a reader, by the verdicts of the claims that answer it."""
+    lines = []
+    for question in criteria.QUESTIONS:
+        answers = [advice for j in judged if j.claim.question == question and (advice := j.advice)]
+        if answers:
+            lines += [f"**{question[0].upper()}{question[1:]}.** {' '.join(answers)}", ""]
+    return lines
 
 
-def _claim(judged: claims.Judged) -> list[str]:
-    """A claim: verdict, what it rests on, the criteria in their own words, and what would settle it."""
-    finding, claim = judged.finding, judged.claim
-    lines = [f"## {claim.name}", "", f"**{judged.verdict[0].upper()}{judged.verdict[1:]}.** {finding.why}", ""]
-    lines += [f"- {escaped(number)}" for number in finding.numbers]
-    lines += [f"- Spread over seeds: {judged.spread}"] if judged.spread else []
-    lines += [f"- Criterion ({plan}): “{escaped(text)}”" for plan, text in judged.criteria]
-    lines += [f"- Read as: {claim.reading}"] if claim.reading else []
+def _missing(judged: Judged) -> str:
+    return judged.why if judged.verdict == verdicts.CANNOT_TELL and not judged.controls else "–"
+
+
+def _figure(d: Decided) -> str:
+    c = d.figure.coefficient
+    return "–" if c is None else f"{signed(c.value)} ({interval((c.low, c.high), sign=True)})"
+
+
+def _margin(d: Decided) -> str:
+    ninety = "–" if d.figure.coefficient is None else interval(d.figure.ninety, sign=True)
+    return f"{ninety}, ±{d.criterion.margin:g}"
+
+
+def _again(judged: Sequence[Judged], studies: Mapping[str, Kept]) -> list[str]:
+    """Code that computes the figures of one claim on each judged set from the kept files, and what it must print."""
+    found = next((j for j in judged if j.claim.id == RECOMPUTED and j.criteria and j.criteria[0].figure.sets), None)
+    if found is None:
+        return []
+    first = found.criteria[0].criterion
+    defaults = {name: [value] for name, value in Cell._field_defaults.items() if name not in (*FREE, "source")}
+    arm = {**defaults, **{name: list(wanted(v)) for name, v in first.of.items() if name != METHOD}}
+    arm = {name: values for name, values in arm.items() if values != ["equal documents"]}
+    names = [name for name in first.studies if name in studies]
+    code = f"""\
+        import gzip, json
+        from collections import defaultdict
+        from statistics import fmean
+        arms, gains = {arm!r}, defaultdict(list)
+        for study in {names!r}:
+            kept = json.load(gzip.open(f"docs/{FOLDER}/{{study}}{ENDING}"))
+            for judged, own in zip(kept["about"]["benchmarks"], kept["scores"]):
+                for number, column in zip(own["trainings"], zip(*own["rows"])):  # a row is a query, a column a training
+                    c = kept["trainings"][number]["condition"]
+                    if c and c["source"] not in judged["in_domain_of"] and all(c[a] in arms[a] for a in arms):
+                        sign = 1 if c["source"].startswith("{first.of[METHOD]}") else -1
+                        gains[judged["name"]].append(sign * 2 * fmean(column) / {PARTS // 100})
+        for name in sorted(gains):
+            print(f"| {{name}} | {{fmean(gains[name]):+.2f}} |")"""
+    rows = sorted((name, f"{points:+.2f}") for name, _, points in found.criteria[0].figure.sets)
+    return [
+        f"## Claim {RECOMPUTED} once more, without the package",
+        "",
+        f"The scores of every query are in `docs/{FOLDER}`. This prints the mean difference on each judged set:",
+        "",
+        f"<!-- run by {RUN_BY} -->",
+        "```python",
+        *dedent(code).splitlines(),
+        "```",
+        "",
+        table(["Judged set", "Points"], [list(row) for row in rows]),
+        "",
+    ]
+
+
+def _details(
+    judged: Sequence[Judged], studies: Mapping[str, Kept], chosen: Sequence[Stage], warning: Sequence[str]
+) -> list[str]:
+    """Words, studies, and each claim with its criteria, figures and controls."""
+    lines = ["# Claim by claim", "", *warning, *(f"- **{word}**: {meaning}" for word, meaning in WORDS), ""]
+    for j in judged:
+        lines += _claim(j)
+    rows, limits = [], defaultdict(list)
+    for stage in chosen:
+        kept = studies.get(stage.plan)
+        rows.append([stage.plan, "not run", "–", "–", "–"] if kept is None else _study(stage, kept))
+        for text in kept.report.limits if kept is not None else ():
+            limits[escaped(text)].append(stage.plan)
+    lines += ["## The studies", "", table(["Study", "State", "Trainings", "Time", "Plan"], rows), "", POOLED_NOTE, ""]
+    lines += ["## What limits them, in the words of their reports", ""]
+    return [*lines, *(f"- {text} ({', '.join(plans)})" for text, plans in limits.items())]
+
+
+def _study(stage: Stage, kept: Kept) -> list[str]:
+    report = kept.report
+    spent = duration(sum(row.seconds * row.n_seeds for row in report.rows))
+    same = report.config.to_dict() == read_plan(stage.plan, {**stage.changes, "name": stage.plan}).to_dict()
+    name = f"[{stage.plan}]({stage.plan}.md)"
+    plan = kept.frozen.get("plan", "")[:7] or "not kept"
+    trainings = f"{report.finished} of {report.planned}"
+    return [name, report.state, trainings, spent, plan if same else f"{plan}, another than `data/plans` has now"]
+
+
+def _claim(judged: Judged) -> list[str]:
+    claim: Claim = judged.claim
+    lines = [f"## {claim.id}. {claim.sentence}", "", f"**{judged.verdict.capitalize()}.** {judged.why}", ""]
+    lines += [f"- {judged.published}"] if judged.published else []
+    for kind, own in (("Criterion", judged.criteria), ("Control", judged.controls)):
+        for d in own:
+            c = d.criterion
+            sets = ", ".join(f"{name} (CW {cw:.1f}) {signed(points)}" for name, cw, points in d.figure.sets)
+            spread = "" if d.figure.seed_sd is None else f"; median SD over seeds {d.figure.seed_sd:.2f}"
+            own_name = f" ({escaped(c.name)})" if c.name else ""
+            lines.append(
+                f"- {kind}{own_name}: {_asked(d)}. {d.told}: {d.verdict}. {d.basis}{spread}. {sets}".rstrip(" .") + "."
+            )
     return [*lines, f"- What would settle it: {claim.settles}", ""]
 
 
-def _models(evidence: Evidence, *, pooled: bool) -> list[tuple[str, Sequence[Pooled]]]:
-    """(whose they are, models over datasets): those that claims are judged by, or those of the other studies."""
-    found: list[tuple[str, Sequence[Pooled]]] = []
-    named = {plan for pool in POOLS.values() for plan in pool.plans}
-    if not pooled:
-        found = [(plan, report.pooled) for plan, report in evidence.reports.items() if plan not in named]
-    for name, models in evidence.pools.items() if pooled else ():
-        pool = POOLS[name]
-        plans = ", ".join(plan for plan in pool.plans if plan in evidence.reports)
-        found.append((f"{plans}, Q/Doc {pool.per_doc} alone" if pool.per_doc else plans, models))
-    # Models over single queries are quoted where a claim is judged by one; the studies' own reports hold all of them.
-    return [(whose, [m for m in own if ": queries by" not in m.title]) for whose, own in found]
+def _asked(d: Decided) -> str:
+    """A criterion in words: which arms, of which studies, on which judged sets, and what counts."""
+    c = d.criterion
 
+    def arm(facts: Mapping[str, object]) -> str:
+        return ", ".join(f"{name} {'/'.join(map(str, wanted(value)))}" for name, value in facts.items())
 
-def _pooled(models: Sequence[tuple[str, Sequence[Pooled]]]) -> list[list[str]]:
-    """A row for each comparison: the mean gain, and its slope on content words from the model that has it."""
-    rows = []
-    for whose, own in models:
-        by_cw = {model.title.removesuffix(BY_CW): model for model in own if model.title.endswith(BY_CW)}
-        for model in own:
-            if model.term(MEAN) is not None and not model.title.endswith(BY_CW):
-                slope = by_cw[model.title].term("cw") if model.title in by_cw else None
-                rows.append([whose, model.title, _figure(model.term(MEAN)), _figure(slope), str(model.n_families)])
-    return rows
-
-
-def _figure(term: Coefficient | None) -> str:
-    return f"{signed(term.value)} ({interval((term.low, term.high), sign=True)})" if term else "–"
-
-
-def _spread(reports: Mapping[str, StudyReport]) -> list[str]:
-    """The largest and the median standard deviation over seeds of a difference, per study."""
-    rows = []
-    for plan, report in reports.items():
-        spreads = sorted(g.seed_sd for g in report.gains if g.seed_sd is not None)
-        if spreads:
-            seeds = max(g.n_seeds for g in report.gains)
-            rows.append(
-                [plan, str(seeds), f"{spreads[len(spreads) // 2]:.2f}", f"{spreads[-1]:.2f}", str(len(spreads))]
-            )
-    head = ["Study", "Seeds", "Median SD over seeds", "Largest", "Differences"]
-    return ["## Spread over seeds", "", table(head, rows), ""] if rows else []
+    parts = [f"{arm(c.of)} minus {arm(c.against)}"]
+    parts += [f"less the same with {arm(c.interaction)}"] if c.interaction else []
+    parts += [{"out": "out of domain", "in": "in-domain", "any": "in and out of domain"}[c.domain]]
+    parts += [f"CW {c.cw[0]:g} to {c.cw[1]:g}"] if c.cw else []
+    parts += [", ".join((*c.languages, *c.judged))] if c.languages or c.judged else []
+    what = c.figure if c.over == criteria.SETS else f"{c.figure} over queries"
+    held = f", {' and '.join(c.beside)} held fixed" if c.beside else ""
+    return f"{'; '.join(parts)} ({', '.join(c.studies)}); {what}{held}, claimed: {c.direction}, margin ±{c.margin:g}"

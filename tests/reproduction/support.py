@@ -1,40 +1,68 @@
-"""Made-up differences and reports of studies."""
+"""Studies with differences that are known beforehand, as they are kept."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
-from cdp.studies import StudyConfig, StudyReport
-from cdp.studies.gains import Gain
-from cdp.studies.report import BenchmarkFacts
+import numpy as np
 
-Interval = tuple[float, float]
+from reproduction import kept
+from reproduction.criteria import Criterion
+from reproduction.kept import Kept
+from reproduction.stages import Stage
+from tests.studies.support import N_QUERIES, Truth, made
 
-CONFIG = StudyConfig.from_dict({"benchmarks": "a", "query_sets": "a"})
-
-
-def gain(comparison: str, benchmark: str, interval: Interval, **facts: object) -> Gain:
-    low, high = interval
-    points = (low + high) / 2
-    whole: dict[str, object] = {
-        "retriever": "static-minilm", "source": "human", "weighting": "none", "per_doc": 5, "cw": 6.0,
-        "p": 0.01 if low * high > 0 else 0.4, "p_holm": 0.02 if low * high > 0 else 0.8, "n_queries": 100,
-        "n_seeds": 3, "seed_sd": 0.3, "seeds_agree": True, "by_seed": (points - 0.3, points, points + 0.3), **facts,
-    }  # fmt: skip
-    return Gain(comparison=comparison, benchmark=benchmark, points=points, low=low, high=high, **whole)  # type: ignore[arg-type]
+# Eight judged sets of as many families; the last is of the first corpus.
+SETS = {f"set{i}": 4.0 + i for i in range(8)}
+CORPORA = ("one", "two", "three", "four")
 
 
-def report(
-    gains: Sequence[Gain] = (), *, in_domain: Sequence[str] = (), languages: Mapping[str, str] | None = None
-) -> StudyReport:
-    names = dict.fromkeys(g.benchmark for g in gains)
-    spoken = languages or {}
-    benchmarks = tuple(
-        BenchmarkFacts(name, "test", 100, 1000, 6.0, (5.8, 6.2), spoken.get(name, "en"), name, name in in_domain)
-        for name in names
-    )
-    return StudyReport(
-        id="study-1", name="made up", state="finished", config=CONFIG, sources=(),
-        benchmarks=benchmarks, rows=(), gains=tuple(gains), correlations=(), rates=(), threshold=None, no_threshold="",
-        planned=4, finished=4, reused=0, failures=(),
-    )  # fmt: skip
+def study(
+    folder: Path,
+    truth: Truth,
+    *,
+    plan: str = "recorded-contrast",
+    methods: tuple[str, ...] = ("diverse", "paraphrase"),
+    corpora: tuple[str, ...] = CORPORA,
+    frozen: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> Kept:
+    """A study of ``methods`` on each corpus, kept in ``folder`` and read from there."""
+    rng = np.random.default_rng(1)
+    kinds = [f"{method} on {corpus}" for corpus in corpora for method in methods]
+    facts = {
+        name: {
+            "family": name,
+            "in_domain_of": [kind for kind in kinds if kind.endswith(" one")] if name == "set7" else [],
+            "cw_of": {f"q{i}": int(cw + rng.integers(-3, 4)) for i in range(N_QUERIES)},
+            "facts_of": {
+                f"q{i}": {"words": int(rng.integers(5, 20)), "overlap": rng.uniform()} for i in range(N_QUERIES)
+            },
+        }
+        for name, cw in SETS.items()
+    }
+    about, records = made(truth, benchmarks=SETS, kinds=kinds, facts=facts, **settings)
+    about["sources"] = [
+        {**source, "kind": kind.partition(" on ")[0], "corpus": kind.partition(" on ")[2]}
+        for source, kind in zip(about["sources"], kinds, strict=True)
+    ]
+    about["corpora"] = [{"source": kind, "corpus": kind.partition(" on ")[2]} for kind in kinds]
+    for number, record in enumerate(records):
+        record["key"] = f"{number:024x}"
+    whole = {"id": f"study-{plan}", "state": "finished", "frozen": frozen or {}, "limits": [], "about": about}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{plan}{kept.ENDING}").write_bytes(kept.packed(whole, records))
+    return kept.read(folder, [Stage(plan, 1)])[plan]
+
+
+def criterion(**changes: Any) -> Criterion:
+    values: dict[str, Any] = {
+        "studies": ("recorded-contrast",),
+        "of": {"method": "diverse", "per_doc": [2, 5]},
+        "against": {"method": "paraphrase"},
+        "direction": "gain",
+        "margin": 0.5,
+    }
+    return Criterion(**{**values, **changes})

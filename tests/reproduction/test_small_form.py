@@ -16,7 +16,7 @@ from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, write_json
 from cdp.services import studies
 from cdp.studies import read_plan
-from reproduction import document, full, prepare, runs, stages
+from reproduction import criteria, document, full, kept, prepare, stages
 from tests.jobs.support import start, until_state, until_step
 from tests.support import REPOSITORY
 
@@ -52,42 +52,46 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_the_document_is_made_from_the_studies_and_is_the_same_again(workspace: Workspace, tmp_path: Path) -> None:
     prepare.small(workspace)
     (stage,) = stages.SMALL
+    assert kept.keep(workspace, stage, tmp_path) is None
     run_in_process(workspace, stage)
-    came = runs.of_workspace(workspace, stages.SMALL)
-    written = document.write(came, stages.SMALL, tmp_path / "first", small=True)
+    folder = tmp_path / "first" / document.FOLDER
+    assert kept.keep(workspace, stage, folder)
+    written = document.write(kept.read(folder, stages.SMALL), stages.SMALL, tmp_path / "first", small=True)
     text = written.read_text()
     assert "None of its numbers means anything" in text
-    series = (tmp_path / "first" / "reproduction" / "qdoc_minus_one-single-query.csv").read_text().splitlines()
-    assert all(line.split(",")[0] == "in-domain" for line in series[1:])  # the demo is trained on and judged
-    assert any(",demo-cw-from7," in line for line in series)
-    details = (written.parent / "reproduction" / "claims.md").read_text()
-    assert re.search(r"## A\. .*\n\n\*\*Not run yet\.\*\* human-equal-documents was not run", details)
+    details = (folder / document.DETAILS).read_text()
+    assert re.search(r"## A\. .*\n\n\*\*Cannot tell\.\*\* human-equal-documents was not run", details)
+    assert re.search(r"\| \[single-query\]\(single-query.md\) \| \w+ +\| 8 of 8 ", re.sub(" +", " ", details))
+    report = kept.read(folder, stages.SMALL)["single-query"].report
+    measured = studies.report(workspace, "single-query")
+    for ours, theirs in zip(report.gains, measured.gains, strict=True):
+        assert ours.cell == theirs.cell
+        assert ours.points == pytest.approx(theirs.points, abs=0.005)
     for name in re.findall(r"\]\((reproduction/[^)]+)\)", text):
         assert (written.parent / name).is_file(), name
-    for number, again in enumerate(
-        (runs.of_workspace(workspace, stages.SMALL), runs.of_files(tmp_path / "first" / document.FOLDER, stages.SMALL))
-    ):
-        folder = tmp_path / f"again-{number}"
-        document.write(again, stages.SMALL, folder, small=True)
-        assert contents(folder) == contents(tmp_path / "first")
-    assert stages.find(workspace, stage) is not None
+    again = tmp_path / "again"
+    kept.keep(workspace, stage, again / document.FOLDER)
+    document.write(kept.read(again / document.FOLDER, stages.SMALL), stages.SMALL, again, small=True)
+    assert contents(again) == contents(tmp_path / "first")
 
 
-def test_a_study_that_was_not_run_is_said_to_be_missing(workspace: Workspace, tmp_path: Path) -> None:
-    nothing = runs.of_workspace(workspace, stages.STAGES)
-    text = document.write(nothing, stages.STAGES, tmp_path).read_text()
-    assert text.count("was not run; no claim that needs it is judged") == len(stages.STAGES)
-    verdicts = [line.split("|")[2].strip() for line in text.splitlines() if re.match(r"\| ([A-Z]\.|κ|Question)", line)]
-    assert len(verdicts) == 13
-    assert set(verdicts) == {"not run yet", "not testable here"}
+def test_a_study_that_was_not_run_is_said_to_be_missing(tmp_path: Path) -> None:
+    text = document.write({}, stages.STAGES, tmp_path).read_text()
+    found = [line.split("|")[2].strip() for line in text.splitlines() if re.match(r"\| (?!Claim|-)", line)]
+    assert len(found) == len(criteria.read())
+    assert set(found) == {"**cannot tell**"}
+    details = (tmp_path / document.FOLDER / document.DETAILS).read_text()
+    assert all(re.search(rf"\| {stage.plan} +\| not run", details) for stage in stages.STAGES)
 
 
 @pytest.mark.slow
 def test_the_document_is_what_the_kept_files_give(tmp_path: Path) -> None:
-    kept = REPOSITORY / "docs"
-    document.write(runs.of_files(kept / document.FOLDER, stages.STAGES), stages.STAGES, tmp_path)
+    docs = REPOSITORY / "docs"
+    document.write(kept.read(docs / document.FOLDER, stages.STAGES), stages.STAGES, tmp_path)
     made = contents(tmp_path)
-    assert made == {name: (kept / name).read_bytes() for name in made}
+    assert made == {name: (docs / name).read_bytes() for name in made}
+    reports = {f"{document.FOLDER}/{file.name}" for file in (docs / document.FOLDER).glob("*.md")}
+    assert reports == {name for name in made if name.startswith(document.FOLDER)}
 
 
 def test_the_plans_state_what_would_count_before_the_run() -> None:
@@ -121,7 +125,7 @@ def test_the_command_goes_on_where_it_was_and_gives_the_same_numbers(tmp_path: P
         assert done.returncode == 0, done.stderr
         texts.append((tmp_path / "w" / "REPRODUCTION.md").read_text())
     assert texts[0] == texts[1]
-    assert "| single-query | finished | 8 of 8" in texts[0]
+    assert "single-query" in (tmp_path / "w" / "reproduction" / "claims.md").read_text()
 
 
 @pytest.mark.slow

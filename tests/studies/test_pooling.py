@@ -7,12 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cdp.base.statistics import two_level_test
 from cdp.studies import to_markdown
-from cdp.studies.plan import Cell
 from cdp.studies.pooling import MEAN, Observation, over_datasets
 from cdp.studies.report import pool, read_study
-from reproduction.evidence import contrast
 from tests.studies.support import BENCHMARKS, N_QUERIES, made, study
 
 CW = (4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 12.0)
@@ -68,21 +65,6 @@ def test_what_a_seed_does_to_all_benchmarks_widens_the_mean_gain() -> None:
     assert shaken is not None
     assert shaken.value == alone.value
     assert shaken.error > 3 * alone.error
-
-
-def test_a_contrast_of_conditions_is_tested_over_the_seeds_that_all_have() -> None:
-    rng = np.random.default_rng(5)
-    cells: list[Cell] = [Cell("tiny", "human", 5, weighting) for weighting in ("none", "cw")]
-    scores = {
-        cell: {"b": {seed: rng.normal(40 + 4 * at + seed, 1.0, 80) for seed in range(4 - at)}}
-        for at, cell in enumerate(cells)
-    }
-    weights = {cells[0]: -0.5, cells[1]: 1.0}
-    found = contrast(scores, "b", weights)
-    sums = [scores[cells[1]]["b"][seed] - scores[cells[0]]["b"][seed] / 2 for seed in range(3)]
-    assert found == two_level_test(sums)
-    assert contrast(scores, "another", weights) is None
-    assert contrast(scores, "b", {**weights, ("tiny", "human", 5, "ri", ""): 1.0}) is None
 
 
 def grows(benchmark: str, source: str, per_doc: int, weighting: str) -> float:

@@ -1,0 +1,128 @@
+"""The studies as they are kept beside the document: one compressed file each, from which everything is made again.
+
+A file holds what the study's worker said of itself, its trainings, and NDCG@10 of every query by every training, in
+ten-thousandths. What its plan and its claims' criteria were when it began stands beside them (``criteria.frozen``).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cdp.base.errors import InputError
+from cdp.base.workspace import Workspace, read_json_or_none, write_bytes
+from cdp.services import leakage, studies
+from cdp.studies import StudyReport, StudySource, build, records
+from cdp.studies.pooling import Floats
+from cdp.studies.report import PoolInput, latest, read_study
+from reproduction.stages import FROZEN, Stage, find
+
+ENDING = ".json.gz"
+
+# Scores are kept in parts of so much: four decimals of NDCG@10.
+PARTS = 10_000
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A study: its report, its scores, and ``frozen``: its plan and criteria as they were when it began.
+
+    ``sources`` and ``corpora`` (their names) go by the sources' labels; ``of_queries`` holds CW, words and overlap of
+    the queries of each judged set, (n_queries,) in the order of their ids, NaN where not known.
+    """
+
+    plan: str
+    report: StudyReport
+    scores: PoolInput
+    frozen: Mapping[str, Any]
+    sources: Mapping[str, StudySource]
+    corpora: Mapping[str, str]
+    of_queries: Mapping[str, Mapping[str, Floats]]
+
+    @property
+    def lacking(self) -> str:
+        """What is missing of it, in words; empty where it is whole."""
+        if self.report.finished == self.report.planned and not self.report.failures:
+            return ""
+        return f"{self.plan} has {self.report.finished} of {self.report.planned} trainings"
+
+
+def keep(workspace: Workspace, stage: Stage, folder: Path) -> Path | None:
+    """Write the file of a study that was run in ``workspace``; None where there is none with anything to report."""
+    view = find(workspace, stage)
+    about = None if view is None else read_json_or_none(view.folder / "results" / "about.json")
+    if view is None or not isinstance(about, dict):
+        return None
+    study = {
+        "id": view.id,
+        "state": str(view.state),
+        "frozen": read_json_or_none(view.folder / FROZEN) or {},
+        "limits": studies.report(workspace, view.id).limits[: len(view.inputs.get(leakage.LEAKAGE, ()))],
+        "about": about,
+    }
+    file = folder / f"{stage.plan}{ENDING}"
+    write_bytes(file, packed(study, list(records.list_records(view.folder))))
+    return file
+
+
+def packed(study: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> bytes:
+    """The content of a file: a study's facts, and its records with their scores as a table for each judged set."""
+    trainings = sorted(latest(found), key=lambda record: (str(record.get("key")), str(record["condition"])))
+    scores = []
+    for benchmark in study["about"]["benchmarks"]:
+        of = {n: r["evaluations"].get(benchmark["place"]) for n, r in enumerate(trainings) if "evaluations" in r}
+        there = {n: dict(zip(e["query_ids"], e["ndcg@10"], strict=True)) for n, e in of.items() if e is not None}
+        queries = sorted({query for by_query in there.values() for query in by_query})
+        # A row for each query: trainings mostly agree on it, and what agrees is small when compressed.
+        rows = [[round(PARTS * by_query[query]) for by_query in there.values()] for query in queries]
+        scores.append({"place": benchmark["place"], "queries": queries, "trainings": list(there), "rows": rows})
+    plain = [{name: value for name, value in r.items() if name != "evaluations"} for r in trainings]
+    text = json.dumps({**study, "trainings": plain, "scores": scores}, ensure_ascii=False, separators=(",", ":"))
+    return gzip.compress(text.encode(), mtime=0)
+
+
+def read(folder: Path, chosen: Sequence[Stage]) -> dict[str, Kept]:
+    """{plan: the study} of those that are kept in ``folder``. InputError for a damaged file."""
+    files = {stage.plan: folder / f"{stage.plan}{ENDING}" for stage in chosen}
+    return {plan: _read(plan, file) for plan, file in files.items() if file.is_file()}
+
+
+def _read(plan: str, file: Path) -> Kept:
+    try:
+        value = json.loads(gzip.decompress(file.read_bytes()))
+        trainings = [{**t, **({} if t.get("failure") else {"evaluations": {}})} for t in value["trainings"]]
+        for judged in value["scores"]:
+            for number, column in zip(judged["trainings"], zip(*judged["rows"], strict=True), strict=True):
+                evaluation = {"query_ids": judged["queries"], "ndcg@10": [score / PARTS for score in column]}
+                trainings[number]["evaluations"][judged["place"]] = evaluation
+        about = value["about"]
+        report = build(value["id"], plan, value["state"], about, trainings)
+        report = replace(report, limits=(*value["limits"], *report.limits))
+        scores = read_study(value["id"], about, trainings)
+        of_queries = {
+            b.name: _of_queries(described) for b, described in zip(scores.benchmarks, about["benchmarks"], strict=True)
+        }
+        corpora = {corpus["source"]: corpus["corpus"] for corpus in about.get("corpora", ())}
+        sources = {source.label: source for source in report.sources}
+        return Kept(plan, report, scores, value["frozen"], sources, corpora, of_queries)
+    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            "is not what a reproduction keeps.",
+            hint="Take it from the repository again, or make it with: make reproduction-long",
+            file=file,
+        ) from error
+
+
+def _of_queries(described: Mapping[str, Any]) -> dict[str, Floats]:
+    """The facts of a judged set's queries."""
+    facts = described.get("facts_of", {})
+    ids = np.sort(np.asarray(list(described.get("cw_of", {})))).tolist()  # as ``read_scores`` orders them
+    known = {name: [facts.get(i, {}).get(name) for i in ids] for name in ("words", "overlap")}
+    known["cw"] = [described["cw_of"][i] for i in ids]
+    return {name: np.array(values, np.float64) for name, values in known.items()}

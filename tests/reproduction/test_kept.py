@@ -1,0 +1,146 @@
+"""What is kept of a study is enough to make everything again, and it is younger than its plan and criteria."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import gzip
+import io
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cdp.base.errors import InputError
+from reproduction import criteria, document, kept, stages
+from reproduction.kept import ENDING
+from tests.reproduction.support import SETS, study
+from tests.studies.support import made
+from tests.support import REPOSITORY
+
+DOCS = REPOSITORY / "docs"
+FILES = sorted((DOCS / document.FOLDER).glob(f"*{ENDING}"))
+BYTES = 2_000_000
+
+
+def truth(name: str, source: str, per_doc: int, weighting: str) -> float:
+    return (1 + 0.2 * SETS[name]) * source.startswith("diverse")
+
+
+def test_a_kept_study_gives_the_gains_that_were_measured(tmp_path: Path) -> None:
+    read = study(tmp_path, truth)
+    assert read.lacking == ""
+    again = json.loads(gzip.decompress((tmp_path / f"recorded-contrast{ENDING}").read_bytes()))
+    assert all(isinstance(score, int) for own in again["scores"] for row in own["rows"] for score in row)
+    about, records = made(truth, benchmarks=SETS, kinds=("diverse on one", "paraphrase on one"))
+    for number, record in enumerate(records):
+        record["key"] = str(number)
+    part = kept.packed({"about": about}, records)
+    assert part == kept.packed({"about": about}, records[::-1]), "the same bytes in whichever order they are listed"
+    measured = {(g.cell, g.benchmark, g.comparison): g.points for g in read.report.gains}
+    assert measured
+    for g in read.scores.gains:
+        assert g.points == pytest.approx(measured[g.cell, g.benchmark, g.comparison])
+
+
+def test_scores_are_kept_to_four_decimals(tmp_path: Path) -> None:
+    about, records = made(truth, benchmarks=SETS, kinds=("human",))
+    for number, record in enumerate(records):
+        record["key"] = f"{number:03d}"
+    whole = {"id": "study-x", "state": "finished", "frozen": {}, "limits": ["Leaked: all."], "about": about}
+    (tmp_path / f"single-query{ENDING}").write_bytes(kept.packed(whole, records))
+    read = kept.read(tmp_path, [stages.Stage("single-query", 1), stages.Stage("human-minilm", 1)])
+    assert list(read) == ["single-query"]
+    assert read["single-query"].report.limits[0] == "Leaked: all."
+    scores = read["single-query"].scores.scores
+    for record in records:
+        about_it = record["condition"]
+        if about_it is not None:
+            cell = next(c for c in scores if (c.source, c.per_doc) == (about_it["source"], about_it["per_doc"]))
+            evaluation = record["evaluations"]["place-set3"]
+            by_query = dict(zip(evaluation["query_ids"], evaluation["ndcg@10"], strict=True))
+            expected = [100 * by_query[query] for query in sorted(by_query)]
+            assert scores[cell]["set3"][about_it["seed"]] == pytest.approx(expected, abs=0.00501)
+
+
+@pytest.mark.parametrize("damage", [b"", b"no gzip", gzip.compress(b"{}"), gzip.compress(b'{"trainings": 3}')])
+def test_a_damaged_file_is_told(tmp_path: Path, damage: bytes) -> None:
+    (tmp_path / f"single-query{ENDING}").write_bytes(damage)
+    with pytest.raises(InputError, match="is not what a reproduction keeps"):
+        kept.read(tmp_path, [stages.Stage("single-query", 1)])
+
+
+def printed(page: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """({judged set: points} as the lines in the document print them, and as its table has them)."""
+    text = page.read_text(encoding="utf-8").partition(f"## Claim {document.RECOMPUTED} once more")[2]
+    code = re.search(r"```python\n(.*?)```", text, re.S)
+    assert code is not None
+    roots = {name.name for node in ast.walk(ast.parse(code[1])) if isinstance(node, ast.Import) for name in node.names}
+    roots |= {str(node.module) for node in ast.walk(ast.parse(code[1])) if isinstance(node, ast.ImportFrom)}
+    assert roots == {"gzip", "json", "collections", "statistics"}, "it shares nothing with the package"
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.chdir(page.parent.parent):
+        exec(code[1], {})
+    rows = re.findall(r"^\| (\S+) +\| ([+-]\S+) +\|$", text, re.M)
+    return dict(re.findall(r"^\| (\S+) \| ([+-]\S+) \|$", out.getvalue(), re.M)), dict(rows)
+
+
+def test_the_lines_in_the_document_print_its_table(tmp_path: Path) -> None:
+    folder = tmp_path / "docs" / document.FOLDER
+    study(folder, truth, weightings="none, cw")
+    chosen = [stages.Stage("recorded-contrast", 1)]
+    page = document.write(kept.read(folder, chosen), chosen, tmp_path / "docs")
+    lines, table = printed(page)
+    assert lines == table
+    assert set(table) == set(SETS)
+    if f"## Claim {document.RECOMPUTED} once more" in (DOCS / document.NAME).read_text(encoding="utf-8"):
+        lines, table = printed(DOCS / document.NAME)
+        assert lines == table
+        assert len(table) > 5
+
+
+def git(*words: object) -> str:
+    done = subprocess.run(["git", *map(str, words)], cwd=REPOSITORY, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.skipif(
+    shutil.which("git") is None or git("rev-parse", "--is-shallow-repository") != "false",
+    reason="the history says what is older",
+)
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_plans_and_criteria_are_older_than_their_results(file: Path, tmp_path: Path) -> None:
+    frozen = json.loads(gzip.decompress(file.read_bytes()))["frozen"]
+    blob = git("hash-object", "--no-filters", file)
+    brought = git("log", "--format=%H", f"--find-object={blob}", "--", file).splitlines()
+    results = brought[-1] if brought else "HEAD"  # not committed yet: its commit comes after this one
+    plan = criteria.PLANS / f"{file.name.removesuffix(ENDING)}.yaml"
+    for source, name in ((plan, "plan"), (criteria.FILE, "claims")):
+        commits = git("log", "--format=%H", f"--find-object={frozen[name]}", "--", source).splitlines()
+        assert commits, f"no commit has the {name} of {file.name}"
+        first = commits[-1]
+        assert first != results or not brought, f"the {name} of {file.name} came with its results"
+        assert git("merge-base", first, results) == first, f"the {name} of {file.name} is no older than its results"
+    then = tmp_path / "claims.yaml"
+    then.write_text(git("cat-file", "blob", frozen["claims"]), encoding="utf-8")
+    digests = {claim.id: claim.digest for claim in criteria.read(then)}
+    assert {name: digests[name] for name in frozen["criteria"]} == frozen["criteria"]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_a_kept_study_is_small_and_names_who_wrote_its_queries(file: Path) -> None:
+    assert file.stat().st_size <= BYTES
+    study = json.loads(gzip.decompress(file.read_bytes()))
+    config, sources = study["about"]["config"], study["about"]["sources"]
+    assert sources
+    assert all(source["written_by"] for source in sources)
+    if not config.get("methods"):
+        assert {source["written_by"] for source in sources} == {"people"}
+        assert "generator" not in config
+    if config.get("generator") != "openai":
+        assert "model" not in config
+    if config.get("generator") == "recorded":
+        assert all("whose name was not recorded" in source["written_by"] for source in sources)

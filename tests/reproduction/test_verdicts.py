@@ -1,0 +1,141 @@
+"""Exactly four verdicts, by the criterion as it was before the run; and what is left of the published effect."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import scipy.stats
+
+from cdp.base.statistics import Coefficient
+from reproduction import criteria, verdicts
+from reproduction.criteria import Claim, Published
+from reproduction.figures import Figure
+from reproduction.kept import Kept
+from reproduction.verdicts import CANNOT_TELL, CONTRADICTED, EQUIVALENT, SUPPORTED
+from tests.reproduction.support import criterion, study
+
+POSITIVE, NEGATIVE, AROUND = (0.2, 1.8), (-1.8, -0.2), (-0.6, 0.9)
+
+
+@pytest.mark.parametrize(
+    ("direction", "above", "below", "around"),
+    [
+        ("gain", SUPPORTED, CONTRADICTED, CANNOT_TELL),
+        ("loss", CONTRADICTED, SUPPORTED, CANNOT_TELL),
+        ("difference", SUPPORTED, SUPPORTED, CANNOT_TELL),
+        ("no difference", CONTRADICTED, CONTRADICTED, CANNOT_TELL),
+        ("no gain", CONTRADICTED, SUPPORTED, CANNOT_TELL),
+    ],
+)
+def test_the_whole_interval_decides_by_its_sign(direction: str, above: str, below: str, around: str) -> None:
+    for whole, expected in ((POSITIVE, above), (NEGATIVE, below), (AROUND, around)):
+        ninety = (whole[0] + 0.1, whole[1] - 0.1)
+        assert verdicts.decide(direction, whole, ninety, 0.5) == expected
+        assert verdicts.decide(direction, whole, ninety, 2.0) == EQUIVALENT, "too small to matter, whatever its sign"
+    assert verdicts.decide("no gain", (-2.0, 0.6), (-1.8, 0.4), 0.5) == SUPPORTED
+    at_margin = verdicts.decide(direction, (-0.6, 0.6), (-0.5, 0.5), 0.5)
+    assert at_margin == CANNOT_TELL, "the margin itself is outside"
+
+
+def test_inside_the_margin_means_that_both_one_sided_tests_reject() -> None:
+    for value, error, degrees in ((0.1, 0.2, 6.0), (0.1, 0.21, 6.0), (0.1, 0.2, 4.5), (-0.3, 0.1, 9.0)):
+        low, high = scipy.stats.t.interval(0.95, degrees, value, error)
+        found = Figure(Coefficient("mean gain", value, low, high, 0.5, error, degrees))
+        larger = [scipy.stats.t.sf((0.5 - sign * value) / error, degrees) for sign in (1, -1)]
+        decided = verdicts.decide("gain", (low, high), found.ninety, 0.5)
+        assert (decided == EQUIVALENT) == (max(larger) < 0.05)
+
+
+@pytest.mark.parametrize(
+    ("several", "expected"),
+    [
+        ([SUPPORTED, SUPPORTED], SUPPORTED),
+        ([SUPPORTED, CONTRADICTED], CONTRADICTED),
+        ([SUPPORTED, CANNOT_TELL], CANNOT_TELL),
+        ([SUPPORTED, EQUIVALENT], CANNOT_TELL),
+        ([EQUIVALENT, EQUIVALENT], EQUIVALENT),
+    ],
+)
+def test_a_claim_must_meet_all_of_its_criteria(several: list[str], expected: str) -> None:
+    assert verdicts.combined(several) == expected
+
+
+@pytest.mark.parametrize(
+    ("interval", "effect", "says"),
+    [
+        ((-0.4, 0.5), 2.0, "Excludes the published +2.00: at most 25% of it is left."),
+        ((-0.4, -0.1), 2.0, "Excludes the published +2.00, and every effect of its sign."),
+        ((-0.4, 2.5), 2.0, "Excludes no part of the published +2.00."),
+        ((0.5, 2.5), 2.0, "Holds the published +2.00; excludes what is below 25% of it."),
+        ((2.5, 3.5), 2.0, "Lies beyond the published +2.00."),
+        ((-0.5, 0.4), -2.0, "Excludes the published −2.00: at most 25% of it is left."),
+        ((0.2, 0.6), -0.02, "Excludes the published −0.02, itself inside the margin."),
+        ((-0.2, 0.6), -0.02, "Holds the published −0.02, itself inside the margin."),
+    ],
+)
+def test_what_is_left_of_the_published_effect(interval: tuple[float, float], effect: float, says: str) -> None:
+    low, high = interval
+    c = Coefficient("cw", (low + high) / 2, low, high, 0.5, 0.1, 5)
+    assert verdicts.excluded(c, effect, 0.25) == says
+
+
+def test_published_effects_are_computed_from_the_published_results() -> None:
+    one = Published(
+        ("tab:single_query_ablation",), {"method": "Ours-diverse", "queries_per_doc": 1}, {"method": "Ours-paraphrase"}
+    )
+    assert verdicts.published_effect(one, "mean") == pytest.approx(-0.02, abs=0.005)
+    scaling = Published(("tab:multihop_scaling",), {"queries_per_doc": [2, 5, 10, 20]}, {"queries_per_doc": 1})
+    assert verdicts.published_effect(scaling, "slope") == pytest.approx(3.075, abs=0.001)
+    assert all(verdicts.published_effect(c.published, "mean") for c in criteria.read() if c.published)
+
+
+def claim(**changes: object) -> Claim:
+    return replace(Claim("X", "Different beats alike.", (criterion(),), settles="More."), **changes)  # type: ignore[arg-type]
+
+
+def kept(folder: Path, points: float, of: Claim, **settings: object) -> Kept:
+    def truth(name: str, source: str, per_doc: int, weighting: str) -> float:
+        return points * source.startswith("diverse")
+
+    return study(folder, truth, frozen={"criteria": {of.id: of.digest}}, noise=1.0, **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("points", "verdict"), [(2.0, SUPPORTED), (-2.0, CONTRADICTED), (0.05, EQUIVALENT)])
+def test_a_claim_is_judged_by_what_was_measured(tmp_path: Path, points: float, verdict: str) -> None:
+    asked = claim(controls=(criterion(name="in-domain", domain="in", judged=("set7",)),))
+    judged = verdicts.judge(asked, {"recorded-contrast": kept(tmp_path, points, asked)})
+    assert judged.verdict == verdict
+    assert "90% interval" in judged.why
+    (control,) = judged.controls
+    assert control.told.startswith("no figure: 1 judged family of the 3")
+
+
+def test_a_criterion_that_is_younger_than_its_run_decides_nothing(tmp_path: Path) -> None:
+    studied = {"recorded-contrast": kept(tmp_path, 2.0, claim())}
+    assert verdicts.judge(claim(sentence="In other words."), studied).verdict == SUPPORTED
+    later = verdicts.judge(claim(criteria=(criterion(margin=0.1),)), studied)
+    assert (later.verdict, later.why) == (
+        CANNOT_TELL,
+        "recorded-contrast began before the criterion was as it is now.",
+    )
+    assert later.criteria[0].figure.coefficient is not None, "what was measured is shown all the same"
+
+
+def test_what_is_missing_is_told_and_nothing_is_judged_by_the_rest(tmp_path: Path) -> None:
+    both = claim(criteria=(criterion(studies=("recorded-contrast", "template-contrast")),))
+    part = kept(tmp_path, 2.0, both, drop=lambda condition: condition["seed"] == 2)
+    judged = verdicts.judge(both, {"recorded-contrast": part})
+    assert judged.verdict == CANNOT_TELL
+    assert judged.why == "recorded-contrast has 48 of 72 trainings; template-contrast was not run."
+    never = verdicts.judge(claim(criteria=(), untestable="The queries are not public."), {})
+    assert (never.verdict, never.why) == (CANNOT_TELL, "The queries are not public.")
+
+
+def test_the_advice_is_that_of_the_verdict(tmp_path: Path) -> None:
+    asked = claim(question="which queries", then={"supported": "Write different ones ({figure})."})
+    judged = verdicts.judge(asked, {"recorded-contrast": kept(tmp_path, 2.0, asked)})
+    assert judged.advice.startswith("Write different ones (+")
+    assert judged.advice.endswith("points (95% " + judged.criteria[0].told.partition("95% ")[2] + ").")
+    assert verdicts.judge(asked, {}).advice == ""
