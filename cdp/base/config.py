@@ -215,6 +215,10 @@ class JudgeConfig(Config):
         "The retrievers whose first documents are judged, separated by commas. Each is also fused with BM25 where that "
         "is among them.", reason="One by words and one by meaning, both here at once.", holds="models",
     )
+    runs: str = option(
+        "", "With a benchmark, instead of retrievers: evaluations and studies (job ids, separated by commas) whose "
+        "first ten documents are judged. Nothing is searched again.",
+    )
     depth: int = option(
         10, "Documents of each retriever that are judged, per query.", reason="NDCG@10 reads ten.", unit="documents",
         minimum=1, maximum=100,
@@ -256,6 +260,8 @@ class JudgeConfig(Config):
     def check(self) -> None:
         if bool(self.benchmark) == bool(self.corpus and self.queries):
             raise ConfigError("Give a corpus and queries, or a benchmark that a model judged.")
+        if self.runs and not self.benchmark:
+            raise ConfigError("Runs are of a benchmark that a model judged: name it.", hint="Set benchmark.")
         if not registry("generator")[self.generator].is_llm:
             raise ConfigError(
                 f"The generator {self.generator} cannot judge.",

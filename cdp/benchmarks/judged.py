@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import ConfigError
+from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import append_jsonl, now, read_jsonl, write_bytes
 from cdp.benchmarks import manifests
 from cdp.benchmarks.benchmark import list_splits
@@ -102,6 +103,23 @@ def write_grades(folder: Path, grades: Iterable[Grade]) -> None:
 def read_grades(folder: Path) -> list[Grade]:
     """Return the model's grades."""
     return [Grade(**line) for line in read_jsonl(folder / "grades.jsonl")]
+
+
+def grades_of(folder: Path) -> Mapping[str, Mapping[str, float]]:
+    """Return the model's grades as {query: {document: grade}}; kept while the file is unchanged."""
+
+    def load() -> Mapping[str, Mapping[str, float]]:
+        found: dict[str, dict[str, float]] = {}
+        for grade in read_grades(folder):
+            found.setdefault(grade.query, {})[grade.document] = grade.grade
+        return found
+
+    return ANSWERS.get(folder / "grades.jsonl", "grades", load)
+
+
+def missing(grades: Mapping[str, Mapping[str, float]], *runs: Mapping[str, Sequence[str]]) -> set[tuple[str, str]]:
+    """Return the pairs (query, document) of these first tens that the model did not grade."""
+    return {(q, d) for run in runs for q, documents in run.items() for d in documents if d not in grades.get(q, ())}
 
 
 def _write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
@@ -215,6 +233,12 @@ def count_labels(folder: Path) -> int:
     if manifest.source.get("labels") != labelled:
         manifests.write(folder, replace(manifest, source={**manifest.source, "labels": labelled}))
     return labelled
+
+
+def whole(folder: Path) -> Path:
+    """Return the folder with pool, grades and labels: a subset has those of the benchmark that it was drawn from."""
+    subset = manifests.read(folder).subset
+    return folder if subset is None else folder.parent / subset.of
 
 
 def is_judged(folder: Path) -> bool:

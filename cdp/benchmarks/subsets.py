@@ -15,7 +15,7 @@ from pathlib import Path
 from cdp.base.errors import ConfigError, InputError, WorkspaceError
 from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, checked_name, folder_size, now
-from cdp.benchmarks import library, manifests
+from cdp.benchmarks import judged, library, manifests
 from cdp.benchmarks.beir_files import iter_corpus, write_beir
 from cdp.benchmarks.benchmark import part, read_parts, split_of
 from cdp.benchmarks.library import BenchmarkInfo
@@ -59,16 +59,20 @@ def sample(
     sources = {split: split_of(parts, split, allow_unknown=True).qrels}
     if dev and dev_split not in ("", split):
         sources[dev_split] = split_of(parts, dev_split, allow_unknown=True).qrels
-    qrels = {query: grades for judged in sources.values() for query, grades in judged.items()}
+    qrels = {query: grades for of_split in sources.values() for query, grades in of_split.items()}
     named = {document for grades in qrels.values() for document in grades}
     known = {document for document in parts.document_ids if document in named}
     relevant_for = {q: {d for d, g in grades.items() if g > 0 and d in known} for q, grades in qrels.items()}
-    answered = {name: [query for query in judged if relevant_for[query]] for name, judged in sources.items()}
+    answered = {name: [query for query in of_split if relevant_for[query]] for name, of_split in sources.items()}
     if not answered[split]:
         raise InputError(f"No query of the split {split} has a relevant document.")
 
-    def order(query: str) -> bytes:
-        return _order(seed, "query", query)
+    # Of a model's judgments the queries that people label first are reported, and dev is from the others: all labels
+    # count, and are a random sample of what is reported.
+    labelled_first = {query: at for at, query in enumerate(judged.sampled(judged.read_pool(source)))}
+
+    def order(query: str) -> tuple[int, bytes]:
+        return labelled_first.get(query, 0), _order(seed, "query", query)
 
     drawn = {("test" if dev else split): set(heapq.nsmallest(queries, answered[split], key=order))}
     if dev:
@@ -96,7 +100,7 @@ def sample(
         excluded = {"excluded_ids": list(line.excluded)} if line.excluded else {}
         lines.append({"_id": query, "text": line.text, **excluded})
     # Judgments of documents that were not drawn are left out.
-    judged = {
+    of_splits = {
         name: {q: {d: grade for d, grade in qrels[q].items() if d in ids} for q in chosen if q in queries_of}
         for name, queries_of in drawn.items()
     }
@@ -115,7 +119,7 @@ def sample(
         with staging(workspace.benchmarks) as incoming:
             folder = incoming / "subset"
             texts = (document for document in iter_corpus(part(source, "corpus")) if document.id in ids)
-            write_beir(folder, texts, lines, judged)
+            write_beir(folder, texts, lines, of_splits)
             manifests.write(folder, described)
             made = library.survey(folder, allow_unknown=False)
             if not library.install(folder, target):  # another process drew the same subset at the same time

@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cdp.base.config import EvaluationConfig
+from cdp.base.file_cache import ANSWERS
 from cdp.base.worker import Job
 from cdp.base.workspace import now, read_json_or_none, write_bytes
 from cdp.benchmarks.benchmark import Benchmark
@@ -45,6 +48,26 @@ KIND = "evaluation"
 def run_file(job_folder: Path) -> Path:
     """Where what an evaluation retrieved is kept."""
     return job_folder / "results" / "run.parquet"
+
+
+# {query: its first ten documents, best first}
+FirstTen = Mapping[str, Sequence[str]]
+
+
+def first_ten(job_folder: Path) -> FirstTen | None:
+    """Return what an evaluation retrieved; None where that was not kept (imported scores)."""
+    path = run_file(job_folder)
+    if not path.is_file():
+        return None
+
+    def load() -> FirstTen:
+        found: dict[str, list[str]] = {}
+        near = pc.field("rank") <= 10
+        for row in pq.read_table(path, columns=["query_id", "document_id"], filters=near).to_pylist():
+            found.setdefault(row["query_id"], []).append(row["document_id"])
+        return found
+
+    return ANSWERS.get(path, "first ten", load)
 
 
 def read_result(job_folder: Path) -> dict[str, Any] | None:

@@ -36,6 +36,8 @@ WORTH_POINTS = 2.0
 
 # Below these an answer says how little it rests on.
 FEW_JUDGED = 50
+# Begins the limit of a model's judgments that no label checks.
+UNCHECKED = "No person checked the judgments"
 FEW_DOCUMENTS = 500
 
 # Of trainings whose steps differ by more than this ratio, a difference may be the steps' alone.
@@ -119,9 +121,10 @@ class Settling:
 @dataclass(frozen=True)
 class Answer:
     """``settled`` is whether the choice stands; ``figure`` is the headline's difference, ``options`` all that was
-    measured, the cheapest first, ``findings`` the other differences in sentences, ``equal_pairs`` those of the second
-    question; ``rule`` says how the published rule relates to the measurement, ``readers`` names retrievers where the
-    answer is to choose another one."""
+    measured, the cheapest first, ``findings`` the other differences in sentences, ``corrected`` the figure as people's
+    labels correct it where a model judged, ``equal_pairs`` the differences of the second question; ``rule`` says how
+    the published rule relates to the measurement, ``readers`` names retrievers where the answer is to choose another
+    one."""
 
     headline: str
     choice: Choice
@@ -131,6 +134,7 @@ class Answer:
     steps: int = 0
     limits: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
+    corrected: str = ""
     settled: bool = False
     settling: Settling | None = None
     rule: str = ""
@@ -157,7 +161,9 @@ class Answer:
         parts = [
             f"{basis.name}: {basis.retriever}",
             f"{counted(basis.documents, 'document')}",
-            f"{basis.judged_queries:,} judged queries ({basis.benchmark} {basis.split})",
+            f"{basis.judged_queries:,} queries judged by {basis.judge} ({basis.benchmark} {basis.split})"
+            if basis.judge
+            else f"{basis.judged_queries:,} judged queries ({basis.benchmark} {basis.split})",
             counted(self.steps, "step") if self.steps else "",
             counted(self.seeds, "seed"),
         ]
@@ -180,10 +186,12 @@ class Answer:
             else {
                 "study": b.study, "name": b.name, "retriever": b.retriever, "benchmark": b.benchmark, "split": b.split,
                 "documents": b.documents, "judged_queries": b.judged_queries, "written_by": b.written_by,
-                "judged_by": b.judged_by, "steps": self.steps, "seeds": self.seeds, "in_domain": b.in_domain,
+                "judged_by": b.judged_by, "judge": b.judge, "labels": b.labels, "unjudged": max(0, b.unjudged),
+                "steps": self.steps, "seeds": self.seeds, "in_domain": b.in_domain,
             },
             "limits": self.limits,
             "findings": self.findings,
+            "corrected": self.corrected,
             "settle": asdict(self.settling) if self.settling else None,
             "rule": self.rule,
             "figure": _row(self.figure) if self.figure else None,
@@ -458,7 +466,7 @@ def _small_sample(b: Basis) -> bool:
 
 def _badge(b: Basis) -> str:
     if b.judged_by == MODEL:
-        return f"judged by a model, {b.labels or 'no'} labels by people"
+        return f"judged by a model, {counted(b.labels, 'query', 'queries') if b.labels else 'no queries'} by people"
     return {PEOPLE: "judged by people", TEMPLATE: "template judgments"}[b.judged_by]
 
 
@@ -478,7 +486,8 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: _Question, seeds: int) -
         (_small_sample(b), f"Trained on {b.documents:,} of {b.of_documents:,} documents."),
         *((True, f"Another study, {e.basis.name}, says the opposite.") for e in _opposed(lead, own)),
         (not b.dev_chosen, "No dev queries chose the checkpoint, so some trainings may be past their best."),
-        (b.judged_by == MODEL and not b.labels, f"No person checked the judgments of {b.judge or 'the model'}."),
+        (b.unjudged > 0, f"{counted(b.unjudged, 'document')} of the first ten have no judgment and count 0."),
+        (b.judged_by == MODEL and not b.labels, f"{UNCHECKED} of {b.judge or 'the model'}."),
         (template, "Templates wrote the training queries; an LLM's queries may gain more or less."),
         (b.in_domain, "The judged queries resemble the training queries (in-domain): other tasks may differ."),
         (sampled, f"Evaluated on {b.judged_queries:,} sampled queries (of {b.sampled_from:,})."),

@@ -59,10 +59,10 @@ class Basis:
     """Where evidence is from. ``study`` is the id of an own study, empty for the published results.
 
     ``documents`` of ``of_documents`` were trained on; ``judged_queries`` of ``sampled_from`` (0: of all) were scored on
-    ``split``. ``labels`` counts people's labels behind a model's judgments. ``dev_chosen`` is whether other queries
-    than the reported ones chose the checkpoints, ``dev`` their benchmark/split; ``stale`` names what changed since,
-    ``elsewhere`` what is not the task's own ("queries" or "documents"). Scores with the same ``queries`` identity are
-    aligned.
+    ``split``. People labelled ``labels`` of those that a model judged; ``unjudged`` documents of the first tens have no
+    judgment (-1: not known). ``dev_chosen`` is whether other queries than the reported ones chose the checkpoints,
+    ``dev`` their benchmark/split; ``stale`` names what changed since, ``elsewhere`` what is not the task's own
+    ("queries" or "documents"). Scores with the same ``queries`` identity are aligned.
     """
 
     study: str = ""
@@ -79,6 +79,7 @@ class Basis:
     judged_by: str = PEOPLE
     judge: str = ""
     labels: int = 0
+    unjudged: int = -1
     language: str = "en"
     reads_language: bool = True
     in_domain: bool = False

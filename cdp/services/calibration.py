@@ -7,16 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
-
 from cdp.base.file_cache import ANSWERS
 from cdp.base.text import counted, interval, signed
-from cdp.base.workspace import Workspace
 from cdp.benchmarks import judged, manifests
 from cdp.evaluation import ndcg
 from cdp.evaluation.calibration import FEWEST, TARGETS, Corrected, correct
-from cdp.evaluation.results import run_file
+from cdp.evaluation.results import FirstTen
 
 Scores = Mapping[str, float]
 
@@ -73,7 +69,7 @@ class Calibration:
         return {**value, "state": "corrected", **figures, "more_labels": more}
 
 
-def judged_by(folder: Path, workspace: Workspace) -> Judged | None:
+def judged_by(folder: Path) -> Judged | None:
     """Return who judged a benchmark; None where people did. Kept while the labels are unchanged.
 
     The labels of a subset are those of the benchmark that it was drawn from.
@@ -82,17 +78,12 @@ def judged_by(folder: Path, workspace: Workspace) -> Judged | None:
     judge = manifest.source.get("judge")
     if not judge:
         return None
-    if manifest.subset is not None:
-        folder = workspace.benchmark(manifest.subset.of)
+    folder = judged.whole(folder)
 
     def load() -> Mapping[str, Mapping[str, float]]:
         return judged.people_grades(judged.read_pool(folder), judged.read_labels(folder))
 
     return Judged(str(judge), ANSWERS.get(folder / "labels.jsonl", "people's grades", load))
-
-
-# {query: its first ten documents, best first}
-FirstTen = Mapping[str, Sequence[str]]
 
 
 def calibrate(
@@ -132,19 +123,3 @@ def _scores(by: Judged, run: FirstTen) -> dict[str, float]:
 
 def _mean(runs: Sequence[Scores]) -> dict[str, float]:
     return {query: sum(run[query] for run in runs) / len(runs) for query in runs[0]}
-
-
-def first_ten(workspace: Workspace, evaluation: str) -> FirstTen | None:
-    """Return what an evaluation retrieved; None where that was not kept (studies, imported scores)."""
-    path = run_file(workspace.jobs / evaluation)
-    if not path.is_file():
-        return None
-
-    def load() -> FirstTen:
-        near = pc.field("rank") <= judged.FIRST
-        found: dict[str, list[str]] = {}
-        for row in pq.read_table(path, columns=["query_id", "document_id"], filters=near).to_pylist():
-            found.setdefault(row["query_id"], []).append(row["document_id"])
-        return found
-
-    return ANSWERS.get(path, "first ten", load)

@@ -21,12 +21,14 @@ from cdp.base.errors import CdpError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.text import duration
 from cdp.base.workspace import Workspace, read_json_or_none
-from cdp.benchmarks import describe, manifests, resolve_benchmark
+from cdp.benchmarks import describe, judged, manifests, resolve_benchmark
+from cdp.benchmarks.beir_files import read_qrels
+from cdp.benchmarks.benchmark import qrels_files
 from cdp.corpus import CorpusManifest, load_manifest, resolve_corpus
-from cdp.evaluation import bm25
+from cdp.evaluation import bm25, ndcg
 from cdp.jobs import JobView
 from cdp.principle import Answer
-from cdp.principle.decide import MOST_LIMITS, RETRIEVER, SAME_STEPS, Comparison, name_of
+from cdp.principle.decide import MOST_LIMITS, RETRIEVER, SAME_STEPS, UNCHECKED, Comparison, name_of
 from cdp.principle.evidence import (
     BM25,
     DIVERSE,
@@ -104,7 +106,8 @@ def _own(workspace: Workspace, corpus: CorpusManifest | None, benchmark: str, na
                 if same_corpus or same_queries or earlier:
                     elsewhere = "documents" if corpus is not None and not (same_corpus or earlier) else ""
                     elsewhere = elsewhere or ("queries" if named and not same_queries else "")
-                    present = _present(workspace, e.basis, about, earlier)
+                    e = _as_judged_now(workspace, e)
+                    present = _present(workspace, e, about, earlier)
                     found.append(Evidence(replace(e.basis, elsewhere=elsewhere, **present), e.arms))
     return found
 
@@ -123,15 +126,55 @@ def _corpus_name(workspace: Workspace, basis: Basis) -> str:
     return ""
 
 
-def _present(workspace: Workspace, basis: Basis, about: Mapping[str, Any], earlier: bool) -> dict[str, Any]:
+def _as_judged_now(workspace: Workspace, e: Evidence) -> Evidence:
+    """The evidence with its scores by all that a model judged until now, where what the arms retrieved was kept."""
+    if not _queries_of(e.arms):
+        return e
+    try:
+        folder = resolve_benchmark(e.basis.benchmark, workspace)
+        path, whole = qrels_files(folder)[e.basis.split], judged.whole(folder)
+    except (CdpError, KeyError):
+        return e
+    if not judged.is_judged(whole):
+        return e
+
+    def load() -> Evidence:
+        grades, runs = judged.grades_of(whole), [run for arm in e.arms for run in arm.shown]
+        qrels: dict[str, dict[str, float]] = {q: dict(known) for q, known in read_qrels(path).grades.items()}
+        for run in runs:
+            for query, documents in run.items():
+                later = {d: grades[query][d] for d in documents if d in grades.get(query, {})}
+                qrels.setdefault(query, {}).update(later)
+        arms = [replace(arm, scores=np.array([_scored(run, qrels) for run in arm.shown])) for arm in e.arms]
+        return Evidence(replace(e.basis, unjudged=len(judged.missing(grades, *runs))), tuple(arms), e.expected)
+
+    identity = (e.basis.study, e.basis.benchmark, e.basis.split, e.basis.retriever, e.basis.finished)
+    return ANSWERS.get(whole / "grades.jsonl", ("evidence", *identity), load)
+
+
+def _scored(run: Mapping[str, Sequence[str]], qrels: Mapping[str, Mapping[str, float]]) -> list[float]:
+    """NDCG@10 in percent of a first ten, in the order of the queries' ids."""
+    scores = ndcg({q: {d: -float(at) for at, d in enumerate(found)} for q, found in run.items()}, qrels).per_query
+    return [100 * scores.get(query, 0.0) for query in sorted(run)]
+
+
+def _queries_of(arms: Sequence[Arm]) -> list[str]:
+    """The reported queries, where what each arm retrieved for them was kept; else none."""
+    kept = all(arm.shown and len(arm.shown) == len(arm.scores) for arm in arms)
+    return sorted(arms[0].shown[0]) if arms and kept else []
+
+
+def _present(workspace: Workspace, e: Evidence, about: Mapping[str, Any], earlier: bool) -> dict[str, Any]:
     """What depends on the data as they are now: what changed since, the corpus's size and the queries sampled from."""
+    basis = e.basis
     stale = ["documents"] if earlier else []
     facts: dict[str, Any] = {}
     with suppress(CdpError):
         facts["of_documents"] = load_manifest(workspace, basis.corpus).n_documents
     with suppress(CdpError):
-        by = judged_by(resolve_benchmark(basis.benchmark, workspace), workspace)
-        facts |= {"labels": len(by.people)} if by is not None else {}
+        by = judged_by(resolve_benchmark(basis.benchmark, workspace))
+        reported = set(_queries_of(e.arms))
+        facts |= {"labels": len(reported.intersection(by.people))} if by is not None else {}
     measured = {row["source"]: row["query_set_hash"] for row in about.get("corpora", ())}
     for source in about["sources"]:
         with suppress(CdpError):
@@ -140,7 +183,10 @@ def _present(workspace: Workspace, basis: Basis, about: Mapping[str, Any], earli
                 stale.append("training queries")
     with suppress(CdpError, OSError):
         info = describe(resolve_benchmark(basis.benchmark, workspace), workspace)
-        if any(b["name"] == info.name and b.get("hash") not in (None, info.content_hash) for b in about["benchmarks"]):
+        changed = (
+            b["name"] == info.name and b.get("hash") not in (None, info.content_hash) for b in about["benchmarks"]
+        )
+        if any(changed) and basis.unjudged < 0:
             stale.append("judged queries")
         whole, split = _whole(workspace, basis.benchmark)
         if split:
@@ -244,8 +290,9 @@ def _arms(
 
 
 def _shown(behind: Iterable[Mapping[str, Any]], place: str) -> list[dict[str, list[str]]]:
-    """What each seed of an option retrieved, where the study kept it."""
-    evaluations = [record["evaluations"].get(place) or {} for record in behind]
+    """What each seed of an option retrieved, in the order of the seeds, where the study kept it."""
+    by_seed = sorted(behind, key=lambda record: (record.get("condition") or {}).get("seed", 0))
+    evaluations = [record["evaluations"].get(place) or {} for record in by_seed]
     return [dict(zip(e["query_ids"], e["first_ten"], strict=True)) for e in evaluations if "first_ten" in e]
 
 
@@ -256,7 +303,7 @@ def _calibrated(workspace: Workspace, answer: Answer) -> Answer:
         return answer
     by = None
     with suppress(CdpError):
-        by = judged_by(resolve_benchmark(basis.benchmark, workspace), workspace)
+        by = judged_by(resolve_benchmark(basis.benchmark, workspace))
     if by is None:
         return answer
     option, against = figure.option, figure.against
@@ -267,9 +314,10 @@ def _calibrated(workspace: Workspace, answer: Answer) -> Answer:
     else:
         found = Calibration(by.judge, len(by.people), -1)
     if found.corrected is None:
-        return replace(answer, limits=(found.sentence, *answer.limits)[:MOST_LIMITS])
+        limits = [text for text in answer.limits if not text.startswith(UNCHECKED)]  # which this says more of
+        return replace(answer, limits=(found.sentence, *limits)[:MOST_LIMITS])
     named = f"{name_of(option)} over {name_of(against)}"
-    return replace(answer, findings=(f"{named[0].upper()}{named[1:]}. {found.sentence}", *answer.findings))
+    return replace(answer, corrected=f"{named[0].upper()}{named[1:]}. {found.sentence}")
 
 
 # What follows the answer.
@@ -424,6 +472,7 @@ def page(workspace: Workspace, answer: Answer, corpus: str, command: str) -> str
     parts = [
         f"<h1>{escape(answer.headline)}</h1>",
         f"<p><b>{escape(answer.badge[0].upper() + answer.badge[1:])}{escape(by)}.</b> {escape(answer.rests_on)}</p>",
+        f"<p><b>{escape(answer.corrected)}</b></p>" if answer.corrected else "",
         *(f"<h2>{name}</h2><ul>{''.join(f'<li>{escape(text)}' for text in items)}</ul>" for name, items in lists),
         f"<p>{escape(answer.settling.text)}</p>" if answer.settling else "",
         f"<h2>Options</h2><table><tr>{''.join(f'<th>{escape(text)}' for text in headers)}</tr>{rows}</table>",

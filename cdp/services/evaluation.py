@@ -101,6 +101,12 @@ def start_after(workspace: Workspace, config: EvaluationConfig, training_job: st
     return _submit(workspace, whole, jobs.load_spec(workspace, training_job).name, after=[training_job])
 
 
+@access.runs
+def repeat_after(workspace: Workspace, config: EvaluationConfig, job: str) -> str:
+    """Submit an evaluation that waits for a job which changes its benchmark; return its id."""
+    return _submit(workspace, config, _named(workspace, config.retriever)[1], after=[job])
+
+
 def compared(job: jobs.JobView) -> dict[str, str]:
     """The row of an evaluation's result on Compare: its ``run`` and its ``benchmark``."""
     config = EvaluationConfig.from_dict(job.config)

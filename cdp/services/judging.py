@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from cdp import jobs, query_sets
-from cdp.base.config import JudgeConfig
-from cdp.base.errors import ConfigError, InputError, NotFoundError
+from cdp.base.config import EvaluationConfig, JudgeConfig
+from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace, checked_name, sha256_text, slug
 from cdp.benchmarks import judged, library, manifests, resolve_benchmark
@@ -25,7 +26,8 @@ from cdp.evaluation import bm25, judging
 from cdp.llm.answers import Usage
 from cdp.llm.prices import Price, dollars, load_price, price_file
 from cdp.llm.tokens import cut, estimate_tokens
-from cdp.services import access, clusters, complexity
+from cdp.services import access, clusters, complexity, evaluation
+from cdp.studies import records
 from cdp.synthesis.generators import GENERATORS
 
 PEOPLE = "people"
@@ -45,6 +47,11 @@ class JudgePlan:
     price: Price | None
     cost: float | None
     warnings: tuple[str, ...]
+
+    @property
+    def endpoint(self) -> bool:
+        """Whether texts leave this machine's processes: an endpoint is asked, with its key."""
+        return not GENERATORS[self.config.generator].local
 
     @property
     def sentence(self) -> str:
@@ -72,7 +79,14 @@ def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgeP
     # Each dense retriever is also fused where BM25 is there.
     rankings = len(retrievers) + (dense if dense < len(retrievers) else 0)
     lengths = _lengths(workspace, config)
-    pairs = len(queries) * min(config.depth * rankings, lengths.documents)
+    if config.runs:
+        lacking = missing(workspace, config.benchmark, config.items("runs"))
+        if not lacking:
+            raise ConfigError("Every document of their first ten is judged.", hint="There is nothing to judge.")
+        texts = read_queries(part(_judged_folder(workspace, config.benchmark), "queries"))
+        pairs, queries = len(lacking), [texts[query].text for query in sorted({query for query, _ in lacking})]
+    else:
+        pairs = len(queries) * min(config.depth * rankings, lengths.documents)
     frame = estimate_tokens(judging.TEMPLATE) + np.mean([estimate_tokens(query) for query in queries])
     usage = Usage(round(pairs * (frame + lengths.mean)), pairs * judging.ANSWER_TOKENS, pairs)
     local = GENERATORS[config.generator].local
@@ -82,6 +96,13 @@ def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgeP
         config, tuple(queries), log, pairs, usage, price, 0.0 if local else price.cost(usage) if price else None,
         tuple(_warnings(config, model, log)),
     )  # fmt: skip
+
+
+def missing(workspace: Workspace, benchmark: str, runs: Sequence[str]) -> set[tuple[str, str]]:
+    """Return the pairs (query, document) of the first ten of evaluations and studies that the model did not grade."""
+    folder = _judged_folder(workspace, benchmark)
+    found = [run for name in runs for run in records.retrieved(workspace.job(name), folder)]
+    return judged.missing(judged.grades_of(folder), *found)
 
 
 def _warnings(config: JudgeConfig, model: str, log: QueryLog | None) -> list[str]:
@@ -147,7 +168,7 @@ def _queries(workspace: Workspace, source: str) -> tuple[list[str], str]:
 
 
 def _judged_folder(workspace: Workspace, name: str) -> Path:
-    folder = resolve_benchmark(name, workspace)
+    folder = judged.whole(resolve_benchmark(name, workspace))
     if not judged.is_judged(folder):
         raise ConfigError(f"No model judged {name}.", hint="Make one: benchmarks judge --corpus ID --queries FILE.")
     return folder
@@ -189,9 +210,30 @@ def start(workspace: Workspace, config: JudgeConfig, *, api_key: str = "") -> st
     )
 
 
-def repeated(workspace: Workspace, name: str, retrievers: Sequence[str]) -> dict[str, Any]:
-    """Return the settings that judge further retrievers as the benchmark was judged."""
-    source = manifests.read(_judged_folder(workspace, name)).source
-    kept = ("generator", "model", "base_url", "depth")
-    return {**{key: source[key] for key in kept if source.get(key)}, "benchmark": name,
-            "retrievers": ", ".join(retrievers)}  # fmt: skip
+def judged_name(workspace: Workspace, name: str) -> str:
+    """Return the benchmark that a model judged of which this is one or a sample; empty where people judged."""
+    with suppress(CdpError):
+        return _judged_folder(workspace, name).name
+    return ""
+
+
+def repeated(workspace: Workspace, name: str, runs: Sequence[str]) -> JudgeConfig:
+    """Return the settings that judge what further runs found, as the benchmark was judged."""
+    folder = _judged_folder(workspace, name)
+    source = manifests.read(folder).source
+    kept = {key: source[key] for key in ("generator", "model", "base_url", "depth") if source.get(key)}
+    return JudgeConfig.from_dict({**kept, "benchmark": folder.name, "runs": ", ".join(runs)})
+
+
+@access.runs
+def start_again(workspace: Workspace, config: JudgeConfig, *, api_key: str = "") -> str:
+    """Submit the judging of what runs found, and after it the evaluations of this benchmark, which then count it."""
+    job = start(workspace, config, api_key=api_key)
+    known = set()
+    for view in jobs.list_jobs(workspace, ["evaluation"]):
+        if view.config.get("benchmark") == config.benchmark and str(view.state) == "finished":
+            again = EvaluationConfig.from_dict(view.config)
+            if again not in known:
+                known.add(again)
+                evaluation.repeat_after(workspace, again, job)
+    return job

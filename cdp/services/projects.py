@@ -21,7 +21,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError, NotFoundError
 from cdp.base.text import checked_title, pick
 from cdp.base.workspace import Workspace, is_name
-from cdp.benchmarks import library
+from cdp.benchmarks import library, manifests
 from cdp.corpus import list_corpora, resolve_corpus
 from cdp.jobs import JobSpec, JobView
 from cdp.projects import Project, damaged
@@ -223,12 +223,17 @@ class Index:
             return frozenset(os.listdir(self.workspace.jobs))
         return NOTHING
 
+    def _judged_corpus(self, benchmark: str) -> str:
+        folder = self.workspace.benchmarks / benchmark
+        return str(manifests.read(folder).source.get("corpus") or "") if is_name(benchmark) and folder.is_dir() else ""
+
     def of(self, kind: str, thing: str) -> frozenset[str]:
         """Return the ids of the projects of a ``corpus``, ``query_set``, ``benchmark`` or ``job`` with this id."""
         if kind == "corpus":
             return self.corpora.get(thing, NOTHING)
         if kind == "benchmark":
-            return self.benchmarks.get(thing, NOTHING)
+            # One that a model judged belongs where its documents do.
+            return self.benchmarks.get(thing) or self.corpora.get(self._judged_corpus(thing), NOTHING)
         if kind == "query_set":
             return self.corpora.get(self._corpus_of_set.get(thing, ""), NOTHING)
         if kind == "job":

@@ -25,18 +25,20 @@ from cdp.base.locks import locked
 from cdp.base.statistics import PairedTest, has_spread, holm, paired_test, two_level_test
 from cdp.base.text import counted, storable
 from cdp.base.workspace import Workspace, write_json
-from cdp.benchmarks import beir_files
+from cdp.benchmarks import beir_files, judged
 from cdp.benchmarks.benchmark import part
 from cdp.catalog import STUDY, STUDY_START, query
 from cdp.corpus import load_manifest
 from cdp.evaluation import bm25, combined
+from cdp.evaluation.results import FirstTen, first_ten
 from cdp.query_sets import list_query_sets
 from cdp.retrievers import PRESETS, leakage
 from cdp.retrievers.encode import HALF_PRECISION
 from cdp.services import access, naming
-from cdp.services.calibration import Calibration, Judged, calibrate, first_ten, judged_by
+from cdp.services.calibration import Calibration, Judged, calibrate, judged_by
 from cdp.services.naming import Annotation
 from cdp.services.projects import Members
+from cdp.studies import records
 from cdp.training.plan import INCOMPLETE
 
 __all__ = ["query"]
@@ -66,7 +68,7 @@ IN_NO_NAME = ("query_set", "per_doc", "weighting", "query_source", "retriever", 
 # Characters of what people write about a run.
 LONGEST = {"name": 120, "tag": 40, "note": 2000}
 
-JUDGE_THEM = "Have them judged: benchmarks judge --benchmark NAME --retrievers RETRIEVER."
+JUDGE_THEM = "Have them judged: benchmarks judge --benchmark NAME --runs JOB."
 
 BM25, UNTRAINED, TRAINING, IN_STUDY, OTHER = "BM25", "untrained", "training", "study", "other"
 # Which kind is the baseline where nothing says more: what people brought along comes after untrained retrievers.
@@ -444,7 +446,8 @@ def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Famil
             steps = usual.get((row["start"], *_place(row)), 0)
             badges |= {badge.word: badge for badge in badges_of(row, subsets, steps)}
         if (by := judges[first["benchmark"]]) is not None:
-            badges["judged by a model"] = Badge("judged by a model", f"{by.judge} judged the documents, not people.")
+            badge = Badge(f"judged by {by.judge}", "A model judged the documents, not people.")
+            badges[badge.word] = badge
         rows.append(
             Row(
                 retriever=name, retriever_id=lead, benchmark=first["benchmark"], split=first["split"],
@@ -626,16 +629,32 @@ def _remarks(workspace: Workspace, row: dict[str, Any]) -> list[str]:
     return [*notes, *(info.warnings if info.content_hash == row["benchmark_hash"] else ())]
 
 
-def unjudged(comparison: Comparison) -> list[str]:
-    """Return the retrievers of a comparison that found documents without a judgment, as a judging job names them."""
+def unjudged(workspace: Workspace, comparison: Comparison) -> list[str]:
+    """Return the jobs (evaluations and studies) of a comparison on one benchmark whose first ten documents have pairs
+    that its model did not grade."""
     evaluations = {row["id"]: row for row in comparison.evaluations}
     found: dict[str, None] = {}
-    for row in comparison.rows:
-        for evaluation in (evaluations[name] for name in row.evaluation_id.split("+") if name in evaluations):
-            if evaluation["counts"].get("unjudged_in_first_ten") and evaluation["retriever_kind"] != "imported":
-                hybrid, _ = combined.settings_of(evaluation["settings"])
-                found |= dict.fromkeys([*([bm25.NAME] if hybrid else []), str(evaluation["settings"]["retriever"])])
+    with suppress(CdpError):
+        grades = judged.grades_of(judged.whole(benchmarks.resolve_benchmark(comparison.rows[0].benchmark, workspace)))
+        for name in (name for row in comparison.rows for name in row.evaluation_id.split("+") if grades):
+            run = _first_ten(workspace, evaluations[name]) if name in evaluations else None
+            if run is not None and judged.missing(grades, run):
+                found[evaluations[name]["job_id"]] = None
     return list(found)
+
+
+def _first_ten(workspace: Workspace, evaluation: Mapping[str, Any]) -> FirstTen | None:
+    """Return what an evaluation or a study's training retrieved; None where that was not kept."""
+    folder, key = workspace.jobs / evaluation["job_id"], evaluation["settings"].get("key")
+    if not evaluation["settings"].get("study"):
+        return first_ten(folder)
+    place = records.evaluation_key(*(evaluation[name] for name in ("benchmark_hash", "split", "protocol")))
+
+    def load() -> FirstTen | None:
+        found = ((records.load(folder, key) or {}).get("evaluations") or {}).get(place) or {}
+        return dict(zip(found["query_ids"], found["first_ten"], strict=True)) if "first_ten" in found else None
+
+    return ANSWERS.get(records.path_of(folder, key), ("first ten", place), load)
 
 
 def sampled(workspace: Workspace, comparison: Comparison) -> str:
@@ -694,7 +713,8 @@ def compare(
     reference = {row.place: row for row in rows if row.retriever_id == baseline_id}
     rows = [_tested_row(row, reference.get(row.place), settings, scores, means) for row in rows]
     judges = {row.benchmark: _judged_by(workspace, row.benchmark) for row in rows}
-    rows = [_calibrated(workspace, row, judges[row.benchmark], means) for row in rows]
+    by_id = {row["id"]: row for row in selected}
+    rows = [_calibrated(workspace, row, judges[row.benchmark], means, by_id) for row in rows]
     p_values = [row.p_t if row.p_seeds is None else row.p_seeds for row in rows]
     corrected = iter(holm([p for p in p_values if p is not None]))
     rows = [row if p is None else replace(row, p_holm=next(corrected)) for row, p in zip(rows, p_values, strict=True)]
@@ -769,18 +789,20 @@ def _tested_row(row: Row, reference: Row | None, settings: Mapping[str, Any], sc
 
 def _judged_by(workspace: Workspace, benchmark: str) -> Judged | None:
     with suppress(CdpError):
-        return judged_by(benchmarks.resolve_benchmark(benchmark, workspace), workspace)
+        return judged_by(benchmarks.resolve_benchmark(benchmark, workspace))
     return None
 
 
-def _calibrated(workspace: Workspace, row: Row, by: Judged | None, means: Scores) -> Row:
+def _calibrated(
+    workspace: Workspace, row: Row, by: Judged | None, means: Scores, of: Mapping[str, Mapping[str, Any]]
+) -> Row:
     """The row with its difference corrected by people's labels, where a model judged it."""
     if by is None or row.baseline_evaluation_id is None:
         return row
     first, second = means[row.baseline_evaluation_id], means[row.evaluation_id]
     differences = {query: 100 * (second[query] - first[query]) for query in first}
     before, after = (
-        [first_ten(workspace, evaluation) for evaluation in side.split("+")]
+        [_first_ten(workspace, of[evaluation]) for evaluation in side.split("+")]
         for side in (row.baseline_evaluation_id, row.evaluation_id)
     )
     return replace(row, calibration=calibrate(by, before, after, differences))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cdp import jobs, query_sets
@@ -17,6 +18,7 @@ from cdp.base.records import Document
 from cdp.base.text import counted, duration
 from cdp.base.workspace import Workspace, disk_faults_told, slug
 from cdp.benchmarks import BenchmarkInfo, describe, library, list_benchmarks, manifests, resolve_benchmark
+from cdp.benchmarks.judged import is_judged
 from cdp.complexity import LANGUAGES
 from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
 from cdp.corpus.documents import permutation
@@ -57,7 +59,7 @@ DRAW = 0
 class JudgedBy:
     """What decides a test. ``kind`` is BENCHMARK, HUMAN or TEMPLATE; ``of`` the query set that its queries are from.
     ``there``: nothing is to be made. The last ``held_out`` documents of the corpus's draw with ``DRAW`` are not trained
-    on. ``notes`` say what has to be known, in sentences."""
+    on. ``notes`` say what has to be known, in sentences, ``judge`` which model judged (empty: people)."""
 
     kind: str
     splits: Splits
@@ -65,6 +67,7 @@ class JudgedBy:
     of: str = ""
     held_out: int = 0
     notes: tuple[str, ...] = ()
+    judge: str = ""
 
     @property
     def benchmark(self) -> str:
@@ -120,12 +123,13 @@ def _of_project(workspace: Workspace, manifest: CorpusManifest) -> BenchmarkInfo
     """The benchmark of the corpus's project that has a dev split, else its first; of no project's one of the corpus's
     name."""
     index = projects.Index(workspace)
-    own = {name for project in index.projects if manifest.id in project.corpora for name in project.benchmarks}
     usable = [info for info in list_benchmarks(workspace) if info.splits and not info.problem and not info.subset_of]
-    candidates = [info for info in usable if info.name in own]
-    candidates = candidates or [info for info in usable if slug(info.name) == slug(manifest.name)]
+    own = [info for info in usable if index.of("benchmark", info.name) & index.of("corpus", manifest.id)]
+    candidates = own or [info for info in usable if slug(info.name) == slug(manifest.name)]
     made = {_name(manifest, kind) for kind in (HUMAN, TEMPLATE)}
-    ranked = sorted(candidates, key=lambda info: (info.name in made, "dev" not in info.splits))
+    # People's judgments come before a model's.
+    by_model = {info.name for info in candidates if is_judged(Path(info.folder))}
+    ranked = sorted(candidates, key=lambda info: (info.name in made, info.name in by_model, "dev" not in info.splits))
     # What was made for a test is no reason to pass over people's queries that came later.
     return next((info for info in ranked if info.name not in made), None)
 
@@ -141,7 +145,8 @@ def _benchmark(workspace: Workspace, info: BenchmarkInfo, config: TrialConfig) -
             f"They search {splits.n_documents:,} of {info.n_documents:,} documents of {info.name}. Scores are higher "
             "than on all; differences are what counts."
         )
-    return JudgedBy(BENCHMARK, splits, not splits.of, notes=tuple(notes))
+    judge = str(manifests.read(Path(info.folder)).source.get("judge") or "")
+    return JudgedBy(BENCHMARK, splits, not splits.of, notes=tuple(notes), judge=judge)
 
 
 def _human(workspace: Workspace, manifest: CorpusManifest) -> QuerySet | None:

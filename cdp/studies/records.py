@@ -16,9 +16,12 @@ from typing import Any
 
 from cdp import query_sets
 from cdp.base.config import TrainingConfig
+from cdp.base.errors import NotFoundError
 from cdp.base.version import __version__
 from cdp.base.workspace import Workspace, read_json_or_none, sha256_text, write_json
+from cdp.benchmarks import judged
 from cdp.corpus import load_manifest
+from cdp.evaluation.results import FirstTen, first_ten, read_result
 from cdp.retrievers import TRAINED_SIMILARITY
 from cdp.studies.plan import Condition, StudySource
 
@@ -101,6 +104,27 @@ def list_records(job_folder: Path) -> Iterator[dict[str, Any]]:
         value = read_json_or_none(path)
         if isinstance(value, dict) and value.get("schema") == SCHEMA:
             yield value
+
+
+def retrieved(job_folder: Path, benchmark: Path) -> list[FirstTen]:
+    """Return what an evaluation, or each training of a study, retrieved for a benchmark that a model judged, or for
+    samples of it. NotFoundError where the job kept nothing of it."""
+
+    def about(name: str) -> bool:
+        folder = benchmark.parent / name
+        return folder.is_dir() and judged.whole(folder) == benchmark
+
+    result, own = read_result(job_folder), first_ten(job_folder)
+    found = [own] if own is not None and result is not None and about(str(result["benchmark"]["name"])) else []
+    for record in list_records(job_folder):
+        found += [
+            dict(zip(e["query_ids"], e["first_ten"], strict=True))
+            for e in (record.get("evaluations") or {}).values()
+            if "first_ten" in e and about(e["benchmark"])
+        ]
+    if not found:
+        raise NotFoundError("evaluation or study", f"{job_folder.name} on {benchmark.name}")
+    return found
 
 
 LIBRARIES = ("torch", "transformers", "sentence-transformers", "numpy", "scipy", "bm25s", "nltk", "jieba", "fugashi",

@@ -23,10 +23,11 @@ from cdp.base.errors import ConfigError
 from cdp.base.failures import failure_of
 from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import now
-from cdp.benchmarks import Benchmark, manifests
+from cdp.benchmarks import Benchmark
+from cdp.benchmarks.judged import is_judged
 from cdp.corpus import iter_documents
 from cdp.evaluation import Evaluation, bm25, combined, evaluate_model
-from cdp.evaluation.evaluate import first_ten, judge_on
+from cdp.evaluation.evaluate import first_ten, judge_on, unjudged
 from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
 from cdp.retrievers.encode import EmbeddingStore, cast, precision_for
 from cdp.studies import records
@@ -352,7 +353,12 @@ class Study:
         )
 
     def _scores(self, benchmark: Benchmark, evaluation: Evaluation) -> dict[str, Any]:
-        """What the report needs of an evaluation; scores in [0, 1]."""
+        """What the report needs of an evaluation; scores in [0, 1]. Where a model judged, also what was retrieved: its
+        judgments may be added to, and people's labels correct the scores."""
+        kept: dict[str, Any] = {}
+        if is_judged(benchmark.folder):
+            kept["first_ten"] = first_ten(benchmark, evaluation.ranking)
+            evaluation.counts["unjudged_in_first_ten"] = unjudged(benchmark, evaluation.ranking)
         return {
             "benchmark": benchmark.name,
             "split": benchmark.split,
@@ -363,12 +369,8 @@ class Study:
             "counts": evaluation.counts,
             "settings": evaluation.settings,
             "seconds": evaluation.seconds,
-            **({"first_ten": first_ten(benchmark, evaluation.ranking)} if self._by_model(benchmark) else {}),
+            **kept,
         }
-
-    def _by_model(self, benchmark: Benchmark) -> bool:
-        """Return True if a model judged it: people's labels then correct the scores, by what was retrieved."""
-        return bool(manifests.read(benchmark.folder).source.get("judge"))
 
 
 class _Hooks:

@@ -67,8 +67,9 @@ def page(workspace: Workspace) -> None:
     on_place = comparison.on([place])
     differences = {row.retriever_id: row for row in on_place.rows}
     _answer(on_place, arrived)
-    if lacking := results.unjudged(on_place):
-        judging.again(workspace, on_place.rows[0].benchmark, lacking)
+    if on_place.rows:
+        with st.container(horizontal=True, vertical_alignment="center"), frame.guarded():
+            judging.after(workspace, on_place.rows[0].benchmark, results.unjudged(workspace, on_place))
     _table([differences.get(row.retriever_id, row) for row in shown], baseline)
     with st.container(horizontal=True, vertical_alignment="center"):
         common = md(", ".join(sorted(_common(shown))))
@@ -160,7 +161,6 @@ def _answer(comparison: Comparison, arrived: str) -> None:
     if about.calibration is not None:
         icon = ":material/fact_check:" if about.calibration.corrected else ":material/warning:"
         st.markdown(f"{icon} **{md(about.calibration.sentence)}**")
-        frame.link("benchmarks", "Label queries", icon=":material/edit:", tab="label", judged_benchmark=about.benchmark)
 
 
 def _about(rows: Sequence[Row], arrived: str) -> Row:

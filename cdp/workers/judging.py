@@ -38,6 +38,7 @@ from cdp.llm.prices import load_price, price_file
 from cdp.llm.tokens import cut, estimate_tokens
 from cdp.retrievers import load, model_hash, resolve
 from cdp.retrievers.encode import EmbeddingStore
+from cdp.studies import records
 from cdp.synthesis.generate import map_unordered, most_usage
 from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import Method, Sampling
@@ -72,7 +73,8 @@ def main(job: Job) -> None:
     target = read_target(job, config)
     pool = judged.read_pool(job.folder)
     if not pool:
-        pool = pool_documents(job, config, target)
+        runs = config.runs and target.folder
+        pool = pool_runs(job, config, runs) if runs else pool_documents(job, config, target)
         judged.write_pool(job.folder, pool)
     source = make_judge(config)
     with AnswerCache(job.workspace) as cache:
@@ -151,6 +153,18 @@ def pool_documents(job: Job, config: JudgeConfig, target: Target) -> Pool:
         for name, result in results.items()
     }
     return judged.pool_of(rankings, config.depth)
+
+
+def pool_runs(job: Job, config: JudgeConfig, folder: Path) -> Pool:
+    """Pool what the named evaluations and studies retrieved, each document under its best rank in each of them."""
+    pool: Pool = {}
+    for name in config.items("runs"):
+        for found in records.retrieved(job.workspace.job(name), folder):
+            for query, documents in found.items():
+                for rank, document in enumerate(documents, start=1):
+                    ranks = pool.setdefault(query, {}).setdefault(document, {})
+                    ranks[name] = min(rank, ranks.get(name, rank))
+    return pool
 
 
 def _dense(job: Job, config: JudgeConfig, benchmark: Benchmark, name: str, depth: int) -> Evaluation:

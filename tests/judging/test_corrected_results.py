@@ -12,7 +12,7 @@ from cdp.base.config import ResultImportConfig
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import judged
 from cdp.cli import main
-from cdp.services import evaluation, jobs, results
+from cdp.services import evaluation, jobs, judging, results
 from cdp.services.results import Row
 from tests.judging.made import make
 
@@ -56,7 +56,7 @@ def test_labels_correct_what_the_model_says(
 ) -> None:
     before = row_of(workspace)
     assert before.difference == pytest.approx(0.0, abs=1e-9), "the model sees no difference"
-    assert [badge.word for badge in before.badges] == ["judged by a model"]
+    assert [badge.word for badge in before.badges] == ["judged by a-model"]
     assert before.calibration is not None
     assert before.calibration.sentence == (
         "Uncalibrated, judged by a-model alone: 0 of the 10 labelled queries that a correction needs."
@@ -87,9 +87,13 @@ def test_a_retriever_outside_of_the_pool_is_not_corrected_before_its_documents_a
     job = evaluation.start_import(workspace, ResultImportConfig(path=str(run), retriever="late", benchmark="made"))
     assert jobs.outcome(workspace, job)["notes"] == [
         "60 documents of the first ten have no judgment and count 0. Have them judged: benchmarks judge --benchmark "
-        "NAME --retrievers RETRIEVER."
+        "NAME --runs JOB."
     ]
     [row] = [row for row in results.compare(workspace, "up").rows if row.retriever_id == "late"]
     assert row.calibration is not None
     assert row.calibration.unlabelled == 12
     assert row.calibration.sentence.endswith("12 documents of the first ten have no label by people.")
+    assert results.unjudged(workspace, results.compare(workspace, "up")) == [job]
+    assert len(judging.missing(workspace, "made", [job])) == N
+    again = judging.repeated(workspace, "made", [job])
+    assert (again.benchmark, again.runs) == ("made", job)

@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from cdp.base.config import JudgeConfig
+from cdp.base.config import EvaluationConfig, JudgeConfig
 from cdp.base.errors import ConfigError
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json, read_jsonl
@@ -17,7 +17,7 @@ from cdp.benchmarks import judged, load_benchmark, manifests
 from cdp.corpus import CorpusManifest
 from cdp.evaluation import judging as prompts
 from cdp.llm.prices import Price, write_prices
-from cdp.services import jobs, judging
+from cdp.services import evaluation, jobs, judging
 from cdp.workers import judging as worker
 from tests.judging.conftest import ANIMALS, by_animal, settings
 from tests.synthesis.server import MODEL, ChatServer, marked
@@ -140,6 +140,29 @@ def test_a_later_retriever_is_judged_into_the_same_benchmark(
     assert after.hash != before.hash
     assert manifests.read(made).source["retrievers"] == ["bm25", "static-minilm"]
     assert judged.read_labels(made) == [judged.Label("q1", "heron-0", 3, "Ada")]
+
+
+def test_what_a_run_found_is_judged_and_it_is_evaluated_again(
+    workspace: Workspace, corpus: CorpusManifest, log: Path, judge: ChatServer, jobs_here: None
+) -> None:
+    run(workspace, settings(corpus, log, retrievers="bm25", depth=2))
+    config = EvaluationConfig(retriever="static-minilm", benchmark="animals-judged")
+    first = evaluation.start(workspace, config)
+    lacking, asked = judging.missing(workspace, "animals-judged", [first]), len(judge.bodies)
+    assert lacking
+    again = judging.repeated(workspace, "animals-judged", [first])
+    assert judging.plan(workspace, again).pairs == len(lacking)
+    judging.start_again(workspace, again)
+    assert len(judge.bodies) - asked == len(lacking), "nothing else is asked"
+    made = workspace.benchmark("animals-judged")
+    graded = {(grade.query, grade.document) for grade in judged.read_grades(made)}
+    assert lacking <= graded
+    assert manifests.read(made).source["retrievers"] == sorted(["bm25", first])
+    newest, before = jobs.list_jobs(workspace, ["evaluation"])
+    assert before.id == first
+    assert read_json(workspace.job(newest.id) / "results" / "evaluation.json")["counts"]["unjudged_in_first_ten"] == 0
+    with pytest.raises(ConfigError, match="Every document of their first ten is judged"):
+        judging.plan(workspace, again)
 
 
 def test_the_plan_says_what_goes_where_at_which_price(

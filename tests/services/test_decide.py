@@ -15,12 +15,14 @@ from cdp import benchmarks, query_sets
 from cdp.base.workspace import Workspace, write_json
 from cdp.benchmarks import judged, manifests
 from cdp.corpus import read_documents, store
+from cdp.evaluation import ndcg
 from cdp.principle import Answer
 from cdp.query_sets import QuerySet
-from cdp.services import complexity, decide
+from cdp.services import complexity, decide, judging
 from cdp.services.synthesis import Writer
 from cdp.studies import StudyConfig, StudySource, conditions, records
 from cdp.studies.plan import counted
+from tests.judging.made import make
 from tests.pages.support import ended_job
 
 pytestmark = pytest.mark.slow
@@ -109,10 +111,13 @@ def run_study(
     rng = np.random.default_rng(0)
     easy = rng.uniform(20, 50, N_JUDGED)
 
-    def record(name: str, points: float, noise: float = 2.0, **more: Any) -> dict[str, Any]:
+    def record(
+        name: str, points: float, noise: float = 2.0, of: tuple[str, int] = ("", 0), **more: Any
+    ) -> dict[str, Any]:
         scores = (easy + points + rng.normal(0, noise, N_JUDGED)) / 100
         ids = [f"q{i}" for i in range(N_JUDGED)]
-        return {"retriever": name, "evaluations": {"p": {"query_ids": ids, "ndcg@10": scores.tolist()}}, **more}
+        kept = {} if retrieved is None else {"first_ten": retrieved(*of), "benchmark": benchmark.get("name", "tales")}
+        return {"retriever": name, "evaluations": {"p": {"query_ids": ids, "ndcg@10": scores.tolist(), **kept}}, **more}
 
     records.save(folder, "bm25", None, record("bm25", lexical))
     records.save(folder, "base", None, record("static-minilm", 0.0, 0.0))
@@ -127,9 +132,7 @@ def run_study(
             "pairs_seen": 180,
         }
         points = truth(condition.source, condition.per_doc)
-        made = record("static-minilm", points, training=training)
-        if retrieved is not None:
-            made["evaluations"]["p"]["first_ten"] = retrieved(condition.source, condition.per_doc)
+        made = record("static-minilm", points, of=(condition.source, condition.per_doc), training=training)
         records.save(folder, f"c{i}", condition, made)
     return job
 
@@ -147,7 +150,7 @@ def test_a_models_judgments_are_corrected_by_people_or_said_to_be_uncalibrated(
     source = {"source": {"kind": judged.KIND, "judge": "a-model"}}
     run_study(workspace, sets_of(task), diverse_helps, benchmark=source, retrieved=retrieved)
     before = of_tales(workspace, task)
-    assert before.badge == "judged by a model, no labels by people"
+    assert before.badge == "judged by a model, no queries by people"
     assert before.limits[0] == (
         "Uncalibrated, judged by a-model alone: 0 of the 10 labelled queries that a correction needs."
     )
@@ -155,10 +158,34 @@ def test_a_models_judgments_are_corrected_by_people_or_said_to_be_uncalibrated(
         grades = {f"d{i}": 3, f"d{(i + 1) % 60}": 0 if i % 3 else 1}
         judged.add_labels(folder, f"q{i}", grades, "Ada")
     after = of_tales(workspace, task)
-    assert after.badge == "judged by a model, 20 labels by people"
-    assert after.findings[0].startswith("5 different queries over one")
-    assert "Corrected by 20 queries of people: +3" in after.findings[0]
+    assert after.badge == "judged by a model, 20 queries by people"
+    assert "queries judged by a-model" in after.rests_on
+    assert after.corrected.startswith("5 different queries over one")
+    assert "Corrected by 20 queries of people: +3" in after.corrected
     assert not any("Uncalibrated" in limit for limit in after.limits)
+
+
+def test_a_study_is_scored_by_all_that_its_judge_has_judged(workspace: Workspace, task: dict[str, str]) -> None:
+    folder = make(workspace, lambda query, document: document, n_queries=N_JUDGED)
+    # Five queries per document rank a document first that was not pooled.
+    retrieved = lambda source, per_doc: [  # noqa: E731
+        ["late", f"d{i}-3"][:: 1 if per_doc == 5 else -1] for i in range(N_JUDGED)
+    ]
+    benchmark = {"name": "made", "split": "test", "source": {"kind": judged.KIND, "judge": "a-model"}}
+    study = run_study(workspace, sets_of(task), diverse_helps, benchmark=benchmark, retrieved=retrieved)
+    before = decide.decide(workspace, corpus=task["corpus"])
+    assert before.basis is not None
+    assert before.basis.unjudged == N_JUDGED
+    assert "60 documents of the first ten have no judgment and count 0." in before.limits
+    assert len(judging.missing(workspace, "made", [study])) == N_JUDGED
+    known = judged.read_grades(folder)
+    judged.write_grades(folder, [*known, *(judged.Grade(f"q{i}", "late", 3) for i in range(N_JUDGED))])
+    after = decide.decide(workspace, corpus=task["corpus"])
+    assert after.basis is not None
+    assert (after.basis.unjudged, after.basis.stale) == (0, ())
+    qrels = {"q": {"late": 3, "d-3": 3, "d-2": 2, "d-1": 1}}
+    both = 100 * ndcg({"q": {"late": 2.0, "d-3": 1.0}}, qrels).mean
+    assert all(arm.mean == pytest.approx(both) for arm in after.options)
 
 
 def sets_of(task: Mapping[str, str]) -> dict[str, str]:

@@ -22,8 +22,7 @@ RULES = {"access"}
 # Services that take a workspace and change nothing that somebody made. Whoever adds a service decides: here, or a mark
 # of `access`.
 READING = {
-    "calibration": {"first_ten", "judged_by"},
-    "judging": {"repeated"},
+    "judging": {"judged_name", "missing", "repeated"},
     "labelling": {"list_judged", "progress", "task", "words"},
     "benchmarks": {"is_several", "list_own", "list_registry", "show"},
     "clusters": {"check_cluster", "check_resume_on", "chosen", "look", "named", "request", "setting", "trouble"},
@@ -78,7 +77,17 @@ READING = {
         "round_trips",
         "show",
     },
-    "results": {"compare", "list_evaluations", "list_rows", "per_query", "remarks", "sampled", "settings_of", "source"},
+    "results": {
+        "compare",
+        "list_evaluations",
+        "list_rows",
+        "per_query",
+        "remarks",
+        "sampled",
+        "settings_of",
+        "source",
+        "unjudged",
+    },
     "review": {"chosen", "decisions", "document", "table", "usability"},
     "search": {"indexing", "judgments", "list_benchmarks", "list_queries", "list_retrievers"},
     "studies": {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any
 
 import streamlit as st
 
@@ -81,11 +80,18 @@ def _summary(planned: JudgePlan) -> None:
     st.info(md(planned.sentence), icon=":material/send:")
 
 
-def again(workspace: Workspace, name: str, retrievers: list[str]) -> None:
-    """A button that has the documents of further retrievers judged into a benchmark that a model judged."""
-    values: dict[str, Any] = judging.repeated(workspace, name, retrievers)
-    planned = judging.plan(workspace, JudgeConfig.from_dict(values))
-    with st.popover("Judge the missing documents", icon=":material/gavel:", type="tertiary"):
-        st.markdown(md(planned.sentence))
-        if forms.button("Start judging", type="primary", key=f"again_{name}"):
-            frame.go("jobs", job=judging.start(workspace, planned.config))
+def after(workspace: Workspace, name: str, runs: list[str]) -> None:
+    """What follows results on a benchmark that a model judged: judging what ``runs`` found beyond it, and labelling.
+    Draws nothing where people judged."""
+    judged = judging.judged_name(workspace, name)
+    if not judged:
+        return
+    if runs:
+        planned = judging.plan(workspace, judging.repeated(workspace, judged, runs))
+        with st.popover("Judge the missing documents", icon=":material/gavel:"):
+            st.markdown(md(planned.sentence))
+            api_key = writing.ask_key(planned.config.base_url, f"again_{judged}") if planned.endpoint else ""
+            if forms.button("Start judging", type="primary", key=f"again_{judged}"):
+                frame.go("jobs", job=judging.start_again(workspace, planned.config, api_key=api_key))
+            forms.command(commands.line("benchmarks", "judge", config=planned.config, wait=True))
+    frame.link("benchmarks", "Label queries", icon=":material/edit:", tab="label", judged_benchmark=judged)

@@ -21,6 +21,7 @@ from cdp.services.synthesis import dollars
 from cdp.services.trial import Trial
 from cdp.studies.config import TrialConfig
 from cdp.ui import jobs as job_views
+from cdp.ui.benchmarks import judging
 from cdp.ui.decide.rule import AdviceRequest
 from cdp.ui.queries import writing
 from cdp.ui.shell import charts, forms, frame, state, tables
@@ -82,7 +83,8 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
         "document, and measures on judged queries what it gains over the untrained retriever and BM25."
     )
     sets = queries.list_query_sets(workspace, corpus=corpus)
-    writing.carry("generate", "trial")
+    # What was named last: an endpoint that judges may also write.
+    writing.carry("generate" if "generate_generator" in st.session_state else "judge", "trial")
     chosen = writing.choose_generator(sets, "trial", trial.last_generator(workspace, corpus))
     default = str(TrialConfig.settings()["retriever"].default)
     presets = {preset.name: preset.title for preset in PRESETS.values()}
@@ -111,7 +113,7 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
             f"One and {planned.config.per_doc} diverse queries and paraphrases per document, "
             f"{count(planned.config.seeds, 'seed')}: on the same documents, and on the same number of pairs.",
         ),
-        ("Judged by", md(JUDGES.get(planned.judged.kind) or planned.judged.splits.of or planned.judged.benchmark, 40)),
+        ("Judged by", md(_judges(planned.judged), 40)),
     )
     notes = list(planned.notes)
     if not planned.plan.measured:
@@ -129,6 +131,11 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
             state.write(OPEN, None)
             st.rerun()
     forms.command(trial.command(planned.config))
+
+
+def _judges(judged: trial.JudgedBy) -> str:
+    """``test-model``, ``human queries``, or the benchmark that people judged."""
+    return judged.judge or JUDGES.get(judged.kind) or judged.splits.of or judged.benchmark
 
 
 def _choice(planned: Trial) -> TrialConfig:
@@ -199,6 +206,8 @@ def answer(workspace: Workspace, known: Answer, request: AdviceRequest, command:
     with st.container(border=True, key="decision"):
         st.markdown(" ".join(_badges(known)))
         st.markdown(f"## {md(known.headline)}")
+        if known.corrected:
+            st.markdown(f":material/fact_check: **{md(known.corrected)}**")
         if known.rests_on:
             st.caption(md(known.rests_on))
         frame.remarks(known.limits, icon="warning")
@@ -214,6 +223,7 @@ def answer(workspace: Workspace, known: Answer, request: AdviceRequest, command:
                 key="decide_export", help="One page to send: the answer, its basis, its limits and every option.",
             )  # fmt: skip
             if known.measured and known.basis is not None:
+                judging.after(workspace, known.basis.benchmark, [known.basis.study] if known.basis.unjudged > 0 else [])
                 frame.link("evidence", "The study", study=known.basis.study, tab="studies")
     if known.findings:
         st.markdown("\n".join(f"- {md(text)}" for text in known.findings))
@@ -242,7 +252,7 @@ def home_line(workspace: Workspace, corpus: str) -> None:
     known = service.decide(workspace, corpus=corpus)
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="home_decision"):
         if known.measured:
-            st.markdown(f"**{md(known.headline)}**", width="stretch")
+            st.markdown(f"**{md(known.headline)}**  \n{' '.join(_badges(known))}", width="stretch")
             frame.link("decide", "Decide", corpus=corpus)
         else:
             st.markdown("**Next:** find out on your own documents. Nothing was measured yet.", width="stretch")

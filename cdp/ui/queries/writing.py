@@ -93,15 +93,20 @@ def choose_generator(
         begin = first.get("base_url") or access.configured_endpoint()
         base_url = forms.widget(SynthesisConfig, "base_url", key=key, label="Base URL", value=begin)
         model = forms.widget(SynthesisConfig, "model", key=key, label=label, value=first.get("model"))
-        server_key = ""
-        with suppress(CdpError):  # no address yet; the request says so
-            server_key = access.server_key(str(base_url))
-        api_key = st.text_input(
-            "API key", type="password", key=f"{key}_api_key", placeholder="server's own key" if server_key else "none",
-            help="Used for this session's requests and passed to the jobs you start; never written to disk. If "
-            "empty, the server's own key is used when it belongs to this URL, otherwise none.",
-        )  # fmt: skip
+        api_key = ask_key(str(base_url), key)
     return Chosen(name, {"base_url": base_url, "model": model}, api_key)
+
+
+def ask_key(base_url: str, key: str) -> str:
+    """Ask for an endpoint's key; empty where none was typed."""
+    server_key = ""
+    with suppress(CdpError):  # no address yet; the request says so
+        server_key = access.server_key(base_url)
+    return st.text_input(
+        "API key", type="password", key=f"{key}_api_key", placeholder="server's own key" if server_key else "none",
+        help="Used for this session's requests and passed to the jobs you start; never written to disk. If "
+        "empty, the server's own key is used when it belongs to this URL, otherwise none.",
+    )  # fmt: skip
 
 
 def chosen_llm() -> Writer | None:
