@@ -180,6 +180,8 @@ def check(claims: Sequence[Claim]) -> list[str]:
                     ("per_doc", plan.items("per_doc")),
                     ("retriever", plan.items("retrievers")),
                     ("weighting", plan.items("weightings")),
+                    ("loss", plan.items("losses")),
+                    ("query_source", plan.items("query_sources")),
                     (METHOD, [*plan.items("methods"), "untrained", *(["human"] if plan.query_sets else [])]),
                 ):
                     offered.setdefault(name, set()).update(entries)

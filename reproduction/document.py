@@ -55,6 +55,11 @@ WORDS = (
         "query gets for the model once it is reasoned through (RI); `ri-cw` by both.",
     ),
     (
+        "Losses",
+        "`infonce` compares a pair with the other documents of its batch; `hard-negatives` with mined ones besides; "
+        "`distil` learns a teacher's scores of a query's document and hard negatives.",
+    ),
+    (
         "Retrievers",
         "`static-minilm` embeds a text as the mean of one vector for each word piece; `minilm` is a transformer. Both "
         "are small, so that the whole experiment runs on two cores. BM25 matches words and is not trained.",
@@ -93,7 +98,7 @@ def _pages(
     judged: Sequence[Judged], studies: Mapping[str, Kept], chosen: Sequence[Stage], warning: Sequence[str]
 ) -> list[str]:
     """What to do, the claims with their verdicts, the figures that carry them, and how to compute one again."""
-    rows = [[f"{j.claim.id}. {j.claim.sentence}", f"**{j.verdict}**", j.published or _missing(j)] for j in judged]
+    rows = [[f"{j.claim.id}. {j.claim.sentence}", f"**{j.verdict}**", _in_short(j)] for j in judged]
     figures = [
         [
             f"{j.claim.id}{shown}{f' {d.criterion.name}' if d.criterion.name else ''}",
@@ -138,16 +143,14 @@ def _pages(
 
 def _advice(judged: Sequence[Judged]) -> list[str]:
     """An answer for each question of a reader, by the verdicts of the claims that answer it."""
-    lines = []
-    for question in criteria.QUESTIONS:
-        answers = [advice for j in judged if j.claim.question == question and (advice := j.advice)]
-        if answers:
-            lines += [f"**{question[0].upper()}{question[1:]}.** {' '.join(answers)}", ""]
-    return lines
+    said = {question: verdicts.advice(judged, question) for question in criteria.QUESTIONS}
+    return [line for q, text in said.items() if text for line in (f"**{q.capitalize()}.** {text}", "")]
 
 
-def _missing(judged: Judged) -> str:
-    return judged.why if judged.verdict == verdicts.CANNOT_TELL and not judged.controls else "–"
+def _in_short(judged: Judged) -> str:
+    """What is left of the published effect; why there is no verdict where there is no figure either."""
+    measured = any(d.figure.coefficient is not None for d in judged.criteria)
+    return judged.published or ("–" if measured else judged.why)
 
 
 def _figure(d: Decided) -> str:
@@ -230,19 +233,26 @@ def _study(stage: Stage, kept: Kept) -> list[str]:
 
 
 def _claim(judged: Judged) -> list[str]:
+    """A claim: its verdict, its criteria and controls with their figures, and these on each judged set."""
     claim: Claim = judged.claim
     lines = [f"## {claim.id}. {claim.sentence}", "", f"**{judged.verdict.capitalize()}.** {judged.why}", ""]
     lines += [f"- {judged.published}"] if judged.published else []
+    columns: dict[str, dict[tuple[str, float], float]] = {}
     for kind, own in (("Criterion", judged.criteria), ("Control", judged.controls)):
         for d in own:
-            c = d.criterion
-            sets = ", ".join(f"{name} (CW {cw:.1f}) {signed(points)}" for name, cw, points in d.figure.sets)
             spread = "" if d.figure.seed_sd is None else f"; median SD over seeds {d.figure.seed_sd:.2f}"
-            own_name = f" ({escaped(c.name)})" if c.name else ""
-            lines.append(
-                f"- {kind}{own_name}: {_asked(d)}. {d.told}: {d.verdict}. {d.basis}{spread}. {sets}".rstrip(" .") + "."
-            )
-    return [*lines, f"- What would settle it: {claim.settles}", ""]
+            name = f" ({escaped(d.criterion.name)})" if d.criterion.name else ""
+            basis = f" {d.basis}{spread}." if d.basis else ""
+            lines.append(f"- {kind}{name}: {_asked(d)}. {d.told[0].upper()}{d.told[1:]}: {d.verdict}.{basis}")
+            if d.figure.sets:
+                columns[f"{kind}{name}"] = {(judged_set, cw): points for judged_set, cw, points in d.figure.sets}
+    lines += [f"- What would settle it: {claim.settles}", ""]
+    sets = sorted({key for column in columns.values() for key in column}, key=lambda key: (key[1], key[0]))
+    rows = [
+        [name, f"{cw:.1f}", *(signed(column[name, cw]) if (name, cw) in column else "–" for column in columns.values())]
+        for name, cw in sets
+    ]
+    return [*lines, table(["Judged set", "CW", *columns], rows), ""] if rows else lines
 
 
 def _asked(d: Decided) -> str:

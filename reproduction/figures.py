@@ -78,9 +78,10 @@ def figure(criterion: Criterion, studies: Mapping[str, Kept]) -> Figure:
         "seed_sd": float(np.median(spreads)) if spreads else None,
     }
     names = ["cw", *criterion.beside] if criterion.figure == SLOPE else list(criterion.beside)
-    needed = FAMILIES_PER_COVARIATE * max(1, len(names))
     if criterion.over == QUERIES and criterion.figure != SLOPE:
         return _of_one_set(found, known)
+    # Within the sets queries differ in every covariate: only between the sets each asks for families of its own.
+    needed = FAMILIES_PER_COVARIATE * (1 if criterion.over == QUERIES else max(1, len(names)))
     if known["n_families"] < needed:
         problem = f"{counted(known['n_families'], 'judged family', 'judged families')} of the {needed} that it needs"
         return Figure(problem=problem, **known)

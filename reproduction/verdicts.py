@@ -47,18 +47,21 @@ class Decided:
 
     @property
     def told(self) -> str:
-        """``+0.62 points (95% +0.10 to +1.14)``, or why there is no figure."""
+        """``+0.62 points, 95% +0.10 to +1.14``, or why there is no figure."""
         c = self.figure.coefficient
         if c is None:
             return f"no figure: {self.figure.problem}"
-        return f"{signed(c.value)} {self.criterion.unit} (95% {interval((c.low, c.high), sign=True)})"
+        return f"{signed(c.value)} {self.criterion.unit}, 95% {interval((c.low, c.high), sign=True)}"
 
     @property
     def basis(self) -> str:
-        """What the figure rests on."""
+        """What the figure rests on; empty where nothing was measured."""
+        if not self.figure.sets:
+            return ""
+        free = "" if self.figure.coefficient is None else f", df {self.figure.coefficient.degrees:.1f}"
         families = counted(self.figure.n_families, "family", "families")
         corpora = counted(self.figure.n_corpora, "training corpus", "training corpora")
-        return f"{counted(len(self.figure.sets), 'judged set')} of {families}, {corpora}"
+        return f"{counted(len(self.figure.sets), 'judged set')} of {families}, {corpora}{free}"
 
     @property
     def why(self) -> str:
@@ -84,11 +87,23 @@ class Judged:
     controls: tuple[Decided, ...] = ()
     published: str = ""
 
-    @property
-    def advice(self) -> str:
-        """The claim's sentence for its verdict, with its figures."""
-        told = " and ".join(c.told for c in self.criteria if c.figure.coefficient) or self.why.rstrip(".")
-        return self.claim.then.get(self.verdict, "").format(figure=told)  # type: ignore[call-overload]
+    def figures(self) -> dict[str, str]:
+        """{name: figure in words}: the claim's own by its id, the others by id and name."""
+        said = " and ".join(c.told for c in self.criteria if c.figure.coefficient) or self.why.rstrip(".")
+        named = {f"{self.claim.id} {d.criterion.name}": d.told for d in (*self.criteria, *self.controls)}
+        return {**named, self.claim.id: said}
+
+
+def advice(judged: Sequence[Judged], question: str) -> str:
+    """What the claims that answer a question say by their verdicts. In their sentences ``{figure}`` is the claim's own,
+    ``{F}`` that of claim F, ``{F in-domain}`` that of its criterion or control of this name."""
+    known = {name: told for j in judged for name, told in j.figures().items()}
+    said = [
+        j.claim.then[j.verdict].format_map({**known, "figure": known[j.claim.id]})
+        for j in judged
+        if j.claim.question == question and j.verdict in j.claim.then
+    ]
+    return " ".join(said)
 
 
 def judge(claim: Claim, studies: Mapping[str, Kept]) -> Judged:

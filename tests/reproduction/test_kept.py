@@ -66,9 +66,10 @@ def test_scores_are_kept_to_four_decimals(tmp_path: Path) -> None:
             assert scores[cell]["set3"][about_it["seed"]] == pytest.approx(expected, abs=0.00501)
 
 
-@pytest.mark.parametrize("damage", [b"", b"no gzip", gzip.compress(b"{}"), gzip.compress(b'{"trainings": 3}')])
-def test_a_damaged_file_is_told(tmp_path: Path, damage: bytes) -> None:
-    (tmp_path / f"single-query{ENDING}").write_bytes(damage)
+@pytest.mark.parametrize("damage", ["", "no gzip", "{}", '{"trainings": 3}'])
+def test_a_damaged_file_is_told(tmp_path: Path, damage: str) -> None:
+    data = gzip.compress(damage.encode()) if "{" in damage else damage.encode()
+    (tmp_path / f"single-query{ENDING}").write_bytes(data)
     with pytest.raises(InputError, match="is not what a reproduction keeps"):
         kept.read(tmp_path, [stages.Stage("single-query", 1)])
 

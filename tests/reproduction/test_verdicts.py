@@ -134,8 +134,24 @@ def test_what_is_missing_is_told_and_nothing_is_judged_by_the_rest(tmp_path: Pat
 
 
 def test_the_advice_is_that_of_the_verdict(tmp_path: Path) -> None:
-    asked = claim(question="which queries", then={"supported": "Write different ones ({figure})."})
-    judged = verdicts.judge(asked, {"recorded-contrast": kept(tmp_path, 2.0, asked)})
-    assert judged.advice.startswith("Write different ones (+")
-    assert judged.advice.endswith("points (95% " + judged.criteria[0].told.partition("95% ")[2] + ").")
-    assert verdicts.judge(asked, {}).advice == ""
+    asked = claim(
+        question="which queries",
+        then={"supported": "Write different ones ({figure}; in-domain {X in-domain}; {Y})."},
+        controls=(criterion(name="in-domain", domain="in"),),
+    )
+    other = claim(id="Y", criteria=(), untestable="Not public.")
+    judged = [verdicts.judge(c, {"recorded-contrast": kept(tmp_path, 2.0, asked)}) for c in (asked, other)]
+    own = judged[0].criteria[0].told
+    assert own.startswith("+")
+    assert verdicts.advice(judged, "which queries") == (
+        f"Write different ones ({own}; in-domain no figure: 1 judged family of the 3 that it needs; Not public)."
+    )
+    assert verdicts.advice(judged, "how many") == ""
+    assert verdicts.advice([verdicts.judge(asked, {})], "which queries") == ""
+
+
+def test_every_sentence_of_the_shipped_claims_names_figures_that_there_are() -> None:
+    judged = [verdicts.judge(c, {}) for c in criteria.read()]
+    for verdict in verdicts.VERDICTS:
+        said = [replace(j, verdict=verdict) for j in judged]
+        assert any(verdicts.advice(said, question) for question in criteria.QUESTIONS)
