@@ -59,6 +59,7 @@ def preview(
         lines += ["", f"{item.method} ({bleu}CW {mean:.1f})" if item.queries or not item.error else item.method]
         numbered = enumerate(zip(item.queries, item.cw, strict=True), 1)
         lines += [f"{i:3}. [CW {cw:2}] {query}" for i, (query, cw) in numbered]
+        lines += [f"     needs this document and: {', '.join(item.together)}"] if item.together else []
         lines += [f"     note: {problem}" for problem in item.problems]
         lines += [f"     failed: {item.error}"] if item.error else []
     run.say({"document_id": document, "methods": shown}, "\n".join(lines))

@@ -4,7 +4,8 @@ A query that does not find its own document is of little use as a training pair:
 or no query at all. The consistency filter of Promptagator (Dai et al. 2023, https://arxiv.org/abs/2209.11755) keeps a
 query where its document comes first; GPL and InPars-v2 judge by a cross-encoder.
 
-A rank counts the documents that score strictly higher, so a copy of the document does not push it down. It is looked
+A rank counts the documents that score strictly higher, so a copy of the document does not push it down, and neither
+does another document that the query was written for. It is looked
 for among the first ``DEPTH``; 0 stands for a query that does not find its document there.
 """
 
@@ -34,9 +35,11 @@ def by_bm25(
     own: NDArray[np.int64],
     language: str = "en",
     *,
+    others: NDArray[np.int64] | None = None,
     watch: Watch | None = None,
 ) -> NDArray[np.int32]:
-    """Ranks (n_queries,) by BM25. ``own`` (n_queries,) is the index of each query's document, -1 for none."""
+    """Ranks (n_queries,) by BM25. ``own`` (n_queries,) is the index of each query's document, -1 for none; ``others``
+    (n_queries, k) are further documents that it was written for."""
     index = bm25.index(documents, language, watch=watch)
     ranks = np.zeros(len(queries), np.int32)
     depth = min(DEPTH, len(documents))
@@ -44,7 +47,8 @@ def by_bm25(
         if watch is not None:
             watch("searching", start, len(queries))
         part = slice(start, start + QUERIES_AT_ONCE)
-        ranks[part] = ranks_of(*bm25.rank(index, queries[part], depth, language=language), own[part])
+        found = bm25.rank(index, queries[part], depth, language=language)
+        ranks[part] = ranks_of(*found, own[part], None if others is None else others[part])
     return ranks
 
 
@@ -56,6 +60,7 @@ def by_model(
     *,
     store: EmbeddingStore,
     model_hash: str,
+    others: NDArray[np.int64] | None = None,
     precision: str = "auto",
     batch_size: int = 128,
     watch: Watch | None = None,
@@ -78,14 +83,19 @@ def by_model(
 
     depth = min(DEPTH, len(documents))
     found = search(np.concatenate(query_parts), document_parts, depth, device=search_device(model), progress=look)
-    return ranks_of(*found, own)
+    return ranks_of(*found, own, others)
 
 
-def ranks_of(scores: Any, documents: Any, own: NDArray[np.int64]) -> NDArray[np.int32]:
+def ranks_of(
+    scores: Any, documents: Any, own: NDArray[np.int64], others: NDArray[np.int64] | None = None
+) -> NDArray[np.int32]:
     """The rank of each query's own document from a ranking, (n_queries, depth) best first; 0 where it is not there."""
     mine = (documents == own[:, None]) & (own[:, None] >= 0)
     score = np.where(mine, scores, -np.inf).max(axis=1, initial=-np.inf)
-    ranks = 1 + (scores > score[:, None]).sum(axis=1)
+    above = scores > score[:, None]
+    for other in () if others is None else others.T:
+        above &= documents != other[:, None]
+    ranks = 1 + above.sum(axis=1)
     return np.where(mine.any(axis=1), ranks, 0).astype(np.int32)
 
 

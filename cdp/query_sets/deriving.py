@@ -29,7 +29,7 @@ from cdp.query_sets.store import DocumentQueries, Files, QuerySet
 ONE_PER_QUERY = ("queries", "sources", "negatives", "notes", "logprobs", "passages", "teacher")
 
 # The lists of a line that name other documents of the corpus.
-NAME_DOCUMENTS = ("negatives", "teacher")
+NAME_DOCUMENTS = ("negatives", "teacher", "together")
 
 # What becomes of the queries of a document: each as it is or rewritten, None for one that is left out.
 Change = Callable[[DocumentQueries], Sequence[str | None]]

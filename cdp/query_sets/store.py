@@ -127,6 +127,11 @@ class Files:
         return self.folder / "rankings.jsonl"
 
     @property
+    def groups(self) -> Path:
+        """Of multi_document alone: which documents are asked about together."""
+        return self.folder / "groups.jsonl"
+
+    @property
     def review(self) -> Path:
         """What people decided about single queries, one line per decision, append-only."""
         return self.folder / "review.jsonl"
@@ -202,8 +207,8 @@ class DocumentQueries:
     """The queries of one document, in the order in which Q/Doc counts them.
 
     ``sources`` names the query that each was made from (reasoned forms), ``negatives`` the ids of each one's hard
-    negatives, ``teacher`` a cross-encoder's scores (logits) of its document and then of these; all are empty where the
-    set says nothing of it.
+    negatives, ``teacher`` a cross-encoder's scores (logits) of its document and then of these, ``together`` the ids of
+    the other documents that all of them were written for; all are empty where the set says nothing of it.
     """
 
     document_id: str
@@ -211,6 +216,7 @@ class DocumentQueries:
     sources: list[str] = field(default_factory=list)
     negatives: list[list[str]] = field(default_factory=list)
     teacher: list[list[float]] = field(default_factory=list)
+    together: list[str] = field(default_factory=list)
 
     def with_ids(self, per_doc: int | None = None) -> list[tuple[str, str]]:
         """(query id, query) of the first ``per_doc``."""
@@ -333,7 +339,8 @@ def document_queries(line: Any) -> DocumentQueries:
     texts = [query if isinstance(query, str) else str(query.get("text", "")) for query in line.get("queries", [])]
     negatives = [[str(name) for name in names] for names in line.get("negatives") or ()]
     teacher = [[float(score) for score in scores] for scores in line.get("teacher") or ()]
-    return DocumentQueries(str(line["document_id"]), texts, line.get("sources") or [], negatives, teacher)
+    together = [str(name) for name in line.get("together") or ()]
+    return DocumentQueries(str(line["document_id"]), texts, line.get("sources") or [], negatives, teacher, together)
 
 
 def iter_offsets(workspace: Workspace, query_set_id: str) -> Iterator[tuple[int, DocumentQueries]]:

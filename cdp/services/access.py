@@ -20,6 +20,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from cdp.base.config import ENTITY
 from cdp.base.errors import CdpError, ConfigError, InputError
 from cdp.base.settings import Config
 from cdp.base.text import typed_path
@@ -221,7 +222,7 @@ def names_in(config: Config) -> Iterator[tuple[str, str, str]]:
 # models and benchmarks
 
 # Values that stand for a model without naming one.
-CHOICES = ("auto", "bi-encoder")
+CHOICES = ("auto", "bi-encoder", ENTITY)
 
 
 def model(workspace: Workspace, name: str) -> str:

@@ -40,8 +40,8 @@ class Preview:
     """The queries of one method for one document, with their measures.
 
     ``self_bleu`` is None for fewer than two queries, ``cost`` (US dollars) for a model without a price. ``problems``
-    are sentences on the answer's faults. ``sources`` are the queries behind those of a reasoning method. ``error`` and
-    ``traceback`` say why this method failed on this document.
+    are sentences on the answer's faults. ``sources`` are the queries behind those of a reasoning method, ``together``
+    the ids of the other documents that they are about. ``error`` and ``traceback`` say why this method failed here.
     """
 
     method: str
@@ -59,6 +59,7 @@ class Preview:
     sources: list[str] = field(default_factory=list)
     error: str = ""
     traceback: str = ""
+    together: list[str] = field(default_factory=list)
 
     @property
     def tokens_per_query(self) -> float | None:
@@ -130,6 +131,7 @@ def preview(
                 cost=price.cost(Usage(**answer.usage)) if price and answer.usage.get("requests") else None,
                 notes=answer.notes,
                 sources=answer.sources,
+                together=answer.together,
                 error=answer.error,
                 traceback=answer.traceback,
             )

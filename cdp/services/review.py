@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +17,17 @@ from cdp.base.records import Document
 from cdp.base.settings import Config, option
 from cdp.base.text import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told
+from cdp.corpus import get_documents
 from cdp.evaluation.round_trip import DEPTH
 from cdp.metrics import query_table
 from cdp.metrics.query_table import DUPLICATE, QueryTable
 from cdp.query_sets import QuerySet
 from cdp.query_sets import deriving as room
-from cdp.query_sets.deriving import DECISIONS, Decisions
+from cdp.query_sets.deriving import DECISIONS, EDIT, Decisions
 from cdp.query_sets.nonsense import FORMATS, REASONS
+from cdp.query_sets.store import DocumentQueries, document_queries
 from cdp.services import access, corpora, queries
+from cdp.synthesis.methods import METHODS
 
 UNDECIDED = "undecided"
 USABLE_WITHIN = 10
@@ -76,11 +80,13 @@ class ReviewedQuery:
 
 @dataclass(frozen=True)
 class ReviewedDocument:
-    """A document with its queries. ``document`` is None if the corpus no longer has it."""
+    """A document with its queries. ``document`` is None if the corpus no longer has it; ``together`` are the other
+    documents that its queries need."""
 
     id: str
     document: Document | None
     queries: tuple[ReviewedQuery, ...] = field(default_factory=tuple)
+    together: tuple[Document, ...] = ()
 
 
 def table(workspace: Workspace, query_set: QuerySet) -> QueryTable:
@@ -163,7 +169,8 @@ def document(workspace: Workspace, query_set: QuerySet, table: QueryTable, index
                 None if content is None else _passage(content.text, kept, original),
             )
         )  # fmt: skip
-    return ReviewedDocument(name, content, tuple(listed))
+    together = get_documents(workspace, query_set.corpus_id, line["together"]) if content and "together" in line else {}
+    return ReviewedDocument(name, content, tuple(listed), tuple(together.values()))
 
 
 def _passage(text: str, *candidates: str) -> tuple[int, int] | None:
@@ -177,15 +184,43 @@ def _passage(text: str, *candidates: str) -> tuple[int, int] | None:
 def decide(
     workspace: Workspace, query_set: str, queries: Sequence[str], decision: str, *, text: str = "", why: str = ""
 ) -> int:
-    """Store a decision on these queries (ids); return their number. NotFoundError for an unknown id."""
+    """Store a decision on these queries (ids); return the number of pairs. NotFoundError for an unknown id.
+
+    A query that was written for several documents is decided about for all of them.
+    """
     named = query_sets.resolve_query_set(workspace, query_set)
-    known = set(table(workspace, named).ids)
+    whole = table(workspace, named)
+    known = set(whole.ids)
     for name in queries:
         if name not in known:
             raise NotFoundError("query", name)
+    queries = _with_copies(workspace, named, whole, queries)
     with disk_faults_told("The decision"):
-        room.decide(workspace, named, list(dict.fromkeys(queries)), decision, text=text, why=why)
-    return len(set(queries))
+        for copies in [[name] for name in queries] if decision == EDIT else [queries]:
+            room.decide(workspace, named, copies, decision, text=text, why=why)
+    return len(queries)
+
+
+def _with_copies(workspace: Workspace, query_set: QuerySet, table: QueryTable, queries: Sequence[str]) -> list[str]:
+    """Return the ids, with those of the same queries at the other documents that they were written for."""
+    method = METHODS.get(query_set.method)
+    if method is None or not method.joint:
+        return list(dict.fromkeys(queries))
+    offsets = dict(zip(table.document_ids.tolist(), table.offset.tolist(), strict=True))
+
+    @cache
+    def read(name: str) -> DocumentQueries:
+        if name not in offsets:  # a filter left none of its queries
+            return DocumentQueries(name, [])
+        return document_queries(query_sets.read_at(workspace, query_set.id, offsets[name]))
+
+    found: dict[str, None] = {}
+    for query in queries:
+        own = read(query_sets.document_of(query))
+        text = dict(own.with_ids())[query]
+        copies = [copy for name in own.together for copy, other in read(name).with_ids() if other == text]
+        found |= dict.fromkeys([query, *copies])
+    return list(found)
 
 
 @access.writes
@@ -194,6 +229,7 @@ def decide_all(workspace: Workspace, query_set: str, choice: QueryChoice, decisi
     named = query_sets.resolve_query_set(workspace, query_set)
     whole = table(workspace, named)
     ids = [whole.ids[row] for row in np.flatnonzero(chosen(workspace, named, whole, choice))]
+    ids = _with_copies(workspace, named, whole, ids)
     with disk_faults_told("The decision"):
         room.decide(workspace, named, ids, decision, why=choice.text)
     return len(ids)

@@ -114,6 +114,9 @@ _WORDS = {
 }
 
 TEMPLATE_KINDS = ("diverse", "paraphrase")
+JOINED = (
+    "The template generator joins a diverse query of each document by rule: a stand-in for one that needs them all."
+)
 IGNORES_PROMPT = "The template generator reads no prompt: these are its diverse queries, whatever the method asks for."
 NOT_ENGLISH = "Not read as English: these are words and sentences of the document itself, put in another order."
 NO_WORDS = "The document holds no words to build a query from."
@@ -136,7 +139,7 @@ def problems(found: Mapping[str, int], *, queries: int, template: str, document:
         return [NO_WORDS if template else UNREADABLE, *(text for text in sentences if "fewer than" not in text)]
     if not template:
         return sentences
-    limits = [IGNORES_PROMPT] if template not in TEMPLATE_KINDS else []
+    limits = [] if template in TEMPLATE_KINDS else [JOINED if METHODS[template].joint else IGNORES_PROMPT]
     return [*sentences, *limits, *([] if is_english(document.content) else [NOT_ENGLISH])]
 
 

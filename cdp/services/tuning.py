@@ -9,7 +9,7 @@ from typing import Any
 
 from cdp import jobs, query_sets
 from cdp.base.config import PromptTuningConfig, SynthesisConfig
-from cdp.base.errors import InputError, NotFoundError
+from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace, fitting, read_json_or_none, slug
 from cdp.corpus import resolve_corpus
 from cdp.jobs import JobView
@@ -85,6 +85,11 @@ def start(
     endpoint = access.endpoint_for(checked.to_dict(), api_key)
     checked = checked.replace(base_url=endpoint.url or config.base_url)
     for candidate in candidates_of(checked, own):
+        if candidate.method.joint:
+            raise ConfigError(
+                f"{candidate.method.title} needs several documents, and a candidate is tried on single ones.",
+                hint="Leave it out.",
+            )
         make_generator(checked.synthesis(candidate.method.name, candidate.prompt), api_key=endpoint.key)
     return jobs.submit(
         workspace,

@@ -71,7 +71,14 @@ def estimate(
         return Estimate(n, 0, 0, 0, 0, 0, None, 0.0, 0.0, None)
     n_queries, chosen = _sample(workspace, config, work, sample)
     limit = min(config.max_document_tokens, method.max_document_tokens or config.max_document_tokens)
-    lengths = [prompt_tokens(method, document, limit, config.per_doc, queries) for document, queries in chosen]
+    if method.joint:  # each document is in one prompt, so any groups of the sample are as long as the real ones
+        n = -(-n // config.together)
+        n_queries = n * config.per_doc
+    size = config.together if method.joint else 1
+    lengths = [
+        prompt_tokens(method, [one for one, _ in chosen[at : at + size]], limit, config.per_doc, chosen[at][1])
+        for at in range(0, len(chosen), size)
+    ]
     if not lengths:
         return Estimate(n, 0, 0, 0, 0, 0, None, 0.0, 0.0, None)
     mean = sum(lengths) / len(lengths)
@@ -81,12 +88,12 @@ def estimate(
     price = None if generator.local else load_price(config.model_name, prices or price_file(workspace))
     cost = price.cost(usage) if price else 0.0 if generator.local else None
     return Estimate(
-        n_documents=n,
+        n_documents=work.documents,
         requests=usage.requests,
         input_tokens=usage.input_tokens,
         input_margin=round(margin),
         output_tokens=usage.output_tokens,
-        sampled=len(lengths),
+        sampled=len(chosen),
         price=price,
         cost=cost,
         batch_cost=cost * (1 - price.batch_discount) if price and cost is not None else None,
@@ -126,9 +133,9 @@ def _sample(
     return n_queries, [(document, queries_of[name]) for name, document in documents.items()]
 
 
-def prompt_tokens(method: Method, document: Document, limit: int, m: int, queries: Sequence[str]) -> int:
-    """Input tokens of all requests about one document."""
-    text = cut(document.content, limit).text
+def prompt_tokens(method: Method, documents: Sequence[Document], limit: int, m: int, queries: Sequence[str]) -> int:
+    """Input tokens of all requests about one document, or one group of them."""
+    texts = [cut(document.content, limit).text for document in documents]
     if method.from_queries:
-        return sum(estimate_tokens(method.render(text, m, query)) for query in queries)
-    return (m if method.one_per_call else 1) * estimate_tokens(method.render(text, m))
+        return sum(estimate_tokens(method.render(texts, m, query)) for query in queries)
+    return (m if method.one_per_call else 1) * estimate_tokens(method.render(texts, m))

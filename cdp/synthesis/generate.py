@@ -63,24 +63,32 @@ def generate_for(
     cache: AnswerCache | None = None,
     account: Account | None = None,
     queries: Sequence[str] = (),
+    others: Sequence[Document] = (),
 ) -> Generation:
     """``m`` queries for ``document``; fewer, with their problems counted, where a second attempt did not help.
 
-    For a method that works from existing queries, one for each of the first ``m`` of ``queries``. What is asked and
-    paid stands in the ``account``, where there is one.
+    For a method that works from existing queries, one for each of the first ``m`` of ``queries``; for a joint one,
+    queries for ``document`` and ``others`` together. What is asked and paid stands in the ``account``, where there is
+    one.
 
-    Raises RequestError where this document could not be asked about, ProviderError where none could.
+    Raises RequestError where this document could not be asked about, ProviderError where none could, ConfigError for
+    a joint method without other documents.
     """
-    shortened = cut(document.content, min(max_document_tokens, method.max_document_tokens or max_document_tokens))
+    if method.joint and not others:
+        raise ConfigError(f"{method.title} needs two or three related documents, and here is one.")
+    limit = min(max_document_tokens, method.max_document_tokens or max_document_tokens)
+    cuts = [cut(one.content, limit) for one in (document, *others)]
+    texts = [one.text for one in cuts]
+    beside: dict[str, Any] = {"others": others} if others else {}  # a generator of a plug-in may not take them
 
     def ask(text: str, sample: int = 0, query: str = "") -> Answer:
         def send() -> Answer:
-            return generator.generate(text, document, method, m, sample=sample, query=query)
+            return generator.generate(text, document, method, m, sample=sample, query=query, **beside)
 
         if cache is None or not generator.is_llm:
             return send()
         settings = {**generator.parameters, **method.sampling_for(m, sample).to_dict()}
-        key = cache_key(document.content_hash, text, generator.model, settings)
+        key = cache_key(content_hash_of((document, *others)), text, generator.model, settings)
         if account is None:
             return cache.get_or_ask(key, send)
         usual = usual_usage(text, method, m)
@@ -89,11 +97,11 @@ def generate_for(
 
     sources: list[str] = []
     if method.from_queries:
-        prompts = [(query, method.render(shortened.text, m, query)) for query in queries[:m]]
+        prompts = [(query, method.render(texts, m, query)) for query in queries[:m]]
         read, answers, sources = _for_each(ask, prompts, method)
     else:
         read_all = _one_by_one if method.one_per_call and generator.is_llm else _at_once
-        read, answers = read_all(ask, method.render(shortened.text, m), method, m, generator)
+        read, answers = read_all(ask, method.render(texts, m), method, m, generator)
     return Generation(
         queries=read.queries,
         problems=read.problems,
@@ -101,11 +109,16 @@ def generate_for(
         raw=tuple(answer.text for answer in answers if answer.text),
         prompt_hash=method.prompt_hash,
         model=(answers[0].model if answers else "") or generator.model,
-        cut=(shortened.kept, shortened.length) if shortened.was_cut else None,
+        cut=(sum(one.kept for one in cuts), sum(one.length for one in cuts)) if any(c.was_cut for c in cuts) else None,
         notes=read.notes if any(read.notes) else (),
         sources=tuple(sources),
         logprobs=_logprobs(read.queries, answers, method),
     )
+
+
+def content_hash_of(documents: Sequence[Document]) -> str:
+    """Return the hash under which an answer about these documents is kept: of one document, its own."""
+    return "+".join(document.content_hash for document in documents)
 
 
 def _logprobs(queries: Sequence[str], answers: Sequence[Answer], method: Method) -> tuple[float | None, ...]:
@@ -209,9 +222,14 @@ def _read(answer: Answer, method: Method, m: int) -> Parsed:
     return parsed
 
 
-def to_line(document: Document, position: int, generation: Generation) -> dict[str, Any]:
-    """The line of ``queries.jsonl`` for one document; what is empty is left out."""
+def to_line(
+    document: Document, position: int, generation: Generation, together: Sequence[Document] = ()
+) -> dict[str, Any]:
+    """The line of ``queries.jsonl`` for one document; what is empty is left out. ``together`` are the documents that
+    the same queries were written for."""
     line: dict[str, Any] = {"document_id": document.id, "position": position, "queries": list(generation.queries)}
+    if together:
+        line["together"] = [other.id for other in together]
     if generation.problems:
         line["problems"] = dict(generation.problems)
     if generation.usage.requests:
@@ -253,8 +271,9 @@ def generate(
         {"corpus": "texts", "method": method, "per_doc": per_doc, "generator": generator, **settings}
     )
     chosen = method_of(config)
-    if chosen.generator == "ranking" or chosen.from_queries:
+    if chosen.generator == "ranking" or chosen.from_queries or chosen.joint:
         needs = "ranks a whole corpus" if chosen.generator else "works from existing queries"
+        needs = "groups the documents of a corpus" if chosen.joint else needs
         raise ConfigError(f"{chosen.title} {needs}, so it cannot write queries for texts alone.")
     source = make_generator(config, api_key=api_key)
     source.prepare()

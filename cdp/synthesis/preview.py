@@ -22,10 +22,11 @@ from cdp.base.errors import CdpError, ConfigError, ModelError
 from cdp.base.failures import Failures
 from cdp.base.records import Document
 from cdp.base.workspace import CODE, Workspace
-from cdp.corpus import get_documents
+from cdp.corpus import get_documents, load_manifest
 from cdp.llm.tokens import estimate_tokens
 from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators import GENERATORS, Generator, make_generator
+from cdp.synthesis.grouping import related_to
 from cdp.synthesis.methods import Method, method_of
 
 LONGEST_S = 900.0
@@ -48,6 +49,8 @@ class Shown:
     cut: list[int] | None = None
     notes: list[str] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
+    together: list[str] = field(default_factory=list)
+    """The ids of the other documents that the queries are about too."""
     error: str = ""
     traceback: str = ""
 
@@ -70,7 +73,10 @@ def previews(
         source = sources.get(kind) or sources.setdefault(kind, make_generator(own, api_key=api_key))
         source.prepare()
         with failures.item(name, document.content) as attempt:
-            by_method[name] = _shown(document, own, method, source, queries)
+            others = (
+                related_to(workspace, own, load_manifest(workspace, own.corpus), document.id) if method.joint else ()
+            )
+            by_method[name] = _shown(document, own, method, source, queries, others)
         if attempt.failed:
             line = failures.first[-1]
             by_method[name] = Shown([], error=attempt.reason, traceback=line.get("traceback", ""), model=source.model)
@@ -78,14 +84,17 @@ def previews(
 
 
 def _shown(
-    document: Document, config: SynthesisConfig, method: Method, source: Generator, queries: Sequence[str]
-) -> Shown:
+    document: Document, config: SynthesisConfig, method: Method, source: Generator, queries: Sequence[str],
+    others: Sequence[Document] = (),
+) -> Shown:  # fmt: skip
     began = time.monotonic()
     m = min(config.per_doc, len(queries)) if method.from_queries else config.per_doc
     generation = generate_for(
-        document, method, m, source, max_document_tokens=config.max_document_tokens, queries=queries
-    )
-    prompt = method.render(document.content, m, queries[0] if queries else "") if source.is_llm else ""
+        document, method, m, source, max_document_tokens=config.max_document_tokens, queries=queries,
+        others=others,
+    )  # fmt: skip
+    texts = [one.content for one in (document, *others)]
+    prompt = method.render(texts, m, queries[0] if queries else "") if source.is_llm else ""
     return Shown(
         queries=list(generation.queries),
         problems=dict(generation.problems),
@@ -97,14 +106,15 @@ def _shown(
         cut=list(generation.cut) if generation.cut else None,
         notes=list(generation.notes),
         sources=list(generation.sources),
+        together=[other.id for other in others],
     )
 
 
 def needs_process(config: SynthesisConfig, methods: Sequence[str]) -> bool:
-    """Return True if one of the methods, or the generator, needs torch."""
+    """Return True if one of the methods, or the generator, needs torch or an index of the corpus."""
     chosen = [method_of(config.replace(method=name)) for name in methods]
     llm = any(not method.generator for method in chosen)
-    return any(method.generator for method in chosen) or (llm and GENERATORS[config.generator].local)
+    return any(method.generator or method.joint for method in chosen) or (llm and GENERATORS[config.generator].local)
 
 
 def previews_in_process(

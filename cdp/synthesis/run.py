@@ -9,6 +9,7 @@ about those that had failed; an answer that was already paid for comes from the 
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -26,11 +27,11 @@ from cdp.corpus import load_manifest
 from cdp.llm.answers import Cancelled, RequestError, Usage
 from cdp.llm.cache import Account, AnswerCache
 from cdp.llm.prices import load_price, price_file
-from cdp.query_sets.store import put_in_order, scan
+from cdp.query_sets.store import put_in_order, scan, write_lines
 from cdp.synthesis.generate import Generation, generate_for, map_unordered, to_line
 from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import method_of
-from cdp.synthesis.work import Item, Work, finish, open_query_set, query_set_id
+from cdp.synthesis.work import Groups, Item, Work, finish, items_of, open_query_set, query_set_id
 
 # So many documents in a row for which the endpoint kept failing: it is down, and the run stops instead of going on.
 # So many at the start whose answers hold no query: the model does not do what it is asked, and every one is paid for.
@@ -82,6 +83,7 @@ class Run:
         self._buffer: list[dict[str, Any]] = []
         self._flushed = self._measured = self._began
         self._done = 0
+        self._groups: Groups = []
         self._written = bytearray(self.work.positions)
 
     def execute(self) -> dict[str, Any]:
@@ -99,6 +101,8 @@ class Run:
                     self._done += 1
             self._report()
             self.recorder.any_success = self._done > 0
+            if self.method.joint:
+                self._groups = self._grouped()
             try:
                 if self.source.is_llm:
                     self._open_account(cache)
@@ -115,6 +119,20 @@ class Run:
         if self.recorder.n_failures and not self.recorder.any_success:
             raise self.recorder.none()
         return result
+
+    def _grouped(self) -> Groups:
+        """Return the groups of documents, the same in every attempt; documents in none are recorded as failed."""
+        path = self.files.groups
+        if not path.exists():
+            groups = self.work.groups(self.job.workspace, self.config, self.corpus, self.job.advance)
+            write_lines(path, ({"position": group[0][0], "documents": group} for group in groups))
+        groups = [[(at, name) for at, name in line["documents"]] for _, _, line in scan(path)]
+        grouped = {at for group in groups for at, _ in group}
+        for item in self.work.items(self.job.workspace):
+            if item.position not in grouped:
+                self.recorder.leave_out(item, "No related document was left for it.")
+                self._done += 1
+        return groups
 
     @property
     def spent(self) -> Usage:
@@ -156,9 +174,10 @@ class Run:
             for outcome in outcomes:
                 if outcome is None:
                     continue
-                if self.recorder.record(outcome):
-                    self._written[outcome.item.position] = 1
-                self._done += 1
+                written = self.recorder.record(outcome)
+                for position, _ in outcome.item.members:
+                    self._done += not self._written[position]
+                    self._written[position] |= written
                 self._report()
 
     def _ask(self, item: Item, cache: AnswerCache) -> Outcome | None:
@@ -174,6 +193,7 @@ class Run:
                 cache=cache,
                 account=self.account,
                 queries=item.queries,
+                others=[document for _, document in item.others],
             )
         except Cancelled:
             return None
@@ -185,13 +205,15 @@ class Run:
 
     def _left(self) -> Iterator[Item]:
         """The documents without a line, until the end or a request to stop."""
-        for item in self.work.items(self.job.workspace, start=max(0, self._written.find(0))):
+        one_by_one = self.work.items(self.job.workspace, start=max(0, self._written.find(0)))
+        items = items_of(self.job.workspace, self.corpus.id, self._groups) if self.method.joint else one_by_one
+        for item in items:
             if self.job.stop_requested():
                 self._cancel()
                 return
             if self._over_budget():
                 return
-            if not self._written[item.position]:
+            if not all(self._written[position] for position, _ in item.members):
                 yield item
 
     def _cancel(self) -> None:
@@ -283,7 +305,7 @@ class Recorder:
         generation, item = outcome.generation, outcome.item
         assert generation is not None
         if not generation.queries:
-            self._lose(_line(item, generation, self._nothing(generation), usage=generation.usage.to_dict()))
+            self._lose(item, _line(item, generation, self._nothing(generation), usage=generation.usage.to_dict()))
             self._unread += 1
             self._paid_unread += generation.usage.requests > 0
             if self._paid_unread >= FAILURES_IN_A_ROW and not self.any_success:
@@ -292,16 +314,25 @@ class Recorder:
         if "too_few" in generation.problems:
             reason = f"Only {len(generation.queries)} of {self.per_doc} queries."
             self.failures.write(_line(item, generation, reason), counts=False)
-        line = to_line(item.document, item.position, generation)
+        lines = _lines(item, generation)
         try:
-            json.dumps(line, ensure_ascii=False).encode()
+            json.dumps(lines, ensure_ascii=False).encode()
         except (TypeError, ValueError) as error:  # a query that is no text, or one that UTF-8 cannot hold
             self._broken(item, error)
             return False
         self.failures.done()
         self.any_success = True
-        self._put(line)
+        for line in lines:
+            self._put(line)
         return True
+
+    def leave_out(self, item: Item, reason: str) -> None:
+        """Record a document that no request is about."""
+        self.n_failures += 1
+        name = item.document.id
+        self.failures.write(
+            {"id": name, "unit": "document", "document_id": name, "position": item.position, "reason": reason}
+        )
 
     def none(self) -> CdpError:
         """Return why the whole run gave no query: the endpoint, its answers, or a corpus without words."""
@@ -319,7 +350,7 @@ class Recorder:
         line = line_of(error, item.document.id, item.document.content, position=item.position)
         line |= {"usage": error.usage.to_dict()} if error.usage != Usage() else {}
         line |= {"raw": [error.raw]} if error.raw else {}
-        self._lose(line)
+        self._lose(item, line)
         self._failing = self._failing + 1 if error.exhausted or not self.any_success else 0
         if self._failing >= FAILURES_IN_A_ROW:
             raise ProviderError(
@@ -329,9 +360,11 @@ class Recorder:
 
     def _broken(self, item: Item, error: Exception) -> None:
         """An exception in our own code, or a plug-in's: recorded, and the next document is tried."""
-        self.n_failures += 1
+        self.n_failures += len(item.members)
         self._first = self._first or describe(error)
         self.failures.record(item.document.id, error, item.document.content, position=item.position)
+        for position, document in item.others:
+            self.failures.write(line_of(error, document.id, document.content, position=position))
 
     def _nothing(self, generation: Generation) -> str:
         """Return why a document has no query, in a sentence."""
@@ -340,10 +373,23 @@ class Recorder:
         answer = next((" ".join(text.split()) for text in generation.raw if text.strip()), "")
         return f"No query could be read from the answer: {answer[:SHOWN_ANSWER]}" if answer else "The answer was empty."
 
-    def _lose(self, line: dict[str, Any]) -> None:
-        self.n_failures += 1
+    def _lose(self, item: Item, line: dict[str, Any]) -> None:
+        """Record each document of the item as one without queries; what was paid stands with the first."""
+        self.n_failures += len(item.members)
         self._first = self._first or line["reason"]
-        self.failures.write(line)
+        for position, document in item.members:
+            self.failures.write({**line, "id": document.id, "document_id": document.id, "position": position})
+            line.pop("usage", None)
+
+
+def _lines(item: Item, generation: Generation) -> list[dict[str, Any]]:
+    """Return a line for each document that was asked about; what was paid and went wrong stands with the first."""
+    lines = []
+    for position, document in item.members:
+        together = [other for at, other in item.members if at != position]
+        lines.append(to_line(document, position, generation, together))
+        generation = dataclasses.replace(generation, usage=Usage(), problems={})
+    return lines
 
 
 def _line(item: Item, generation: Generation, reason: str, **more: object) -> dict[str, Any]:

@@ -13,19 +13,26 @@ from cdp.base.errors import ConfigError
 from cdp.base.records import Document
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, sha256_text, slug
-from cdp.corpus import CorpusManifest, iter_documents
+from cdp.corpus import CorpusManifest, get_documents, iter_documents
 from cdp.corpus.documents import permutation
 from cdp.query_sets.store import Totals, known_language
+from cdp.synthesis.grouping import Watch, related_groups
 from cdp.synthesis.methods import Method
 
 
 @dataclass(frozen=True)
 class Item:
-    """One document, its position in the corpus, and the queries it comes with."""
+    """One document, its position in the corpus, and the queries it comes with; ``others`` are in its group."""
 
     position: int
     document: Document
     queries: tuple[str, ...] = ()
+    others: tuple[tuple[int, Document], ...] = ()
+
+    @property
+    def members(self) -> tuple[tuple[int, Document], ...]:
+        """(position, document) of all documents that are asked about at once."""
+        return ((self.position, self.document), *self.others)
 
 
 @dataclass(frozen=True)
@@ -84,9 +91,32 @@ class Work:
                     yield Item(position, document, tuple(line["queries"]))
                     break
 
+    def groups(
+        self, workspace: Workspace, config: SynthesisConfig, corpus: CorpusManifest, watch: Watch | None = None
+    ) -> Groups:
+        """The groups of related documents that a joint method is asked about."""
+        taken = [position for position in range(self.positions) if self.takes(position)]
+        return related_groups(workspace, config, corpus, taken, watch)
+
+
+Groups = list[list[tuple[int, str]]]
+# Groups whose documents are read at once.
+BLOCK = 256
+
+
+def items_of(workspace: Workspace, corpus_id: str, groups: Groups) -> Iterator[Item]:
+    """One item for each group, under its first document."""
+    for start in range(0, len(groups), BLOCK):
+        block = groups[start : start + BLOCK]
+        documents = get_documents(workspace, corpus_id, [name for group in block for _, name in group])
+        for group in block:
+            (position, name), *others = group
+            yield Item(position, documents[name], others=tuple((at, documents[other]) for at, other in others))
+
 
 # Of the configuration, kept with the query set where they are set.
 KEPT_SETTINGS = ("prompt", "source")
+KEPT_OF_GROUPS = ("together", "related")
 
 
 def open_query_set(
@@ -104,6 +134,8 @@ def open_query_set(
     if query_sets.exists(job.workspace, name):
         return name
     settings = {**parameters, "max_document_tokens": config.max_document_tokens, "limit": config.limit}
+    if method.joint:
+        settings |= {key: getattr(config, key) for key in KEPT_OF_GROUPS}
     if config.limit is not None and config.draw is not None:
         settings["draw"] = config.draw
     query_sets.create(

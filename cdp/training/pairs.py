@@ -163,7 +163,9 @@ def load_pairs(
 
     wanted: dict[str, list[tuple[str, str]]] = {}
     dropped = {"empty queries": 0, "queries for unknown documents": 0, "queries for empty documents": 0}
+    together: dict[str, list[str]] = {}
     for line in query_sets.read_queries(workspace, query_set_id, failures):
+        together |= {line.document_id: line.together} if line.together else {}
         first = [(query_id, text.strip()) for query_id, text in line.with_ids(per_doc)]
         filled = [(query_id, text) for query_id, text in first if text]
         dropped["empty queries"] += len(first) - len(filled)
@@ -202,7 +204,8 @@ def load_pairs(
             documents.append(content)
         index_by_id[document_id] = index_of[content_hash]
         for query_id, text in own_queries:
-            answers = shared.get(query_sets.plain_form(text), [document_id])
+            # Also after an edit or a filter, a query was written for all documents of its group.
+            answers = [*shared.get(query_sets.plain_form(text), [document_id]), *together.get(document_id, ())]
             if len(answers) > 1 or document_id in beside:
                 near = {other for answer in answers for other in beside.get(answer, ())}
                 unfit[query_id] = frozenset(near.union(answers) - {document_id})

@@ -47,16 +47,20 @@ def ranks_of(job: Job, query_set: QuerySet, by: str, gpus: int | None = None) ->
         documents.append(document.content)
     texts: list[str] = []
     own: list[int] = []
+    together: list[list[int]] = []
     for line in query_sets.read_queries(job.workspace, query_set.id):
         texts += line.queries
         own += [numbers.get(line.document_id, -1)] * len(line.queries)
+        together += [[numbers.get(name, -1) for name in line.together]] * len(line.queries)
     if not texts:
         raise InputError(f"The query set {query_set.name} has no queries yet.", hint="Generate or import some first.")
     positions = np.array(own, np.int64)
+    width = max(map(len, together))
+    others = np.array([row + [-1] * (width - len(row)) for row in together], np.int64) if width else None
     language = bm25.language_in(by)
     if language is not None:
         language = language or load_manifest(job.workspace, query_set.corpus_id).counted_language
-        ranks = round_trip.by_bm25(texts, documents, positions, language, watch=job.advance)
+        ranks = round_trip.by_bm25(texts, documents, positions, language, others=others, watch=job.advance)
     else:
         retriever = resolve(by, job.workspace)
         job.loading("the model")
@@ -69,6 +73,7 @@ def ranks_of(job: Job, query_set: QuerySet, by: str, gpus: int | None = None) ->
             positions,
             store=EmbeddingStore(job.workspace),
             model_hash=identity,
+            others=others,
             precision=precision,
             watch=job.advance,
         )

@@ -6,6 +6,7 @@ after.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from cdp.base.config import SynthesisConfig
@@ -43,7 +44,15 @@ class CroppingGenerator(Generator):
             self._encoder = _load(self.model, self._gpus)
 
     def generate(
-        self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
+        self,
+        prompt: str,
+        document: Document,
+        method: Method,
+        m: int,
+        *,
+        sample: int = 0,
+        query: str = "",
+        others: Sequence[Document] = (),
     ) -> Answer:
         self.prepare()
         candidates = list(dict.fromkeys(text for text in sentences(document.text) if len(text) <= LONGEST_QUERY))

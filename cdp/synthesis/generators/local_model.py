@@ -157,7 +157,15 @@ class LocalModelGenerator(Generator):
             batcher.cancel(Cancelled())
 
     def generate(
-        self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
+        self,
+        prompt: str,
+        document: Document,
+        method: Method,
+        m: int,
+        *,
+        sample: int = 0,
+        query: str = "",
+        others: Sequence[Document] = (),
     ) -> Answer:
         if self._cancelled.is_set():
             raise Cancelled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from cdp.base.errors import NotFoundError
@@ -37,7 +38,15 @@ class RecordedGenerator(Generator):
         return sorted({path.stem for folder in self._folders for path in folder.glob("*.jsonl")})
 
     def generate(
-        self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
+        self,
+        prompt: str,
+        document: Document,
+        method: Method,
+        m: int,
+        *,
+        sample: int = 0,
+        query: str = "",
+        others: Sequence[Document] = (),
     ) -> Answer:
         paths = [path for folder in self._folders if (path := folder / f"{method.name}.jsonl").exists()]
         if not paths:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from cdp.base.records import Document
 from cdp.llm.answers import Answer
@@ -16,6 +16,7 @@ from cdp.synthesis.generators import Generator, GeneratorType
 from cdp.synthesis.methods import Method
 from cdp.synthesis.parsing import comparison_key
 from cdp.synthesis.templates import english, other
+from cdp.synthesis.templates.lexicon import FUNCTION_WORDS
 from cdp.synthesis.templates.phrases import is_english, key_phrases, read_sentences, whole
 
 
@@ -33,11 +34,22 @@ class TemplateGenerator(Generator):
         return {"seed": self._seed}
 
     def generate(
-        self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
+        self,
+        prompt: str,
+        document: Document,
+        method: Method,
+        m: int,
+        *,
+        sample: int = 0,
+        query: str = "",
+        others: Sequence[Document] = (),
     ) -> Answer:
         """Up to ``m`` distinct queries; fewer only where the document holds no more material."""
         if method.from_queries:
             return Answer(queries=(elaborated(query, document),), model=self.model)
+        if others:
+            each = [self.queries(one, "diverse", m) for one in (document, *others)]
+            return Answer(queries=tuple(distinct(map(conjunction, zip(*each, strict=False)), m)), model=self.model)
         return Answer(queries=tuple(self.queries(document, method.name, m)), model=self.model)
 
     def queries(self, document: Document, method: str, m: int) -> list[str]:
@@ -64,6 +76,16 @@ def elaborated(query: str, document: Document) -> str:
     named = query.casefold()
     phrases = [phrase for phrase, _ in key_phrases(read_sentences(document)) if phrase.casefold() not in named]
     return f"{query.rstrip()} ({', '.join(phrases[:4])})" if phrases else query
+
+
+def conjunction(queries: Sequence[str]) -> str:
+    """Return one query that asks what several ask: a stand-in for one that needs several documents."""
+    first, *rest = (query.rstrip(" ?.!。？！؟۔।") for query in queries)
+    if not is_english(" ".join(queries)) and not all(map(str.isascii, queries)):
+        return "; ".join((first, *rest))
+    words = [query.split(" ", 1) for query in rest]
+    lowered = [" ".join([w[0].lower() if w[0].lower() in FUNCTION_WORDS else w[0], *w[1:]]) for w in words]
+    return " and ".join((first, *lowered)) + "?" * any(query.endswith("?") for query in queries)
 
 
 def distinct(queries: Iterable[str], m: int) -> list[str]:

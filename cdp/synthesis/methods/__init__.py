@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -22,6 +22,7 @@ LIST_TAIL = "Write exactly {M} queries as a numbered list, one per line, and not
 JSON_TAIL = 'Write exactly {M} queries as JSON of the form {"queries": ["…"]}, and nothing else.'
 
 _FIELD = re.compile(r"\{(document|M|query)\}")
+NEXT_FRAME = "\n</document>\n\n<document>\n"
 _FRAME_MARK = re.compile(r"<(?=\s*+(?:/\s*+)?document\b)", re.IGNORECASE)
 
 
@@ -48,7 +49,8 @@ class Method(Registered):
     is asked M times, with ``sampling`` for a single query and with ``several`` (and a seed per call) for more.
     ``read`` makes queries of a raw answer.
 
-    A method with ``from_queries`` is asked once for each query of an existing set, whose text is ``{query}``. One with
+    A method with ``from_queries`` is asked once for each query of an existing set, whose text is ``{query}``. One that
+    is ``joint`` is asked about two or three related documents at once: ``{document}`` stands for all of them. One with
     ``generator`` needs no LLM: that generator alone serves it. ``note`` is what must be said wherever it is offered.
     """
 
@@ -62,6 +64,7 @@ class Method(Registered):
     tokens_per_query: float = 18.0
     """Of an answer, where nothing was measured: a numbered line with a demo query of about 11 English words."""
     from_queries: bool = False
+    joint: bool = False
     generator: str = ""
     note: str = ""
 
@@ -70,8 +73,8 @@ class Method(Registered):
         """Hex SHA-256 of the template: the same hash means the same prompt for every document."""
         return hashlib.sha256(self.template.encode("utf-8")).hexdigest()
 
-    def render(self, document: str, m: int, query: str = "") -> str:
-        """The prompt for one document and M queries. See ``fill``."""
+    def render(self, document: str | Sequence[str], m: int, query: str = "") -> str:
+        """The prompt for one document, or the several of a joint method, and M queries. See ``fill``."""
         return fill(self.template, document, m, query if self.from_queries else None)
 
     def sampling_for(self, m: int, sample: int = 0) -> Sampling:
@@ -81,12 +84,14 @@ class Method(Registered):
         return dataclasses.replace(self.several, seed=sample)
 
 
-def fill(template: str, document: str, m: int, query: str | None = None) -> str:
+def fill(template: str, document: str | Sequence[str], m: int, query: str | None = None) -> str:
     """``template`` with its fields filled in one pass, so that braces in the document stay what they are.
 
     The document cannot leave its frame: the ``<`` of every ``<document>`` or ``</document>`` inside it becomes ``‹``.
+    Of several documents each has a frame of its own.
     """
-    values = {"document": neutralise(document), "M": str(m)}
+    texts = [document] if isinstance(document, str) else document
+    values = {"document": NEXT_FRAME.join(map(neutralise, texts)), "M": str(m)}
     if query is not None:
         values["query"] = neutralise(" ".join(query.split()))
     return _FIELD.sub(lambda match: values.get(match[1], match[0]), template)

@@ -90,6 +90,9 @@ def _document(shown: ReviewedDocument, passage: tuple[int, int] | None) -> None:
         st.markdown(highlighted(text[:LONGEST_SHOWN], passage))
         if len(text) > LONGEST_SHOWN:
             st.caption(f"The other {len(text) - LONGEST_SHOWN:,} characters are not shown.")
+    for other in shown.together:
+        with st.expander(f"Also needs: {md(other.title or other.id, 120)}", icon=":material/join:"):
+            st.text(other.text[:LONGEST_SHOWN])
     if passage:
         st.caption("Highlighted: the passage that the generator recorded for the selected query, or the query itself.")
 

@@ -51,7 +51,7 @@ def section(workspace: Workspace, query_sets: Sequence[QuerySet]) -> None:
 
 
 def _form(workspace: Workspace, corpus: str, sets: list[QuerySet], *, busy: bool) -> None:
-    titles = {name: method.title for name, method in METHODS.items() if not method.from_queries}
+    titles = {name: m.title for name, m in METHODS.items() if not (m.from_queries or m.joint)}
     methods = forms.pick_many("Candidate methods", titles, first=("diverse", "paraphrase"), key="tuning_methods")
     chosen = writing.choose_generator(sets, "tuning")
     prompts: dict[str, str] = {}

@@ -36,7 +36,8 @@ EXAMPLE_PROMPT = """Write {M} search queries that this document answers, as a nu
 
 1."""
 # The fields that are asked for here and in no general form.
-METHOD_SETTINGS = ("prompt", "source", "ranker", "teachers")
+JOINT_SETTINGS = {"together": "Documents per query", "related": "Related by"}
+METHOD_SETTINGS = ("prompt", "source", "ranker", "teachers", *JOINT_SETTINGS)
 # In the session: what the last preview of a method and model measured, (tokens per query, seconds per request).
 MEASURED = "preview_measured"
 MOST_MATCHES = 50
@@ -159,6 +160,8 @@ def method_extras(
         field = {"cropping": "ranker", "ranking": "teachers"}.get(method.generator)
         if field:
             values[field] = forms.widget(SynthesisConfig, field, key=key, value=first.get(field))
+        for field, label in JOINT_SETTINGS.items() if method.joint else ():
+            values[field] = forms.widget(SynthesisConfig, field, key=key, label=label, value=first.get(field))
     return {name: value for name, value in values.items() if value}
 
 
@@ -348,7 +351,7 @@ def preview(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]
 
     previews: Mapping[str, Preview] | None = None
     # What costs nothing follows every choice; an endpoint or a model is asked when the button is pressed.
-    if chosen.slow or any(method.generator for method in all_methods if method.name in methods):
+    if chosen.slow or any(method.generator or method.joint for method in all_methods if method.name in methods):
         request = (document.id, configs)
         last = st.session_state.get("preview_answer")
         if forms.button("Generate queries", type="primary", icon=":material/send:", key="preview_ask"):
@@ -358,7 +361,8 @@ def preview(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]
             previews = last[1]
         else:
             where = md(chosen.settings.get("base_url") or "OpenAI") if chosen.costs else "a model on this server"
-            st.caption(f"The button sends requests for {count(len(methods), 'method')} to {where}.")
+            if chosen.slow:
+                st.caption(f"The button sends requests for {count(len(methods), 'method')} to {where}.")
     else:
         with frame.guarded():
             previews = ask()
@@ -446,6 +450,8 @@ def _draw(preview: Preview, title: str) -> None:
         if preview.traceback:
             with st.expander("Traceback", type="compact"):
                 st.code(preview.traceback, language=None)
+    if preview.together:
+        st.caption(f"Needs this document and {md(', '.join(preview.together), 200)}.")
     frame.remarks(preview.problems, "warning")
     for note in dict.fromkeys(note for note in preview.notes if note):
         st.caption(f"Intermediate output: {md(note, 300)}")
