@@ -24,20 +24,8 @@ class MeasuredSet:
     y_interval: Interval | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReferencePoint:
-    """A published method at one Q/Doc."""
-
-    method: str
-    per_doc: int
-    x: float
-    y: float
-
-
-def trade_off(
-    sets: Sequence[MeasuredSet], *, x: str, y: str, references: Sequence[ReferencePoint] = (), lines: bool = False
-) -> go.Figure:
-    """One point per query set, and published methods in grey, each a line through its Q/Doc.
+def trade_off(sets: Sequence[MeasuredSet], *, x: str, y: str, lines: bool = False) -> go.Figure:
+    """One point per query set.
 
     The axis titles should say which end is better. ``lines`` marks 0.5 on both axes, the targets of Algorithm 1.
     """
@@ -46,7 +34,6 @@ def trade_off(
         dots = {"color": MUTED, "dash": "dot", "width": 1}
         across(chart, x=0.5, line=dots)
         across(chart, y=0.5, line=dots)
-    _add_references(chart, references)
     palette = by_method({f"{i}": item.method for i, item in enumerate(sets)})
     for i, item in enumerate(sets):
         chart.add_scatter(
@@ -61,32 +48,11 @@ def trade_off(
             error_y=bars([(item.y, *item.y_interval)]) if item.y_interval else None,
             hovertemplate=f"{plain(item.name)}<br>%{{x:.3f}}, %{{y:.3f}}<extra></extra>",
         )
-    highest = max([s.y for s in sets] + [r.y for r in references], default=1.0)
-    lowest = min([s.y for s in sets] + [r.y for r in references], default=0.0)
+    highest = max((s.y for s in sets), default=1.0)
+    lowest = min((s.y for s in sets), default=0.0)
     chart.update_xaxes(range=[-0.03, 1.03])
     chart.update_yaxes(range=[min(-0.03, lowest - 0.05), max(0.62, highest + 0.08)])
     return chart
-
-
-def _add_references(chart: go.Figure, references: Sequence[ReferencePoint]) -> None:
-    by_method: dict[str, list[ReferencePoint]] = {}
-    for point in references:
-        by_method.setdefault(point.method, []).append(point)
-    for i, (method, points) in enumerate(by_method.items()):
-        points.sort(key=lambda point: point.per_doc)
-        chart.add_scatter(
-            x=[p.x for p in points],
-            y=[p.y for p in points],
-            mode="lines+markers+text",
-            text=[*[""] * (len(points) - 1), plain(method)],
-            textposition="bottom center" if i % 2 else "top center",
-            textfont={"color": MUTED, "size": 11},
-            name=plain(method),
-            line={"color": MUTED, "width": 1, "dash": "dot"},
-            marker={"size": 7, "color": MUTED, "symbol": f"{SYMBOLS[i % len(SYMBOLS)]}-open"},
-            customdata=[p.per_doc for p in points],
-            hovertemplate=f"{plain(method)}, published, Q/Doc %{{customdata}}<br>%{{x:.2f}}, %{{y:.2f}}<extra></extra>",
-        )
 
 
 def by_queries_per_document(

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import ConfigError
-from cdp.base.text import typed_path
-from cdp.base.workspace import Workspace, write_bytes
+from cdp.base.workspace import Workspace
 from cdp.cli import display
 from cdp.cli.overview import DONE, FAILED
 from cdp.services import completeness, jobs
@@ -122,15 +121,6 @@ class Run:
     def deleted(self, id: str, also: str = "") -> int:
         """Say that a thing is removed; return exit code 0."""
         return self.say({"id": id, "deleted": True}, f"{id} is removed{also and f'; {also}'}")
-
-    def written(self, target: str, text: str, about: Mapping[str, Any]) -> int:
-        """Write a text to ``target``, or to standard output for ``-``, and say so."""
-        if target == STANDARD:
-            print(text)
-            return DONE
-        path = typed_path(target)
-        write_bytes(path, f"{text}\n".encode())
-        return self.say({**about, "file": str(path)}, f"written: {path}")
 
     def _temporary(self) -> Path:
         return Path(self.ends.enter_context(tempfile.TemporaryDirectory(prefix="cdp-")))

@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cdp.base.settings import Config, option
-from cdp.base.text import counted, duration, interval
+from cdp.base.text import counted, duration, interval, typed_path
+from cdp.base.workspace import write_bytes
 from cdp.cli import display
-from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
+from cdp.cli.answers import STANDARD, Run, note, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
+from cdp.cli.overview import DONE
 from cdp.complexity import language_of
 from cdp.principle import Answer, Recommendation, correlation_table, differences, tables, threshold
-from cdp.services import commands, complexity, corpora, studies, trial
+from cdp.services import complexity, corpora, studies, trial
 from cdp.services import decide as service
 from cdp.services.complexity import Profiled
 from cdp.services.studies import plan_text, read_plan, ready_made, to_markdown
@@ -126,7 +128,6 @@ def decide(
     corpus: Annotated[str, "the corpus that queries are to be written for"] = "",
     domain: Domain = "ood",
     task: Task = "",
-    export: Annotated[str, "write the answer as one HTML page to this file; - for standard output"] = "",
 ) -> int:
     """One query, paraphrases or different queries, how many: what is best known, own studies first."""
     if not (corpus or target.named) and run.scope.project is not None:
@@ -138,11 +139,6 @@ def decide(
     profiled = _profiled(run, target) if target.named else None
     corpus_id = corpora.resolve_corpus(run.workspace, corpus).id if corpus else ""
     answer = service.decide(run.workspace, corpus=corpus_id, target=profiled, domain=domain, task=task)
-    if export:
-        given = {"corpus": corpus_id, "domain": domain if domain != "ood" else "", "task": task}
-        command = commands.line("decide", target.query_set, config=target, without=("query_set",), **given)
-        page = service.page(run.workspace, answer, corpus_id, command)
-        return run.written(export, page, answer.to_dict())
     return run.say(answer.to_dict(), f"{_answered(answer)}\n{_options(run, answer, corpus_id)}")
 
 
@@ -320,6 +316,11 @@ def study_report(
     """The results of a study, finished or not."""
     found = studies.report(run.workspace, id)
     text = to_markdown(found)
+    if out == STANDARD:
+        print(text)
+        return DONE
     if out:
-        return run.written(out, text, {"id": found.id})
+        path = typed_path(out)
+        write_bytes(path, f"{text}\n".encode())
+        return run.say({"id": found.id, "file": str(path)}, f"written: {path}")
     return run.say(found.to_dict(), text)

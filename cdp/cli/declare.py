@@ -138,10 +138,7 @@ class Command:
         if self.configs:
             common.insert(0, _of_type("set", Set))
         if self.job:
-            common[:0] = [
-                Argument("wait", "follow the job to its end; Ctrl-C leaves it running", bool),
-                Argument("on", "run it on this Ray cluster, as http://head-node:8265; here for this machine"),
-            ]
+            common.insert(0, Argument("wait", "follow the job to its end; Ctrl-C leaves it running", bool))
         if self.project is not None:
             common.insert(
                 0, Argument("project", "the project, by id or name, or all; the one of projects use if left out")
@@ -261,12 +258,7 @@ def execute(words: list[str]) -> int:
         private_files()
         run = Run(open_workspace(Workspace.default()), given)
         with run.ends:
-            arguments = made.bind(run, given)
-            if given.get("on"):
-                from cdp.services import clusters
-
-                run.ends.enter_context(clusters.chosen(run.workspace, given["on"]))
-            return made.call(run, **arguments)
+            return made.call(run, **made.bind(run, given))
     except CdpError as error:
         note(f"cdp: {_in_one_line(str(error))}")
         return BAD_INPUT

@@ -64,7 +64,6 @@ def compare(
     baseline: Annotated[str, "a retriever: preset, training job, or model"],
     retriever: Annotated[list[str] | None, "compare only this one; repeatable"] = None,
     benchmark: Annotated[list[str] | None, "only on this one; repeatable"] = None,
-    over_seeds: Annotated[bool, "average runs whose settings differ in the seed alone"] = False,
     format: Annotated[
         Literal["table", "csv", "json", "markdown", "latex"],
         "markdown, latex: a paper's table; csv, json: every difference in full",
@@ -73,7 +72,7 @@ def compare(
     """A table of retrievers by benchmarks, and every difference from a baseline with its tests."""
     # Holm's correction counts the runs of the project alone.
     own = results.list_evaluations(run.workspace, run.scope)
-    comparison = results.compare(run.workspace, baseline, retriever, over_seeds=over_seeds, evaluations=own)
+    comparison = results.compare(run.workspace, baseline, retriever, evaluations=own)
     comparison = comparison.on(benchmark) if benchmark else comparison
     run.json = run.json or format == "json"
     if not run.json and format != "table":
@@ -113,9 +112,6 @@ def _comparison(comparison: Comparison, remarks: Collection[str]) -> str:
         parts.append(f"Differences from {comparison.baseline}:\n{display.table(rows)}")
     parts += [f"{'† ' if i == 0 else ''}{text}" for i, text in enumerate(paper.notes)]
     parts += ["\n".join(remarks)] if remarks else []
-    if comparison.families and not any(row.seeds > 1 for row in comparison.rows):
-        names = ", ".join(f"{name} ({n} seeds)" for name, n in comparison.families.items())
-        parts.append(f"Differ in nothing but the seed from another run: {names}. Average them with --over-seeds.")
     return "\n\n".join(parts)
 
 

@@ -29,10 +29,9 @@ from cdp.base.staging import clean
 from cdp.base.text import pick
 from cdp.base.workspace import Workspace, disk_fault, folder_size, is_name
 from cdp.jobs import control, processes
-from cdp.jobs.control import cluster_of, delete, resume, stop, submit
+from cdp.jobs.control import delete, resume, stop, submit
 from cdp.jobs.devices import DeviceRequest, Gpu, cpu_slots, gpu_trouble, list_gpus
 from cdp.jobs.logs import follow_log, log_tail, read_log
-from cdp.jobs.place import choosing
 from cdp.jobs.queue import Queue
 from cdp.jobs.records import SUBMITTED, JobSpec, load_spec, phase_of, read_spec
 from cdp.jobs.state import JobFiles, JobState, State, derive
@@ -45,8 +44,6 @@ __all__ = [
     "JobState",
     "JobView",
     "State",
-    "choosing",
-    "cluster_of",
     "cpu_slots",
     "delete",
     "derive",

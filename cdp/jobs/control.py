@@ -33,7 +33,6 @@ from cdp.jobs.records import (
     discard,
     load_spec,
     phase_of,
-    read_record,
 )
 
 # How long a supervisor may take to leave once the end of its job is recorded.
@@ -130,7 +129,7 @@ def resume(workspace: Workspace, job_id: str, *, env_secrets: Mapping[str, str] 
     """
     spec = load_spec(workspace, job_id)
     folder = workspace.job(job_id)
-    cluster = cluster_of(workspace, job_id)
+    cluster = place.current(workspace)
     given = {**os.environ, **(env_secrets or {})}
     missing = [key for key in spec.secrets if not given.get(key)]
     if missing and not cluster:
@@ -222,16 +221,6 @@ def _check(device: DeviceRequest, cluster: str) -> None:
     else:
         device.check(list_gpus() if device.count else [])
         cpu_slots()
-
-
-def cluster_of(workspace: Workspace, job_id: str) -> str:
-    """Return where a resume of the job would run: the cluster chosen now, else that of its last attempt."""
-    chosen = place.chosen()
-    if chosen is not None:
-        return chosen
-    spec = load_spec(workspace, job_id)
-    status = read_record(workspace.job(job_id) / "status.json")
-    return str(status.get("cluster") or "") if status and "attempt" in status else spec.cluster
 
 
 def _lock_of_ended(folder: Path, job_id: str, what: str) -> int:

@@ -69,7 +69,7 @@ class Action(StrEnum):
     ASK = "have a model write: previews by an endpoint or a local model"
     KEY = "use the server's own key, at the endpoints that it is for"
     ANY_ENDPOINT = "ask any other endpoint, with a key of one's own or none"
-    ANY_CLUSTER = "give jobs to any other Ray cluster than the workspace's own"
+    ANY_CLUSTER = "choose the Ray cluster that the workspace's jobs go to"
     FOLDERS = "name a path in the workspace or in `CDP_ALLOWED_FOLDERS`"
     HOME = "name a path in the home of the server's user, hidden files excepted"
     ANY_PATH = "name any path"

@@ -1,21 +1,17 @@
-"""Ray clusters for jobs: choosing one, checking its nodes, and which ones visitors may use; requests of devices."""
+"""Ray clusters for jobs: choosing one, checking its nodes; requests of devices."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace
-from cdp.jobs import DeviceRequest, Gpu, cluster_of, gpu_trouble, list_gpus, place
+from cdp.jobs import DeviceRequest, Gpu, gpu_trouble, list_gpus, place
 from cdp.jobs.ray import RayLauncher, RayNode
 from cdp.services import access
-from cdp.services.access import Action, NotAllowedError, may
-
-HERE = place.HERE
+from cdp.services.access import Action
 
 
 @dataclass(frozen=True)
@@ -40,8 +36,8 @@ class Report:
 
 
 def setting(workspace: Workspace) -> str:
-    """Return the address of the cluster that jobs of the workspace go to by default, "" for this machine."""
-    return place.of_workspace(workspace)
+    """Return the address of the cluster that jobs of the workspace go to, "" for this machine."""
+    return place.current(workspace)
 
 
 def look(workspace: Workspace, address: str) -> Report:
@@ -49,8 +45,8 @@ def look(workspace: Workspace, address: str) -> Report:
 
     Raises ConfigError, ClusterError or NotAllowedError where jobs of the workspace cannot run there.
     """
+    access.require(Action.ANY_CLUSTER)
     address = place.checked_address(address)
-    check_cluster(workspace, address)
     launcher = RayLauncher(address)
     nodes = launcher.probe(workspace)
     for node in nodes:
@@ -63,24 +59,8 @@ def use(workspace: Workspace, address: str) -> Report | None:
     """Make a cluster the workspace's own after a test of its nodes; None for this machine."""
     address = place.checked_address(address)
     report = look(workspace, address) if address else None
-    place.set_for_workspace(workspace, address)
+    place.choose(workspace, address)
     return report
-
-
-@contextmanager
-def chosen(workspace: Workspace, address: str) -> Iterator[None]:
-    """Send jobs that are started within to this cluster; ``here`` is this machine, "" the workspace's choice.
-
-    Raises NotAllowedError for a cluster that visitors may not use.
-    """
-    if not address.strip():
-        with place.choosing(None):
-            yield
-        return
-    address = place.checked_address(address)
-    check_cluster(workspace, address)
-    with place.choosing(address):
-        yield
 
 
 def trouble(workspace: Workspace) -> tuple[bool, str]:
@@ -92,27 +72,6 @@ def trouble(workspace: Workspace) -> tuple[bool, str]:
         return True, look(workspace, address).words
     except CdpError as error:
         return False, str(error)
-
-
-def check_cluster(workspace: Workspace, address: str) -> None:
-    """Raise NotAllowedError unless jobs may be given to this cluster; this machine ("") is always allowed."""
-    if not address or may(Action.ANY_CLUSTER) or (may(Action.RUN) and address == setting(workspace)):
-        return
-    raise NotAllowedError(
-        f"Jobs may not be given to the cluster {address} from this dashboard.",
-        hint="Have the operator make it the workspace's own: cluster use ADDRESS.",
-    )
-
-
-def check_resume_on(workspace: Workspace, job_id: str) -> None:
-    """As ``check_cluster``, and NotAllowedError for a cluster that only the job itself names."""
-    address = cluster_of(workspace, job_id)
-    check_cluster(workspace, address)
-    if address and place.chosen() is None and address != setting(workspace):
-        raise NotAllowedError(
-            f"The job ran on the cluster {address}, which is not this workspace's.",
-            hint=f"Say where it goes on: jobs resume {job_id} --on {address}, or --on {HERE} for this machine.",
-        )
 
 
 @cache

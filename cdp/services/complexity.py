@@ -1,7 +1,4 @@
-"""Content words of target queries: pasted, in a file, a query set or a benchmark; and the published tables.
-
-Pasted queries are kept in the workspace under the hash of their text, so that a reload finds them.
-"""
+"""Content words of target queries: pasted, in a file, a query set or a benchmark; and the published tables."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from numpy.typing import NDArray
 from cdp import benchmarks, principle, query_sets
 from cdp import complexity as room
 from cdp import corpus as corpus_room
-from cdp.base.errors import ConfigError, InputError
+from cdp.base.errors import InputError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.text import csv_text
 from cdp.base.workspace import Workspace, sha256_text, write_bytes
@@ -40,19 +37,13 @@ FOLDER = "pasted"
 MOST_BYTES = 2**27
 # Files whose rows have columns.
 ROW_SUFFIXES = tuple(s for reader in READERS.values() if isinstance(reader, RowFormat) for s in reader.suffixes)
-# Characters that are kept: some hundred thousand queries.
-LARGEST = 5_000_000
 
 
 @access.writes
 def save(workspace: Workspace, text: str) -> str:
-    """Keep the text; the name under which ``read`` finds it. ConfigError for one that is too long."""
-    if len(text) > LARGEST:
-        raise ConfigError(f"These are more than {LARGEST:,} characters.", hint="Import them as a query set instead.")
+    """Keep queries in ``FOLDER`` of the workspace; return the file's name, a hash of the text, without ``.txt``."""
     name = sha256_text(text)[:16]
-    path = workspace.root / FOLDER / f"{name}.txt"
-    if not path.exists():
-        write_bytes(path, text.encode("utf-8", "replace"))
+    write_bytes(workspace.root / FOLDER / f"{name}.txt", text.encode("utf-8", "replace"))
     return name
 
 
@@ -177,12 +168,6 @@ class Profiled:
             return ""
         name = room.language_of(self.language).name
         return f"{empty:.0%} of the queries have no content word when counted as {name}: is that their language?"
-
-    def extremes(self, n: int = 5) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
-        """The n simplest and the n most complex queries, each with its CW."""
-        order = np.argsort(self.cw, kind="stable")
-        pairs = [(self.texts[i], int(self.cw[i])) for i in order]
-        return pairs[:n], pairs[::-1][:n]
 
     def recommend(self, *, domain: str = "ood", task: str = "", generator: str = "") -> Recommendation:
         """Return what to do for these as target queries; ``task`` is that of the published dataset if it is empty.

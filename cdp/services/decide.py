@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -437,47 +436,3 @@ def _price(workspace: Workspace, manifest: CorpusManifest, method: str, per_doc:
         return None
 
     return ANSWERS.get(workspace.corpora / manifest.id, question, compute)
-
-
-STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem;color:#111}
-table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.25rem .5rem;border-bottom:1px solid #ddd}
-.bar{position:relative;height:1rem;min-width:12rem}.bar i{position:absolute;top:.4rem;height:.25rem;background:#46c}
-.bar b{position:absolute;top:0;bottom:0;width:1px;background:#999}code{background:#eee;padding:.1rem .3rem}"""
-
-
-def page(workspace: Workspace, answer: Answer, corpus: str, command: str) -> str:
-    """Return the answer as one HTML page to send: chart, basis, limits, every option, and the command that gives it."""
-    against = reference(answer)
-    options, writes = list_options(workspace, answer, corpus)
-    bounds = [0.0, *(bound for o in options if o.over for bound in (o.over.low, o.over.high))]
-    low, span = min(bounds), max(max(bounds) - min(bounds), 1e-9)
-
-    def bar(c: Comparison | None) -> str:
-        if c is None:
-            return ""
-        left, width = 100 * (c.low - low) / span, 100 * (c.high - c.low) / span
-        return (
-            f'<div class="bar"><b style="left:{-100 * low / span:.1f}%"></b>'
-            f'<i style="left:{left:.1f}%;width:{width:.1f}%"></i></div>{escape(c.figures)}'
-        )
-
-    rows = "".join(
-        f"<tr><td>{escape(o.title)}<td>{f'{o.arm.mean:.1f}' if o.arm else '–'}<td>{bar(o.over)}<td>{o.price_text}</tr>"
-        for o in options
-    )
-    written_by = answer.basis.written_by if answer.basis else ""
-    by = f"; training queries by {written_by}" if written_by else ""
-    headers = ("Option", "NDCG@10", f"Over {name_of(against)}" if against else "", f"Price ({writes.name})")
-    lists = [(text, items) for text, items in (("Limits", answer.limits), ("Findings", answer.findings)) if items]
-    parts = [
-        f"<h1>{escape(answer.headline)}</h1>",
-        f"<p><b>{escape(answer.badge[0].upper() + answer.badge[1:])}{escape(by)}.</b> {escape(answer.rests_on)}</p>",
-        f"<p><b>{escape(answer.corrected)}</b></p>" if answer.corrected else "",
-        *(f"<h2>{name}</h2><ul>{''.join(f'<li>{escape(text)}' for text in items)}</ul>" for name, items in lists),
-        f"<p>{escape(answer.settling.text)}</p>" if answer.settling else "",
-        f"<h2>Options</h2><table><tr>{''.join(f'<th>{escape(text)}' for text in headers)}</tr>{rows}</table>",
-        f"<p>Bars: 95% intervals that hold together.</p><p><code>{escape(command)}</code></p>",
-    ]
-    title = escape(answer.headline)
-    head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{STYLE}</style>'
-    return f"{head}\n{chr(10).join(filter(None, parts))}\n</html>\n"

@@ -41,7 +41,7 @@ from cdp.jobs import JobSpec, JobView, list_active, list_jobs, load_spec, resolv
 from cdp.llm import address
 from cdp.metrics import MEASURES
 from cdp.retrievers import PRESETS
-from cdp.services import access, clusters, projects, results
+from cdp.services import access, projects, results
 from cdp.services.access import Action, NotAllowedError, may
 from cdp.studies import StudyConfig
 from cdp.synthesis.work import query_set_id
@@ -266,7 +266,6 @@ def resume(
     config = _config(spec)
     if config is not None:
         access.checked(workspace, config)
-    clusters.check_resume_on(workspace, job_id)
     endpoint = access.endpoint_for(spec.config, typed.pop(address.OWN, ""))
     room.resume(workspace, job_id, env_secrets={**typed, **endpoint.environment})
     return show(workspace, job_id, with_size=False)

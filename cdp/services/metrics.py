@@ -16,7 +16,6 @@ from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.complexity import STANDARD, CwProfile
 from cdp.metrics import MEASURES, PairedDifference, paired_difference
 from cdp.metrics import quick as quick_room
-from cdp.principle import tables
 from cdp.services import access, completeness
 
 
@@ -155,28 +154,3 @@ def results(workspace: Workspace, query_set: str) -> list[dict[str, Any]]:
             if isinstance(result, dict):
                 rows.append({**result, "job_id": job.id, "created": job.created})
     return rows
-
-
-TABLES = ("qd_full", "diversity_ablation_qd")
-NAMES = {"Dist-Sim": "dist_sim", "Len-Sim": "len_sim", "CE": "ce", "Self-BLEU": "self_bleu"}
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """A published method at one Q/Doc, with its values by measure."""
-
-    method: str
-    per_doc: int
-    values: dict[str, float]
-
-
-def references() -> list[Reference]:
-    """The published points, by method and Q/Doc; of two tables with the same condition the first counts."""
-    points: dict[tuple[str, int], dict[str, float]] = {}
-    for name in TABLES:
-        of_table: dict[tuple[str, int], dict[str, float]] = {}
-        for row in tables.table(name).rows:
-            key = (row["method"], row["queries_per_doc"])
-            of_table.setdefault(key, {})[NAMES[row["metric"]]] = row["value"]
-        points = {**of_table, **points}
-    return [Reference(method, m, points[method, m]) for method, m in sorted(points)]

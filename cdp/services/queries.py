@@ -18,7 +18,6 @@ from cdp.base.text import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.complexity import count_content_words
 from cdp.corpus import load_manifest, resolve_corpus
-from cdp.corpus.origin import KIND_OF, described
 from cdp.evaluation import bm25
 from cdp.llm.answers import Usage
 from cdp.llm.prices import load_price, price_file
@@ -205,25 +204,6 @@ def measure(workspace: Workspace, query_set: str) -> None:
 
 
 @access.writes
-def describe(
-    workspace: Workspace, query_set: str, origin: str, *, model: str = "", prompt: str = "", licence: str = ""
-) -> QuerySet:
-    """Record who wrote an imported set (human, llm with its model and prompt, or unknown) and its licence.
-
-    Raises ConfigError for a set that was written here: its writer is known.
-    """
-    resolved_set = query_sets.resolve_query_set(workspace, query_set)
-    if not resolved_set.imported:
-        raise ConfigError(
-            f"{resolved_set.name} was not imported: it was written by {resolved_set.written_by}.",
-            hint="Only imported queries can have their origin changed.",
-        )
-    return query_sets.update(
-        workspace, resolved_set.id, **described(origin, model, prompt, licence, resolved_set.parameters)
-    )
-
-
-@access.writes
 def best(workspace: Workspace, query_set: str, keep: int, *, name: str = "") -> tuple[QuerySet, int]:
     """Make a set of the ``keep`` queries of the highest mean token log-probability (InPars' filter); return it and the
     number of queries without one.
@@ -254,11 +234,6 @@ def best(workspace: Workspace, query_set: str, keep: int, *, name: str = "") -> 
     with disk_faults_told("The selection"):
         made = deriving.derive(workspace, source, stays, name or f"{source.name}, best {keep}", facts)
     return made.query_set, without
-
-
-def origin_of(query_set: QuerySet) -> str:
-    """Return the origin of a set as ``describe`` takes it: human, llm or unknown."""
-    return {kind: origin for origin, kind in KIND_OF.items()}[query_set.kind]
 
 
 def references(sets: Sequence[QuerySet]) -> dict[str, str]:

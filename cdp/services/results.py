@@ -208,8 +208,7 @@ class Comparison:
     """The rows with their differences from the baseline, and the settings in which their trainings differ.
 
     ``n_tests`` differences were corrected for, shown here or not. ``settings`` {setting that differs: {retriever:
-    value}}, ``families`` {retriever: runs that differ in the seed alone}, ``scores`` {evaluation: {query: value in
-    [0, 1]}}; ``evaluations`` are those of ``list_evaluations``.
+    value}}, ``scores`` {evaluation: {query: value in [0, 1]}}; ``evaluations`` are those of ``list_evaluations``.
     """
 
     baseline: str
@@ -217,7 +216,6 @@ class Comparison:
     rows: list[Row]
     settings: dict[str, dict[str, Any]]
     n_tests: int = 0
-    families: dict[str, int] = field(default_factory=dict)
     scores: Scores = field(default_factory=dict, repr=False)
     evaluations: Sequence[dict[str, Any]] = field(default=(), repr=False)
 
@@ -402,25 +400,25 @@ def settings_of(workspace: Workspace | None, row: Mapping[str, Any]) -> Mapping[
     return None
 
 
-def list_rows(workspace: Workspace, evaluations: Sequence[dict[str, Any]], *, over_seeds: bool = True) -> list[Row]:
+def list_rows(workspace: Workspace, evaluations: Sequence[dict[str, Any]]) -> list[Row]:
     """The leaderboard: one row per recipe and benchmark, by benchmark the best first and those with a fault last.
 
-    Without ``over_seeds`` one row per run. ``evaluations`` are those of ``list_evaluations``.
+    ``evaluations`` are those of ``list_evaluations``.
     """
     newest = latest(evaluations)
-    rows = _rows(workspace, newest, families(newest, workspace) if over_seeds else None)
+    rows = _rows(workspace, newest, families(newest, workspace))
     n = Counter(row.place for row in rows)
     return sorted(rows, key=lambda row: (-n[row.place], row.place, bool(row.marks), -row.ndcg, row.retriever))
 
 
-def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Families | None) -> list[Row]:
-    """One row per family (without any: per run) and place, of evaluations that are the newest of their retriever.
+def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Families) -> list[Row]:
+    """One row per family and place, of evaluations that are the newest of their retriever.
 
     Of runs with the same recipe and seed the newest counts: ids begin with their time.
     """
     by_family: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
     for row in newest:
-        lead = (related or {}).get(row["retriever_id"], (row["retriever_id"],))[0]
+        lead = related.get(row["retriever_id"], (row["retriever_id"],))[0]
         by_family[lead, *_place(row)].append(row)
     labels, archived = versions(newest), naming.list_annotations(workspace)
     subsets = {info.name: info.subset_of for info in benchmarks.list_benchmarks(workspace) if info.subset_of}
@@ -433,12 +431,13 @@ def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Famil
         runs = [by_seed[seed] for seed in sorted(by_seed)]
         first = runs[0]
         scores = [100 * (row[MEASURE] or 0.0) for row in runs]
-        name, made = first["retriever_name"], first["made_name"]
-        if related is not None:  # ``diverse × 5 · seed 0`` is a run of ``diverse × 5``
-            seeds = len(related.get(lead, ()))
-            whole = [re.sub(rf"{SEPARATOR}seed \d+\b", "", text, count=1) for text in (name, made)]
-            name = f"{name} ({seeds} seeds)" if whole[0] == name and seeds > 1 else whole[0]
-            made = whole[1]
+        # ``diverse × 5 · seed 0`` is a run of ``diverse × 5``.
+        name, made = (
+            re.sub(rf"{SEPARATOR}seed \d+\b", "", text, count=1)
+            for text in (first["retriever_name"], first["made_name"])
+        )
+        if name == first["retriever_name"] and (seeds := len(related.get(lead, ()))) > 1:
+            name = f"{name} ({seeds} seeds)"
         annotation: Annotation = first["annotation"]
         own = archived.get(first["id"])
         badges: dict[str, Badge] = {}
@@ -681,14 +680,13 @@ def compare(
     baseline: str,
     retrievers: Sequence[str] | None = None,
     *,
-    over_seeds: bool = False,
     evaluations: Sequence[dict[str, Any]] | None = None,
 ) -> Comparison:
     """Every evaluation beside the baseline's on the same benchmark, split, protocol and judgments.
 
     ``baseline`` and ``retrievers`` are retrievers' ids or names; of several evaluations of one the newest counts.
     Trainings of studies are compared where they are named. Significance is that of the t-test, corrected with Holm.
-    ``over_seeds`` averages runs whose settings differ in the seed alone, query by query. ``evaluations`` are those of
+    Runs whose settings differ in the seed alone are averaged, query by query. ``evaluations`` are those of
     ``list_evaluations``, read now if left out.
     """
     evaluations = list_evaluations(workspace) if evaluations is None else evaluations
@@ -696,7 +694,7 @@ def compare(
     baseline_id = _retriever_id(newest, baseline)
     chosen = None if retrievers is None else {baseline_id, *(_retriever_id(newest, name) for name in retrievers)}
     related = families(newest, workspace)
-    if over_seeds and chosen is not None:
+    if chosen is not None:
         chosen |= {member for retriever_id in chosen for member in related.get(retriever_id, ())}
     selected = [
         row
@@ -706,9 +704,8 @@ def compare(
     ]
     settings = {row["retriever_id"]: settings_of(workspace, row) for row in selected}
     scores = catalog.per_query(workspace, [row["id"] for row in selected], MEASURE) if selected else {}
-    if over_seeds:
-        baseline_id = related.get(baseline_id, (baseline_id,))[0]
-    rows = _rows(workspace, selected, related if over_seeds else None)
+    baseline_id = related.get(baseline_id, (baseline_id,))[0]
+    rows = _rows(workspace, selected, related)
     means = {row.evaluation_id: _mean([scores[run] for run in row.evaluation_id.split("+")]) for row in rows}
     reference = {row.place: row for row in rows if row.retriever_id == baseline_id}
     rows = [_tested_row(row, reference.get(row.place), settings, scores, means) for row in rows]
@@ -724,9 +721,8 @@ def compare(
         baseline=names[baseline_id],
         baseline_id=baseline_id,
         rows=rows,
-        settings=_differing(workspace, names, settings, {"name", "seed"} if over_seeds else {"name"}),
+        settings=_differing(workspace, names, settings),
         n_tests=sum(row.p_holm is not None for row in rows),
-        families={names[key]: len(members) for key, members in related.items() if key in names},
         scores={**scores, **means},
         evaluations=evaluations,
     )
@@ -815,12 +811,12 @@ def _tested(deltas: bytes) -> PairedTest:
 
 
 def _differing(
-    workspace: Workspace, names: Mapping[str, str], of: Mapping[str, Mapping[str, Any] | None], without: set[str]
+    workspace: Workspace, names: Mapping[str, str], of: Mapping[str, Mapping[str, Any] | None]
 ) -> dict[str, dict[str, Any]]:
     """The training settings in which the retrievers differ: setting → retriever → value."""
     trained = {names[run]: config for run, config in of.items() if run in names and config is not None}
     settings: dict[str, dict[str, Any]] = {}
-    for setting in dict.fromkeys(key for config in trained.values() for key in config if key not in without):
+    for setting in dict.fromkeys(key for config in trained.values() for key in config if key not in ("name", "seed")):
         values = {name: config.get(setting) for name, config in trained.items()}
         if len({str(value or "") for value in values.values()}) > 1:
             settings[setting] = values

@@ -47,7 +47,7 @@ FORMS = {"csv": ("CSV with all tests", "text/csv", "csv"), "markdown": ("Markdow
 def page(workspace: Workspace) -> None:
     """Draw the page below its head."""
     evaluations = results.list_evaluations(workspace, state.scope(workspace))
-    rows = results.list_rows(workspace, evaluations, over_seeds=_over_seeds())
+    rows = results.list_rows(workspace, evaluations)
     if not rows:
         text = "Train a retriever with an evaluation before and after to compare both here."
         frame.empty("No results yet", text, "launch", "Set up a training")
@@ -63,7 +63,7 @@ def page(workspace: Workspace) -> None:
     picked = [row.retriever_id for row in here if row.retriever_id in st.query_params.get_all(PICKED)]
     compared = picked or results.beside(shown, baseline)
     compared += [arrived] if arrived and not picked and arrived not in compared else []
-    comparison = results.compare(workspace, baseline, compared, over_seeds=_over_seeds(), evaluations=evaluations)
+    comparison = results.compare(workspace, baseline, compared, evaluations=evaluations)
     on_place = comparison.on([place])
     differences = {row.retriever_id: row for row in on_place.rows}
     _answer(on_place, arrived)
@@ -87,10 +87,6 @@ def page(workspace: Workspace) -> None:
 
 
 # what is compared
-
-
-def _over_seeds() -> bool:
-    return bool(st.session_state.get("compare_seeds", True))
 
 
 def _place(rows: Sequence[Row], arrived: str) -> str:
@@ -127,10 +123,6 @@ def _filtered(here: Sequence[Row]) -> tuple[list[Row], list[str]]:
             wanted = st.multiselect("Tags", tags, key="board_tags", persist_state="session")
         if archived:
             st.toggle(f"Archived ({archived})", key="board_archived", persist_state="session")
-        st.toggle(
-            "Average runs that differ only in seed", value=True, key="compare_seeds", persist_state="session",
-            help="Averages are taken per query and shown with their standard deviation over seeds.",
-        )  # fmt: skip
     with st.popover("Columns", icon=":material/view_column:", type="tertiary"):
         state.choose_many("Further columns", {**OF_TRAINING, **OF_ROW, "tags": "Tags", "note": "Note"}, "columns")
     with_archived = bool(archived and st.session_state.get("board_archived"))
@@ -464,6 +456,6 @@ def _export(comparison: Comparison) -> None:
     forms.command(
         commands.line(
             "results", "compare", "--baseline", comparison.baseline_id, *named, *shown,
-            over_seeds=_over_seeds(), format="markdown",
+            format="markdown",
         )
     )  # fmt: skip

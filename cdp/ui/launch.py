@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 import streamlit as st
 
@@ -140,14 +139,11 @@ def consent(workspace: Workspace, query_sets: Iterable[str], leaks: Sequence[Lea
     return Consent(bool(lacking), bool(leaks), agreed and train_anyway)
 
 
-def _choose_place(workspace: Workspace, key: str) -> str:
-    """Where it runs: a cluster's address, ``here``, or "" where there is no choice. The workspace's own comes first."""
+def _where(workspace: Workspace) -> str:
+    """Return where the job will run, in a sentence."""
     own = clusters.setting(workspace)
-    if not own:
-        return ""
-    labels = {own: f"Ray cluster {urlsplit(own).netloc}", clusters.HERE: "This machine"}
-    help_text = "Jobs on a Ray cluster look the same: state, log, stop and resume."
-    return str(forms.pick("Run on", labels, key=f"{key}_on", help=help_text))
+    place = f"on the Ray cluster {md(own)}" if own else "in the background"
+    return f"Runs {place}. You can close this page, the browser and the app."
 
 
 # one training
@@ -357,21 +353,20 @@ def _summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> No
         leaks = leakage.of_training(workspace, config, judges)
         consented = consent(workspace, training.trained_on(config), leaks, "train")
         _offer_copy(workspace, leaks, config.query_set)
-        on = _choose_place(workspace, "train")
         if _start_button("Start training", "train_start", consented):
             with frame.guarded():
-                with st.spinner("Starting"), clusters.chosen(workspace, on):
+                with st.spinner("Starting"):
                     started = training.start(
                         workspace, config, benchmarks=judged.benchmarks, before=judged.before, after=judged.after,
                         **consented.allowed,
                     )  # fmt: skip
                 frame.go("jobs", job=started.job_id)
-        st.caption("Runs in the background. You can close this page, the browser and the app.")
+        st.caption(_where(workspace))
     when = "both" if judged.before and judged.after else "before" if judged.before else "after"
     begin = commands.line(
         "train", config.query_set, config=config, without=("query_set",),
         evaluate=[f"{name}:{split}" for name, split in judges], when=when if judges and when != "both" else "",
-        **consented.options, wait=True, on=on,
+        **consented.options, wait=True,
     )  # fmt: skip
     forms.command(begin, commands.line("train", config.query_set, config=config, without=("query_set",), plan=True))
 
@@ -432,17 +427,16 @@ def _sweep_summary(workspace: Workspace, config: TrainingConfig, rates: tuple[fl
         frame.remarks([note for note in planned.notes if note.startswith("No dev split")])
         leaks = leakage.of_training(workspace, config, [])
         consented = consent(workspace, training.trained_on(config), leaks, "sweep")
-        on = _choose_place(workspace, "sweep")
         if _start_button("Start the sweep", "sweep_start", consented):
             with frame.guarded():
-                with st.spinner("Starting"), clusters.chosen(workspace, on):
+                with st.spinner("Starting"):
                     begun = studies.run(workspace, study, **consented.allowed)
                 frame.link("evidence", "Follow the sweep", study=begun.job_id, tab="studies")
-        st.caption("Runs in the background, as one study.")
+        st.caption(_where(workspace))
     forms.command(
         commands.line(
             "sweep", config.query_set, config=config, without=("query_set", "learning_rate"),
-            rates=",".join(rate(value) for value in rates), **consented.options, wait=True, on=on,
+            rates=",".join(rate(value) for value in rates), **consented.options, wait=True,
         )
     )  # fmt: skip
 
@@ -491,7 +485,6 @@ def _evaluation_summary(
     workspace: Workspace, retriever: str, chosen: dict[str, tuple[str, str]], settings: dict[str, Any]
 ) -> None:
     """What will be done, what is there already, and the button."""
-    on = ""
     with st.container(border=True):
         st.markdown("#### What will happen")
         to_do = False
@@ -509,7 +502,6 @@ def _evaluation_summary(
         if not to_do:
             frame.page_button("compare", "Compare results", "evaluate_compare")
         else:
-            on = _choose_place(workspace, "evaluate")
             st.caption(
                 "BM25 is keyword search without a model: the baseline to compare retrievers with."
                 if retriever == BM25
@@ -517,7 +509,7 @@ def _evaluation_summary(
             )
             if _start_button("Start the evaluation", "evaluate_start"):
                 with frame.guarded():
-                    with st.spinner("Starting"), clusters.chosen(workspace, on):
+                    with st.spinner("Starting"):
                         started = benchmarks.evaluate_on(workspace, retriever, list(chosen.values()), settings)
                     if started:
                         frame.go("jobs", job=started[0])
@@ -526,7 +518,7 @@ def _evaluation_summary(
     forms.command(
         *(
             commands.line(
-                "evaluate", retriever, without=("retriever",), wait=True, on=on,
+                "evaluate", retriever, without=("retriever",), wait=True,
                 config=EvaluationConfig.from_dict(
                     {**settings, "retriever": retriever, "benchmark": name, "split": split}
                 ),

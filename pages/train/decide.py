@@ -23,17 +23,15 @@ with frame.guarded():
         target, found = request.target, request.recommend()
     known = decide.decide(workspace, corpus=corpus, target=target, domain=request.domain, task=request.task)
     with opened[ANSWER]:
-        command = rule.command(request, target)
-        decide_answer.answer(workspace, known, request, command)
+        decide_answer.answer(workspace, known, request)
         decide_answer.test_panel(workspace, corpus, name if source == rule.BENCHMARK else "")
         decide_answer.options(workspace, known, corpus)
         if corpus or target is not None:
-            forms.command(command)
+            forms.command(rule.command(request, target))
     if target is not None and found is not None:
         with opened[COMPLEXITY]:
             rule.rule(found, request, target, known)
             rule.similar(found)
             st.subheader("Content words per query", anchor=False, help=frame.DEFINITIONS["cw"])
             rule.distribution(target)
-            rule.extremes(target)
             rule.expected(found)

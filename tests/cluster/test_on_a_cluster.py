@@ -18,6 +18,7 @@ from cdp import jobs
 from cdp.base.config import IndexConfig, TrainingConfig
 from cdp.base.workspace import Workspace, read_json, read_jsonl, write_json
 from cdp.cli import main
+from cdp.jobs import place
 from cdp.services import search, studies, training
 from cdp.services.jobs import written_set
 from cdp.studies import StudyConfig, records
@@ -60,10 +61,10 @@ def test_a_job_whose_submitter_is_killed_equals_that_of_one_machine(
     submitter.wait()
     assert ended(workspace, there).cluster == cluster.address
     assert "--- on " in jobs.read_log(workspace, there)
-    assert main([*typed, "--on", "here"]) == 0
+    assert main(["cluster", "use", "here"]) == 0
+    assert main(typed) == 0
     here = jobs.list_jobs(workspace, ["synthesis"])[0].id
     assert here != there
-    assert main(["cluster", "use", "here"]) == 0
     written = [workspace.query_set(written_set(jobs.view(workspace, job))) / "queries.jsonl" for job in (there, here)]
     assert written[0].read_bytes() == written[1].read_bytes()
 
@@ -75,11 +76,11 @@ def start_training(workspace: Workspace, address: str) -> str:
         weighting="cw",
     )  # fmt: skip
     named, _ = training.named(workspace, config)
-    with jobs.choosing(address):
-        return jobs.submit(
-            workspace, kind="training", name="two processes", module=training.WORKER, config=named.to_dict(),
-            launcher="accelerate", device=jobs.DeviceRequest.cpu(2),
-        )  # fmt: skip
+    place.choose(workspace, address)
+    return jobs.submit(
+        workspace, kind="training", name="two processes", module=training.WORKER, config=named.to_dict(),
+        launcher="accelerate", device=jobs.DeviceRequest.cpu(2),
+    )  # fmt: skip
 
 
 def result_of(workspace: Workspace, job_id: str) -> dict[str, Any]:
@@ -132,8 +133,8 @@ def test_a_studys_trainings_are_those_of_one_machine_and_made_once(
     )  # fmt: skip
 
     def begin(where: Workspace, address: str) -> str:
-        with jobs.choosing(address):
-            return studies.run(where, config, allow_leakage=True).job_id
+        place.choose(where, address)
+        return studies.run(where, config, allow_leakage=True).job_id
 
     there = begin(workspace, cluster.address)
     steps = workspace.job(there) / "steps"
@@ -168,8 +169,8 @@ def test_embeddings_are_those_of_one_machine_and_made_once(
     config = IndexConfig(retriever="minilm", collection="demo")
 
     def index(where: Workspace, address: str) -> dict[str, bytes]:
-        with jobs.choosing(address):
-            ended(where, search.start_index(where, config))
+        place.choose(where, address)
+        ended(where, search.start_index(where, config))
         return {str(p.relative_to(where.embeddings)): p.read_bytes() for p in where.embeddings.rglob("shard-*.npy")}
 
     one = index(here, "")
@@ -188,9 +189,9 @@ def test_embeddings_are_those_of_one_machine_and_made_once(
 
 
 def test_a_workers_node_and_then_the_head_die(workspace: Workspace, cluster: SmallCluster) -> None:
-    with jobs.choosing(cluster.address):
-        keyless = start(workspace, secret="A_KEY", env_secrets={"A_KEY": "sk-a-key-that-stays-at-home"})
-        job_id = start(workspace, steps=1_000_000, step_s=0.05)
+    place.choose(workspace, cluster.address)
+    keyless = start(workspace, secret="A_KEY", env_secrets={"A_KEY": "sk-a-key-that-stays-at-home"})
+    job_id = start(workspace, steps=1_000_000, step_s=0.05)
     job = until_state(workspace, keyless, "failed", "finished", patience_s=PATIENCE_S)
     assert job.failure is not None
     assert "needs A_KEY, which is not set on the node" in job.failure["message"]
@@ -212,8 +213,8 @@ def test_a_workers_node_and_then_the_head_die(workspace: Workspace, cluster: Sma
     cluster.kill("head")
     until_state(workspace, job_id, "lost", patience_s=PATIENCE_S)
     cluster.head_returns()
-    with jobs.choosing(cluster.address):  # the command resumes only workers of the product, and this is a test's own
-        assert jobs.resume(workspace, job_id) == 2
+    # The command resumes only workers of the product, and this is a test's own.
+    assert jobs.resume(workspace, job_id) == 2
     until(lambda: len(began()) == 3, "the next attempt", PATIENCE_S)
     assert (began()[2]["attempt"], began()[2]["from"] > began()[1]["from"]) == (2, True)
     until_step(workspace, job_id, began()[2]["from"] + 3)

@@ -44,14 +44,10 @@ def test_other_addresses_are_refused(typed: str) -> None:
         place.checked_address(typed)
 
 
-def test_the_workspace_remembers_and_a_command_chooses(workspace: Workspace) -> None:
-    assert place.current(workspace) == ""
-    place.set_for_workspace(workspace, "http://own:8265")
-    with place.choosing("http://other:8265"):
-        assert place.current(workspace) == "http://other:8265"
-        with place.choosing(""):
-            assert place.current(workspace) == ""
-    assert place.current(workspace) == "http://own:8265"
+def test_the_workspace_remembers_its_cluster(workspace: Workspace) -> None:
+    for address in ("", "http://own:8265", ""):
+        place.choose(workspace, address)
+        assert place.current(workspace) == address
 
 
 def test_without_ray_a_cluster_says_what_installs_it(
@@ -68,7 +64,8 @@ def test_a_cluster_that_does_not_answer_begins_nothing(
     workspace: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["demo"]) == 0
-    assert main(["evaluate", "bm25", "--benchmark", "demo", "--on", DEAD]) == 2
+    place.choose(workspace, DEAD)
+    assert main(["evaluate", "bm25", "--benchmark", "demo"]) == 2
     assert f"The Ray cluster at {DEAD} does not answer" in capsys.readouterr().err
     assert not list(workspace.jobs.glob("*"))
 
@@ -100,13 +97,12 @@ def test_a_job_that_its_cluster_has_not_begun_is_queued_and_can_be_withdrawn(wor
     for _ in range(2):
         (job,) = jobs.list_active(workspace)
         assert (job.state, job.cluster, job.position) == ("queued", DEAD, None)
-    with pytest.raises(ConfigError, match="still active"), jobs.choosing(""):
+    with pytest.raises(ConfigError, match="still active"):
         jobs.resume(workspace, job_id)
     assert jobs.stop(workspace, job_id)
     job = jobs.view(workspace, job_id)
     assert (job.state, job.attempt) == ("stopped", 2)
-    with jobs.choosing(""):
-        assert jobs.resume(workspace, job_id) == 3
+    assert jobs.resume(workspace, job_id) == 3
     until_state(workspace, job_id, "failed")
 
 

@@ -1,9 +1,8 @@
-"""Launch: where a job runs is asked once the operator has named a cluster, and said on the job's page."""
+"""Launch says where a job will run, and the job's page where it runs."""
 
 from __future__ import annotations
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from cdp import jobs
 from cdp.base.workspace import Workspace, read_json, write_json
@@ -17,7 +16,7 @@ OWN = "http://127.0.0.1:9"
 
 @pytest.fixture
 def named(filled: Workspace) -> Workspace:
-    place.set_for_workspace(filled, OWN)
+    place.choose(filled, OWN)
     return filled
 
 
@@ -26,26 +25,12 @@ def plain(text: str) -> str:
     return text.replace("\\", "").replace(JOINER, "")
 
 
-def shown(at: AppTest) -> str:
-    return next(c.value for c in at.code if "cdp " in c.value)
-
-
-def test_nothing_is_asked_where_there_is_only_this_machine(open_page: Open, filled: Workspace) -> None:
-    for page in ({}, {"start": "sweep"}, {"start": "evaluation"}):
-        at = open_page("launch", **page)
+def test_a_workspace_with_a_cluster_says_so(open_page: Open, filled: Workspace) -> None:
+    for own, told in (("", "Runs in the background."), (OWN, f"Runs on the Ray cluster {OWN}.")):
+        place.choose(filled, own)
+        at = open_page("launch")
         assert not at.exception
-        assert "Run on" not in [box.label for box in at.selectbox]
-
-
-def test_the_workspaces_own_cluster_comes_first(open_page: Open, named: Workspace) -> None:
-    at = open_page("launch")
-    at.session_state["command-train"] = True
-    at.run()
-    where = at.selectbox(key="train_on")
-    assert where.options == ["Ray cluster 127.0.0.1:9", "This machine"]
-    assert f"--wait --on {OWN}" in shown(at)
-    where.select("here").run()
-    assert "--wait --on here" in shown(at)
+        assert any(told in plain(caption.value) for caption in at.caption)
 
 
 @pytest.mark.parametrize(("start_with", "button"), [("", "train_start"), ("evaluation", "evaluate_start")])

@@ -12,7 +12,7 @@ from cdp.__main__ import main
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
-from cdp.query_sets import ImportOptions, QuerySet, import_queries
+from cdp.query_sets import ImportOptions, import_queries
 from cdp.services import queries as service
 from cdp.training.plan import licence_notes, prepare
 from tests.synthesis.conftest import CorpusMaker
@@ -63,24 +63,12 @@ def test_a_model_is_only_named_for_queries_of_a_model() -> None:
             ImportOptions.from_dict(said)
 
 
-def test_an_unknown_origin_can_be_said_later(workspace: Workspace, make_corpus: CorpusMaker) -> None:
+def test_sets_of_unknown_origin_may_serve_as_human(workspace: Workspace, make_corpus: CorpusMaker) -> None:
     corpus = make_corpus(3).id
     old = import_queries([("d0", "one")], workspace, corpus, "old").query_set
     said = import_queries([("d0", "two")], workspace, corpus, "said", options=ImportOptions(origin="human")).query_set
     found = query_sets.list_query_sets(workspace)
     assert service.references(found) == {said.id: "said", old.id: "old (origin unknown)"}
-    changed = service.describe(workspace, "old", "human", licence="MIT")
-    assert (changed.kind, query_sets.load(workspace, old.id).kind, changed.licence) == ("human", "human", "MIT")
-    assert service.describe(workspace, "old", "unknown").kind == "unknown"
-
-
-def test_what_was_written_here_keeps_its_origin(workspace: Workspace, make_corpus: CorpusMaker) -> None:
-    corpus = make_corpus(1)
-    query_sets.create(
-        workspace, QuerySet("own-1", "own", corpus.id, corpus.content_hash, "synthetic", generator="template")
-    )
-    with pytest.raises(ConfigError, match=r"not imported: it was written by the template"):
-        service.describe(workspace, "own-1", "human")
 
 
 def test_saying_it_with_a_second_import_changes_the_set_that_is_there(
@@ -108,6 +96,8 @@ def test_the_command_line_asks_shows_and_changes_it(
     name = next(q.id for q in query_sets.list_query_sets(workspace) if q.name == "mine")
     assert main(["metrics", name, "--human", name, "--quick"]) == 0
     assert "mine stands for human queries, and is not known to be" in capsys.readouterr().err
-    service.describe(workspace, name, "llm", model="gpt-4o-mini", licence="CC0")
+    said = ["--origin", "llm", "--model", "gpt-4o-mini", "--licence", "CC0"]
+    assert main(["queries", "import", str(source), "--corpus", corpus, "--name", "mine", *fields, *said]) == 0
+    capsys.readouterr()
     assert main(["queries", "show", name]) == 0
     assert "written by: gpt-4o-mini (imported)\nlicence: CC0\n" in capsys.readouterr().out

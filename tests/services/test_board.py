@@ -75,7 +75,7 @@ def test_trainings_studies_untrained_ones_and_bm25_are_rows_the_best_first(runs_
     assert best is not None
     assert (best.study, best.settings["seed"]) == ("study-1", 7)
     assert [badge.word for badge in rows[2].badges] == ["10 steps"]  # where the others took 5
-    compared = results.compare(runs_here, "minilm", [row.retriever_id for row in rows], over_seeds=True)
+    compared = results.compare(runs_here, "minilm", [row.retriever_id for row in rows])
     found = {row.retriever: row for row in compared.rows}
     run = found["diverse × 1"]
     assert run.difference == pytest.approx(10.1, abs=0.1)
@@ -116,7 +116,8 @@ def test_a_setting_that_is_off_makes_no_other_recipe(workspace: Workspace, query
 
 def test_badges_say_what_a_score_has_to_be_read_with(workspace: Workspace, query_set: str) -> None:
     whole = {"trained_positives": 5, "judged_positives": 10}
-    trained(workspace, "training-a", query_set, better(0.1), counts=whole)
+    longer = {"query_set": query_set, "retriever": "minilm", "epochs": 9}
+    trained(workspace, "training-a", query_set, better(0.1), counts=whole, settings=longer)
     trained(workspace, "training-b", query_set, better(0.2), stopped=True, steps=1, steps_planned=116)
     trained(workspace, "training-c", query_set, better(0.3), counts={"leaked_queries": 40})
     trained(workspace, "training-d", query_set, better(0.3),
@@ -124,7 +125,7 @@ def test_badges_say_what_a_score_has_to_be_read_with(workspace: Workspace, query
     evaluation(workspace, "minilm", "bench", BEFORE, settings={"precision": "fp16"})
     chosen = {"query_set": query_set, "retriever": "minilm", "benchmark": "bench", "split": "test"}
     trained(workspace, "training-e", query_set, better(0.15), settings=chosen)
-    badges = {row.retriever_id: row.badges for row in board(workspace, over_seeds=False)}
+    badges = {row.retriever_id: row.badges for row in board(workspace)}
     assert {run: [badge.word for badge in of] for run, of in badges.items()} == {
         "training-a": ["in-domain"], "training-b": ["stopped at step 1 of 116"], "training-c": ["leaked"],
         "training-d": ["incomplete set"], "training-e": ["dev"], "minilm": ["half precision"],

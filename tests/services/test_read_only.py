@@ -25,7 +25,7 @@ READING = {
     "judging": {"judged_name", "missing", "repeated"},
     "labelling": {"list_judged", "progress", "task", "words"},
     "benchmarks": {"is_several", "list_own", "list_registry", "show"},
-    "clusters": {"check_cluster", "check_resume_on", "chosen", "look", "named", "request", "setting", "trouble"},
+    "clusters": {"look", "request", "setting", "trouble"},
     "commands": {"changed"},
     "completeness": {"check", "list_incomplete", "require", "with_counts"},
     "complexity": {"load", "profile_benchmark", "profile_query_set"},

@@ -201,7 +201,7 @@ LOOKS = {
 ROW_PX = 35
 
 
-def answer(workspace: Workspace, known: Answer, request: AdviceRequest, command: str) -> None:
+def answer(workspace: Workspace, known: Answer, request: AdviceRequest) -> None:
     """The headline with its badges, what it rests on, its limits, what would settle it, and the next step."""
     with st.container(border=True, key="decision"):
         st.markdown(" ".join(_badges(known)))
@@ -218,10 +218,6 @@ def answer(workspace: Workspace, known: Answer, request: AdviceRequest, command:
             if step and st.button(step.label, type="primary", icon=icon, key="decide_next", help=md(step.why)):
                 hand_over(step)
             test_button(workspace, known, request.corpus, primary=step is None)
-            forms.download(
-                "Export", lambda: service.page(workspace, known, request.corpus, command), "decision.html",
-                key="decide_export", help="One page to send: the answer, its basis, its limits and every option.",
-            )  # fmt: skip
             if known.measured and known.basis is not None:
                 judging.after(workspace, known.basis.benchmark, [known.basis.study] if known.basis.unjudged > 0 else [])
                 frame.link("evidence", "The study", study=known.basis.study, tab="studies")

@@ -207,20 +207,6 @@ def _why(found: Recommendation, outside: bool) -> str:
     )
 
 
-def extremes(target: Profiled) -> None:
-    """The queries at both ends, to see what the number means here."""
-    simplest, hardest = target.extremes(5)
-    left, right = st.columns(2, gap="medium")
-    for column, name, rows in ((left, "Most complex", hardest), (right, "Least complex", simplest)):
-        with column:
-            st.markdown(f"**{name}**")
-            tables.show(
-                {"CW": [cw for _, cw in rows], "Query": [text for text, _ in rows]},
-                alt=f"{name} queries with their content words",
-                width={"CW": 50, "Query": "large"},
-            )
-
-
 def distribution(target: Profiled) -> None:
     """Histogram of the target queries with the published lines, and how their words were counted."""
     language = language_of(target.language)

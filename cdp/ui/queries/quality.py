@@ -13,11 +13,11 @@ from cdp.base.config import MetricsConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace, slug
 from cdp.charts.decide import cw_histogram
-from cdp.charts.quality_diversity import MeasuredSet, ReferencePoint, by_queries_per_document, trade_off
+from cdp.charts.quality_diversity import MeasuredSet, by_queries_per_document, trade_off
 from cdp.charts.style import by_method
 from cdp.metrics import MEASURES
 from cdp.services import commands, completeness, jobs, metrics, queries
-from cdp.services.metrics import PairedDifference, QuickMetrics, references
+from cdp.services.metrics import PairedDifference, QuickMetrics
 from cdp.services.queries import QuerySet
 from cdp.ui import jobs as job_views
 from cdp.ui.queries import sets as stored_sets
@@ -314,7 +314,7 @@ def _with_model(query_set: QuerySet, value: Value) -> str:
 def trade_off_chart(
     picked: Sequence[QuerySet], measured: Mapping[str, QuickMetrics], results: Mapping[str, Value]
 ) -> None:
-    """Quality against diversity, with the published methods behind; both diversity measures without human queries."""
+    """Quality against diversity; both diversity measures without human queries."""
     values = {q.id: metrics.values(measured[q.id], results.get(q.id)) for q in picked if q.id in measured}
     measure_names = {name for by_measure in values.values() for name in by_measure}
     xs = [name for name in DIVERSITY if name in measure_names]
@@ -329,26 +329,18 @@ def trade_off_chart(
         for q in picked
         if (by_measure := values.get(q.id, {})) and x in by_measure and y in by_measure
     ]  # fmt: skip
-    behind = [
-        ReferencePoint(r.method, r.per_doc, r.values[x], r.values[y])
-        for r in references()
-        if x in r.values and y in r.values
-    ]
     stand_in = "ce" in (x, y) and any(v["ce"]["name"] != "paraphrase_ratio" for v in values.values() if "ce" in v)
     parts = [
         "The lower left corner is the most diverse. Dotted lines at 0.5: the targets of prompt tuning."
         if y == "self_bleu"
-        else "The upper left corner is best: close to human queries and diverse.",
-        "Grey: the paper's methods, one marker per Q/Doc, measured on its own documents; at Q/Doc 1 its CE and "
-        "Self-BLEU compare queries of different documents.",
+        else "The upper left corner is best: close to human queries and diverse."
     ]
     if stand_in:
         parts.append("CE was computed with a bi-encoder, so its axis is not comparable with the paper's.")
     charts.show(
-        trade_off(points, x=_title(x, stand_in), y=_title(y, stand_in), references=behind, lines=y == "self_bleu"),
+        trade_off(points, x=_title(x, stand_in), y=_title(y, stand_in), lines=y == "self_bleu"),
         key="trade_off",
-        alt=f"{_title(y, stand_in)} against {_title(x, stand_in)} for {len(points)} query sets"
-        + (f" and {len({r.method for r in behind})} published methods" if behind else ""),
+        alt=f"{_title(y, stand_in)} against {_title(x, stand_in)} for {len(points)} query sets",
         caption=" ".join(parts),
     )
 

@@ -119,24 +119,6 @@ def facts(workspace: Workspace, query_set: QuerySet) -> None:
     forms.failed(
         query_set.n_failures, what, lambda: queries.failures(workspace, query_set.id), key=f"lacks_{query_set.id}"
     )
-    if query_set.imported:
-        _provenance(workspace, query_set)
-
-
-def _provenance(workspace: Workspace, query_set: QuerySet) -> None:
-    with st.popover("Edit author and licence", icon=":material/person_edit:", type="tertiary"):
-        values = {
-            "origin": queries.origin_of(query_set),
-            "model": query_set.model,
-            "prompt": query_set.parameters.get("prompt", ""),
-            "licence": query_set.licence,
-        }
-        key = f"origin_{query_set.id}"
-        provenance = {name: forms.widget(ImportOptions, name, key=key, value=value) for name, value in values.items()}
-        if forms.button("Save", key=f"{key}_save", icon=":material/save:"):
-            with frame.guarded():
-                queries.describe(workspace, query_set.id, provenance.pop("origin"), **provenance)
-                st.rerun()
 
 
 def remove(workspace: Workspace, query_set: QuerySet) -> None:
