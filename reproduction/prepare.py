@@ -19,7 +19,7 @@ from cdp.base.errors import InputError
 from cdp.base.records import Document
 from cdp.base.staging import staging
 from cdp.base.workspace import REPOSITORY, Workspace, read_jsonl
-from cdp.benchmarks import add_benchmark, library, manifests
+from cdp.benchmarks import add_benchmark, library, manifests, subsets
 from cdp.benchmarks.beir_files import iter_corpus
 from cdp.benchmarks.benchmark import part
 from cdp.corpus import ReadOptions, list_corpora, read_documents, store
@@ -35,6 +35,11 @@ BENCHMARKS = {
     "hotpotqa_sample": "en", "2wikimultihopqa_sample": "en", "musique_sample": "en", "scifact": "en",
     "chroma_llm_en": "en", "jsquad_ja": "ja", "xquad_ar": "ar", "xquad_zh": "zh",
 }  # fmt: skip
+
+# Judged sets that are divided at so many content words: natural queries on both sides.
+DIVIDED = ("hotpotqa_sample", "2wikimultihopqa_sample", "musique_sample", "scifact", "chroma_llm_en", "demo",
+           "xquad_en_heldout", "fairytaleqa_train_en_heldout")  # fmt: skip
+HARD = 9
 
 # {collection of the recorded queries: folder of the data}.
 CONTRAST = {
@@ -59,11 +64,14 @@ class HumanSet:
 HUMAN = (
     HumanSet("fairytaleqa_train_en", "fairytaleqa", "en", "Apache 2.0; Gutenberg texts", 1, 0.2),
     HumanSet("fairytaleqa_train_en", "fairytaleqa5", "en", "Apache 2.0; Gutenberg texts", 5, 0.2),
+    HumanSet("xquad_en", "xquad", "en", "CC BY-SA 4.0", 3, 0.5),
     HumanSet("piaf_fr", "piaf", "fr", "MIT; Wikipedia text CC BY-SA 3.0", 3, 0.5),
     HumanSet("strategyqa_ko", "strategyqa", "ko", "Apache 2.0; instances MIT", 2, 0.5),
     HumanSet("jaquad_ja", "jaquad", "ja", "CC BY-SA 3.0", 3),
     HumanSet("cmrc2018_zh", "cmrc", "zh", "CC BY-SA 4.0", 3),
+    HumanSet("drcd_zh_hant", "drcd", "zh", "CC BY-SA 3.0", 3),
     HumanSet("arcd_ar", "arcd", "ar", "MIT; Wikipedia text CC BY-SA", 3),
+    HumanSet("xquad_ru", "xquad-ru", "ru", "CC BY-SA 4.0", 3, 0.5),
 )
 
 
@@ -96,18 +104,17 @@ def everything(workspace: Workspace, data: Path) -> Prepared:
     for name, language in BENCHMARKS.items():
         if name not in there:
             add_benchmark(data / name, workspace, name, language)
-    if "xquad_en" not in there:
-        _all_judged(workspace, data, "xquad_en", "en", "CC BY-SA 4.0")
-    derived = derive.by_value(workspace, "musique_sample", derive.HOPS, 3)
-    for name, queries in (("hotpotqa_sample", 200), ("scifact", 150), ("chroma_llm_en", 150)):
-        derived.append(derive.conjunctions(workspace, name, queries=queries, split="test"))
-    done.lines += [f"benchmark {info.name}: {info.n_queries} queries" for info in derived]
     for human in HUMAN:
         _held_out(workspace, data, human)
+    # Chooses checkpoints: its queries judge nothing, and a part of the documents is enough for it.
+    subsets.sample("hotpotqa_sample", workspace, queries=100, documents=2000, split="train", called="hotpotqa-dev")
+    derived = [info for name in DIVIDED for info in derive.by_value(workspace, name, derive.CW, HARD)]
+    done.lines += [f"benchmark {info.name}: {info.n_queries} queries" for info in derived]
     judged = judged_keys(workspace)
     for human in HUMAN:
         done.lines.append(_human(workspace, data, human, judged))
     done.lines += _contrast(workspace, data, done.missing)
+    _more_passages(workspace, data)
     _reasoning(workspace)
     return done
 
@@ -180,11 +187,6 @@ def _judged(
     library.make(workspace, name, [_document(row) for row in rows], queries, {"test": qrels}, manifest)
 
 
-def _all_judged(workspace: Workspace, data: Path, name: str, language: str, licence: str) -> None:
-    rows = _rows(data, name)
-    _judged(workspace, name, rows, rows, HumanSet(name, name, language, licence, 1, 1.0))
-
-
 def _document(row: Mapping[str, Any]) -> Document:
     return Document(row["doc_id"], row["text"], row.get("title") or "")
 
@@ -219,6 +221,12 @@ def _contrast(workspace: Workspace, data: Path, missing: set[str]) -> Iterator[s
             continue
         _corpus(workspace, f"contrast-{name}", [documents[i] for i in wanted], "")
         yield f"contrast-{name}: {len(wanted):,} passages"
+
+
+def _more_passages(workspace: Workspace, data: Path) -> None:
+    """The passages that templates write for besides."""
+    _corpus(workspace, "contrast-chroma", iter_corpus(part(data / "chroma_llm_en", "corpus")), "MIT")
+    _corpus(workspace, "contrast-xquad", map(_document, _rows(data, "xquad_en")), "CC BY-SA 4.0")
 
 
 def _passages(data: Path, name: str) -> dict[str, Document]:
