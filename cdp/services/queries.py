@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp import jobs, query_sets
-from cdp.base.config import BM25, FilterConfig, MiningConfig, RoundTripConfig, SynthesisConfig
+from cdp.base.config import BM25, ENTITY, FilterConfig, MiningConfig, RoundTripConfig, SynthesisConfig
 from cdp.base.errors import SHOWN_PROBLEMS, CdpError, ConfigError
 from cdp.base.failures import FailedItems, Failures
 from cdp.base.text import checked_title
@@ -161,7 +161,10 @@ def generate(
     checked = checked.replace(base_url=endpoint.url or config.base_url)
     make_generator(checked, api_key=endpoint.key)
     expected = synthesis.estimate(workspace, checked, tokens_per_query=tokens_per_query, latency_s=latency_s)
-    local = bool(method.generator) or GENERATORS[checked.generator].local
+    if method.joint and checked.related != ENTITY:
+        _check_retriever(workspace, checked.related)
+    embeds = method.joint and checked.related != ENTITY and bm25.language_in(checked.related) is None
+    local = bool(method.generator) or GENERATORS[checked.generator].local or embeds
     return jobs.submit(
         workspace,
         kind="synthesis",

@@ -177,6 +177,6 @@ def _by_embedding(
 def _unrelated(config: SynthesisConfig) -> InputError:
     hint = "Set related to bm25 or a retriever, such as static-minilm." if config.related == ENTITY else ""
     return InputError(
-        "No two documents are related enough for a query that needs both.",
+        "No two documents are related without repeating each other, so no query needs both.",
         hint=hint or "Add documents on the same subjects, or use the method diverse.",
     )

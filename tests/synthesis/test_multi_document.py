@@ -12,14 +12,14 @@ import pytest
 
 from cdp import query_sets
 from cdp.base.config import PromptTuningConfig, SynthesisConfig
-from cdp.base.errors import ConfigError, InputError, NotFoundError
+from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.corpus import CorpusManifest
 from cdp.llm.tokens import estimate_tokens
 from cdp.query_sets import QuerySet, exports
 from cdp.services import queries as query_services
-from cdp.services import review, tuning
+from cdp.services import review, synthesis, tuning
 from cdp.synthesis.batch import read_batch, write_batch
 from cdp.synthesis.estimate import estimate
 from cdp.synthesis.generate import generate
@@ -132,7 +132,7 @@ def test_near_duplicates_and_neighbouring_passages_are_no_pair(workspace: Worksp
 def test_a_corpus_without_related_documents_is_refused(make_corpus: CorpusMaker, make_job: JobMaker) -> None:
     rows = [("a", "", "Basalt darkens."), ("b", "", "Yeast rises."), ("c", "", "comets return")]
     made = make_corpus(rows=rows)
-    for related, words in (("bm25", "related enough"), ("entity", "related enough|capital letter")):
+    for related, words in (("bm25", "without repeating"), ("entity", "without repeating|capital letter")):
         job = make_job(corpus=made.id, method="multi_document", generator="template", related=related)
         with pytest.raises((InputError, ConfigError), match=words):
             Run(job).execute()
@@ -251,6 +251,41 @@ def test_what_cannot_be_asked_about_several_documents_says_so(
         Run(job).execute()
 
 
+def test_an_unknown_retriever_is_refused_before_a_job_starts(workspace: Workspace, corpus: CorpusManifest) -> None:
+    config = {"corpus": corpus.id, "method": "multi_document", "generator": "template"}
+    with pytest.raises(CdpError, match="static-mimilm"):
+        query_services.generate(workspace, SynthesisConfig.from_dict({**config, "related": "static-mimilm"}))
+    assert not list(workspace.jobs.glob("*"))
+
+
+@pytest.mark.parametrize("related", ["bm25", "static-minilm"])
+def test_a_draw_is_grouped_among_itself(
+    workspace: Workspace, make_corpus: CorpusMaker, make_job: JobMaker, related: str
+) -> None:
+    words = ["red", "green", "stone", "river", "cloud", "grass", "wheel", "lamp", "salt", "honey"]
+    rows = [
+        (f"d{i}", "", f"{words[i % 10]} {words[(i + i // 10 + 1) % 10]} and {words[i // 10]} thing{'abc'[i // 10]}")
+        for i in range(30)
+    ]
+    made = make_corpus(rows=rows)
+    job = make_job(
+        corpus=made.id, method="multi_document", generator="template", per_doc=1, limit=8, draw=3, related=related
+    )
+    result = Run(job).execute()
+    lines = lines_of(job, result)
+    named = {str(line["document_id"]) for line in lines}
+    assert len(named) + result["failures"] == 8
+    assert {other for line in lines for other in line["together"]} <= named
+
+
+def test_a_set_names_the_requests_behind_it(
+    workspace: Workspace, corpus: CorpusManifest, make_job: JobMaker, tmp_path: Path
+) -> None:
+    made = written(workspace, corpus, make_job)
+    done = synthesis.export(workspace, made.id, "openai-batch", tmp_path / "batch")
+    assert done.n == 3
+
+
 def test_a_preview_takes_the_most_related_document(workspace: Workspace, corpus: CorpusManifest) -> None:
     config = SynthesisConfig.from_dict({"corpus": corpus.id, "per_doc": 2})
     shown = previews(workspace, config, ["multi_document", "diverse"], "oven")
@@ -258,7 +293,7 @@ def test_a_preview_takes_the_most_related_document(workspace: Workspace, corpus:
     assert len(shown["multi_document"].queries) == 2
     assert shown["diverse"].together == []
     alone = previews(workspace, config, ["multi_document", "diverse"], "alone")
-    assert "related enough" in alone["multi_document"].error
+    assert "no query needs both" in alone["multi_document"].error
     assert alone["diverse"].queries, "the other methods are shown all the same"
 
 
