@@ -59,6 +59,30 @@ def test_the_dragon_methods_say_how_far_apart_the_scores_are(open_page: Open, fi
     assert any("46.8" in text and "7.83" in text for text in said), said
 
 
+def test_a_method_for_several_documents_says_which_ones_and_asks_once_for_each_group(
+    open_page: Open, filled: Workspace
+) -> None:
+    at = open_page("queries", document="lighthouse")
+    at.segmented_control(key="generate_generator").set_value("template").run()
+    at.multiselect(key="preview_methods").set_value(["multi_document"]).run()
+    assert lists(at) == [], "the corpus is ranked when the button is pressed"
+    at.button(key="preview_ask").click().run(timeout=60)
+    assert not at.exception
+    assert not at.error
+    assert len(lists(at)) == 1
+    assert any(caption.value.startswith("Needs this document and ") for caption in at.caption)
+    at.segmented_control(key="generate_generator").set_value("openai").run()
+    at.segmented_control(key="generate_method").set_value("multi_document").run()
+    at.number_input(key="generate_together").set_value(3).run()
+    assert not at.exception
+    requests = next(m.value for m in at.metric if m.label == "Requests")
+    assert int(requests) == -(-queries.load_manifest(filled, filled_corpus(filled)).n_documents // 3)
+
+
+def filled_corpus(workspace: Workspace) -> str:
+    return queries.list_query_sets(workspace)[0].corpus_id
+
+
 def test_a_preview_of_an_endpoint_is_measured_and_priced(
     open_page: Open, filled: Workspace, endpoint: ChatServer
 ) -> None:
