@@ -211,7 +211,7 @@ def _joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 def _observation(d: Difference, family_of: Mapping[str, str], corpus_of: Mapping[str, str]) -> Observation:
     tested = two_level_test(d.by_seed)
     return Observation(
-        study=d.kept.report.id,
+        study=d.kept.scores.study,
         family=family_of[d.judged.name],
         benchmark=d.judged.name,
         points=tested.mean,
@@ -247,7 +247,8 @@ def _over_queries(
     ys, xs, weights, families, corpora = [], [], [], [], []
     for (judged, corpus), group in members.items():
         y = np.mean([np.mean(d.by_seed, axis=0) for d in group], axis=0)
-        x = np.column_stack([group[0].kept.of_queries[judged][name] for name in names])
+        of_queries = group[0].kept.of_queries(judged)
+        x = np.column_stack([of_queries[name] for name in names])
         rows = np.isfinite(x).all(axis=1)
         if rows.sum() < 3:
             continue

@@ -10,6 +10,7 @@ import gzip
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from cdp.base.workspace import Workspace, read_json_or_none, write_bytes
 from cdp.services import leakage, studies
 from cdp.studies import StudyReport, StudySource, build, records
 from cdp.studies.pooling import Floats
-from cdp.studies.report import PoolInput, latest, read_study
+from cdp.studies.report import PoolInput, latest, plan_of, read_study
 from reproduction.stages import FROZEN, Stage, find
 
 ENDING = ".json.gz"
@@ -31,19 +32,21 @@ PARTS = 10_000
 
 @dataclass(frozen=True)
 class Kept:
-    """A study: its report, its scores, and ``frozen``: its plan and criteria as they were when it began.
-
-    ``sources`` and ``corpora`` (their names) go by the sources' labels; ``of_queries`` holds CW, words and overlap of
-    the queries of each judged set, (n_queries,) in the order of their ids, NaN where not known.
-    """
+    """A study: its ``scores``, what its worker said (``about``), its ``trainings`` as records, and ``frozen``: its plan
+    and criteria as they were when it began. ``leaks`` are sentences on judged queries that it was trained on."""
 
     plan: str
-    report: StudyReport
+    state: str
+    about: Mapping[str, Any]
+    trainings: Sequence[Mapping[str, Any]]
     scores: PoolInput
     frozen: Mapping[str, Any]
-    sources: Mapping[str, StudySource]
-    corpora: Mapping[str, str]
-    of_queries: Mapping[str, Mapping[str, Floats]]
+    leaks: Sequence[str] = ()
+
+    @cached_property
+    def report(self) -> StudyReport:
+        built = build(self.scores.study, self.plan, self.state, self.about, self.trainings)
+        return replace(built, limits=(*self.leaks, *built.limits))
 
     @property
     def lacking(self) -> str:
@@ -51,6 +54,26 @@ class Kept:
         if self.report.finished == self.report.planned and not self.report.failures:
             return ""
         return f"{self.plan} has {self.report.finished} of {self.report.planned} trainings"
+
+    @cached_property
+    def sources(self) -> Mapping[str, StudySource]:
+        """{label: what was trained on}."""
+        return {source.label: source for source in plan_of(self.about)[1]}
+
+    @cached_property
+    def corpora(self) -> Mapping[str, str]:
+        """{label of a source: the name of its corpus}."""
+        return {corpus["source"]: corpus["corpus"] for corpus in self.about.get("corpora", ())}
+
+    def of_queries(self, judged: str) -> dict[str, Floats]:
+        """CW, words and overlap of a judged set's queries, (n_queries,) in the order of the scores, NaN where not
+        known."""
+        names = [b.name for b in self.scores.benchmarks]
+        described = self.about["benchmarks"][names.index(judged)]
+        facts, cw_of = described.get("facts_of", {}), described.get("cw_of", {})
+        ids = np.sort(np.asarray(list(cw_of))).tolist()  # as ``read_scores`` orders them
+        known = {name: [facts.get(i, {}).get(name) for i in ids] for name in ("words", "overlap")}
+        return {name: np.array(v, np.float64) for name, v in {**known, "cw": [cw_of[i] for i in ids]}.items()}
 
 
 def keep(workspace: Workspace, stage: Stage, folder: Path) -> Path | None:
@@ -63,7 +86,7 @@ def keep(workspace: Workspace, stage: Stage, folder: Path) -> Path | None:
         "id": view.id,
         "state": str(view.state),
         "frozen": read_json_or_none(view.folder / FROZEN) or {},
-        "limits": studies.report(workspace, view.id).limits[: len(view.inputs.get(leakage.LEAKAGE, ()))],
+        "leaks": studies.report(workspace, view.id).limits[: len(view.inputs.get(leakage.LEAKAGE, ()))],
         "about": about,
     }
     file = folder / f"{stage.plan}{ENDING}"
@@ -101,28 +124,11 @@ def _read(plan: str, file: Path) -> Kept:
             for number, column in zip(judged["trainings"], zip(*judged["rows"], strict=True), strict=True):
                 evaluation = {"query_ids": judged["queries"], "ndcg@10": [score / PARTS for score in column]}
                 trainings[number]["evaluations"][judged["place"]] = evaluation
-        about = value["about"]
-        report = build(value["id"], plan, value["state"], about, trainings)
-        report = replace(report, limits=(*value["limits"], *report.limits))
-        scores = read_study(value["id"], about, trainings)
-        of_queries = {
-            b.name: _of_queries(described) for b, described in zip(scores.benchmarks, about["benchmarks"], strict=True)
-        }
-        corpora = {corpus["source"]: corpus["corpus"] for corpus in about.get("corpora", ())}
-        sources = {source.label: source for source in report.sources}
-        return Kept(plan, report, scores, value["frozen"], sources, corpora, of_queries)
+        scores = read_study(value["id"], value["about"], trainings)
+        return Kept(plan, value["state"], value["about"], trainings, scores, value["frozen"], value["leaks"])
     except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             "is not what a reproduction keeps.",
             hint="Take it from the repository again, or make it with: make reproduction-long",
             file=file,
         ) from error
-
-
-def _of_queries(described: Mapping[str, Any]) -> dict[str, Floats]:
-    """The facts of a judged set's queries."""
-    facts = described.get("facts_of", {})
-    ids = np.sort(np.asarray(list(described.get("cw_of", {})))).tolist()  # as ``read_scores`` orders them
-    known = {name: [facts.get(i, {}).get(name) for i in ids] for name in ("words", "overlap")}
-    known["cw"] = [described["cw_of"][i] for i in ids]
-    return {name: np.array(values, np.float64) for name, values in known.items()}

@@ -114,7 +114,8 @@ def test_what_two_studies_share_counts_once(contrast: Kept, tmp_path: Path) -> N
 
 def test_corpora_of_one_source_are_one_cluster(contrast: Kept) -> None:
     """Two corpora that share documents with the same judged family are of one source, in whichever study that shows."""
-    more = replace(contrast, corpora={label: f"{name} more" for label, name in contrast.corpora.items()})
+    corpora = [{**corpus, "corpus": f"{corpus['corpus']} more"} for corpus in contrast.about["corpora"]]
+    more = replace(contrast, about={**contrast.about, "corpora": corpora})
     family_of, corpus_of = groups([contrast, more])
     assert corpus_of["one"] == corpus_of["one more"]
     assert len(set(corpus_of.values())) == 2 * len(CORPORA) - 1

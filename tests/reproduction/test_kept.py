@@ -50,7 +50,7 @@ def test_scores_are_kept_to_four_decimals(tmp_path: Path) -> None:
     about, records = made(truth, benchmarks=SETS, kinds=("human",))
     for number, record in enumerate(records):
         record["key"] = f"{number:03d}"
-    whole = {"id": "study-x", "state": "finished", "frozen": {}, "limits": ["Leaked: all."], "about": about}
+    whole = {"id": "study-x", "state": "finished", "frozen": {}, "leaks": ["Leaked: all."], "about": about}
     (tmp_path / f"single-query{ENDING}").write_bytes(kept.packed(whole, records))
     read = kept.read(tmp_path, [stages.Stage("single-query", 1), stages.Stage("human-minilm", 1)])
     assert list(read) == ["single-query"]
