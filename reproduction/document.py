@@ -10,7 +10,7 @@ from textwrap import dedent
 from cdp.base.text import duration, escaped, interval, signed
 from cdp.base.workspace import write_bytes
 from cdp.studies import read_plan, to_markdown
-from cdp.studies.plan import Cell
+from cdp.studies.plan import HYBRID, UNTRAINED, Cell, method_of
 from cdp.studies.text import POOLED_NOTE, table
 from reproduction import criteria, verdicts
 from reproduction.criteria import FREE, METHOD, Claim, wanted
@@ -169,25 +169,30 @@ def _again(judged: Sequence[Judged], studies: Mapping[str, Kept]) -> list[str]:
     if found is None:
         return []
     first = found.criteria[0].criterion
-    defaults = {name: [value] for name, value in Cell._field_defaults.items() if name not in (*FREE, "source")}
-    arm = {**defaults, **{name: list(wanted(v)) for name, v in first.of.items() if name != METHOD}}
-    arm = {name: values for name, values in arm.items() if values != ["equal documents"]}
     names = [name for name in first.studies if name in studies]
+    cells = {cell for name in names for cell in studies[name].scores.scores if cell.source not in (UNTRAINED, HYBRID)}
+    arm = {name: [value] for name, value in Cell._field_defaults.items() if name not in (*FREE, "source", "held")}
+    arm |= {name: list(wanted(value)) for name, value in first.of.items() if name in Cell._fields and name != "held"}
+    # Only what differs within the studies needs to be asked for.
+    asked = [f'c["{n}"] in {values!r}' for n, values in arm.items() if any(getattr(c, n) not in values for c in cells)]
+    methods = [first.of[METHOD], first.against[METHOD]]
+    if {method_of(cell.source) for cell in cells} - {*methods}:
+        asked.append(f'c["source"].split()[0] in {methods!r}')
+    if any(cell.held for cell in cells):
+        asked.append(f'c["held"] == {"" if first.of.get("held") in (None, "equal documents") else first.of["held"]!r}')
+    sign = f'(-1) ** c["source"].startswith("{methods[1]}")'
     code = f"""\
-        import gzip, json
-        from collections import defaultdict
-        from statistics import fmean
-        arms, gains = {arm!r}, defaultdict(list)
+        import gzip, json, statistics
+        gains = {{}}
         for study in {names!r}:
             kept = json.load(gzip.open(f"docs/{FOLDER}/{{study}}{ENDING}"))
             for judged, own in zip(kept["about"]["benchmarks"], kept["scores"]):
                 for number, column in zip(own["trainings"], zip(*own["rows"])):  # a row is a query, a column a training
                     c = kept["trainings"][number]["condition"]
-                    if c and c["source"] not in judged["in_domain_of"] and all(c[a] in arms[a] for a in arms):
-                        sign = 1 if c["source"].startswith("{first.of[METHOD]}") else -1
-                        gains[judged["name"]].append(sign * 2 * fmean(column) / {PARTS // 100})
-        for name in sorted(gains):
-            print(f"| {{name}} | {{fmean(gains[name]):+.2f}} |")"""
+                    if {" and ".join(['c and c["source"] not in judged["in_domain_of"]', *asked])}:
+                        points = {sign} * statistics.fmean(column) / {PARTS // 200}
+                        gains.setdefault(judged["name"], []).append(points)
+        print("\\n".join(f"| {{name}} | {{statistics.fmean(gains[name]):+.2f}} |" for name in sorted(gains)))"""
     rows = sorted((name, f"{points:+.2f}") for name, _, points in found.criteria[0].figure.sets)
     return [
         f"## Claim {RECOMPUTED} once more, without the package",
