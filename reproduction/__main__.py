@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cdp.base.errors import CdpError
 from cdp.base.workspace import REPOSITORY, Workspace
-from reproduction import criteria, document, full, kept, prepare, stages
+from reproduction import criteria, document, full, kept, prepare, prior, stages
 
 DATA = REPOSITORY.parent / "shared" / "data"
 BUILD = REPOSITORY / "build"
@@ -49,6 +49,8 @@ def main(words: list[str] | None = None) -> int:
                     print(f"kept: {file}, {file.stat().st_size / 1e6:.2f} MB")
         studies = kept.read(out / document.FOLDER, chosen)
         print(f"written: {document.write(studies, chosen, out, small=small)}, from {len(studies)} kept studies")
+        if out == REPOSITORY / "docs":
+            print(f"written: {prior.write([study.report for study in studies.values()])}")
         return 0 if whole else 3
     except CdpError as error:
         print(f"reproduction: {error}", file=sys.stderr)

@@ -187,15 +187,6 @@ def _t95(degrees: float) -> float:
     return float(stdtrit(degrees, 0.975))
 
 
-def prediction_interval(values: ArrayLike) -> Range | None:
-    """Where one further value of the same population lies: mean ± t · sd · √(1 + 1/n); None for fewer than two."""
-    data = np.asarray(values, np.float64)
-    if len(data) < 2:
-        return None
-    reach = _t95(len(data) - 1) * data.std(ddof=1) * np.sqrt(1 + 1 / len(data))
-    return float(data.mean() - reach), float(data.mean() + reach)
-
-
 @dataclass(frozen=True, slots=True)
 class Pearson:
     """r over ``n`` points, its two-sided p, and Fisher's 95% interval (None with three points: it needs four).

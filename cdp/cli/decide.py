@@ -113,9 +113,9 @@ def _rule(name: str, r: Recommendation) -> str:
         f"(95% interval {r.interval[0]:.2f} to {r.interval[1]:.2f})",
     ]
     lines += [
-        f"Q/Doc {o.per_doc} on a dataset like the {o.n_datasets} published ones most like it: {o.points:+.1f} "
-        f"({o.low:+.1f} to {o.high:+.1f}), a gain with probability {o.probability:.0%}"
-        for o in r.outlook
+        f"Q/Doc {e.per_doc} on a new dataset, from {e.n_datasets} others: {e.points:+.1f} "
+        f"({e.low:+.1f} to {e.high:+.1f}), a gain with probability {e.probability:.0%}"
+        for e in r.prior
     ]
     return "\n".join([*lines, *(f"- {caveat}" for caveat in r.caveats)])
 

@@ -26,7 +26,7 @@ from cdp.principle.differences import (
     differences,
 )
 from cdp.principle.recommend import AVOID_BELOW, RECOMMEND_ABOVE, Recommendation, level_of, recommend
-from cdp.principle.scope import KINDS, kinds_of_datasets, most_similar, outlook
+from cdp.principle.scope import KINDS, kinds_of_datasets, most_similar
 
 __all__ = [
     "ALL",
@@ -53,7 +53,6 @@ __all__ = [
     "level_of",
     "line",
     "most_similar",
-    "outlook",
     "positive_rates",
     "recommend",
     "threshold",

@@ -49,7 +49,7 @@ MOST_LIMITS = 3
 MOST_FACTOR = 10
 
 RETRIEVER = "retriever"
-NO_EVIDENCE, PUBLISHED = "no evidence", "published evidence only"
+NO_EVIDENCE, ELSEWHERE = "no evidence", "other datasets only"
 
 POINTS = "NDCG@10 points"
 
@@ -157,7 +157,7 @@ class Answer:
         if basis is None:
             return ""
         if not self.measured:
-            return "Published results of similar datasets; training queries by GPT-4o-mini."
+            return f"{basis.name}, none of them yours."
         parts = [
             f"{basis.name}: {basis.retriever}",
             f"{counted(basis.documents, 'document')}",
@@ -264,9 +264,9 @@ def decide(evidence: Sequence[Evidence], task: Task) -> Answer:
         return _measured(lead, own, task) if lead.basis.reads_language else _of_language(lead, task)
     if unread:
         return _of_language(unread[0], task)
-    published = next((e for e in evidence if e.expected), None)
-    if published is not None:
-        return _published(published, task)
+    prior = next((e for e in evidence if e.expected), None)
+    if prior is not None:
+        return _expected(prior)
     limits = (task.unknown,) if task.unknown else ()
     return Answer("Nothing is known about this task yet: test it on your data.", Choice(), NO_EVIDENCE, limits=limits)
 
@@ -474,7 +474,7 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: _Question, seeds: int) -
     """What makes the answer weak, the hardest first."""
     b = lead.basis
     steps = [arm.steps for arm in q.trained]
-    template, sampled = b.written_by.startswith(TEMPLATE), b.sampled_from > b.judged_queries
+    template, sampled = TEMPLATE in b.written_by, b.sampled_from > b.judged_queries
     told = [
         (bool(b.stale), f"The {' and '.join(b.stale)} changed since this was measured: test again."),
         (b.judged_by == TEMPLATE, "Template queries judged this; people's queries may rank the options differently."),
@@ -615,24 +615,19 @@ def _of_language(lead: Evidence, task: Task) -> Answer:
     )
 
 
-def _published(published: Evidence, task: Task) -> Answer:
-    """What similar published datasets let expect; never settled for a task of its own."""
-    shown = [e for e in published.expected if e.low > 0]
-    e = min(shown, key=lambda e: e.per_doc) if shown else max(published.expected, key=lambda e: e.points)
+def _expected(prior: Evidence) -> Answer:
+    """What other datasets let expect; never settled for a task of its own."""
+    shown = [e for e in prior.expected if e.low > 0]
+    e = min(shown, key=lambda e: e.per_doc) if shown else max(prior.expected, key=lambda e: e.points)
     choice = Choice(DIVERSE, e.per_doc if shown else 1)
-    verb = "gained" if shown else f"put {name_of(Choice(DIVERSE, e.per_doc))} at"
+    several = name_of(Choice(DIVERSE, e.per_doc))
     figure = f"{signed(e.points, 1)} {POINTS} (95% {signed(e.low, 1)} to {signed(e.high, 1)})"
-    limits = [
-        "None of it is from your data.",
-        f"{e.n_datasets} published datasets, with queries by GPT-4o-mini.",
-        *([task.unknown] if task.unknown else []),
-    ]
     return Answer(
-        headline=f"So far, {action_of(choice, '')}; published datasets like yours {verb} {figure}.",
+        headline=f"So far, {action_of(choice, '')}; judging by other datasets, {several} bring {figure}.",
         choice=choice,
-        badge=PUBLISHED,
-        basis=published.basis,
-        limits=tuple(limits[:MOST_LIMITS]),
+        badge=ELSEWHERE,
+        basis=prior.basis,
+        limits=("None of it is from your data.", *prior.limits)[:MOST_LIMITS],
         settling=Settling("A test on your data would settle it."),
-        evidence=published,
+        evidence=prior,
     )

@@ -56,7 +56,7 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """Where evidence is from. ``study`` is the id of an own study, empty for the published results.
+    """Where evidence is from. ``study`` is the id of an own study, empty for that of other datasets.
 
     ``documents`` of ``of_documents`` were trained on; ``judged_queries`` of ``sampled_from`` (0: of all) were scored on
     ``split``. People labelled ``labels`` of those that a model judged; ``unjudged`` documents of the first tens have no
@@ -95,7 +95,7 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """The gain (NDCG@10 points) that published results let a new dataset expect, with its 95% prediction interval.
+    """The gain (NDCG@10 points) that other datasets let a new one expect, with its 95% prediction interval.
 
     ``probability`` is that it gains at all, ``n_datasets`` what all of it rests on. The ``comparison`` is that of
     several different queries with one, or with paraphrases.
@@ -112,11 +112,13 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The options of one study, benchmark split and retriever; or, without arms, what the published results expect."""
+    """The options of one study, benchmark split and retriever; or, without arms, what other datasets let expect, with
+    the ``limits`` of that in sentences."""
 
     basis: Basis
     arms: tuple[Arm, ...] = ()
     expected: tuple[Expectation, ...] = ()
+    limits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ class Task:
 
     ``rule`` is what the published rule says of the target queries ("avoid", "test", "recommend"; empty where it has no
     evidence for such a task), ``domain`` their relation to the training queries. ``unknown`` says why nothing follows
-    from the published results; empty where something does.
+    from other datasets; empty where something does.
     """
 
     language: str = "en"

@@ -18,7 +18,8 @@ from cdp.complexity.profile import HIGH, LOW
 from cdp.principle.correlation import fit_of_means
 from cdp.principle.differences import SCALING, differences
 from cdp.principle.evidence import Basis, Evidence, Expectation
-from cdp.principle.scope import Scope, Similar, check_kind, evidence_range, most_similar, outlook, scope_of
+from cdp.principle.prior import expected, measured
+from cdp.principle.scope import Scope, Similar, check_kind, evidence_range, most_similar, scope_of
 from cdp.principle.tables import read
 
 
@@ -66,7 +67,8 @@ class Recommendation:
     interval of the mean CW touches, and ``certain`` is whether that is only one. One query leaves every level possible.
     ``advice`` is the rule's, or that ``scope`` leaves it without evidence for such a task. ``expected`` are the line's
     gains at this CW, empty outside the evidence; ``similar`` the published datasets most like the task with their
-    printed gains, ``outlook`` what these say of a further dataset; ``weighting`` whether to weight the loss by CW.
+    printed gains; ``prior`` is what a new dataset lets expect, whatever its CW, empty outside of English and
+    out-of-domain tasks; ``weighting`` whether to weight the loss by CW.
     """
 
     level: str
@@ -80,7 +82,7 @@ class Recommendation:
     weighting: str
     expected: tuple[Expectation, ...] = ()
     similar: tuple[Similar, ...] = ()
-    outlook: tuple[Expectation, ...] = ()
+    prior: tuple[Expectation, ...] = ()
     caveats: tuple[str, ...] = field(default_factory=tuple)
 
     @property
@@ -101,13 +103,11 @@ class Recommendation:
         return "" if self.evidence() is not None else self.scope.text
 
     def evidence(self) -> Evidence | None:
-        """The published results in the form of own ones: the line inside its evidence, else similar datasets. None
-        where there are too few target queries, or no published results."""
-        line = [e for e in self.expected if e.comparison == SCALING] if self.scope.inside else []
-        expected = tuple(line or self.outlook)
-        if not expected or self.n_queries < FEW_QUERIES:
+        """The prior in the form of own results. None where there are too few target queries, or no prior."""
+        if not self.prior or self.n_queries < FEW_QUERIES:
             return None
-        return Evidence(Basis(name="published results", written_by="GPT-4o-mini"), expected=expected)
+        name, limits = measured()
+        return Evidence(Basis(name=name), expected=self.prior, limits=limits)
 
 
 def level_of(cw: float) -> str:
@@ -161,7 +161,7 @@ def recommend(
         weighting=weighting_advice(domain, language),
         expected=() if scope.outside else expected_differences(mean),
         similar=similar,
-        outlook=outlook([s for s in similar if not s.same_dataset]) if language == "en" and domain == "ood" else (),
+        prior=expected() if language == "en" and domain == "ood" else (),
         caveats=tuple(_caveats(cw, mean, possible, language, scope)),
     )
 

@@ -10,9 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from cdp.base.errors import ConfigError
-from cdp.base.statistics import prediction_interval, stdtr
 from cdp.principle.differences import ALL, differences
-from cdp.principle.evidence import Expectation
 from cdp.principle.tables import read
 
 GENERATOR = "gpt-4o-mini"
@@ -167,19 +165,3 @@ def most_similar(
     ]
     far = {s.dataset: abs(math.log((s.cw + 1) / (cw + 1))) for s in candidates}
     return tuple(sorted(candidates, key=lambda s: (not s.same_dataset, not s.same_kind, far[s.dataset]))[:n])
-
-
-def outlook(similar: Sequence[Similar]) -> tuple[Expectation, ...]:
-    """For each Q/Doc above 1, where a further dataset would lie: Student's t over these. Empty for fewer than two."""
-    if len(similar) < 2:
-        return ()
-    outlooks = []
-    for per_doc in sorted(next(iter(similar[0].gains.values()))):
-        values = np.array([s.mean(per_doc) for s in similar])
-        interval = prediction_interval(values)
-        assert interval is not None
-        error = float(values.std(ddof=1) * np.sqrt(1 + 1 / len(values)))
-        mean = float(values.mean())
-        probability = float(stdtr(len(values) - 1, mean / error)) if error else float(mean > 0)
-        outlooks.append(Expectation(per_doc, mean, *interval, len(values), probability))
-    return tuple(outlooks)

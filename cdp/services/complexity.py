@@ -192,7 +192,7 @@ class Profiled:
         if self.doubt:
             # A count in the wrong language is no CW: nothing of the line may be read off at it.
             scope = replace(recommendation.scope, outside=(self.doubt.rstrip("?."), *recommendation.scope.outside))
-            recommendation = replace(recommendation, scope=scope, advice=self.doubt, expected=(), outlook=())
+            recommendation = replace(recommendation, scope=scope, advice=self.doubt, expected=(), prior=())
         return replace(recommendation, caveats=(*first, *recommendation.caveats))
 
 

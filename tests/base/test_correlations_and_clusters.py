@@ -9,7 +9,6 @@ import scipy
 from cdp.base.statistics import (
     leave_one_out,
     pearson,
-    prediction_interval,
     ranks,
     spearman,
 )
@@ -59,21 +58,3 @@ def test_r_without_each() -> None:
     each = [scipy.stats.pearsonr(np.delete(x, i), np.delete(y, i))[0] for i in range(4)]
     assert leave_one_out(x, y) == pytest.approx((min(each), max(each)))
     assert leave_one_out(x[:3], y[:3]) is None
-
-
-def test_the_interval_of_a_further_value() -> None:
-    values = np.array([1.0, 3.0, 2.0, 7.0])
-    low, high = scipy.stats.t.interval(0.95, 3, values.mean(), scipy.stats.sem(values))
-    wide = prediction_interval(values)
-    assert wide is not None
-    assert wide[1] - wide[0] == pytest.approx((high - low) * 5**0.5)
-    assert prediction_interval([1.0]) is None
-
-
-@pytest.mark.slow
-def test_a_further_dataset_lies_inside_95_times_of_100() -> None:
-    def draw(random: np.random.Generator) -> tuple[tuple[float, float] | None, float]:
-        values = random.normal(2.0, 3.0, 6)
-        return prediction_interval(values[:5]), float(values[5])
-
-    assert 0.935 <= coverage(draw, runs=3000).share <= 0.965

@@ -60,6 +60,6 @@ def test_other_languages(folder: str) -> None:
     code = OTHERS[folder]
     found = recommend(counted(folder, code), language=code)
     assert found.advice.startswith("The published rule has no evidence for such a task: the line was fitted on English")
-    assert (found.expected, found.outlook, found.evidence()) == ((), (), None)
+    assert (found.expected, found.prior, found.evidence()) == ((), (), None)
     if folder.startswith("queries_only/miracl"):
         assert found.weighting.startswith("Do not") == (code in ("fr", "zh")), "as the sign printed for it"

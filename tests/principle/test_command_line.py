@@ -68,7 +68,7 @@ def test_the_recommendation_is_the_answer_with_the_rule(tmp_path: Path, capsys: 
     found = json.loads(run(capsys, "cw", "recommend", *asked, "--json"))
     assert found["level"] == "recommend"
     assert found["answer"] == json.loads(run(capsys, "decide", *asked, "--json"))
-    assert found["answer"]["badge"] == "published evidence only"
+    assert found["answer"]["badge"] == "other datasets only"
     text = run(capsys, "cw", "recommend", *asked)
     assert text.startswith("So far, write")
     assert "RECOMMEND" in text

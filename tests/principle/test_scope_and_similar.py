@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
-import scipy
 
-from cdp.principle import ALL, KINDS, differences, kinds_of_datasets, most_similar, outlook, recommend
+from cdp.principle import KINDS, differences, kinds_of_datasets, most_similar, recommend
 from cdp.principle.tables import read
 
 
@@ -84,30 +82,3 @@ def test_kind_comes_before_cw_and_the_dataset_itself_before_both() -> None:
     by_cw = most_similar(8.4)
     assert {s.dataset for s in by_cw} >= {"scifact", "hotpotqa", "musique", "scidocs"}
     assert most_similar(60.0, "fact-checking", dataset="arguana")[0].same_dataset
-
-
-def test_the_outlook_is_students_prediction() -> None:
-    similar = most_similar(34.4, "reasoning")
-    for found in outlook(similar):
-        values = np.array([np.mean([g[found.per_doc] for g in s.gains.values()]) for s in similar])
-        scale = values.std(ddof=1) * (1 + 1 / 5) ** 0.5
-        assert (found.low, found.high) == pytest.approx(scipy.stats.t.interval(0.95, 4, values.mean(), scale))
-        assert found.probability == pytest.approx(scipy.stats.t.sf(0, 4, values.mean(), scale))
-    assert outlook(similar[:1]) == ()
-
-
-def test_what_similar_datasets_say_holds_for_those_left_out() -> None:
-    """95% prediction intervals from the five most like each published dataset, itself left out: they hold."""
-    kinds = kinds_of_datasets()
-    gains: dict[tuple[str, int], list[float]] = {}
-    cw = {}
-    for d in differences(ALL):
-        gains.setdefault((d.dataset, d.per_doc), []).append(d.points)
-        cw[d.dataset] = d.cw
-    inside = [
-        found.low <= np.mean(gains[name, found.per_doc]) <= found.high
-        for name in cw
-        for found in outlook(most_similar(cw[name], kinds[name], leave_out=[name]))
-    ]
-    assert len(inside) == 31 * 4
-    assert 0.89 <= np.mean(inside) <= 1.0

@@ -204,7 +204,7 @@ def of_tales(workspace: Workspace, task: Mapping[str, str]) -> Answer:
 def test_a_study_on_the_same_data_is_the_answer(workspace: Workspace, task: dict[str, str]) -> None:
     before = of_tales(workspace, task)
     assert not before.measured
-    assert before.badge == "published evidence only"
+    assert before.badge == "other datasets only"
     job = run_study(workspace, sets_of(task), diverse_helps)
     after = of_tales(workspace, task)
     assert after.headline.startswith("Write 5 different queries per document: +14.")

@@ -12,7 +12,7 @@ from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.charts.decide import differences
 from cdp.principle import Answer
-from cdp.principle.decide import NO_EVIDENCE, PUBLISHED, name_of
+from cdp.principle.decide import ELSEWHERE, NO_EVIDENCE, name_of
 from cdp.principle.evidence import MODEL, PEOPLE, TEMPLATE
 from cdp.retrievers import PRESETS
 from cdp.services import decide as service
@@ -193,7 +193,7 @@ LOOKS = {
     PEOPLE: ("how_to_reg", "green"),
     MODEL: ("smart_toy", "blue"),
     TEMPLATE: ("construction", "orange"),
-    PUBLISHED: ("menu_book", "violet"),
+    ELSEWHERE: ("menu_book", "violet"),
     NO_EVIDENCE: ("help", "gray"),
 }
 
@@ -299,6 +299,6 @@ def options(workspace: Workspace, known: Answer, corpus: str) -> None:
         listed = [(f"{e.per_doc} different queries", e.points, e.low, e.high) for e in known.evidence.expected]
         charts.show(
             differences(listed, "one query"), key="decide_differences",
-            alt="Published gains over one query: " + "; ".join(f"{n} {points(p, 1)}" for n, p, *_ in listed),
-            caption="Published datasets like yours. Bars: 95% of new datasets.",
+            alt="Expected gains over one query: " + "; ".join(f"{n} {points(p, 1)}" for n, p, *_ in listed),
+            caption=f"{known.basis.name if known.basis else ''}, at equal documents. Bars: 95% of new datasets.",
         )  # fmt: skip
