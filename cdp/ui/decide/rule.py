@@ -13,6 +13,8 @@ from cdp.charts.decide import cw_histogram
 from cdp.charts.evidence import difference_against_cw
 from cdp.complexity import LANGUAGES, language_of, stopword_variants
 from cdp.principle import KINDS, Answer
+from cdp.principle.prior import priors
+from cdp.principle.prior_work import prior_work
 from cdp.services import benchmarks, commands, complexity, corpora, queries
 from cdp.services.access import read_only
 from cdp.services.complexity import Profiled, Recommendation
@@ -169,6 +171,8 @@ def rule(found: Recommendation, request: AdviceRequest, target: Profiled, known:
         st.markdown(_why(found, outside))
         st.markdown(md(found.weighting))
         st.caption("**Limits of the rule**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in found.caveats))
+        against = [work.disagreement for work in prior_work() if work.on == "decide"]
+        st.caption("**Other work disagrees**  \n" + "  \n".join(f"• {text}" for text in against))
     forms.command(command(request, target, rule=True))
 
 
@@ -247,6 +251,31 @@ def similar(recommendation: Recommendation) -> None:
     st.caption(
         "Gain in NDCG@10 points over one query per document, as printed in the paper. Datasets are chosen by task "
         "type, then by CW; all are in English, with queries written by GPT-4o-mini."
+    )
+
+
+def prior() -> None:
+    """What a new dataset lets expect, by design and loss."""
+    st.subheader("A new dataset, before anything is measured on it", anchor=False)
+    rows = priors()
+    tables.show(
+        {
+            "Comparison": [principle.COMPARISONS[p.comparison] for p in rows],
+            "Held equal": [p.design for p in rows],
+            "Loss": [p.loss for p in rows],
+            "Q/Doc": [p.per_doc for p in rows],
+            "Points": [points(p.points) for p in rows],
+            "95% prediction interval": [interval((p.low, p.high), sign=True) for p in rows],
+            "Probability of a gain": [f"{p.probability:.0%}" for p in rows],
+            "Datasets (published)": [f"{p.datasets} ({p.published})" for p in rows],
+            "Held, left out": [f"{p.covered:.0%}" for p in rows],
+        },
+        alt="Expected differences in NDCG@10 points on a new dataset, by design and loss, with prediction intervals",
+        about={"Held, left out": "How often the interval held for a dataset that was left out of its estimate."},
+    )
+    st.caption(
+        "The paper's differences and those of its reproduction here, out of domain, in English. The paper's trainings "
+        "take more steps with more queries."
     )
 
 

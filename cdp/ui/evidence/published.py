@@ -10,6 +10,7 @@ import streamlit as st
 from cdp import principle
 from cdp.charts.evidence import difference_against_cw
 from cdp.principle import Correlation, Difference, Threshold
+from cdp.principle.prior_work import prior_work
 from cdp.principle.tables import COLUMNS, MARKS_HELP, TABLES, PublishedTable, read, short_name, table, wide
 from cdp.services import commands, complexity
 from cdp.ui.shell import charts, forms, frame, state, tables
@@ -47,6 +48,7 @@ def page() -> None:
     _scatter(data, fit)
     _correlation_table(correlations)
     _rates(data, fit)
+    _prior_work()
     _all_tables()
     why = "test whether this holds for your documents and your task."
     frame.next_step("evidence", "Plan a study", why, "evidence_next", tab="plan")
@@ -154,6 +156,25 @@ def _rates(data: Sequence[Difference], fit: Threshold) -> None:
             "The paper prints 6 of 14 for MuSiQue because it counts rounded differences: one is printed as +0.0 but "
             "is +0.04."
         )
+
+
+def _prior_work() -> None:
+    """What other work found about synthetic queries."""
+    st.subheader("Other work", anchor=False)
+    works = prior_work()
+    against = "\n".join(f"- {work.disagreement}" for work in works if work.against)
+    st.markdown(f"**It disagrees with the principle in places:**\n{against}")
+    tables.show(
+        {
+            "Work": [f"{work.authors.split(',')[0]} {work.year}" for work in works],
+            "Source": [work.url for work in works],
+            "Finding": [work.finding for work in works],
+            "Figures": [work.figures for work in works],
+            "Read": [work.read for work in works],
+        },
+        alt="Other work on synthetic training queries: what it found, its figures, and what was read of it",
+        config={"Source": st.column_config.LinkColumn(display_text=r"https?://[^/]+/(?:abs/)?(.+)")},
+    )
 
 
 def _all_tables() -> None:
