@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cdp.base.settings import Config, option
-from cdp.base.text import counted, duration, interval, typed_path
+from cdp.base.text import counted, duration, interval, signed, typed_path
 from cdp.base.workspace import write_bytes
 from cdp.cli import display
 from cdp.cli.answers import STANDARD, Run, note, refuse_unless, warn_incomplete
@@ -113,8 +113,8 @@ def _rule(name: str, r: Recommendation) -> str:
         f"(95% interval {r.interval[0]:.2f} to {r.interval[1]:.2f})",
     ]
     lines += [
-        f"Q/Doc {e.per_doc} on a new dataset, from {e.n_datasets} others: {e.points:+.1f} "
-        f"({e.low:+.1f} to {e.high:+.1f}), a gain with probability {e.probability:.0%}"
+        f"Q/Doc {e.per_doc} on a new dataset, from {e.n_datasets} others: {signed(e.points, 1)} "
+        f"({signed(e.low, 1)} to {signed(e.high, 1)}), a gain with probability {e.probability:.0%}"
         for e in r.prior
     ]
     return "\n".join([*lines, *(f"- {caveat}" for caveat in r.caveats)])

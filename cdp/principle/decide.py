@@ -157,7 +157,7 @@ class Answer:
         if basis is None:
             return ""
         if not self.measured:
-            return f"{basis.name}, none of them yours."
+            return f"{basis.name}, trained at equal documents."
         parts = [
             f"{basis.name}: {basis.retriever}",
             f"{counted(basis.documents, 'document')}",

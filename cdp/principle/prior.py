@@ -83,7 +83,8 @@ def measured() -> tuple[str, tuple[str, ...]]:
     rows = [p for p in priors() if (p.comparison, p.design, p.loss) == (SCALING, EQUAL_DOCUMENTS, INFONCE)]
     most = max(rows, key=lambda p: p.datasets)
     held = np.average([p.covered for p in rows], weights=[p.datasets for p in rows])
-    return f"{most.datasets} datasets, {most.published} of them the paper's", (
+    own = f", {most.published} of them the paper's" if most.published < most.datasets else " of the paper"
+    return f"{most.datasets} datasets{own}", (
         f"Such intervals held for {held:.0%} of the datasets left out; they are wide because datasets differ.",
         "In the paper's trainings (up to 100 epochs) more queries also meant more steps.",
     )

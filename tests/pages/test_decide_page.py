@@ -21,7 +21,7 @@ def test_a_measurement_is_the_answer_and_leads_to_its_training(
     workspace: Workspace, task: dict[str, str], open_page: Open
 ) -> None:
     before = words(open_page("decide", corpus=task["corpus"], target_benchmark="tales"))
-    assert "Published evidence only" in before
+    assert "Other datasets only" in before
     run_study(workspace, sets_of(task), diverse_helps)
     at = open_page("decide", corpus=task["corpus"], target_benchmark="tales")
     assert not at.exception

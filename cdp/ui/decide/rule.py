@@ -30,6 +30,7 @@ REAL = (
     "Queries of the task the retriever is meant for. Real ones work best: a benchmark's, or a sample of a search log."
 )
 DOMAINS = {"ood": "Different from the training queries", "in-domain": "Similar to the training queries"}
+MINUS = {principle.SCALING: "one query", principle.PARAPHRASE: "paraphrases"}
 OUTSIDE = ("no evidence for this type of task", "help", "orange")
 
 LEVELS = {
@@ -260,7 +261,7 @@ def prior() -> None:
     rows = priors()
     tables.show(
         {
-            "Comparison": [principle.COMPARISONS[p.comparison] for p in rows],
+            "Diverse queries minus": [MINUS[p.comparison] for p in rows],
             "Held equal": [p.design for p in rows],
             "Loss": [p.loss for p in rows],
             "Q/Doc": [p.per_doc for p in rows],

@@ -164,17 +164,13 @@ def _prior_work() -> None:
     works = prior_work()
     against = "\n".join(f"- {work.disagreement}" for work in works if work.against)
     st.markdown(f"**It disagrees with the principle in places:**\n{against}")
-    tables.show(
-        {
-            "Work": [f"{work.authors.split(',')[0]} {work.year}" for work in works],
-            "Source": [work.url for work in works],
-            "Finding": [work.finding for work in works],
-            "Figures": [work.figures for work in works],
-            "Read": [work.read for work in works],
-        },
-        alt="Other work on synthetic training queries: what it found, its figures, and what was read of it",
-        config={"Source": st.column_config.LinkColumn(display_text=r"https?://[^/]+/(?:abs/)?(.+)")},
-    )
+    with st.expander(f"{count(len(works), 'publication')} on synthetic queries", icon=":material/library_books:"):
+        for work in works:
+            first = work.authors.split(",")[0]
+            st.markdown(
+                f"- **[{md(first)} {work.year}: {md(work.title)}]({work.url})**  \n  {md(work.finding)}  \n  "
+                f":gray[Figures: {md(work.figures)} Read: {md(work.read)}.]"
+            )
 
 
 def _all_tables() -> None:
