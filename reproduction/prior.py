@@ -98,8 +98,8 @@ def own(report: StudyReport) -> Iterator[Observation]:
         if b.language != "en" or b.in_domain or g.source in b.in_domain_of:
             continue
         both = [steps[g.cell], steps[dict(controls(g.cell, steps))[g.comparison]]]
-        if max(both) <= SAME_STEPS * min(both):
-            pairs = g.held or (report.config.design if g.per_doc > 1 else "")
+        if 0 < max(both) <= SAME_STEPS * min(both):
+            pairs = g.held or (report.config.held_equal if g.per_doc > 1 else "")
             design = EQUAL_PAIRS if pairs == EQUAL_PAIRS else EQUAL_DOCUMENTS
             kind = Kind(g.comparison, design, g.loss, g.per_doc)
             # Of the paper's datasets the studies judge samples; parts of a sample are one family.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +13,10 @@ import scipy
 
 from cdp.corpus.origin import written_by
 from cdp.principle.prior import FILE, expected, priors
-from reproduction import runs, stages
+from cdp.studies import StudyReport
+from reproduction import kept, stages
 from reproduction.prior import END, METHODS, START, Fit, estimate, own, published, text
+from tests.reproduction.support import study
 from tests.support import REPOSITORY
 
 
@@ -63,50 +67,74 @@ def test_a_slope_is_found_and_predicts() -> None:
     assert fit.predict(4.0)[0] == pytest.approx(12, abs=0.4)
 
 
-@pytest.fixture(scope="module")
-def stored() -> dict:
-    return dict(runs.of_files(REPOSITORY / "docs" / "reproduction", stages.STAGES).evidence.reports)
+def truth(name: str, source: str, per_doc: int, weighting: str) -> float:
+    return (source.startswith("diverse")) * per_doc + 2.0 * (name == "set3")
 
 
-def test_only_what_compares_goes_in(stored: dict) -> None:
-    """Equal steps, out of domain, English, no templates; the paper's in-domain datasets are out."""
-    report = stored["recorded-contrast"]
+@pytest.fixture
+def report(tmp_path: Path) -> StudyReport:
+    """A study of three Q/Doc by an LLM's queries for four corpora, judged on eight English sets."""
+    found = study(tmp_path, truth).report
+    return replace(
+        found,
+        rows=tuple(replace(row, steps=90) for row in found.rows),
+        sources=tuple(replace(s, written_by="a language model") for s in found.sources),
+        benchmarks=tuple(replace(b, language="en") for b in found.benchmarks),
+    )
 
-    def taken(**steps: int) -> set[str]:
-        rows = tuple(replace(row, steps=steps["one"] if row.per_doc == 1 else steps["several"]) for row in report.rows)
+
+def test_a_studys_differences_go_in_as_they_were_measured(report: StudyReport) -> None:
+    taken = list(own(report))
+    assert Counter(o.kind for o in taken) == {
+        # Of set7, documents of the first corpus are judged.
+        **{("qdoc_minus_one", "equal documents", "infonce", m): 2 * 31 for m in (2, 5)},
+        **{("diverse_minus_paraphrase", "equal documents", "infonce", m): 31 for m in (1, 2, 5)},
+    }
+    assert not any(o.dataset == "set7" and o.setup.endswith(" one") for o in taken)
+    for o in taken:
+        wanted = o.kind.per_doc if o.kind.comparison != "qdoc_minus_one" else o.kind.per_doc - 1
+        assert o.points == pytest.approx(wanted if "diverse" in o.setup else 0, abs=1.5)
+
+
+def test_only_what_compares_goes_in(report: StudyReport) -> None:
+    """Equal steps, English, no templates; the paper's in-domain datasets are out."""
+
+    def with_steps(one: int, several: int) -> set[str]:
+        rows = tuple(replace(row, steps=one if row.per_doc == 1 else several) for row in report.rows)
         return {o.kind.comparison for o in own(replace(report, rows=rows))}
 
-    assert taken(one=100, several=105) == {"qdoc_minus_one", "diverse_minus_paraphrase"}
-    assert taken(one=3, several=27) == {"diverse_minus_paraphrase"}
-    sources = tuple(replace(source, written_by=written_by("synthetic", "template", "")) for source in report.sources)
-    assert not list(own(replace(report, sources=sources)))
+    assert with_steps(100, 105) == {"qdoc_minus_one", "diverse_minus_paraphrase"}
+    assert with_steps(3, 27) == {"diverse_minus_paraphrase"}
+    assert with_steps(0, 0) == set(), "steps that were not written down are not equal"
+    template = written_by("synthetic", "template", "")
+    assert not list(own(replace(report, sources=tuple(replace(s, written_by=template) for s in report.sources))))
     assert not list(own(replace(report, benchmarks=tuple(replace(b, language="fr") for b in report.benchmarks))))
-    near = {b.name for b in report.benchmarks if b.in_domain_of}
-    assert near
-    of_own = [g for g in report.gains if g.benchmark in near and g.comparison == "diverse_minus_paraphrase"]
-    everything = [g for g in report.gains if g.comparison == "diverse_minus_paraphrase"]
-    left = [o for o in own(report) if o.kind.comparison == "diverse_minus_paraphrase"]
-    assert len(everything) - len(of_own) < len(left) < len(everything), (
-        "in-domain pairs are out, others of that set stay"
-    )
     assert not {o.dataset for o in published()} & {"trec-dl-2019", "trec-dl-2020"}
     assert len({o.dataset for o in published()}) == 29
 
 
-def test_a_sample_and_its_parts_are_the_papers_dataset(stored: dict) -> None:
-    assert {"hotpotqa", "musique", "2wikimultihopqa"} <= {o.dataset for o in own(stored["recorded-contrast"])}
+def test_a_sample_is_of_the_papers_dataset_and_designs_stay_apart(report: StudyReport) -> None:
+    renamed = tuple(replace(b, family="scifact_sample" if b.name == "set3" else b.family) for b in report.benchmarks)
+    paired = replace(report, benchmarks=renamed, config=report.config.replace(design="equal pairs", budget=100))
+    assert {o.dataset for o in own(paired)} >= {"scifact", "set4"}
+    assert {o.kind.design for o in own(paired) if o.kind.per_doc > 1} == {"equal pairs"}
+    rows = {(p.comparison, p.design, p.per_doc): p for p in estimate([paired])}
+    both = rows["qdoc_minus_one", "equal pairs", 5]
+    assert (both.datasets, both.published, both.setups) == (12, 4, 2 + 8)
+    assert rows["qdoc_minus_one", "equal documents", 5].datasets == 29
 
 
 @pytest.mark.slow
-def test_the_shipped_table_is_that_of_the_stored_studies(stored: dict) -> None:
-    """Else: python -m reproduction document."""
-    made = estimate(stored)
+def test_the_shipped_table_is_that_of_the_kept_studies() -> None:
+    """Else: make reproduction."""
+    studies = kept.read(REPOSITORY / "docs" / "reproduction", stages.STAGES)
+    made = estimate([study.report for study in studies.values()])
     assert [(p.comparison, p.design, p.loss, p.per_doc) for p in made] == [
         (p.comparison, p.design, p.loss, p.per_doc) for p in priors()
     ]
-    for new, kept in zip(made, priors(), strict=True):
-        assert (new.points, new.sd, new.error) == pytest.approx((kept.points, kept.sd, kept.error), abs=0.02)
-        assert new.covered == pytest.approx(kept.covered, abs=0.01)
+    for new, shipped in zip(made, priors(), strict=True):
+        assert (new.points, new.sd, new.error) == pytest.approx((shipped.points, shipped.sd, shipped.error), abs=0.02)
+        assert new.covered == pytest.approx(shipped.covered, abs=0.01)
 
 
 def test_the_document_holds_the_shipped_table() -> None:
