@@ -100,16 +100,9 @@ def _pages(
     """What to do, the claims with their verdicts, the figures that carry them, and how to compute one again."""
     rows = [[f"{j.claim.id}. {j.claim.sentence}", f"**{j.verdict}**", _in_short(j)] for j in judged]
     figures = [
-        [
-            f"{j.claim.id}{shown}{f' {d.criterion.name}' if d.criterion.name else ''}",
-            _figure(d),
-            _margin(d),
-            str(d.figure.n_families),
-            str(d.figure.n_corpora),
-        ]
+        [f"{j.claim.id} {d.criterion.name}".strip(), _figure(d), _margin(d), d.basis, "" if number else _beside(j)]
         for j in judged
-        for shown, own in (("", j.criteria), (", beside it:", j.controls))
-        for d in own
+        for number, d in enumerate(j.criteria)
         if d.figure.coefficient is not None
     ]
     trainings = sum(kept.report.finished for kept in studies.values())
@@ -132,10 +125,10 @@ def _pages(
         "",
         "## The figures behind the verdicts",
         "",
-        "Points of NDCG@10; of a slope, points per content word. In brackets the 95% interval, beside it the 90% "
-        "interval against the margin of equivalence.",
+        "Points of NDCG@10 with the 95% interval; of a slope, points per content word. The 90% interval stands against "
+        "the margin of equivalence.",
         "",
-        table(["Claim", "Figure", "90%, margin", "Families", "Corpora"], figures) if figures else "None yet.",
+        table(["Claim", "Figure", "90%, margin", "Rests on", "Beside it"], figures) if figures else "None yet.",
         "",
         *_again(judged, studies),
     ]
@@ -156,6 +149,12 @@ def _in_short(judged: Judged) -> str:
 def _figure(d: Decided) -> str:
     c = d.figure.coefficient
     return "–" if c is None else f"{signed(c.value)} ({interval((c.low, c.high), sign=True)})"
+
+
+def _beside(judged: Judged) -> str:
+    """The controls of a claim, as far as they were measured."""
+    there = [f"{d.criterion.name} {_figure(d)}" for d in judged.controls if d.figure.coefficient is not None]
+    return "; ".join(there) or "–"
 
 
 def _margin(d: Decided) -> str:

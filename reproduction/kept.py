@@ -86,7 +86,7 @@ def keep(workspace: Workspace, stage: Stage, folder: Path) -> Path | None:
         "id": view.id,
         "state": str(view.state),
         "frozen": read_json_or_none(view.folder / FROZEN) or {},
-        "leaks": studies.report(workspace, view.id).limits[: len(view.inputs.get(leakage.LEAKAGE, ()))],
+        "limits": studies.report(workspace, view.id).limits[: len(view.inputs.get(leakage.LEAKAGE, ()))],
         "about": about,
     }
     file = folder / f"{stage.plan}{ENDING}"
@@ -125,7 +125,7 @@ def _read(plan: str, file: Path) -> Kept:
                 evaluation = {"query_ids": judged["queries"], "ndcg@10": [score / PARTS for score in column]}
                 trainings[number]["evaluations"][judged["place"]] = evaluation
         scores = read_study(value["id"], value["about"], trainings)
-        return Kept(plan, value["state"], value["about"], trainings, scores, value["frozen"], value["leaks"])
+        return Kept(plan, value["state"], value["about"], trainings, scores, value["frozen"], value["limits"])
     except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             "is not what a reproduction keeps.",

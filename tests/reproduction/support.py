@@ -51,7 +51,7 @@ def study(
     about["corpora"] = [{"source": kind, "corpus": kind.partition(" on ")[2]} for kind in kinds]
     for number, record in enumerate(records):
         record["key"] = f"{number:024x}"
-    whole = {"id": f"study-{plan}", "state": "finished", "frozen": frozen or {}, "leaks": [], "about": about}
+    whole = {"id": f"study-{plan}", "state": "finished", "frozen": frozen or {}, "limits": [], "about": about}
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{plan}{kept.ENDING}").write_bytes(kept.packed(whole, records))
     return kept.read(folder, [Stage(plan, 1)])[plan]

@@ -50,7 +50,7 @@ def test_scores_are_kept_to_four_decimals(tmp_path: Path) -> None:
     about, records = made(truth, benchmarks=SETS, kinds=("human",))
     for number, record in enumerate(records):
         record["key"] = f"{number:03d}"
-    whole = {"id": "study-x", "state": "finished", "frozen": {}, "leaks": ["Leaked: all."], "about": about}
+    whole = {"id": "study-x", "state": "finished", "frozen": {}, "limits": ["Leaked: all."], "about": about}
     (tmp_path / f"single-query{ENDING}").write_bytes(kept.packed(whole, records))
     read = kept.read(tmp_path, [stages.Stage("single-query", 1), stages.Stage("human-minilm", 1)])
     assert list(read) == ["single-query"]
@@ -91,7 +91,7 @@ def printed(page: Path) -> tuple[dict[str, str], dict[str, str]]:
 
 def test_the_lines_in_the_document_print_its_table(tmp_path: Path) -> None:
     folder = tmp_path / "docs" / document.FOLDER
-    study(folder, truth, weightings="none, cw")
+    study(folder, truth, weightings="none, cw", design="documents and pairs", max_documents=50)
     chosen = [stages.Stage("recorded-contrast", 1)]
     page = document.write(kept.read(folder, chosen), chosen, tmp_path / "docs")
     lines, table = printed(page)
