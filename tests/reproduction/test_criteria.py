@@ -104,4 +104,4 @@ def test_a_run_keeps_its_plan_and_criteria_when_it_begins(
         git = subprocess.run(["git", "hash-object", "--no-filters", file], capture_output=True, text=True)
         assert kept[name] == git.stdout.strip()
     assert kept["criteria"]["F"] == next(c.digest for c in criteria.read() if c.id == "F")
-    assert "D" not in kept["criteria"]
+    assert "E" not in kept["criteria"]
