@@ -23,10 +23,10 @@ from cdp.corpus.sources import Budget, Source
 from cdp.llm.answers import Malformed, RequestError, read_batch_line
 from cdp.llm.cache import AnswerCache, cache_key
 from cdp.llm.tokens import cut
-from cdp.synthesis.generate import content_hash_of
 from cdp.synthesis.generators.openai_chat import parameters, request_body
+from cdp.synthesis.grouping import documents_of
 from cdp.synthesis.methods import method_of
-from cdp.synthesis.work import Work, items_of
+from cdp.synthesis.work import Work
 
 PREFIX = "cdp-"
 _CUSTOM_ID = re.compile(rf"{PREFIX}[0-9a-f]{{64}}")
@@ -63,18 +63,15 @@ def requests(workspace: Workspace, config: SynthesisConfig, cache: AnswerCache |
         raise ConfigError(f"The method {method.name} needs no LLM, so there is nothing to ask in a batch.")
     corpus = load_manifest(workspace, config.corpus)
     work = Work.of(workspace, config, method, corpus)
-    joint = method.joint
-    for item in (
-        items_of(workspace, corpus.id, work.groups(workspace, config, corpus)) if joint else work.items(workspace)
-    ):
-        documents = [document for _, document in item.members]
-        texts = [cut(document.content, limit).text for document in documents]
+    groups = work.groups(workspace, config, corpus) if method.joint else None
+    for item in work.items(workspace, groups=groups):
+        texts = [cut(document.content, limit).text for document in documents_of(item.document)]
         m = min(config.per_doc, len(item.queries)) if method.from_queries else config.per_doc
         samples = [method.sampling_for(m, sample) for sample in range(m if method.one_per_call else 1)]
         for number, sampling in enumerate(samples):
             prompt = method.render(texts, m, item.queries[number] if method.from_queries else "")
             settings = {**parameters(config), **sampling.to_dict()}
-            key = cache_key(content_hash_of(documents), prompt, config.model_name, settings)
+            key = cache_key(item.document.content_hash, prompt, config.model_name, settings)
             if cache is None or cache.get(key) is None:
                 body = request_body(config, prompt, m, sampling, by_schema=by_schema)
                 body = {"model": config.model_name, **body}

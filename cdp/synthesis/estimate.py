@@ -21,6 +21,7 @@ from cdp.llm.answers import Usage
 from cdp.llm.prices import Price, load_price, price_file
 from cdp.llm.tokens import cut, estimate_tokens
 from cdp.synthesis.generators import GENERATORS
+from cdp.synthesis.grouping import Group, documents_of
 from cdp.synthesis.methods import Method, method_of
 from cdp.synthesis.work import Work
 
@@ -71,14 +72,13 @@ def estimate(
         return Estimate(n, 0, 0, 0, 0, 0, None, 0.0, 0.0, None)
     n_queries, chosen = _sample(workspace, config, work, sample)
     limit = min(config.max_document_tokens, method.max_document_tokens or config.max_document_tokens)
+    asked: Sequence[tuple[Document, Sequence[str]]] = chosen
     if method.joint:  # each document is in one prompt, so any groups of the sample are as long as the real ones
         n = -(-n // config.together)
         n_queries = n * config.per_doc
-    size = config.together if method.joint else 1
-    lengths = [
-        prompt_tokens(method, [one for one, _ in chosen[at : at + size]], limit, config.per_doc, chosen[at][1])
-        for at in range(0, len(chosen), size)
-    ]
+        groups = [chosen[at : at + config.together] for at in range(0, len(chosen), config.together)]
+        asked = [(Group.of([document for document, _ in group]), ()) for group in groups]
+    lengths = [prompt_tokens(method, document, limit, config.per_doc, queries) for document, queries in asked]
     if not lengths:
         return Estimate(n, 0, 0, 0, 0, 0, None, 0.0, 0.0, None)
     mean = sum(lengths) / len(lengths)
@@ -133,9 +133,9 @@ def _sample(
     return n_queries, [(document, queries_of[name]) for name, document in documents.items()]
 
 
-def prompt_tokens(method: Method, documents: Sequence[Document], limit: int, m: int, queries: Sequence[str]) -> int:
+def prompt_tokens(method: Method, document: Document, limit: int, m: int, queries: Sequence[str]) -> int:
     """Input tokens of all requests about one document, or one group of them."""
-    texts = [cut(document.content, limit).text for document in documents]
+    texts = [cut(one.content, limit).text for one in documents_of(document)]
     if method.from_queries:
         return sum(estimate_tokens(method.render(texts, m, query)) for query in queries)
     return (m if method.one_per_call else 1) * estimate_tokens(method.render(texts, m))

@@ -18,6 +18,7 @@ from cdp.llm.answers import Answer, RequestError, Usage
 from cdp.llm.cache import Account, AnswerCache, cache_key
 from cdp.llm.tokens import cut
 from cdp.synthesis.generators import Generator, make_generator, usual_usage
+from cdp.synthesis.grouping import documents_of
 from cdp.synthesis.methods import Method, method_of
 from cdp.synthesis.parsing import Parsed, comparison_key, select
 
@@ -63,32 +64,30 @@ def generate_for(
     cache: AnswerCache | None = None,
     account: Account | None = None,
     queries: Sequence[str] = (),
-    others: Sequence[Document] = (),
 ) -> Generation:
     """``m`` queries for ``document``; fewer, with their problems counted, where a second attempt did not help.
 
-    For a method that works from existing queries, one for each of the first ``m`` of ``queries``; for a joint one,
-    queries for ``document`` and ``others`` together. What is asked and paid stands in the ``account``, where there is
-    one.
+    For a method that works from existing queries, one for each of the first ``m`` of ``queries``; a joint one
+    takes a ``Group``. What is asked and paid stands in the ``account``, where there is one.
 
     Raises RequestError where this document could not be asked about, ProviderError where none could, ConfigError for
-    a joint method without other documents.
+    a joint method and one document.
     """
-    if method.joint and not others:
+    documents = documents_of(document)
+    if method.joint and len(documents) < 2:
         raise ConfigError(f"{method.title} needs two or three related documents, and here is one.")
     limit = min(max_document_tokens, method.max_document_tokens or max_document_tokens)
-    cuts = [cut(one.content, limit) for one in (document, *others)]
+    cuts = [cut(one.content, limit) for one in documents]
     texts = [one.text for one in cuts]
-    beside: dict[str, Any] = {"others": others} if others else {}  # a generator of a plug-in may not take them
 
     def ask(text: str, sample: int = 0, query: str = "") -> Answer:
         def send() -> Answer:
-            return generator.generate(text, document, method, m, sample=sample, query=query, **beside)
+            return generator.generate(text, document, method, m, sample=sample, query=query)
 
         if cache is None or not generator.is_llm:
             return send()
         settings = {**generator.parameters, **method.sampling_for(m, sample).to_dict()}
-        key = cache_key(content_hash_of((document, *others)), text, generator.model, settings)
+        key = cache_key(document.content_hash, text, generator.model, settings)
         if account is None:
             return cache.get_or_ask(key, send)
         usual = usual_usage(text, method, m)
@@ -114,11 +113,6 @@ def generate_for(
         sources=tuple(sources),
         logprobs=_logprobs(read.queries, answers, method),
     )
-
-
-def content_hash_of(documents: Sequence[Document]) -> str:
-    """Return the hash under which an answer about these documents is kept: of one document, its own."""
-    return "+".join(document.content_hash for document in documents)
 
 
 def _logprobs(queries: Sequence[str], answers: Sequence[Answer], method: Method) -> tuple[float | None, ...]:

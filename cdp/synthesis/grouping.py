@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -35,6 +36,30 @@ LARGEST = 3
 NEAR_DUPLICATE = 0.8
 # Characters of a document that are compared: about what a prompt holds.
 LOOKED_AT = 8000
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Document):
+    """Related documents that are asked about at once: a document with the id and text of the first of them, and a hash
+    of them all, by which answers are kept."""
+
+    documents: tuple[Document, ...] = ()
+
+    @classmethod
+    def of(cls, documents: Sequence[Document]) -> Group:
+        """Return the group of these documents."""
+        return cls(documents[0].id, documents[0].text, documents[0].title, tuple(documents))
+
+    @property
+    def content_hash(self) -> str:
+        """The hashes of all documents."""
+        return "+".join(document.content_hash for document in self.documents)
+
+
+def documents_of(document: Document) -> tuple[Document, ...]:
+    """Return the documents of a group; of any other document itself."""
+    return document.documents if isinstance(document, Group) else (document,)
+
 
 _PARTS = re.compile(r"[,;:()\[\]\"“”]")
 
@@ -63,10 +88,8 @@ def related_groups(
     return [[(positions[at], documents[at].id) for at in group] for group in groups]
 
 
-def related_to(
-    workspace: Workspace, config: SynthesisConfig, corpus: CorpusManifest, document_id: str
-) -> tuple[Document, ...]:
-    """Return the documents most related to one, best first, as many as a query is written for beside it."""
+def related_to(workspace: Workspace, config: SynthesisConfig, corpus: CorpusManifest, document_id: str) -> Group:
+    """Return a document with those most related to it, best first, as many as a query is written for."""
     documents = _read(workspace, corpus, range(corpus.n_documents))
     own = next(at for at, document in enumerate(documents) if document.id == document_id)
     _, found = _nearest(workspace, config, corpus, documents, [own], None)
@@ -76,7 +99,7 @@ def related_to(
             chosen.append(other)
     if len(chosen) == 1:
         raise _unrelated(config)
-    return tuple(documents[at] for at in chosen[1:])
+    return Group.of([documents[at] for at in chosen])
 
 
 def grouped(pairs: Sequence[Sequence[int]], size: int, fits: Fits) -> list[list[int]]:

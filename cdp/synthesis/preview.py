@@ -26,7 +26,7 @@ from cdp.corpus import get_documents, load_manifest
 from cdp.llm.tokens import estimate_tokens
 from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators import GENERATORS, Generator, make_generator
-from cdp.synthesis.grouping import related_to
+from cdp.synthesis.grouping import documents_of, related_to
 from cdp.synthesis.methods import Method, method_of
 
 LONGEST_S = 900.0
@@ -73,10 +73,10 @@ def previews(
         source = sources.get(kind) or sources.setdefault(kind, make_generator(own, api_key=api_key))
         source.prepare()
         with failures.item(name, document.content) as attempt:
-            others = (
-                related_to(workspace, own, load_manifest(workspace, own.corpus), document.id) if method.joint else ()
-            )
-            by_method[name] = _shown(document, own, method, source, queries, others)
+            asked = document
+            if method.joint:
+                asked = related_to(workspace, own, load_manifest(workspace, own.corpus), document.id)
+            by_method[name] = _shown(asked, own, method, source, queries)
         if attempt.failed:
             line = failures.first[-1]
             by_method[name] = Shown([], error=attempt.reason, traceback=line.get("traceback", ""), model=source.model)
@@ -84,16 +84,14 @@ def previews(
 
 
 def _shown(
-    document: Document, config: SynthesisConfig, method: Method, source: Generator, queries: Sequence[str],
-    others: Sequence[Document] = (),
-) -> Shown:  # fmt: skip
+    document: Document, config: SynthesisConfig, method: Method, source: Generator, queries: Sequence[str]
+) -> Shown:
     began = time.monotonic()
     m = min(config.per_doc, len(queries)) if method.from_queries else config.per_doc
     generation = generate_for(
-        document, method, m, source, max_document_tokens=config.max_document_tokens, queries=queries,
-        others=others,
-    )  # fmt: skip
-    texts = [one.content for one in (document, *others)]
+        document, method, m, source, max_document_tokens=config.max_document_tokens, queries=queries
+    )
+    texts = [one.content for one in documents_of(document)]
     prompt = method.render(texts, m, queries[0] if queries else "") if source.is_llm else ""
     return Shown(
         queries=list(generation.queries),
@@ -106,7 +104,7 @@ def _shown(
         cut=list(generation.cut) if generation.cut else None,
         notes=list(generation.notes),
         sources=list(generation.sources),
-        together=[other.id for other in others],
+        together=[other.id for other in documents_of(document)[1:]],
     )
 
 

@@ -31,7 +31,7 @@ from cdp.query_sets.store import put_in_order, scan, write_lines
 from cdp.synthesis.generate import Generation, generate_for, map_unordered, to_line
 from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import method_of
-from cdp.synthesis.work import Groups, Item, Work, finish, items_of, open_query_set, query_set_id
+from cdp.synthesis.work import Groups, Item, Work, finish, open_query_set, query_set_id
 
 # So many documents in a row for which the endpoint kept failing: it is down, and the run stops instead of going on.
 # So many at the start whose answers hold no query: the model does not do what it is asked, and every one is paid for.
@@ -83,7 +83,7 @@ class Run:
         self._buffer: list[dict[str, Any]] = []
         self._flushed = self._measured = self._began
         self._done = 0
-        self._groups: Groups = []
+        self._groups: Groups | None = None
         self._written = bytearray(self.work.positions)
 
     def execute(self) -> dict[str, Any]:
@@ -193,7 +193,6 @@ class Run:
                 cache=cache,
                 account=self.account,
                 queries=item.queries,
-                others=[document for _, document in item.others],
             )
         except Cancelled:
             return None
@@ -205,9 +204,8 @@ class Run:
 
     def _left(self) -> Iterator[Item]:
         """The documents without a line, until the end or a request to stop."""
-        one_by_one = self.work.items(self.job.workspace, start=max(0, self._written.find(0)))
-        items = items_of(self.job.workspace, self.corpus.id, self._groups) if self.method.joint else one_by_one
-        for item in items:
+        start = max(0, self._written.find(0))
+        for item in self.work.items(self.job.workspace, start=start, groups=self._groups):
             if self.job.stop_requested():
                 self._cancel()
                 return
@@ -363,7 +361,7 @@ class Recorder:
         self.n_failures += len(item.members)
         self._first = self._first or describe(error)
         self.failures.record(item.document.id, error, item.document.content, position=item.position)
-        for position, document in item.others:
+        for position, document in item.members[1:]:
             self.failures.write(line_of(error, document.id, document.content, position=position))
 
     def _nothing(self, generation: Generation) -> str:

@@ -16,23 +16,28 @@ from cdp.base.workspace import Workspace, sha256_text, slug
 from cdp.corpus import CorpusManifest, get_documents, iter_documents
 from cdp.corpus.documents import permutation
 from cdp.query_sets.store import Totals, known_language
-from cdp.synthesis.grouping import Watch, related_groups
+from cdp.synthesis.grouping import Group, Watch, documents_of, related_groups
 from cdp.synthesis.methods import Method
+
+Groups = list[list[tuple[int, str]]]
+# Groups whose documents are read at once.
+BLOCK = 256
 
 
 @dataclass(frozen=True)
 class Item:
-    """One document, its position in the corpus, and the queries it comes with; ``others`` are in its group."""
+    """One document, its position in the corpus, and the queries it comes with; of a group ``others`` are the positions
+    of the documents after the first."""
 
     position: int
     document: Document
     queries: tuple[str, ...] = ()
-    others: tuple[tuple[int, Document], ...] = ()
+    others: tuple[int, ...] = ()
 
     @property
     def members(self) -> tuple[tuple[int, Document], ...]:
         """(position, document) of all documents that are asked about at once."""
-        return ((self.position, self.document), *self.others)
+        return tuple(zip((self.position, *self.others), documents_of(self.document), strict=True))
 
 
 @dataclass(frozen=True)
@@ -74,8 +79,17 @@ class Work:
         """Return True if the document at this position of the corpus is asked about."""
         return position < self.positions if self.drawn is None else position in self.drawn
 
-    def items(self, workspace: Workspace, *, start: int = 0) -> Iterator[Item]:
-        """The documents from position ``start`` on, streamed, in the order of the corpus."""
+    def items(self, workspace: Workspace, *, start: int = 0, groups: Groups | None = None) -> Iterator[Item]:
+        """The documents from position ``start`` on, streamed, in the order of the corpus; or the ``groups``."""
+        for at in range(0, len(groups or ()), BLOCK):
+            block = (groups or [])[at : at + BLOCK]
+            found = get_documents(workspace, self.corpus_id, [name for group in block for _, name in group])
+            for group in block:
+                (position, _), *others = group
+                members = Group.of([found[name] for _, name in group])
+                yield Item(position, members, others=tuple(other for other, _ in others))
+        if groups is not None:
+            return
         documents = iter_documents(workspace, self.corpus_id, start=start, limit=self.positions - start)
         numbered = enumerate(documents, start=start)
         if not self.source:
@@ -97,21 +111,6 @@ class Work:
         """The groups of related documents that a joint method is asked about."""
         taken = [position for position in range(self.positions) if self.takes(position)]
         return related_groups(workspace, config, corpus, taken, watch)
-
-
-Groups = list[list[tuple[int, str]]]
-# Groups whose documents are read at once.
-BLOCK = 256
-
-
-def items_of(workspace: Workspace, corpus_id: str, groups: Groups) -> Iterator[Item]:
-    """One item for each group, under its first document."""
-    for start in range(0, len(groups), BLOCK):
-        block = groups[start : start + BLOCK]
-        documents = get_documents(workspace, corpus_id, [name for group in block for _, name in group])
-        for group in block:
-            (position, name), *others = group
-            yield Item(position, documents[name], others=tuple((at, documents[other]) for at, other in others))
 
 
 # Of the configuration, kept with the query set where they are set.

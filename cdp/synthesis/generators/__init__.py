@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from cdp.base.config import SynthesisConfig
@@ -37,20 +37,11 @@ class Generator(ABC):
 
     @abstractmethod
     def generate(
-        self,
-        prompt: str,
-        document: Document,
-        method: Method,
-        m: int,
-        *,
-        sample: int = 0,
-        query: str = "",
-        others: Sequence[Document] = (),
+        self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
     ) -> Answer:
         """One answer. Raises RequestError if this request failed for good, ProviderError if every one would.
 
-        ``query`` is the one that the prompt is about, for a method that works from existing queries; ``others`` are
-        the further documents that it is about, for a joint method, and given for such a one alone.
+        ``query`` is the one that the prompt is about, for a method that works from existing queries.
         """
 
     def cancel(self) -> None:  # noqa: B027  (most wait for nothing)

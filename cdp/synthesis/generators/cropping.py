@@ -6,7 +6,6 @@ after.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from cdp.base.config import SynthesisConfig
@@ -44,15 +43,7 @@ class CroppingGenerator(Generator):
             self._encoder = _load(self.model, self._gpus)
 
     def generate(
-        self,
-        prompt: str,
-        document: Document,
-        method: Method,
-        m: int,
-        *,
-        sample: int = 0,
-        query: str = "",
-        others: Sequence[Document] = (),
+        self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
     ) -> Answer:
         self.prepare()
         candidates = list(dict.fromkeys(text for text in sentences(document.text) if len(text) <= LONGEST_QUERY))

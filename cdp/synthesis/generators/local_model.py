@@ -157,15 +157,7 @@ class LocalModelGenerator(Generator):
             batcher.cancel(Cancelled())
 
     def generate(
-        self,
-        prompt: str,
-        document: Document,
-        method: Method,
-        m: int,
-        *,
-        sample: int = 0,
-        query: str = "",
-        others: Sequence[Document] = (),
+        self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
     ) -> Answer:
         if self._cancelled.is_set():
             raise Cancelled

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from cdp.base.config import SynthesisConfig
@@ -63,15 +62,7 @@ class OpenAIGenerator(Generator):
         self._client.stop(max(0.0, 0.8 * stop_grace_s() - 1.0))
 
     def generate(
-        self,
-        prompt: str,
-        document: Document,
-        method: Method,
-        m: int,
-        *,
-        sample: int = 0,
-        query: str = "",
-        others: Sequence[Document] = (),
+        self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
     ) -> Answer:
         sampling = method.sampling_for(m, sample)
         body = request_body(self._config, prompt, m, sampling, by_schema=self._config.output != "list")

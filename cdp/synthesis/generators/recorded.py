@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from cdp.base.errors import NotFoundError
@@ -38,15 +37,7 @@ class RecordedGenerator(Generator):
         return sorted({path.stem for folder in self._folders for path in folder.glob("*.jsonl")})
 
     def generate(
-        self,
-        prompt: str,
-        document: Document,
-        method: Method,
-        m: int,
-        *,
-        sample: int = 0,
-        query: str = "",
-        others: Sequence[Document] = (),
+        self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
     ) -> Answer:
         paths = [path for folder in self._folders if (path := folder / f"{method.name}.jsonl").exists()]
         if not paths:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from cdp.base.records import Document
 from cdp.llm.answers import Answer
 from cdp.synthesis.generators import Generator, GeneratorType
+from cdp.synthesis.grouping import documents_of
 from cdp.synthesis.methods import Method
 from cdp.synthesis.parsing import comparison_key
 from cdp.synthesis.templates import english, other
@@ -34,21 +35,13 @@ class TemplateGenerator(Generator):
         return {"seed": self._seed}
 
     def generate(
-        self,
-        prompt: str,
-        document: Document,
-        method: Method,
-        m: int,
-        *,
-        sample: int = 0,
-        query: str = "",
-        others: Sequence[Document] = (),
+        self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
     ) -> Answer:
         """Up to ``m`` distinct queries; fewer only where the document holds no more material."""
         if method.from_queries:
             return Answer(queries=(elaborated(query, document),), model=self.model)
-        if others:
-            each = [self.queries(one, "diverse", m) for one in (document, *others)]
+        if method.joint:
+            each = [self.queries(one, "diverse", m) for one in documents_of(document)]
             return Answer(queries=tuple(distinct(map(conjunction, zip(*each, strict=False)), m)), model=self.model)
         return Answer(queries=tuple(self.queries(document, method.name, m)), model=self.model)
 

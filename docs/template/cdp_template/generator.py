@@ -6,7 +6,7 @@ from cdp.synthesis.generators import Answer, Generator, GeneratorType
 class Echo(Generator):
     name = model = "echo"
 
-    def generate(self, prompt, document, method, m, *, sample=0, query="", others=()):
+    def generate(self, prompt, document, method, m, *, sample=0, query=""):
         return Answer(queries=tuple(f"{method.name}: {word}!" for word in document.text.split()[:m]), model="echo")
 
 
