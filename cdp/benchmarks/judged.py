@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cdp.base import actions
 from cdp.base.errors import ConfigError
 from cdp.base.file_cache import ANSWERS
-from cdp.base.workspace import append_jsonl, now, read_jsonl, write_bytes
+from cdp.base.workspace import read_jsonl, write_bytes
 from cdp.benchmarks import manifests
 from cdp.benchmarks.benchmark import list_splits
 
@@ -131,33 +131,23 @@ def add_labels(folder: Path, query: str, grades: Mapping[str, int | None], by: s
     """Append one action of a person: the grades of one query's documents. ConfigError for what is no grade."""
     if any(grade is not None and grade not in GRADES for grade in grades.values()):
         raise ConfigError("A grade is 0, 1, 2 or 3.")
-    action = {"action": secrets.token_hex(6), "query": query, "grades": dict(grades), "by": by, "created": now()}
-    append_jsonl(folder / "labels.jsonl", [action], sync=True)
+    actions.add(folder / "labels.jsonl", by, query=query, grades=dict(grades))
 
 
 def undo(folder: Path, by: str) -> str:
     """Take back a person's last action; return its query, empty if there is none."""
-    last = next((line for line in reversed(list(_actions(folder))) if line["by"] == by), None)
-    if last is None:
-        return ""
-    append_jsonl(folder / "labels.jsonl", [{"undo": last["action"], "by": by, "created": now()}], sync=True)
-    return str(last["query"])
+    last = actions.undo(folder / "labels.jsonl", by)
+    return "" if last is None else str(last["query"])
 
 
 def read_labels(folder: Path) -> list[Label]:
     """Return people's labels: the last of each person for each pair."""
     labels = {
         (line["query"], document, line["by"]): grade
-        for line in _actions(folder)
+        for line in actions.read(folder / "labels.jsonl")
         for document, grade in line["grades"].items()
     }
     return [Label(query, document, grade, by) for (query, document, by), grade in labels.items()]
-
-
-def _actions(folder: Path) -> Iterator[dict[str, Any]]:
-    lines = list(read_jsonl(folder / "labels.jsonl"))
-    undone = {line["undo"] for line in lines if "undo" in line}
-    return (line for line in lines if "undo" not in line and line["action"] not in undone)
 
 
 def to_label(pool: Pool, query: str) -> list[str]:

@@ -187,7 +187,7 @@ def label(
 
 def _label(run: Run, name: str, by: str) -> None:
     """Ask for one passage after the other on standard input until there is none, or the input ends."""
-    words = {"u": "unsure", **{str(grade): str(grade) for grade in range(4)}}
+    words = {"u": "unsure", "n": labelling.NOTHING, "b": labelling.UNDO, **{str(g): str(g) for g in range(4)}}
     note(KEYS, *(f"{grade}: {meaning}" for grade, meaning in labelling.MEANINGS.items()))
     while (task := labelling.task(run.workspace, name, by)) is not None:
         passage = task.open[0]
@@ -198,11 +198,7 @@ def _label(run: Run, name: str, by: str) -> None:
         key = answer.strip().lower()
         if not answer or key == "q":
             return
-        if key == "b":
-            labelling.undo(run.workspace, name, by)
-        elif key == "n":
-            labelling.nothing_answers(run.workspace, name, task, by)
-        elif key in words:
-            labelling.label(run.workspace, name, task.query, {passage.id: words[key]}, by)
+        if key in words:
+            labelling.answer(run.workspace, name, by, task, words[key])
         else:
             note(f"{key!r} is no key. {KEYS}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -136,3 +137,28 @@ def kappa(first: Sequence[int], second: Sequence[int], *, weighted: bool = False
     expected = np.outer(observed.sum(1), observed.sum(0))
     by_chance = float((cost * expected).sum())
     return 1 - float((cost * observed).sum()) / by_chance if by_chance else None
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How two of those who decided agree on the items that both graded; ``weighted`` is the quadratically weighted
+    κ."""
+
+    first: str
+    second: str
+    pairs: int
+    same: float
+    kappa: float | None
+    weighted: float | None
+
+
+def agreements(graded: Mapping[str, Mapping[Any, int]], grades: int) -> tuple[Agreement, ...]:
+    """Return the agreement of each two of {who: {item: grade from 0}}, where both graded an item."""
+    found = []
+    for (first, of_first), (second, of_second) in combinations(graded.items(), 2):
+        if both := [item for item in of_first if item in of_second]:
+            a, b = [of_first[item] for item in both], [of_second[item] for item in both]
+            same = sum(x == y for x, y in zip(a, b, strict=True)) / len(both)
+            k = [kappa(a, b, grades=grades, weighted=weighted) for weighted in (False, True)]
+            found.append(Agreement(first, second, len(both), same, *k))
+    return tuple(found)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cdp.base import actions
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, append_jsonl, now, read_jsonl, sha256_file, slug
@@ -165,13 +166,15 @@ LONGEST = 2000
 class Decisions:
     """The last decision about each query, by its id. ``stale`` lines are about another content of the set.
 
-    ``hash`` (16 hex digits) is over what was decided last, empty where nothing is.
+    ``hash`` (16 hex digits) is over what was decided last, empty where nothing is. ``people`` {who: {query: 1 kept, 0
+    rejected}} holds each person's own last decisions.
     """
 
     accepted: frozenset[str] = frozenset()
     rejected: frozenset[str] = frozenset()
     edited: dict[str, str] = field(default_factory=dict)
     stale: int = 0
+    people: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.accepted) + len(self.rejected) + len(self.edited)
@@ -191,33 +194,37 @@ class Decisions:
 
 
 def decide(
-    workspace: Workspace, query_set: QuerySet, queries: Sequence[str], decision: str, *, text: str = "", why: str = ""
-) -> None:
+    workspace: Workspace, query_set: QuerySet, queries: Sequence[str], decision: str, *, text: str = "", why: str = "",
+    by: str = "", action: str = "",
+) -> None:  # fmt: skip
     """Write down a decision about these queries (ids). ``text`` is the new one of an edit, ``why`` the filter that
-    chose them. ConfigError for a set that is not whole, a word that is no decision, and a text that is no query."""
+    chose them, ``by`` who did, in one ``action`` with others of its id. ConfigError for a set that is not whole, a word
+    that is no decision, and a text that is no query."""
     if decision not in DECISIONS:
         raise ConfigError(f"{decision!r} is no decision.", hint=f"There is: {', '.join(DECISIONS)}.")
     if not query_set.complete:
         raise ConfigError(f"{query_set.name} is not whole yet.", hint="Review it when its job has ended.")
-    line = {"at": now(), "content_hash": query_set.content_hash, "decision": decision, "queries": list(queries)}
+    more = {"why": why} if why else {}
     if decision == EDIT:
         text = " ".join(text.split())
         if not text or len(text) > LONGEST or storable(text)[1]:
             raise ConfigError(f"A query is a text of 1 to {LONGEST:,} characters.", hint="Reject it instead.")
         if len(queries) != 1:
             raise ConfigError("Only one query at a time can be written otherwise.")
-        line["text"] = text
+        more["text"] = text
     if queries:
-        append_jsonl(store.files(workspace, query_set.id).review, [{**line, **({"why": why} if why else {})}])
+        facts = {"content_hash": query_set.content_hash, "decision": decision, "queries": list(queries), **more}
+        actions.add(store.files(workspace, query_set.id).review, by, action, **facts)
 
 
 def read_decisions(workspace: Workspace, query_set: QuerySet) -> Decisions:
     """The decisions that hold for the set as it is now. A line that says nothing of use is passed over."""
     last: dict[str, tuple[str, str]] = {}
+    people: dict[str, dict[str, int]] = {}
     stale = 0
     known = (query_set.content_hash, query_set.parameters.get("made_from_hash"))
-    for line in read_jsonl(store.files(workspace, query_set.id).review):
-        if not isinstance(line, dict) or line.get("decision") not in DECISIONS:
+    for line in actions.read(store.files(workspace, query_set.id).review):
+        if line.get("decision") not in DECISIONS:
             continue
         if not query_set.content_hash or line.get("content_hash") != query_set.content_hash:
             stale += line.get("content_hash") not in known
@@ -225,9 +232,14 @@ def read_decisions(workspace: Workspace, query_set: QuerySet) -> Decisions:
         text = line.get("text")
         if isinstance(line.get("queries"), list) and (line["decision"] != EDIT or isinstance(text, str)):
             last.update({str(name): (line["decision"], str(text or "")) for name in line["queries"]})
+            of_person = people.setdefault(str(line.get("by") or ""), {})
+            for name in line["queries"]:
+                of_person.pop(name, None)
+                of_person |= {name: int(line["decision"] != REJECT)} if line["decision"] != CLEAR else {}
     by_decision = {d: frozenset(name for name, (was, _) in last.items() if was == d) for d in DECISIONS}
     edited = {name: text for name, (was, text) in last.items() if was == EDIT}
-    return Decisions(by_decision[ACCEPT], by_decision[REJECT], edited, stale)
+    people.pop("", None)  # decisions without a name may be of anybody
+    return Decisions(by_decision[ACCEPT], by_decision[REJECT], edited, stale, people)
 
 
 def reviewed(

@@ -44,7 +44,7 @@ from cdp.principle.evidence import (
 from cdp.retrievers import PRESETS
 from cdp.services import studies, synthesis
 from cdp.services.calibration import Calibration, calibrate, judged_by
-from cdp.services.complexity import Profiled
+from cdp.services.complexity import Profiled, profile_benchmark
 from cdp.services.synthesis import Writer, dollars, writer
 from cdp.studies import records
 from cdp.studies.config import TrialConfig
@@ -317,6 +317,17 @@ def _calibrated(workspace: Workspace, answer: Answer) -> Answer:
         return replace(answer, limits=(found.sentence, *limits)[:MOST_LIMITS])
     named = f"{name_of(option)} over {name_of(against)}"
     return replace(answer, corrected=f"{named[0].upper()}{named[1:]}. {found.sentence}")
+
+
+def of_judged(workspace: Workspace, benchmark: str) -> tuple[str, str]:
+    """Return the corpus of a benchmark that a model judged, and what people's labels make of the newest answer on it:
+    the corrected figure, or why there is none. Empty where nothing was tested on it."""
+    corpus = str(manifests.read(resolve_benchmark(benchmark, workspace)).source.get("corpus") or "")
+    with suppress(CdpError):
+        answer = decide(workspace, corpus=corpus, target=profile_benchmark(workspace, benchmark))
+        if answer.measured and answer.basis and _whole(workspace, answer.basis.benchmark)[0] == benchmark:
+            return corpus, answer.corrected or answer.limits[0]
+    return corpus, ""
 
 
 # What follows the answer.

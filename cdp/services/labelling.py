@@ -6,19 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from cdp.base import actions
 from cdp.base.errors import ConfigError
 from cdp.base.file_cache import ANSWERS
-from cdp.base.text import checked_title
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo, judged, list_benchmarks, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import part
 from cdp.complexity import content_words
-from cdp.evaluation.calibration import FEWEST, kappa
+from cdp.evaluation.calibration import FEWEST, Agreement, agreements
 from cdp.services import access
 
 # What a person may answer of one document; UNSURE is kept as such and counts as not relevant.
 ANSWERS_OF = {"0": 0, "1": 1, "2": 2, "3": 3, "unsure": None}
+NOTHING, UNDO = "nothing", "undo"
 MEANINGS = {
     0: "about something else",
     1: "on the subject, no answer",
@@ -54,18 +55,6 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Agreement:
-    """How two judges agree on the pairs that both graded; ``weighted`` is the quadratically weighted κ."""
-
-    first: str
-    second: str
-    pairs: int
-    same: float
-    kappa: float | None
-    weighted: float | None
-
-
-@dataclass(frozen=True)
 class Progress:
     """What is labelled of a benchmark, and how judges agree."""
 
@@ -79,7 +68,7 @@ class Progress:
     def sentence(self) -> str:
         people = ", ".join(f"{name} {n}" for name, n in self.people.items())
         missing = max(0, FEWEST - self.finished)
-        state = f"corrected figures need {missing} more" if missing else "the figures are corrected by them"
+        state = f"corrected figures need {missing} more" if missing else "enough to correct figures"
         who = f" ({people})" if people else ""
         return f"{self.finished:,} of {self.total:,} queries labelled by people{who}: {state}."
 
@@ -138,30 +127,30 @@ def label(workspace: Workspace, name: str, query: str, answers: Mapping[str, str
             f"{unknown[0]} is not in the pool of {query}." if unknown else f"{wrong[0]!r} is no answer.",
             hint=f"There is: {', '.join(ANSWERS_OF)}.",
         )
-    judged.add_labels(folder, query, {document: ANSWERS_OF[answer] for document, answer in answers.items()}, _name(by))
+    judged.add_labels(
+        folder, query, {document: ANSWERS_OF[answer] for document, answer in answers.items()}, actions.person(by)
+    )
     judged.count_labels(folder)
 
 
 @access.writes
-def nothing_answers(workspace: Workspace, name: str, shown: Task, by: str) -> None:
-    """Grade every document of a query that has no label 0: nothing here answers it."""
-    label(workspace, name, shown.query, {passage.id: "0" for passage in shown.open}, by)
+def answer(workspace: Workspace, name: str, by: str, shown: Task, word: str) -> None:
+    """Store an answer about the first open document; ``NOTHING`` grades all open ones 0, ``UNDO`` takes back the last
+    action."""
+    if word == UNDO:
+        undo(workspace, name, by)
+    else:
+        about = shown.open if word == NOTHING else shown.open[:1]
+        label(workspace, name, shown.query, {p.id: "0" if word == NOTHING else word for p in about}, by)
 
 
 @access.writes
 def undo(workspace: Workspace, name: str, by: str) -> str:
     """Take back this person's last action; return its query, empty if there is none."""
     folder, _ = _pool(workspace, name)
-    query = judged.undo(folder, _name(by))
+    query = judged.undo(folder, actions.person(by))
     judged.count_labels(folder)
     return query
-
-
-def _name(by: str) -> str:
-    name = " ".join(checked_title(by).split())
-    if not name:
-        raise ConfigError("Who labels?", hint="Give your name or initials.")
-    return name
 
 
 def progress(workspace: Workspace, name: str) -> Progress:
@@ -174,21 +163,6 @@ def progress(workspace: Workspace, name: str) -> Progress:
         if given.grade is not None:
             by_person.setdefault(given.by, {})[given.query, given.document] = given.grade
     model = {(grade.query, grade.document): grade.grade for grade in judged.read_grades(folder)}
-    graded = [*by_person.items(), (judge, model)]
-    agreements = [
-        _agreement(first, of_first, second, of_second)
-        for at, (first, of_first) in enumerate(graded)
-        for second, of_second in graded[at + 1 :]
-    ]
-    people = {person: len(judged.finished(pool, labels, person)) for person in by_person}
+    people = {name: len(judged.finished(pool, labels, name)) for name in by_person}
     done = len(judged.finished(pool, labels))
-    return Progress(judge, done, len(pool), people, tuple(one for one in agreements if one.pairs))
-
-
-def _agreement(
-    first: str, of_first: Mapping[tuple[str, str], int], second: str, of_second: Mapping[tuple[str, str], int]
-) -> Agreement:
-    pairs = [pair for pair in of_first if pair in of_second]
-    a, b = [of_first[pair] for pair in pairs], [of_second[pair] for pair in pairs]
-    same = sum(x == y for x, y in zip(a, b, strict=True)) / max(1, len(pairs))
-    return Agreement(first, second, len(pairs), same, kappa(a, b), kappa(a, b, weighted=True))
+    return Progress(judge, done, len(pool), people, agreements({**by_person, judge: model}, len(judged.GRADES)))

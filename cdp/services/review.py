@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp import query_sets
+from cdp.base import actions
 from cdp.base.errors import CdpError, InputError, NotFoundError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.records import Document
@@ -18,6 +19,7 @@ from cdp.base.settings import Config, option
 from cdp.base.text import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.corpus import get_documents
+from cdp.evaluation.calibration import Agreement, agreements
 from cdp.evaluation.round_trip import DEPTH
 from cdp.metrics import query_table
 from cdp.metrics.query_table import DUPLICATE, QueryTable
@@ -182,7 +184,7 @@ def _passage(text: str, *candidates: str) -> tuple[int, int] | None:
 
 @access.writes
 def decide(
-    workspace: Workspace, query_set: str, queries: Sequence[str], decision: str, *, text: str = "", why: str = ""
+    workspace: Workspace, query_set: str, queries: Sequence[str], decision: str, *, text: str = "", by: str = ""
 ) -> int:
     """Store a decision on these queries (ids); return the number of pairs. NotFoundError for an unknown id.
 
@@ -196,8 +198,9 @@ def decide(
             raise NotFoundError("query", name)
     queries = _with_copies(workspace, named, whole, queries)
     with disk_faults_told("The decision"):
+        action, who = actions.new(), actions.person(by, required=False)
         for copies in [[name] for name in queries] if decision == EDIT else [queries]:
-            room.decide(workspace, named, copies, decision, text=text, why=why)
+            room.decide(workspace, named, copies, decision, text=text, by=who, action=action)
     return len(queries)
 
 
@@ -224,15 +227,29 @@ def _with_copies(workspace: Workspace, query_set: QuerySet, table: QueryTable, q
 
 
 @access.writes
-def decide_all(workspace: Workspace, query_set: str, choice: QueryChoice, decision: str) -> int:
+def decide_all(workspace: Workspace, query_set: str, choice: QueryChoice, decision: str, *, by: str = "") -> int:
     """Store a decision on every selected query; return their number."""
     named = query_sets.resolve_query_set(workspace, query_set)
     whole = table(workspace, named)
     ids = [whole.ids[row] for row in np.flatnonzero(chosen(workspace, named, whole, choice))]
     ids = _with_copies(workspace, named, whole, ids)
     with disk_faults_told("The decision"):
-        room.decide(workspace, named, ids, decision, why=choice.text)
+        room.decide(workspace, named, ids, decision, why=choice.text, by=actions.person(by, required=False))
     return len(ids)
+
+
+@access.writes
+def undo(workspace: Workspace, query_set: str, by: str = "") -> str:
+    """Take back this person's last decision, also one about many queries; return its first query, empty if there is
+    none."""
+    named = query_sets.resolve_query_set(workspace, query_set)
+    last = actions.undo(query_sets.files(workspace, named.id).review, actions.person(by, required=False))
+    return "" if last is None else str(last["queries"][0])
+
+
+def agreement(made: Decisions) -> tuple[Agreement, ...]:
+    """Return how well each two people agree on which queries to keep."""
+    return agreements(made.people, 2)
 
 
 @access.writes

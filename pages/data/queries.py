@@ -60,7 +60,7 @@ def read(workspace: Workspace) -> None:
         with st.spinner("Reading queries"):
             table = review.table(workspace, query_set)
         review_page.summary(workspace, query_set, table)
-        review_page.workbench(workspace, query_set, table)
+        review_page.bench(workspace, query_set, table)
         review_page.filters(workspace, query_set)
     else:
         st.caption("No queries have been written yet.")

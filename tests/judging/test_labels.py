@@ -48,7 +48,7 @@ def test_undo_takes_back_one_action_of_one_person(workspace: Workspace) -> None:
     first, second = task.passages[:2]
     labelling.label(workspace, "made", task.query, {first.id: "3"}, "Ada")
     labelling.label(workspace, "made", task.query, {second.id: "unsure"}, "Ben")
-    labelling.nothing_answers(workspace, "made", labelling.task(workspace, "made", "Ada"), "Ada")
+    labelling.answer(workspace, "made", "Ada", labelling.task(workspace, "made", "Ada"), labelling.NOTHING)
     assert manifests.read(folder).source["labels"] == 1
     assert labelling.undo(workspace, "made", "Ada") == task.query
     assert set(judged.read_labels(folder)) == {

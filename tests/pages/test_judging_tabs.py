@@ -46,17 +46,17 @@ def test_what_is_sent_where_stands_before_the_start(
 def test_labels_are_stored_with_a_name_and_taken_back(open_page: Open, workspace: Workspace) -> None:
     folder = make(workspace, lambda q, d: d)
     at = open_page("benchmarks", tab="label", judged_benchmark="made")
-    assert "label_3" not in {b.key for b in at.button}, "first a name"
-    at.text_input(key="label_by").set_value("Ada").run()
+    assert "3_label" not in {b.key for b in at.button}, "first a name"
+    at.text_input(key="workbench_by").set_value("Ada").run()
     order = judged.sampled(judged.read_pool(folder))
     assert f"what of subject {order[0][1:]}" in words(at)
-    for key in ("label_3", "label_0", "label_unsure"):
+    for key in ("3_label", "0_label", "unsure_label"):
         at.button(key=key).click().run()
         assert not at.exception
     assert [label.grade for label in judged.read_labels(folder)] == [3, 0, None]
-    at.button(key="label_undo").click().run()
+    at.button(key="undo_label").click().run()
     assert [label.grade for label in judged.read_labels(folder)] == [3, 0]
-    at.button(key="label_nothing").click().run()
+    at.button(key="nothing_label").click().run()
     assert [label.grade for label in judged.read_labels(folder)] == [3, 0, 0, 0]
     assert "1 of 30 queries labelled by people (Ada 1): corrected figures need 9 more." in words(at).replace("\\", "")
     assert f"what of subject {order[1][1:]}" in words(at)

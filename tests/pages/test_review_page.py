@@ -11,7 +11,7 @@ from cdp import query_sets
 from cdp.base.workspace import Workspace
 from cdp.query_sets import QuerySet, deriving, measured
 from cdp.services import jobs, queries
-from cdp.ui.queries.review import highlighted
+from cdp.ui.shell.workbench import highlighted
 from tests.pages.conftest import Open
 
 
@@ -47,7 +47,12 @@ def test_a_query_is_accepted_edited_and_rejected_and_the_set_is_made(open_page: 
     assert "Decided: 3 of 768" in words(at)
     pressed(at, "reject_lighthouse-2")
     assert deriving.read_decisions(filled, parent).of("lighthouse-2") == "", "a second press takes it back"
+    at.text_input(key="workbench_by").set_value("Ada").run()
     pressed(at, "reject_lighthouse-2")
+    pressed(at, "undo_review")
+    assert deriving.read_decisions(filled, parent).of("lighthouse-2") == "", "so does undo"
+    pressed(at, "reject_lighthouse-2")
+    assert deriving.read_decisions(filled, parent).people == {"Ada": {"lighthouse-2": 0}}
     pressed(at, "review_make")
     (new,) = [q for q in queries.list_query_sets(filled) if q.parameters.get("made_from") == parent.id]
     assert new.n_queries == 767
@@ -119,7 +124,7 @@ def test_round_trip_ranks_and_a_filtered_set(
 def test_a_passage_is_marked_and_every_character_of_the_document_shows() -> None:
     text = "First *line* here.\nSecond [one] costs $5 and $6. Third."
     start = text.index("Second")
-    assert highlighted(text, (start, text.index(" Third"))) == (
-        "First \\*line\\* here\\.\n\n:yellow-background[Second \\[one\\] costs \\$5 and \\$6\\.] Third\\."
+    assert highlighted(text, ["cost", "third"], (start, text.index(" Third"))) == (
+        "First *line* here.\n<span class='passage'>Second [one] costs $5 and $6.</span> <mark>Third</mark>."
     )
-    assert highlighted("a\nb", None) == "a\n\nb"
+    assert highlighted("a <b>\nb", []) == "a &lt;b&gt;\nb"

@@ -10,9 +10,11 @@ import pytest
 from cdp import query_sets
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace, append_jsonl, write_json
+from cdp.evaluation.calibration import agreements
 from cdp.metrics import query_table
 from cdp.query_sets import QuerySet, deriving, import_queries, measured
 from cdp.query_sets.deriving import derive
+from cdp.services import review
 from tests.synthesis.conftest import CorpusMaker
 
 LINES = {"d0": ["What is thing0?", "what is thing0", "thing0"], "d1": ["thing1 device", "thing1 wheel"]}
@@ -131,3 +133,21 @@ def test_scores_are_kept_under_the_content_so_that_stale_ones_are_never_shown(
     changed = query_sets.update(workspace, parent.id, content_hash="0123456789abcdef")
     assert measured.load_scores(workspace, changed, measured.ROUND_TRIP, "bm25") is None
     assert measured.list_scores(workspace, changed, measured.ROUND_TRIP) == []
+
+
+def test_a_decision_is_taken_back_and_people_agree(workspace: Workspace, parent: QuerySet) -> None:
+    for by, decision, queries in (
+        ("Ada", deriving.REJECT, ["d0-1", "d0-2"]),
+        ("Ben", deriving.ACCEPT, ["d0-1"]),
+        ("Ben", deriving.REJECT, ["d0-2"]),
+        ("Ada", deriving.ACCEPT, ["d0-2", "d1-1"]),
+    ):
+        deriving.decide(workspace, parent, queries, decision, by=by)
+    made = deriving.read_decisions(workspace, parent)
+    assert made.people == {"Ada": {"d0-1": 0, "d0-2": 1, "d1-1": 1}, "Ben": {"d0-1": 1, "d0-2": 0}}
+    assert [(a.first, a.second, a.pairs, a.same, a.kappa) for a in agreements(made.people, 2)] == [
+        ("Ada", "Ben", 2, 0.0, -1.0)
+    ]
+    assert review.undo(workspace, parent.id, "Ada") == "d0-2", "the whole action"
+    assert deriving.read_decisions(workspace, parent).people["Ada"] == {"d0-1": 0, "d0-2": 0}
+    assert review.undo(workspace, parent.id, "Cem") == ""

@@ -30,7 +30,7 @@ READING = {
     "completeness": {"check", "list_incomplete", "require", "with_counts"},
     "complexity": {"load", "profile_benchmark", "profile_query_set"},
     "corpora": {"document", "failed", "page"},
-    "decide": {"decide", "list_options", "page"},
+    "decide": {"decide", "list_options", "of_judged", "page"},
     "demo": {"corpus"},
     "doctor": {"check"},
     "evaluation": {"check_cross_encoder", "checked", "judged_on", "strong_baselines"},

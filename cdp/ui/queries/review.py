@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,15 @@ from numpy.typing import NDArray
 
 from cdp.base.config import FilterConfig
 from cdp.base.workspace import Workspace
+from cdp.complexity import content_words
 from cdp.query_sets.nonsense import REASONS
 from cdp.services import commands, jobs, queries, review
 from cdp.services.queries import QuerySet
 from cdp.services.review import FORMATS, QueryChoice, QueryTable, ReviewedDocument, ReviewedQuery
 from cdp.ui import jobs as job_views
-from cdp.ui.shell import forms, frame, state, tables
+from cdp.ui.shell import forms, frame, state, tables, workbench
 from cdp.ui.shell.tables import count, md, moment
+from cdp.ui.shell.workbench import UNDO, Choice
 
 
 def summary(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> None:
@@ -44,15 +47,17 @@ def found_by(*names: str) -> str:
 
 
 SELECTED, EDITED = "review_selected", "review_edited"
-# Characters of a document that are drawn.
-LONGEST_SHOWN = 20_000
-
-HEIGHT = 560
 VERDICTS = (
-    ("accept", "Accept", ":material/check:", "A", "green", "accepted"),
-    ("edit", "Edit", ":material/edit:", "E", "blue", "edited"),
-    ("reject", "Reject", ":material/close:", "X", "red", "rejected"),
+    Choice("accept", "Accept", "A", ":material/check:"),
+    Choice("edit", "Edit", "E", ":material/edit:"),
+    Choice("reject", "Reject", "X", ":material/close:"),
 )
+COLOURS = {"accept": "green", "edit": "blue", "reject": "red"}
+
+
+def _by() -> str:
+    """Who decides; empty where no name was given."""
+    return str(st.session_state.get(workbench.BY) or "")
 
 
 def begin() -> None:
@@ -71,7 +76,7 @@ def draw(workspace: Workspace, query_set: QuerySet, shown: ReviewedDocument, mas
     current = next((query for query in shown.queries if query.id == selected), None)
     left, right = st.columns([2, 3], gap="medium")
     with left:
-        _document(shown, current.passage if current else None)
+        _document(shown, current, query_set.language or "en")
     with right:
         if ids:
             at = ids.index(selected) if selected in ids else 0
@@ -80,30 +85,18 @@ def draw(workspace: Workspace, query_set: QuerySet, shown: ReviewedDocument, mas
             _card(workspace, query_set, query, selected=query.id == selected, meant=bool(mask[query.row]))
 
 
-def _document(shown: ReviewedDocument, passage: tuple[int, int] | None) -> None:
+def _document(shown: ReviewedDocument, current: ReviewedQuery | None, language: str) -> None:
     if shown.document is None:
         st.info(f"The corpus has no document {md(shown.id, 80)} any more.", icon=":material/info:")
         return
-    text = shown.document.text
-    st.markdown(f"**{md(shown.document.title or shown.id, 160)}**")
-    with st.container(height=HEIGHT if len(text) > 2500 else "content", border=True):
-        st.markdown(highlighted(text[:LONGEST_SHOWN], passage))
-        if len(text) > LONGEST_SHOWN:
-            st.caption(f"The other {len(text) - LONGEST_SHOWN:,} characters are not shown.")
+    words = sorted(content_words(current.text, language)) if current else []
+    passage = current.passage if current else None
+    workbench.text(shown.document.title or shown.id, shown.document.text, words, passage)
     for other in shown.together:
         with st.expander(f"Also needs: {md(other.title or other.id, 120)}", icon=":material/join:"):
-            st.text(other.text[:LONGEST_SHOWN])
+            workbench.text("", other.text, words)
     if passage:
-        st.caption("Highlighted: the passage that the generator recorded for the selected query, or the query itself.")
-
-
-def highlighted(text: str, passage: tuple[int, int] | None) -> str:
-    """A document as Markdown in which every character shows as it is, with one passage on a coloured ground."""
-    start, end = passage or (0, 0)
-    before, after = ("\n\n".join(filter(None, map(md, part.split("\n")))) for part in (text[:start], text[end:]))
-    marked = f":yellow-background[{md(text[start:end])}]" if text[start:end].strip() else ""
-    ends = "\n\n" if text[:start].endswith("\n") else " ", "\n\n" if text[end:].startswith("\n") else " "
-    return f"{before}{ends[0]}{marked}{ends[1]}{after}".strip()
+        st.caption("On a coloured ground: the passage that the generator recorded for this query, or the query itself.")
 
 
 def _steps(ids: list[str], at: int, what: str, names: str, keys: str, go: Callable[[str], None], **style: Any) -> None:
@@ -134,12 +127,10 @@ def _card(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery, *, se
         editing = selected and st.session_state.get(EDITED) == query.id
         with st.container(horizontal=True, vertical_alignment="center"):
             _facts(query)
-            for verdict, label, icon, key, _, _ in () if editing else VERDICTS:
-                forms.button(
-                    label, icon=icon, key=f"{verdict}_{query.id}", shortcut=key if selected else None,
-                    type="primary" if query.decision == verdict else "secondary",
-                    on_click=_press, args=(workspace, query_set, query, verdict),
-                )  # fmt: skip
+            if not editing:
+                press = partial(_press, workspace, query_set, query)
+                workbench.answers(VERDICTS, query.id, press, chosen=query.decision, keys=selected)
+                workbench.answers([UNDO] if selected else [], "review", press, quiet=True)
             if not selected:
                 st.button("Select", key=f"select_{query.id}", type="tertiary", on_click=_select, args=(query.id,))
         if editing:
@@ -158,9 +149,9 @@ def _facts(query: ReviewedQuery) -> None:
         f"{found_by(by)} rank {rank}" if rank else f"not found by {found_by(by)}" for by, rank in query.ranks.items()
     ]
     st.caption(md(" · ".join([f"CW {query.cw}", length, query.format, *ranks])), width="content")
-    for verdict, _, icon, _, colour, word in VERDICTS:
-        if query.decision == verdict:
-            st.badge(word, icon=icon, color=colour)
+    if query.decision:
+        icon = next(choice.icon for choice in VERDICTS if choice.word == query.decision)
+        st.badge(DECIDED[query.decision], icon=icon, color=COLOURS[query.decision])
     if query.duplicate:
         st.badge("duplicate", icon=":material/content_copy:", color="orange")
     for reason in query.reasons:
@@ -169,12 +160,16 @@ def _facts(query: ReviewedQuery) -> None:
 
 def _press(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery, verdict: str) -> None:
     """A decision, or the second press that takes it back; the next query is selected. An edit opens the field first."""
+    if verdict == UNDO.word:
+        if taken_back := review.undo(workspace, query_set.id, _by()):
+            state.write(DOCUMENT, taken_back.rpartition("-")[0])
+            _select(taken_back)
+        return
     if verdict == "edit":
         st.session_state[SELECTED] = st.session_state[EDITED] = query.id
         return
-    with frame.guarded():
-        review.decide(workspace, query_set.id, [query.id], "clear" if query.decision == verdict else verdict)
-        st.session_state.pop(SELECTED, None)
+    review.decide(workspace, query_set.id, [query.id], "clear" if query.decision == verdict else verdict, by=_by())
+    st.session_state.pop(SELECTED, None)
 
 
 def _edit(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery) -> None:
@@ -190,7 +185,7 @@ def _edit(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery) -> No
 def _save(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery) -> None:
     with frame.guarded():
         text = str(st.session_state.get(f"text_{query.id}", ""))
-        review.decide(workspace, query_set.id, [query.id], "edit", text=text)
+        review.decide(workspace, query_set.id, [query.id], "edit", text=text, by=_by())
         begin()
 
 
@@ -203,7 +198,7 @@ NUMBERS = {
 
 
 @st.fragment
-def workbench(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> None:
+def bench(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> None:
     """One document beside its queries, and what the decisions leave: a fragment, so a key draws nothing else again."""
     with frame.guarded():
         choice = _choice(workspace, query_set)
@@ -220,7 +215,9 @@ def _choice(workspace: Workspace, query_set: QuerySet) -> QueryChoice:
     """Which queries are looked at."""
     values: dict[str, object] = {}
     key = f"review_{query_set.id}"
-    values["decision"] = forms.segments("Show", DECIDED, key=f"{key}_decision")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        values["decision"] = forms.segments("Show", DECIDED, key=f"{key}_decision")
+        workbench.who()
     with st.expander("Filter", icon=":material/filter_alt:", key=f"{key}_filter"):
         with st.container(horizontal=True):
             for name, label in (("duplicate", "Duplicates"), ("flagged", "No query (refusal, prompt, JSON …)")):
@@ -261,7 +258,7 @@ def _bulk(workspace: Workspace, query_set: QuerySet, choice: QueryChoice, n: int
 
 def _decide_all(workspace: Workspace, query_set: QuerySet, choice: QueryChoice, verdict: str) -> None:
     with frame.guarded():
-        review.decide_all(workspace, query_set.id, choice, verdict)
+        review.decide_all(workspace, query_set.id, choice, verdict, by=_by())
         begin()
 
 
@@ -298,12 +295,11 @@ def _result(workspace: Workspace, query_set: QuerySet, n: int) -> None:
         st.caption(f":material/info: {count(made.stale, 'line')} of decisions are about another content of this set.")
     if not len(made):
         return
+    said = (f"{len(names):,} {DECIDED[word]}" for word, names in
+            (("accept", made.accepted), ("edit", made.edited), ("reject", made.rejected)))  # fmt: skip
+    workbench.progress(len(made), n, f"Decided: {len(made):,} of {n:,} · {' · '.join(said)}")
+    workbench.agreement(review.agreement(made))
     with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.markdown(
-            f"**Decided: {len(made):,} of {n:,}** · {len(made.accepted):,} accepted · {len(made.edited):,} edited · "
-            f"{len(made.rejected):,} rejected",
-            width="content",
-        )
         only = st.toggle("Only accepted and edited", key=f"only_{query_set.id}")
         if forms.button("Create reviewed set", type="primary", icon=":material/fact_check:", key="review_make"):
             derived = review.reviewed(workspace, query_set.id, only_accepted=only)

@@ -1,0 +1,44 @@
+"""A log of what people decided: one action per line, with who and when; the last one of a person can be taken back."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+from cdp.base.errors import ConfigError
+from cdp.base.text import checked_title
+from cdp.base.workspace import append_jsonl, now, read_jsonl
+
+
+def new() -> str:
+    """Return the id of a new action, for one that takes several lines."""
+    return secrets.token_hex(6)
+
+
+def add(path: Path, by: str, action: str = "", **facts: Any) -> None:
+    """Append an action of a person, or another line of it; ``by`` may be empty where no name was given."""
+    append_jsonl(path, [{"action": action or new(), **facts, "by": by, "created": now()}], sync=True)
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """Return the actions that hold, oldest first. Lines of logs without ids hold too."""
+    lines = [line for line in read_jsonl(path) if isinstance(line, dict)]
+    undone = {line["undo"] for line in lines if "undo" in line}
+    return [line for line in lines if "undo" not in line and line.get("action") not in undone]
+
+
+def undo(path: Path, by: str) -> dict[str, Any] | None:
+    """Take back the last action of a person; return it, None where there is none."""
+    last = next((line for line in reversed(read(path)) if "action" in line and line.get("by") == by), None)
+    if last is not None:
+        append_jsonl(path, [{"undo": last["action"], "by": by, "created": now()}], sync=True)
+    return last
+
+
+def person(by: str, *, required: bool = True) -> str:
+    """Return the name of who decides. ConfigError where it is needed and empty."""
+    name = " ".join(checked_title(by).split())
+    if required and not name:
+        raise ConfigError("Who decides?", hint="Give your name or initials.")
+    return name

@@ -1,0 +1,103 @@
+"""The workbench where people decide about one item after the other: its text with matches marked, a key per answer,
+undo, who, progress and agreement. Reviewing queries and labelling documents are two uses of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import NamedTuple
+
+import streamlit as st
+
+from cdp.evaluation.calibration import Agreement
+from cdp.services.search import marked
+from cdp.ui.shell import forms, frame, tables
+from cdp.ui.shell.tables import MISSING, md
+
+# In the session: who decides.
+BY = "workbench_by"
+# Characters of a document that are drawn, and from which on they are scrolled at this height in pixels.
+LONGEST_SHOWN, LONG, HEIGHT = 20_000, 2_500, 560
+
+
+class Choice(NamedTuple):
+    """An answer that can be given: its word in the log, its label, and its key (no letter that Streamlit uses)."""
+
+    word: str
+    label: str
+    key: str
+    icon: str | None = None
+
+
+UNDO = Choice("undo", "Undo", "B", ":material/undo:")
+
+
+def who() -> str:
+    """Ask for the name that stands with each decision."""
+    return st.text_input(
+        "Your name", key=BY, persist_state="session", max_chars=60, placeholder="Ada", width=240,
+        help="Stored with each decision. Two people who decide about the same items show how well they agree.",
+    ).strip()  # fmt: skip
+
+
+def progress(done: int, total: int, sentence: str) -> None:
+    """Draw how many of all items are decided."""
+    st.progress(done / max(1, total))
+    st.caption(md(sentence))
+
+
+def text(title: str, body: str, words: Sequence[str], passage: tuple[int, int] | None = None) -> None:
+    """Draw a document with the words of a query marked, and a passage (start, end) on a coloured ground."""
+    with st.container(height=HEIGHT if len(body) > LONG else "content", border=True):
+        if title:
+            st.markdown(f"**{md(title, 160)}**")
+        st.html(f"<p class='snippet'>{highlighted(body[:LONGEST_SHOWN], words, passage)}</p>")
+        if len(body) > LONGEST_SHOWN:
+            st.caption(f"The other {len(body) - LONGEST_SHOWN:,} characters are not shown.")
+
+
+def highlighted(body: str, words: Sequence[str], passage: tuple[int, int] | None = None) -> str:
+    """Return a text as HTML in which every character shows as it is."""
+
+    def shown(part: str) -> str:
+        pieces = marked(part, words)
+        return "".join(f"<mark>{escape(piece)}</mark>" if matches else escape(piece) for piece, matches in pieces)
+
+    start, end = passage or (0, 0)
+    inside = f"<span class='passage'>{shown(body[start:end])}</span>" if body[start:end].strip() else ""
+    return f"{shown(body[:start])}{inside}{shown(body[end:])}"
+
+
+def answers(
+    choices: Sequence[Choice], key: str, press: Callable[[str], object], *, chosen: str = "", keys: bool = True,
+    quiet: bool = False,
+) -> None:  # fmt: skip
+    """Draw a button per choice, ``press`` gets its word; the ``chosen`` one stands out. ``keys``: by keyboard too."""
+
+    def pressed(word: str) -> None:
+        with frame.guarded():
+            press(word)
+
+    for choice in choices:
+        forms.button(
+            choice.label, icon=choice.icon, key=f"{choice.word}_{key}", shortcut=choice.key if keys else None,
+            type="primary" if choice.word == chosen else "tertiary" if quiet else "secondary",
+            on_click=pressed, args=(choice.word,),
+        )  # fmt: skip
+
+
+def agreement(rows: Sequence[Agreement]) -> None:
+    """Draw how well each two agree; nothing without two."""
+    if rows:
+        tables.show(
+            {
+                "First": [row.first for row in rows],
+                "Second": [row.second for row in rows],
+                "Both": [row.pairs for row in rows],
+                "Same": [f"{row.same:.0%}" for row in rows],
+                "κ": [MISSING if row.kappa is None else f"{row.kappa:.2f}" for row in rows],
+                "κ weighted": [MISSING if row.weighted is None else f"{row.weighted:.2f}" for row in rows],
+            },
+            alt="Agreement of people with each other and with a model",
+            about={"κ weighted": "Cohen's κ with quadratic weights: grades that are far apart count more."},
+        )
