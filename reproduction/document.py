@@ -45,8 +45,8 @@ WORDS = (
     ("Family", "judged sets made of the same documents or queries; each counts as one independent observation."),
     (
         "Names of judged sets",
-        "`-and2`: two queries of a set joined by “and”, by program; `-hops-…`: its queries of that many reasoning "
-        "steps; `_heldout`: documents of the training source that were kept out of training.",
+        "`-cw-0to8`, `-cw-from9`: a set's queries of up to eight content words, and of nine and more, both over all of "
+        "its documents; `_heldout`: documents of the training source that were kept out of training.",
     ),
     (
         "Weightings",

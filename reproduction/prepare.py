@@ -90,7 +90,7 @@ class Prepared:
 def small(workspace: Workspace) -> Prepared:
     """The demo, and its judged queries by content words: three benchmarks without any download."""
     demo.load(workspace)
-    parts = derive.by_value(workspace, "demo", derive.CW, 7, split="test")
+    parts = derive.by_content_words(workspace, "demo", 7, split="test")
     return Prepared([f"{info.name}: {info.n_queries} queries" for info in parts])
 
 
@@ -108,7 +108,7 @@ def everything(workspace: Workspace, data: Path) -> Prepared:
         _held_out(workspace, data, human)
     # Chooses checkpoints: its queries judge nothing, and a part of the documents is enough for it.
     subsets.sample("hotpotqa_sample", workspace, queries=100, documents=2000, split="train", called="hotpotqa-dev")
-    derived = [info for name in DIVIDED for info in derive.by_value(workspace, name, derive.CW, HARD)]
+    derived = [info for name in DIVIDED for info in derive.by_content_words(workspace, name, HARD)]
     done.lines += [f"benchmark {info.name}: {info.n_queries} queries" for info in derived]
     judged = judged_keys(workspace)
     for human in HUMAN:
