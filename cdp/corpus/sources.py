@@ -73,15 +73,6 @@ def _is_binary(data: bytes) -> bool:
     return sum(byte < 9 or 13 < byte < 32 for byte in data) > len(data) / 50
 
 
-def _is_utf_8(head: bytes) -> bool:
-    """Return True if the beginning of a file, which may be cut off within a character, is UTF-8."""
-    try:
-        codecs.getincrementaldecoder("utf-8")("strict").decode(head)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 def _found_encoding(source: Source) -> str:
     """UTF-8 where it fits, else what the bytes around the first fault seem to be in.
 
@@ -118,16 +109,12 @@ class _Utf8(io.RawIOBase):
 
     def __init__(self, source: Source, stream: BinaryIO, encoding: str) -> None:
         self._source, self._stream = source, stream
-        if encoding == AUTO:
-            encoding = _found_encoding(source)
-        self._encoding = source.encoding = encoding
-        self._is_utf8 = codecs.lookup(encoding).name in ("utf-8", "utf-8-sig")
-        self._decoder = codecs.getincrementaldecoder("utf-8" if self._is_utf8 else encoding)("strict")
-        self._offset = 0
-        self._lines = 0
-        self._head: bytes | None = None
+        self._encoding = source.encoding = _found_encoding(source) if encoding == AUTO else encoding
+        self._is_utf8 = codecs.lookup(self._encoding).name in ("utf-8", "utf-8-sig")
+        self._decoder = codecs.getincrementaldecoder("utf-8" if self._is_utf8 else self._encoding)("strict")
+        self._offset = self._lines = 0
+        self._begun = self._ended = False
         self._ready = memoryview(b"")
-        self._ended = False
 
     def readable(self) -> bool:
         return True
@@ -143,67 +130,43 @@ class _Utf8(io.RawIOBase):
     def _next(self) -> bytes:
         block = self._source.read_block(self._stream, BLOCK)
         self._ended = not block
-        if self._head is None:
-            self._head = block[:65536]
-            self._check_head(self._head)
-            if self._is_utf8 and block.startswith(codecs.BOM_UTF8):
+        if not self._begun and self._is_utf8:
+            self._check_head(block[:65536])
+            if block.startswith(codecs.BOM_UTF8):
                 self._offset, block = 3, block[3:]
+        self._begun = True
         pending = len(self._decoder.getstate()[0])
         try:
             text = self._decoder.decode(block, final=self._ended)
-        except UnicodeDecodeError as error:
-            raise self._not_decodable(error, block, pending) from None
-        except ValueError as error:  # utf-16 without its mark, invalid escapes: the error has no position
-            raise self._not_text(str(error)) from None
-        self._offset += len(block)
-        self._lines += block.count(b"\n")
-        try:
+            self._offset += len(block)
+            self._lines += block.count(b"\n")
             return text.encode("utf-8")
+        except UnicodeDecodeError as error:
+            at = error.start - pending
+            line = self._lines + 1 + block[: max(0, at)].count(b"\n")
+            fault = f"byte 0x{error.object[error.start]:02X} at offset {self._offset + at:,} does not fit"
+            raise self._refused(fault, line) from None
         except UnicodeEncodeError:  # utf-7 and the escapes can write it
-            raise self._not_text("it holds half of a surrogate pair") from None
-
-    def _not_text(self, problem: str) -> InputError:
-        head = self._head or b""
-        likely = "utf-8" if _is_utf_8(head) else likely_encoding(head)
-        hint = f'It looks like {likely}: set the encoding to "{likely}".'
-        return InputError(f"It is not {self._encoding}: {shown_name(problem)}.", hint=hint, file=self._source.name)
+            raise self._refused("it holds half of a surrogate pair") from None
+        except ValueError as error:  # utf-16 without its mark, invalid escapes: the error has no position
+            raise self._refused(shown_name(str(error))) from None
 
     def _check_head(self, head: bytes) -> None:
-        if not self._is_utf8:
-            return
         for signature, what, hint in _SIGNATURES:
             if head.startswith(signature):
                 raise InputError(f"It is {what}, not text.", hint=hint, file=self._source.name)
         if head.count(0) > len(head) // 10:
-            likely = likely_encoding(head)
-            raise InputError(
-                f"It is not UTF-8: {head.count(0):,} of its first {len(head):,} bytes are zero, "
-                f"so it is {likely} or no text at all.",
-                hint=f'Set the encoding to "{likely}" if it is text.',
-                file=self._source.name,
-            )
+            raise self._refused(f"{head.count(0):,} of its first {len(head):,} bytes are zero")
 
-    def _not_decodable(self, error: UnicodeDecodeError, block: bytes, pending: int) -> InputError:
-        start = error.start
-        offset = self._offset - pending + start
-        line = self._lines + 1 + block[: max(0, start - pending)].count(b"\n")
-        window = error.object[max(0, start - 4096) : start + 16384]
-        head = self._head or b""
-        bom = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE))
-        likely = likely_encoding(head if bom else window)
-        if not self._is_utf8 and not bom and _is_utf_8(head):
-            likely = "utf-8"
+    def _refused(self, fault: str, line: int | None = None) -> InputError:
         name = "UTF-8" if self._is_utf8 else self._encoding
-        hint = f'It looks like {likely}: set the encoding to "{likely}", or save the file as UTF-8.'
-        if likely == "latin-1" and _is_binary(window):
-            hint = "It holds bytes that no text does: check that the right file was chosen."
-        if codecs.lookup(likely).name == codecs.lookup(self._encoding).name:
-            hint = "Save the file as UTF-8."
-        problem = f"It is not {name}: byte 0x{error.object[start]:02X} at offset {offset:,} does not fit."
-        wide = self._encoding.lower().startswith(
-            ("utf-16", "utf-32", "utf16", "utf32")
-        )  # a byte count gives no line number
-        return InputError(problem, hint=hint, file=self._source.name, line=None if wide else line)
+        found = _found_encoding(self._source)
+        hint = f'It looks like {found}: set the encoding to "{found}".'
+        if codecs.lookup(found) == codecs.lookup(self._encoding):
+            hint = "Check that the right file was chosen, or save it as UTF-8."
+        if codecs.lookup(self._encoding).name.startswith(("utf-16", "utf-32")):
+            line = None  # a byte count gives no line number
+        return InputError(f"It is not {name}: {fault}.", hint=hint, file=self._source.name, line=line)
 
 
 @contextmanager

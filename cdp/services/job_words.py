@@ -20,7 +20,6 @@ KINDS = {
     "evaluation": "Evaluation",
     "judging": "Judging by a model",
     "import": "Importing results",
-    "export": "Exporting a model",
     "index": "Indexing documents",
     "study": "Study",
     "download": "Download",
