@@ -144,7 +144,7 @@ def iter_rows(path: Path, options: ReadOptions | None = None) -> Iterator[Row | 
     options = options or ReadOptions()
     if container_of(existing(path), options) is not None:
         raise InputError("It holds several files.", hint="Name a single file.", file=path)
-    source = Source.of_file(path, path.name, Budget.of(path, options.max_uncompressed_mb * 10**6))
+    source = Source.of_file(path, path.name, Budget.of(path))
     reader = format_of(source, options)
     if not isinstance(reader, RowFormat):
         raise InputError("It has no rows.", hint="Give a table or JSON Lines.", file=path)
@@ -152,7 +152,7 @@ def iter_rows(path: Path, options: ReadOptions | None = None) -> Iterator[Row | 
 
 
 def _sources(path: Path, options: ReadOptions, stack: ExitStack) -> tuple[list[Source], list[str]]:
-    budget = Budget.of(existing(path), options.max_uncompressed_mb * 10**6)
+    budget = Budget.of(existing(path))
     container = container_of(path, options)
     if container is None:
         return [Source.of_file(path, path.name, budget)], []

@@ -64,11 +64,6 @@ class ReadOptions(Config):
         False, "Keep lines that return in most files (headers, footers, notices) and passages that repeat another one.",
         reason="Off: what every file repeats says nothing about its documents.",
     )  # fmt: skip
-    delimiter: str = option(
-        "auto", "What stands between the cells of a CSV file; auto finds it from the first rows. TSV always has tabs.",
-        reason="The first rows show it, also where a European Excel wrote semicolons.",
-        choices=("auto", "comma", "semicolon", "tab", "pipe"),
-    )  # fmt: skip
     header: bool = option(
         True,
         "Whether the first row of a CSV or TSV file names the columns. Without, the columns are called 1, 2, 3 …, and "
@@ -76,12 +71,6 @@ class ReadOptions(Config):
     )  # fmt: skip
     licence: str = option(
         "", "The licence of the documents, such as CC BY 4.0: model cards of what is trained on them say it.",
-    )  # fmt: skip
-    max_uncompressed_mb: int = option(
-        8192,
-        "Most that a zip, gz or Parquet file may unpack to; a bigger one is refused as a possible decompression bomb.",
-        reason="MS MARCO's 8.8 million passages are less than half of it.", unit="MB", minimum=1, maximum=1_048_576,
-        advanced=True,
     )  # fmt: skip
 
     @field_validator("passages", mode="before")

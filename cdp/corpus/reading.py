@@ -186,7 +186,7 @@ class _Import:
     def __init__(self, path: Path, options: ReadOptions, folder: Path, watch: Watch | None) -> None:
         self.path, self.options, self.folder, self.watch = path, options, folder, watch
         self.rejections = Rejections()
-        self.budget = Budget.of(path, options.max_uncompressed_mb * 10**6)
+        self.budget = Budget.of(path)
         self.failures = Failures(folder / FILE, "import", unit="row")
         self.collector = Collector(folder, self.rejections)
         self.found_fields: dict[str, None] = {}

@@ -495,9 +495,6 @@ def _files(path: Path, budget: Budget) -> Iterator[dict[str, Source]]:
         }
 
 
-MAX_UNPACKED_BYTES = 20 * 2**30
-
-
 def read_pairs(pairs: Iterable[tuple[str, str | Iterable[str]]]) -> Iterator[QueryRow]:
     """Rows from (document id, query or queries) pairs; their number counts as the line."""
     for number, (document_id, queries) in enumerate(pairs, start=1):
@@ -509,7 +506,7 @@ def beir_layout(path: Path) -> list[str]:
     path = existing(path)  # first: to look at a name that no file can have is an OSError
     if not path.is_dir() and path.suffix.lower() != ".zip":
         return []
-    with _files(path, Budget.of(path, MAX_UNPACKED_BYTES)) as files:
+    with _files(path, Budget.of(path)) as files:
         return _splits(files) if any(name in files for name in QUERIES) else []
 
 
@@ -525,7 +522,7 @@ def _splits(files: Iterable[str]) -> list[str]:
 
 def read_path(path: Path, options: ImportOptions) -> Iterator[QueryRow]:
     """The rows of a file or a BEIR folder, streamed. InputError where it cannot be read at all."""
-    budget = Budget.of(existing(path), MAX_UNPACKED_BYTES)
+    budget = Budget.of(existing(path))
     source = Source.of_file(path, path.name, budget)
     if path.is_dir() or source.suffix == ".zip":
         return beir_rows(path, options, budget)

@@ -64,7 +64,7 @@ class Action(StrEnum):
 
     LOOK = "see pages, documents, queries, results and logs (keys cut out); download what a page shows"
     SEARCH = "search a corpus or benchmark with BM25 or a retriever that is on this machine (its index is kept)"
-    CHANGE = "import, upload, export to the server, rename, delete"
+    CHANGE = "import, upload, rename, delete"
     RUN = "start, stop, resume and delete jobs"
     ASK = "have a model write: previews by an endpoint or a local model"
     KEY = "use the server's own key, at the endpoints that it is for"
@@ -328,11 +328,9 @@ def _asks(settings: Mapping[str, Any]) -> bool:
     return generator is not None and generator.endpoint
 
 
-# Paths: any for the operator; for a visitor the workspace (for writing: its ``exports``), the folders of
-# ``CDP_ALLOWED_FOLDERS``, for reading the shipped data, and on a local dashboard the user's home without its hidden
-# files. A path is resolved first, links included, and compared then; the resolved path is handed on.
-
-EXPORTS = "exports"
+# Paths: any for the operator; a visitor reads the workspace, the folders of ``CDP_ALLOWED_FOLDERS``, the shipped data,
+# and on a local dashboard the user's home without its hidden files. A path is resolved first, links included, and
+# compared then; the resolved path is handed on. Visitors name no path to write: what they export is a download.
 
 # Files and folders looked at below a folder that a visitor names.
 MOST_ENTRIES = 200_000
@@ -356,25 +354,10 @@ def to_read(workspace: Workspace, text: str | Path) -> Path:
     return path
 
 
-def to_write(workspace: Workspace, text: str | Path) -> Path:
-    """Return the file or folder to write. As ``to_read``; outside ``exports`` nothing is overwritten."""
-    if may(Action.ANY_PATH):
-        return typed_path(text)
-    require(Action.FOLDERS)
-    path = _resolved(text)
-    exports = (workspace.root / EXPORTS).resolve()
-    if path.is_relative_to(exports):
-        _check_regular(path)
-        return path
-    root = workspace.root.resolve()
-    if path.is_relative_to(root) or root.is_relative_to(path):
-        raise NotAllowedError(
-            f"{text} lies among the workspace's own files.", hint=f"Write below {exports}, or to a folder of yours."
-        )
-    _check_inside(path, text, roots(workspace, shipped=False))
-    if _kind(path) != "" and not (path.is_dir() and not any(path.iterdir())):
-        raise InputError(f"{text} is there already and is not written over.", hint="Choose another name.")
-    return path
+def to_write(text: str | Path) -> Path:
+    """Return the file or folder to write. NotAllowedError for visitors, InputError for a malformed path."""
+    require(Action.ANY_PATH)
+    return typed_path(text)
 
 
 def is_path(text: str) -> bool:
@@ -382,9 +365,9 @@ def is_path(text: str) -> bool:
     return text.startswith(("/", "~", ".", "\\")) or ".." in Path(text).parts or text.count("/") > 1
 
 
-def roots(workspace: Workspace, *, shipped: bool = True) -> list[Path]:
+def roots(workspace: Workspace) -> list[Path]:
     """Return the workspace, the shipped data and the operator's folders, resolved."""
-    folders = [workspace.root, *([SHIPPED_DATA] if shipped else [])]
+    folders = [workspace.root, SHIPPED_DATA]
     for part in os.environ.get(FOLDERS, "").split(os.pathsep):
         if part.strip() and not os.path.isabs(os.path.expanduser(part)):
             raise ConfigError(f"{FOLDERS} names {part!r}: each folder must be an absolute path.")

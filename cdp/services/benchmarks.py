@@ -224,7 +224,7 @@ def delete(workspace: Workspace, name: str) -> None:
 @access.writes
 def export(workspace: Workspace, name: str, form: str, target: str | Path, *, split: str = "") -> Path:
     """Write a benchmark as a BEIR folder (``beir``), or a split's judgments as TREC qrels; return the path."""
-    folder, path = resolve_benchmark(name, workspace), access.to_write(workspace, target)
+    folder, path = resolve_benchmark(name, workspace), access.to_write(target)
     with disk_faults_told("The export"):
         path.parent.mkdir(parents=True, exist_ok=True)
         if form == "beir":

@@ -212,7 +212,7 @@ def export(workspace: Workspace, retriever: str, out: str) -> tuple[Path, float]
     """Write a retriever as an ONNX folder; return the folder and the largest difference between the embeddings."""
     require_onnx()
     resolved = resolve(naming.retriever(workspace, retriever), workspace)
-    target = access.to_write(workspace, out).resolve()
+    target = access.to_write(out).resolve()
     if target.exists():
         raise InputError(f"There is a file or folder {target} already.", hint="Name a new folder.")
     target.parent.mkdir(parents=True, exist_ok=True)

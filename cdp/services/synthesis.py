@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +13,7 @@ from cdp import query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
 from cdp.base.records import Document
+from cdp.base.staging import scratch
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.corpus import resolve_corpus
@@ -261,7 +264,7 @@ def bill_of_job(workspace: Workspace, job: str) -> Bill | None:
 @access.writes
 def batch_write(workspace: Workspace, config: SynthesisConfig, folder: str | Path, *, name: str = "batch") -> Exported:
     """Write the requests of a job without a cached answer as OpenAI Batch JSONL."""
-    return _written(batch.write_batch(workspace, resolved(workspace, config), access.to_write(workspace, folder), name))
+    return _written(batch.write_batch(workspace, resolved(workspace, config), access.to_write(folder), name))
 
 
 @access.writes
@@ -280,8 +283,24 @@ def export(
     workspace: Workspace, query_set: str, form: str, target: str | Path, *, per_doc: int | None = None, model: str = ""
 ) -> Exported:
     """Write a query set to ``target`` in a registered format: its queries, or the requests behind it."""
+    return _export(workspace, query_set, form, access.to_write(target), per_doc, model)
+
+
+@access.reads
+def download(workspace: Workspace, query_set: str, form: str) -> bytes:
+    """Return the file that ``export`` writes, or a zip of its folder."""
+    with tempfile.TemporaryDirectory(prefix="cdp-", dir=scratch()) as folder:
+        path = Path(folder) / "export"
+        _export(workspace, query_set, form, path)
+        if path.is_dir():
+            path = Path(shutil.make_archive(str(path), "zip", path))
+        return path.read_bytes()
+
+
+def _export(
+    workspace: Workspace, query_set: str, form: str, path: Path, per_doc: int | None = None, model: str = ""
+) -> Exported:
     resolved_set = query_sets.resolve_query_set(workspace, query_set)
-    path = access.to_write(workspace, target)
     if EXPORTS.named(form).write is not None:
         note = "" if resolved_set.complete else completeness.check(workspace, resolved_set).sentence
         return Exported(exports.export(workspace, resolved_set.id, form, path, per_doc=per_doc), (path,), note)

@@ -68,11 +68,6 @@ def test_the_delimiter_is_found(text: str, delimiter: str) -> None:
     assert find_delimiter(text, ReadOptions()) == delimiter
 
 
-def test_a_chosen_delimiter_wins(tmp_path: Path) -> None:
-    path = write(tmp_path / "d.csv", "a,b|id|text\nx|1|one\n")
-    assert read(path, delimiter="pipe") == [("1", "", "one")]
-
-
 def test_a_passage_that_begins_with_a_quotation_mark_stays_one_row_in_tsv(tmp_path: Path) -> None:
     path = write(tmp_path / "d.tsv", 'id\ttext\n1\t"Stop" he said.\n2\t"Unclosed\n3\tfine\n')
     assert read(path) == [("1", "", '"Stop" he said.'), ("2", "", '"Unclosed'), ("3", "", "fine")]

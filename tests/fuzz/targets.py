@@ -67,14 +67,12 @@ def _read_options(rng: random.Random) -> ReadOptions:
     for name, values in (
         ("passages", (0, 20, 200)),
         ("keep_repeated", (True, False)),
-        ("delimiter", ("auto", "comma", "tab")),
         ("header", (True, False)),
         ("text_field", (None, "text", "title", "absent")),
         ("id_field", (None, "_id", "text")),
     ):
         if rng.random() < 0.3:
             chosen[name] = rng.choice(values)
-    chosen["max_uncompressed_mb"] = rng.choice((1, 8192))
     return ReadOptions.from_dict(chosen)
 
 

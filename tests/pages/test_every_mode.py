@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import zipfile
 from pathlib import Path
 
 import pytest
 import streamlit as st
-from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
-from cdp.services import access, queries
+from cdp.services import access, queries, synthesis
 from cdp.services.access import Mode
 from cdp.ui.shell import forms
 from tests.pages.conftest import Open
@@ -81,37 +82,14 @@ def test_whatever_is_pressed_on_a_read_only_page_changes_nothing(
     assert refused or name not in WRITING, "a press reaches the service"
 
 
-def exporting(at: AppTest, query_set: str, target: Path) -> AppTest:
-    at.segmented_control(key="export_format").set_value("flagembedding").run()
-    return at.text_input(key=f"export_target_{query_set}_flagembedding").set_value(str(target)).run()
-
-
-def offered(at: AppTest) -> list[str]:
-    return [str(button.label) for button in at.get("download_button") if "export_download" in str(button.proto.id)]
-
-
-def test_only_what_this_session_has_written_is_offered(
-    open_page: Open, filled: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A file that exists on the server was once offered to whoever typed its name: the server's environment too."""
+def test_a_query_set_is_downloaded(open_page: Open, filled: Workspace) -> None:
     first = queries.list_query_sets(filled)[0].id
-    mine = filled.root / "exports" / "mine.jsonl"
-    mine.parent.mkdir()
-    mine.write_text("somebody else's\n")
-    secret = tmp_path / "secret.txt"
-    secret.write_text("CDP_API_KEY=sk-secret\n")
     at = open_page("queries/review", query_set=first)
-    at.run()
-    for target in (Path("/proc/self/environ"), secret, mine, filled.catalog):
-        assert offered(exporting(at, first, target)) == []
-    at = exporting(at, first, Path("/etc/new.jsonl"))
-    at.button(key="export_write").click().run()
-    assert offered(at) == []
-    assert [box.icon for box in at.error] == [":material/error:"]
-    own = mine.with_name("own.jsonl")
-    at = exporting(at, first, own)
-    at.button(key="export_write").click().run()
-    assert not at.error
-    assert offered(at) == ["Download"]
-    assert own.read_text().startswith('{"query"')
-    assert mine.read_text() == "somebody else's\n"
+    at.segmented_control(key="export_format").set_value("flagembedding").run()
+    assert not at.exception
+    assert [b.label for b in at.get("download_button") if "export_download" in str(b.proto.id)] == ["Download"]
+    access.in_dashboard(shared=True)
+    assert synthesis.download(filled, first, "flagembedding").startswith(b'{"query"')
+    with zipfile.ZipFile(io.BytesIO(synthesis.download(filled, first, "beir"))) as packed:
+        assert {"corpus.jsonl", "queries.jsonl", "qrels/train.tsv"} <= set(packed.namelist())
+    assert not (filled.root / "exports").exists()

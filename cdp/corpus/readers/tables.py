@@ -140,12 +140,8 @@ def parses(text: str, delimiter: str, quoted: bool) -> list[list[str]] | None:
     return records
 
 
-DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
-
-
 def csv_rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
-    chosen = DELIMITERS.get(options.delimiter)
-    yield from table_rows(source, options, chosen or find_delimiter(sample(source, options), options), True)
+    yield from table_rows(source, options, find_delimiter(sample(source, options), options), True)
 
 
 def find_delimiter(text: str, options: ReadOptions) -> str:
@@ -157,7 +153,7 @@ def find_delimiter(text: str, options: ReadOptions) -> str:
     wanted = {name for guesses in GUESSES.values() for name in guesses}
     wanted |= {name.lower() for name in (options.id_field, options.title_field, options.text_field) if name}
     best, best_score = ",", (0, 0.0, 1)
-    for delimiter in DELIMITERS.values():
+    for delimiter in ",;\t|":
         records = parses(text, delimiter, True) or parses(text, delimiter, False) or []
         if not records or len(records[0]) < 2:
             continue

@@ -15,7 +15,7 @@ from cdp.base.errors import CdpError, NotFoundError
 from cdp.base.records import Document
 from cdp.base.text import duration
 from cdp.base.workspace import Workspace
-from cdp.services import access, commands, corpora, queries, synthesis
+from cdp.services import access, commands, completeness, corpora, queries, synthesis
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import Preview, QuerySet
 from cdp.services.synthesis import Estimate, Writer, dollars
@@ -41,7 +41,6 @@ METHOD_SETTINGS = ("prompt", "source", "ranker", "teachers", *JOINT_SETTINGS)
 # In the session: what the last preview of a method and model measured, (tokens per query, seconds per request).
 MEASURED = "preview_measured"
 MOST_MATCHES = 50
-MOST_DOWNLOADED = 200 * 2**20
 # Self-BLEU that differs by less shows as the same number.
 SAME = 0.0005
 
@@ -240,30 +239,19 @@ def price_table(workspace: Workspace) -> None:
 
 
 def export(workspace: Workspace, query_set: QuerySet) -> None:
-    """Write the set in a format of another program, on the server and to download."""
+    """Download the set in a format of another program."""
     with st.expander("Export", icon=":material/download:", key=f"export_{query_set.id}"):
         formats = synthesis.export_formats(query_set)
         form = forms.segments("Format", list(formats), key="export_format", persistent=False)
         st.caption(md(formats[form].help))
-        target = st.text_input(
-            "File or folder on this server",
-            value=str(workspace.root / "exports" / f"{query_set.id}{formats[form].suffix}"),
-            key=f"export_target_{query_set.id}_{form}",
-        )
-        pressed = forms.button("Export query set", icon=":material/save:", key="export_write")
-        forms.command(commands.line("queries", "export", query_set.id, format=form, out=target))
-        if pressed:
-            with frame.guarded(), st.spinner("Writing"):
-                done = synthesis.export(workspace, query_set.id, form, target)
-                what = ("query", "queries") if formats[form].write else ("request",)
-                st.success(f"{count(done.n, *what)} written to {md(target)}.")
-                if done.note:
-                    st.caption(f":material/warning: {md(done.note)}")
-                st.session_state[f"exported_{query_set.id}_{form}"] = done.paths
-        # Only what this session has just written, where it is a single file; never what somebody names.
-        written = st.session_state.get(f"exported_{query_set.id}_{form}", ())
-        if len(written) == 1 and written[0].is_file() and written[0].stat().st_size <= MOST_DOWNLOADED:
-            forms.download("Download", written[0].read_bytes(), written[0].name, key="export_download")
+        if not query_set.complete:
+            st.caption(f":material/warning: {md(completeness.check(workspace, query_set).sentence)}")
+        suffix = formats[form].suffix
+        forms.download(
+            "Download", lambda: synthesis.download(workspace, query_set.id, form),
+            f"{query_set.id}{suffix}{'' if '.' in suffix else '.zip'}", key="export_download",
+        )  # fmt: skip
+        forms.command(commands.line("queries", "export", query_set.id, format=form))
 
 
 def generate(
