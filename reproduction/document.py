@@ -28,49 +28,8 @@ RUN_BY = "tests/reproduction/test_kept.py::test_the_lines_in_the_document_print_
 
 SMALL = "**The form for tests: it checks the pipeline. None of its numbers means anything.**"
 
-WORDS = (
-    ("Point", "a hundredth of NDCG@10, the quality of the first ten documents found (0 to 100)."),
-    ("Q/Doc", "training queries per document."),
-    (
-        "CW",
-        "content words: distinct words of a query that are no stopwords; of a judged set, the mean over its queries.",
-    ),
-    (
-        "Equal documents, equal pairs",
-        "what stays the same when Q/Doc grows: the documents, or the number of pairs (so there are fewer documents). "
-        "All trainings of a study take the same number of steps and keep the checkpoint that is best on dev queries.",
-    ),
-    ("Judged set", "queries with documents known to be relevant, on which a trained retriever is scored."),
-    ("In-domain, out of domain", "the judged documents are of the source that was trained on, or of another."),
-    ("Family", "judged sets made of the same documents or queries; each counts as one independent observation."),
-    (
-        "Names of judged sets",
-        "`-cw-0to8`, `-cw-from9`: a set's queries of up to eight content words, and of nine and more, both over all of "
-        "its documents; `_heldout`: documents of the training source that were kept out of training.",
-    ),
-    (
-        "Weightings",
-        "how much each pair counts in the loss: `none` all alike; `cw` by the content words of its query; `cw@4` with "
-        "CW capped at 4 (the cap is κ); `cw-question-words` with question words counted; `ri` by how much easier the "
-        "query gets for the model once it is reasoned through (RI); `ri-cw` by both.",
-    ),
-    (
-        "Losses",
-        "`infonce` compares a pair with the other documents of its batch; `hard-negatives` with mined ones besides; "
-        "`distil` learns a teacher's scores of a query's document and hard negatives.",
-    ),
-    (
-        "Retrievers",
-        "`static-minilm` embeds a text as the mean of one vector for each word piece; `minilm` is a transformer. Both "
-        "are small, so that the whole experiment runs on two cores. BM25 matches words and is not trained.",
-    ),
-    (
-        "Verdicts",
-        "*equivalent*: the 90% interval lies inside the margin, so that what is there is too small to matter; else "
-        "*supported* or *contradicted* by the whole 95% interval; else *cannot tell*. A claim with several criteria "
-        "must meet all of them. Controls stand beside a verdict and never change it.",
-    ),
-)
+# What the words and names mean, as Markdown.
+WORDS = Path(__file__).with_name("words.md")
 
 LIMITS = (
     "The retrievers are small and the judged sets are samples, not whole collections: what fails here may hold for the "
@@ -212,7 +171,7 @@ def _details(
     judged: Sequence[Judged], studies: Mapping[str, Kept], chosen: Sequence[Stage], warning: Sequence[str]
 ) -> list[str]:
     """Words, studies, and each claim with its criteria, figures and controls."""
-    lines = ["# Claim by claim", "", *warning, *(f"- **{word}**: {meaning}" for word, meaning in WORDS), ""]
+    lines = ["# Claim by claim", "", *warning, *WORDS.read_text(encoding="utf-8").splitlines(), ""]
     for j in judged:
         lines += _claim(j)
     rows, limits = [], defaultdict(list)

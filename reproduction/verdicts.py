@@ -59,9 +59,10 @@ class Decided:
         if not self.figure.sets:
             return ""
         free = "" if self.figure.coefficient is None else f", df {self.figure.coefficient.degrees:.1f}"
-        families = counted(self.figure.n_families, "family", "families")
-        corpora = counted(self.figure.n_corpora, "training corpus", "training corpora")
-        return f"{counted(len(self.figure.sets), 'judged set')} of {families}, {corpora}{free}"
+        shown = self.figure
+        families = counted(shown.n_families, "family", "families")
+        corpora = counted(shown.n_corpora, "corpus", "corpora")
+        return f"{counted(len(shown.sets), 'judged set')} of {families}, {corpora}{free}"
 
     @property
     def why(self) -> str:
