@@ -32,7 +32,7 @@ LAYERS: dict[str, set[str]] = {
     "corpus": BASE,
     "query_sets": BASE | {"corpus"},
     "benchmarks": BASE | {"corpus"},
-    "retrievers": BASE | {"query_sets", "benchmarks", "complexity"},
+    "retrievers": BASE | {"llm", "query_sets", "benchmarks", "complexity"},
     "synthesis": BASE | {"llm", "corpus", "query_sets", "retrievers", "complexity"},
     "metrics": BASE | {"corpus", "query_sets", "retrievers", "complexity"},
     "training": BASE | {"corpus", "query_sets", "benchmarks", "retrievers", "complexity"},

@@ -6,6 +6,7 @@ an empty one says what happens then. Settings that several kinds of job share ar
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from cdp.base.errors import ConfigError
@@ -91,7 +92,16 @@ BY = option(
     reason="It needs no model and takes seconds.", holds="model",
 )
 SEARCHED_WITH = option(
-    REQUIRED, "A preset, a training's id or name, any model's name or folder, or bm25 (bm25:fr …).", holds="model",
+    REQUIRED,
+    "A preset, a training's id or name, any model's name or folder, bm25 (bm25:fr …), or api:MODEL@ADDRESS for an "
+    "OpenAI-compatible embeddings endpoint.", holds="retriever",
+)
+BUDGET = option(
+    None, "Stop the run when it has cost this much, by the price table.", unit="US dollars", minimum=0.0,
+)
+EMBEDDING_BUDGET = option(
+    None, "For a retriever behind an API: stop when it has cost this much, by the price table.", unit="US dollars",
+    minimum=0.0, advanced=True,
 )
 BENCHMARK = option(
     REQUIRED, "A benchmark's name in the workspace, or a folder in BEIR layout.", holds="benchmark",
@@ -149,9 +159,7 @@ class SynthesisConfig(Config):
         None, "Draw the documents of 'limit' at random with this seed; empty: the first ones.", minimum=0,
         advanced=True,
     )
-    budget: float | None = option(
-        None, "Stop the run when it has cost this much, by the price table.", unit="US dollars", minimum=0.0,
-    )
+    budget: float | None = BUDGET
     name: str = option("", "A name for the query set; made from corpus, method and Q/Doc if empty.")
     concurrency: int = CONCURRENCY
     temperature: float = option(
@@ -188,8 +196,9 @@ class SynthesisConfig(Config):
     )
     teachers: str = option(
         "static-minilm, minilm",
-        "For dragon_s_faithful: the retrievers that rank the corpus one after another, separated by commas.",
-        reason="The two retrievers that come with the installation.", advanced=True, holds="models",
+        "For dragon_s_faithful: the retrievers that rank the corpus one after another, separated by commas; also "
+        "api:MODEL@ADDRESS.",
+        reason="The two retrievers that come with the installation.", advanced=True, holds="retrievers",
     )
     gpus: int | None = GPUS
     seed: int = seed_of("sampling and of the template generator's choices")
@@ -213,7 +222,8 @@ class JudgeConfig(Config):
     corpus: str = option("", "The corpus that is searched (its id).")
     queries: str = option(
         "",
-        "The target queries: a file (one per line, CSV with a column query, JSON Lines) or a query set's id.",
+        "The target queries: a file (one per line, CSV with a column query, JSON Lines) or a query set's id. Empty: a "
+        "model writes them.",
     )
     benchmark: str = option(
         "",
@@ -223,8 +233,9 @@ class JudgeConfig(Config):
     name: str = option("", "What to call the benchmark; made from the corpus if empty.")
     retrievers: str = option(
         "bm25, static-minilm",
-        "The retrievers whose first documents are judged, separated by commas. Each is also fused with BM25 where that "
-        "is among them.", reason="One by words and one by meaning, both here at once.", holds="models",
+        "The retrievers whose first documents are judged, separated by commas; also api:MODEL@ADDRESS. Each is also "
+        "fused with BM25 where that is among them.", reason="One by words and one by meaning, both here at once.",
+        holds="retrievers",
     )
     runs: str = option(
         "", "With a benchmark, instead of retrievers: evaluations and studies (job ids, separated by commas) whose "
@@ -235,9 +246,13 @@ class JudgeConfig(Config):
         minimum=1, maximum=100,
     )
     limit: int | None = option(
-        200, "Draw so many queries, in equal shares of CW and length. Empty: all.",
+        200, "Draw (or have written) so many queries, in equal shares of CW and length. Empty: all that are given.",
         reason="With 200 queries differences of 5 points show, at the price of some thousand short answers.",
         unit="queries", minimum=1,
+    )
+    writer: str = option(
+        "", "Where no queries are given: the model that writes them, at the judge's endpoint (for generator "
+        "transformers a name or folder). Empty: the judge itself, which is warned of.", holds="model",
     )
     written_by: str = option(
         "", "Who wrote the queries: people, or a model's name. Empty: as a query set says, people for a file.",
@@ -249,9 +264,7 @@ class JudgeConfig(Config):
     )
     model: str = MODEL
     base_url: str = BASE_URL
-    budget: float | None = option(
-        None, "Stop the run when it has cost this much, by the price table.", unit="US dollars", minimum=0.0,
-    )
+    budget: float | None = BUDGET
     concurrency: int = CONCURRENCY
     max_document_tokens: int = option(
         1024, "Longer documents are cut at the end of a sentence before they are sent.",
@@ -269,10 +282,12 @@ class JudgeConfig(Config):
     seed: int = seed_of("the drawn queries and the order of the pairs")
 
     def check(self) -> None:
-        if bool(self.benchmark) == bool(self.corpus and self.queries):
-            raise ConfigError("Give a corpus and queries, or a benchmark that a model judged.")
+        if bool(self.benchmark) == bool(self.corpus) or (self.benchmark and self.queries):
+            raise ConfigError("Give a corpus, perhaps with queries, or a benchmark that a model judged.")
         if self.runs and not self.benchmark:
             raise ConfigError("Runs are of a benchmark that a model judged: name it.", hint="Set benchmark.")
+        if self.writes and self.limit is None:
+            raise ConfigError("How many queries is the model to write?", hint="Set limit, for example to 200.")
         if not registry("generator")[self.generator].is_llm:
             raise ConfigError(
                 f"The generator {self.generator} cannot judge.",
@@ -282,11 +297,26 @@ class JudgeConfig(Config):
             raise ConfigError("No retriever is named.", hint="For example: bm25, static-minilm.")
 
     @property
+    def writes(self) -> bool:
+        """Return True if a model writes the target queries."""
+        return not (self.benchmark or self.queries)
+
+    @property
     def synthesis(self) -> SynthesisConfig:
         """The settings of what answers, as the generators read them."""
-        shared = ("generator", "model", "base_url", "concurrency", "max_output_tokens", "timeout", "retries",
-                  "batch_size", "gpus", "seed")  # fmt: skip
-        return SynthesisConfig.from_dict({**{name: getattr(self, name) for name in shared}, "corpus": "judged"})
+        return self._synthesis({"corpus": "judged", "max_output_tokens": self.max_output_tokens})
+
+    def writing(self, prompt: str, per_doc: int, documents: int) -> SynthesisConfig:
+        """The settings of what writes the target queries for ``documents`` drawn at random."""
+        return self._synthesis({
+            "corpus": self.corpus, "method": "own", "prompt": prompt, "per_doc": per_doc, "limit": documents,
+            "draw": self.seed, "model": self.writer or self.model, "budget": self.budget,
+            "name": f"Target queries of {self.name}", "max_document_tokens": self.max_document_tokens,
+        })  # fmt: skip
+
+    def _synthesis(self, values: Mapping[str, Any]) -> SynthesisConfig:
+        shared = ("generator", "model", "base_url", "concurrency", "timeout", "retries", "batch_size", "gpus", "seed")
+        return SynthesisConfig.from_dict({**{name: getattr(self, name) for name in shared}, **values})
 
     def items(self, name: str) -> list[str]:
         """Return the values of a setting that holds several, separated by commas."""
@@ -420,8 +450,9 @@ class MiningConfig(Config):
 
     query_set: str = QUERY_SET
     retriever: str = option(
-        "static-minilm", "What looks for look-alikes: a preset, a training's id or name, or a model's name or folder.",
-        reason="It comes with the installation and takes seconds on a CPU.", holds="model",
+        "static-minilm", "What looks for look-alikes: a preset, a training's id or name, a model's name or folder, or "
+        "api:MODEL@ADDRESS.",
+        reason="It comes with the installation and takes seconds on a CPU.", holds="retriever",
     )
     negatives: int = option(
         5, "Hard negatives per query.", reason="More than a training takes, so that it can choose.", minimum=1,
@@ -443,12 +474,13 @@ class MiningConfig(Config):
     teacher: str = option(
         "",
         "A retriever whose similarities of each query with its document and its negatives become soft labels for "
-        "training with 'distil'. None if empty.", holds="model",
+        "training with 'distil'; also api:MODEL@ADDRESS. None if empty.", holds="retriever",
     )
     cross_encoder: str = option(
         "", "A cross-encoder by name or folder that gives the soft labels, in place of 'teacher'.", holds="model",
     )
     name: str = option("", "A name for the new set; made from the set's and the retriever if empty.")
+    budget: float | None = EMBEDDING_BUDGET
     gpus: int | None = ONE_GPU
 
     def check(self) -> None:
@@ -623,6 +655,7 @@ class EvaluationConfig(Config):
         "never retrieved, such queries are left out.",
         reason="Off: such judgments most often mean that the wrong files were put together.", advanced=True,
     )
+    budget: float | None = EMBEDDING_BUDGET
     gpus: int | None = GPUS
 
 
@@ -631,6 +664,7 @@ class IndexConfig(Config):
 
     retriever: str = SEARCHED_WITH
     collection: str = option(REQUIRED, "A corpus, or benchmark:NAME for the documents of a benchmark.")
+    budget: float | None = EMBEDDING_BUDGET
 
 
 class DownloadConfig(Config):

@@ -42,8 +42,8 @@ class Setting:
 
     ``reason`` explains the default. ``choices`` may be a registry's ``Names``, which are read at each use. ``advanced``
     settings are folded in forms. ``holds`` is the kind of object that a text names (path, endpoint, model, models,
-    benchmark, benchmarks, filters), for access checks. ``kind`` is str, int, float or bool; ``default`` may be
-    ``REQUIRED``.
+    retriever, retrievers, benchmark, benchmarks, filters), for access checks; a retriever may be behind an API, a model
+    may not. ``kind`` is str, int, float or bool; ``default`` may be ``REQUIRED``.
     """
 
     help: str

@@ -26,6 +26,8 @@ from cdp.benchmarks import manifests
 from cdp.benchmarks.benchmark import list_splits
 
 KIND = "judged"
+# In a manifest, who wrote the queries where no model did.
+PEOPLE = "people"
 SPLIT = "test"
 GRADES = (0, 1, 2, 3)
 RELEVANT_FROM = 2

@@ -16,7 +16,7 @@ from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless
 from cdp.cli.declare import command, completion_script
 from cdp.cli.overview import DONE, FAILED
-from cdp.services import commands, demo, projects, queries, results
+from cdp.services import commands, demo, embedding, projects, queries, results
 from cdp.services import prune as pruning
 from cdp.services import search as searching
 from cdp.services.doctor import DISTRIBUTION, check
@@ -30,7 +30,8 @@ def search(
     query: Annotated[str, "the query; one that begins with a dash goes to the end, after --"],
     *,
     retriever: Annotated[
-        list[str], "bm25, a preset, a training's id or name, or a model's name or folder; up to three times"
+        list[str],
+        "bm25, a preset, a training's id or name, a model's name or folder, or api:MODEL@ADDRESS; up to three times",
     ],
     corpus: Annotated[str, "a corpus (id, name or prefix), or a benchmark, whose documents are searched"],
     k: Annotated[int, "documents to show; 10 if omitted"] = 10,
@@ -41,7 +42,9 @@ def search(
     unindexed = [answer for answer in answered.answers if answer.index_s is not None]
     if unindexed and index:
         for answer in unindexed:
-            note(f"indexing with {answer.title}: about {duration(answer.index_s)}")
+            sent = embedding.for_index(run.workspace, answer.retriever, answered.collection)
+            time = f"indexing with {answer.title}: about {duration(answer.index_s)}"
+            note(*([s.sentence for s in sent] or [time]))
             config = IndexConfig(retriever=answer.retriever, collection=answered.collection.id)
             run.followed([searching.start_index(run.workspace, config)])
         answered = searching.search(run.workspace, query, retriever, corpus, k, in_process=True)

@@ -17,11 +17,11 @@ from cdp.base.errors import ConfigError
 from cdp.base.registry import Names
 from cdp.base.text import counted, duration
 from cdp.cli import display
-from cdp.cli.answers import Run, refuse_unless, warn, warn_incomplete
+from cdp.cli.answers import Run, note, refuse_unless, warn, warn_incomplete
 from cdp.cli.declare import Id, Name, Reads, Set, check_generator, command
 from cdp.cli.overview import DONE, FAILED
 from cdp.query_sets import ImportOptions, QuerySet
-from cdp.services import commands, completeness, corpora, leakage, queries, synthesis, tuning
+from cdp.services import commands, completeness, corpora, embedding, leakage, queries, synthesis, tuning
 from cdp.services import metrics as measuring
 from cdp.services import review as reviewing
 from cdp.services.review import QueryChoice
@@ -69,6 +69,12 @@ def preview(
 @command("queries generate", project=("corpus",), job=True)
 def generate(run: Run, config: SynthesisConfig) -> int:
     """Write queries for a corpus."""
+    note(
+        *(
+            sending.sentence
+            for sending in embedding.for_teachers(run.workspace, synthesis.resolved(run.workspace, config))
+        )
+    )
     return run.started(queries.generate(run.workspace, config))
 
 
@@ -302,6 +308,7 @@ def filter_(run: Run, config: FilterConfig) -> int:
 def mine(run: Run, config: MiningConfig) -> int:
     """A copy of a set with hard negatives for its queries, by sentence-transformers' mine_hard_negatives."""
     warn_incomplete(run.workspace, config.query_set)
+    note(*(sending.sentence for sending in embedding.for_mining(run.workspace, config)))
     return run.started(queries.start_mining(run.workspace, config))
 
 

@@ -11,13 +11,15 @@ from cdp.cli import display
 from cdp.cli.answers import Run, note
 from cdp.cli.declare import command
 from cdp.cli.overview import DONE
-from cdp.services import benchmarks, evaluation, result_tables, results
+from cdp.services import benchmarks, embedding, evaluation, result_tables, results
 from cdp.services.results import Comparison
 
 
 @command("evaluate", places=("retriever",), project=("benchmark",), job=True)
 def evaluate(run: Run, config: EvaluationConfig) -> int:
     """Evaluate a retriever on a benchmark, or on each of a group."""
+    for wanted in benchmarks.each(run.workspace, config):
+        note(*(f"{wanted.benchmark}: {s.sentence}" for s in embedding.for_evaluation(run.workspace, wanted)))
     if not benchmarks.is_several(run.workspace, config.benchmark):
         return run.started(evaluation.start(run.workspace, config))
     begun = benchmarks.evaluate(run.workspace, config)

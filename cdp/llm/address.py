@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -112,6 +112,17 @@ def parse(url: str) -> tuple[str, str, int, str]:
     if not usable or secret or "://" in parts.path or _ODD.search(text):
         raise _no_address(text, secret=secret)
     return parts.scheme, host, port or (443 if parts.scheme == "https" else 80), parts.path
+
+
+def environment(endpoints: Sequence[Endpoint]) -> dict[str, str]:
+    """Return the environment with which a job's worker resolves to each of these endpoints; ConfigError for three."""
+    first, *more = endpoints
+    if not more:
+        return first.environment
+    if len(more) > 1:
+        named = ", ".join(endpoint.url for endpoint in endpoints)
+        raise ConfigError(f"A job asks at most two addresses, not {named}.", hint="Start a job for each retriever.")
+    return {"CDP_BASE_URL": first.url, OWN: first.key, "OPENAI_BASE_URL": more[0].url, "OPENAI_API_KEY": more[0].key}
 
 
 def _no_address(text: str, *, secret: bool) -> ConfigError:

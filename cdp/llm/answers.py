@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cdp.base.errors import ProviderError
@@ -78,6 +79,14 @@ class Answer:
         """Return the answer without ``keys`` and this process's secrets, which an endpoint may repeat."""
         text, model, reason = (_redacted(value, keys) for value in (self.text, self.model, self.finish_reason))
         return replace(self, text=text, model=model, finish_reason=reason)
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """The answer to one request for embeddings: ``vectors`` (n, dim) float32, all finite, in the order of the texts."""
+
+    vectors: np.ndarray
+    usage: Usage
 
 
 def _redacted(text: str, keys: tuple[str, ...]) -> str:
@@ -147,6 +156,16 @@ class _Completion(_Strict):
     usage: Any = None
 
 
+class _Vector(_Strict):
+    embedding: list[float] = Field(min_length=1)
+    index: int
+
+
+class _Vectors(_Strict):
+    data: list[_Vector]
+    usage: Any = None
+
+
 class _Paid(_Strict):
     """The usage of an answer that does not fit."""
 
@@ -167,6 +186,26 @@ class _BatchLine(_Strict):
 def read_completion(data: bytes, expected: Usage) -> Answer:
     """Parse the body of a response; ``expected`` replaces implausible token counts. Raises Malformed."""
     return _answer(_fitting(_Completion, data), expected)
+
+
+def read_embeddings(data: bytes, n: int, expected: Usage) -> Embeddings:
+    """Parse the body of a response to ``n`` texts; ``expected`` replaces an implausible token count.
+
+    Raises Malformed unless there is one vector per text, all of one dimension and finite.
+    """
+    read = _fitting(_Vectors, data)
+    vectors = sorted(read.data, key=lambda vector: vector.index)
+    if [vector.index for vector in vectors] != list(range(n)):
+        raise Malformed(f"it does not hold one vector for each of {n} texts, but {len(vectors)}")
+    widths = sorted({len(vector.embedding) for vector in vectors})
+    if len(widths) > 1:
+        raise Malformed(f"its vectors have {widths[0]} to {widths[-1]} dimensions")
+    with np.errstate(over="ignore"):
+        values = np.array([vector.embedding for vector in vectors], np.float32)
+    if not np.isfinite(values).all():
+        raise Malformed("a vector in it holds a value that is not a finite number")
+    tokens = _count(read.usage.get("prompt_tokens")) if isinstance(read.usage, dict) else None
+    return Embeddings(values, Usage(expected.input_tokens if tokens is None else tokens, 0, 1, int(tokens is None)))
 
 
 def read_batch_line(data: bytes, ours: re.Pattern[str]) -> tuple[str, Answer]:

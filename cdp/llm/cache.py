@@ -19,15 +19,17 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cdp.base.errors import WorkspaceError
 from cdp.base.worker import on_a_node
 from cdp.base.workspace import Workspace, now, sha256_text
-from cdp.llm.answers import Answer, Cancelled, RequestError, Usage
+from cdp.llm.answers import Answer, Cancelled, Embeddings, RequestError, Usage
 from cdp.llm.prices import Price
 
 BUSY_TIMEOUT_S = 30.0
+
+A = TypeVar("A", Answer, Embeddings)
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, created TEXT, answer TEXT) WITHOUT ROWID",
@@ -140,12 +142,12 @@ class AnswerCache:
             row = (job, key, usual.input_tokens, usual.output_tokens)
             database.execute("INSERT OR REPLACE INTO asked VALUES (?, ?, ?, ?)", row)
 
-    def settle(self, job: str, key: str, usage: Usage, answer: Answer | None = None) -> None:
-        """Close what ``begin`` opened: add the usage and store the answer, if any, in one transaction."""
+    def settle(self, job: str, key: str, usage: Usage, answers: Mapping[str, Answer] | None = None) -> None:
+        """Close what ``begin`` opened: add the usage and store the answers, if any, in one transaction."""
         with self._transaction() as database:
             database.execute("DELETE FROM asked WHERE job = ? AND key = ?", (job, key))
-            if answer is not None:
-                database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (key, now(), _row_of(answer)))
+            for stored, answer in (answers or {}).items():
+                database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (stored, now(), _row_of(answer)))
             _add(database, job, usage)
 
     def spent(self, job: str) -> Usage:
@@ -252,23 +254,35 @@ class Account:
         """US dollars; None if the model has no price."""
         return self._price.cost(self.spent) if self._price else None
 
-    def ask(self, key: str, usual: Usage, most: Usage, send: Callable[[], Answer]) -> Answer:
-        """Return the answer of ``send``, cached at ``key``. Raises OverBudget, and errors of ``send``.
+    def ask(
+        self,
+        key: str,
+        usual: Usage,
+        most: Usage,
+        send: Callable[[], A],
+        parts: Callable[[A], Mapping[str, Answer]] | None = None,
+    ) -> A:
+        """Return the answer of ``send``, cached at ``key``; with ``parts`` in parts, {key: answer}.
 
-        ``usual`` and ``most`` are the typical and the largest usage of such a request.
+        ``usual`` and ``most`` are the typical and the largest usage of such a request. Raises OverBudget, and errors of
+        ``send`` and ``parts``.
         """
         amount = self._reserve(usual, most)
-        usage, answer = Usage(), None
+        usage, kept = Usage(), dict[str, Answer]()
         try:
             self._cache.begin(self._job, key, usual)
             try:
                 answer = send()
                 usage = answer.usage
+                if parts is not None:
+                    kept.update(parts(answer))
+                elif isinstance(answer, Answer):
+                    kept[key] = answer
             except (RequestError, Cancelled) as error:
                 usage = error.usage
                 raise
             finally:
-                self._cache.settle(self._job, key, usage, answer)
+                self._cache.settle(self._job, key, usage, kept)
             return answer
         finally:
             with self._change:

@@ -1,4 +1,4 @@
-"""A client for one chat endpoint with the OpenAI protocol (OpenAI, vLLM, Ollama, llama.cpp, a router).
+"""A client for one model at an endpoint with the OpenAI protocol (OpenAI, vLLM, Ollama, llama.cpp, a router).
 
 Retries and Retry-After are the openai client's. Added are a deadline for a whole request, a limit on an answer's size,
 a count of requests that may be charged without an answer, cancellation, and one sentence per failure. Requests run on
@@ -13,9 +13,10 @@ import functools
 import ssl
 import threading
 import weakref
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 import openai
@@ -23,7 +24,18 @@ import openai
 from cdp.base.errors import ProviderError, RefusedError
 from cdp.base.redaction import CUT, without_secrets
 from cdp.llm.address import NO_KEY, Endpoint
-from cdp.llm.answers import KEPT_RAW, Answer, Cancelled, Malformed, RequestError, Usage, paid_for, read_completion
+from cdp.llm.answers import (
+    KEPT_RAW,
+    Answer,
+    Cancelled,
+    Embeddings,
+    Malformed,
+    RequestError,
+    Usage,
+    paid_for,
+    read_completion,
+    read_embeddings,
+)
 
 CONNECT_TIMEOUT_S = 10.0
 MAX_BYTES = 4 * 2**20  # of one answer; the longest (32,768 tokens) is below 1 MB
@@ -35,6 +47,9 @@ REPLACEMENTS = {"max_tokens": "max_completion_tokens", "temperature": None, "top
 SCHEMA_WORDS = ("response_format", "json_schema", "response format", "guided", "structured output")
 RETRIED = (408, 409, 429)
 NOT_CHAT = "Check that the address is that of a chat endpoint (often it ends in /v1)."
+NOT_EMBEDDING = "Check that the model at this address makes embeddings (the address often ends in /v1)."
+
+A = TypeVar("A", Answer, Embeddings)
 
 
 class _Unreadable(openai.OpenAIError):
@@ -149,14 +164,24 @@ class ChatClient:
         for _ in range(len(REPLACEMENTS) + 2):
             used = body if self.takes_schema or without_schema is None else without_schema
             try:
-                answer = self._ask(used, usual)
-                return replace(answer, usage=answer.usage + lost)
+                answer = self._ask(used, usual, lambda data: read_completion(data, usual)).without_secrets(self._key)
+                return replace(answer, usage=answer.usage + lost, model=answer.model or self.model)
             except _Again as again:
                 lost += again.usage
             except (RequestError, Cancelled) as error:
                 error.usage += lost
                 raise
         raise RequestError(f"{self.url} refuses the request's parameters one after another.", usage=lost)
+
+    def embed(self, texts: Sequence[str], usual: Usage) -> Embeddings:
+        """Return a vector for each text; ``usual`` usage replaces a missing token count. Raises as ``complete``."""
+        try:
+            # Floats: some servers take no base64.
+            body = {"input": list(texts), "encoding_format": "float"}
+            return self._ask(body, usual, lambda data: read_embeddings(data, len(texts), usual))
+        except RequestError as error:
+            error.hint = NOT_EMBEDDING if error.hint == NOT_CHAT else error.hint
+            raise
 
     def stop(self, within_s: float) -> None:
         """Cancel waiting requests now, and those in flight after ``within_s`` seconds."""
@@ -171,7 +196,7 @@ class ChatClient:
                 call.task.cancel()
         self._loop.call_later(within_s, lambda: [call.task.cancel() for call in self._calls])
 
-    def _ask(self, body: dict[str, Any], usual: Usage) -> Answer:
+    def _ask(self, body: dict[str, Any], usual: Usage, read: Callable[[bytes], A]) -> A:
         arguments = dict(body)
         for name, other in dict(self._renamed).items():
             value = arguments.pop(name, None)
@@ -183,7 +208,7 @@ class ChatClient:
         if error is not None:
             raise self._failed(error, call, lost, body)
         try:
-            answer = read_completion(data, usual).without_secrets(self._key)
+            answer = read(data)
         except Malformed as problem:
             raise RequestError(
                 f"The answer of {self.url} cannot be used: {self._clean(str(problem))}.",
@@ -192,7 +217,7 @@ class ChatClient:
                 usage=paid_for(data, usual) + lost,
                 raw=self._clean(data[:KEPT_RAW].decode("utf-8", "replace")),
             ) from None
-        return replace(answer, usage=answer.usage + lost, model=answer.model or self.model)
+        return replace(answer, usage=answer.usage + lost)
 
     def _post(self, body: dict[str, Any]) -> tuple[bytes, _Call | None, BaseException | None]:
         """Send a request from the loop's thread; return its body, its call, and the error if there is no body."""
@@ -213,8 +238,8 @@ class ChatClient:
                 if self.stopping:
                     raise asyncio.CancelledError
                 async with self._slots:
-                    response = await self._client.chat.completions.with_raw_response.create(**body)
-                    return response.content
+                    asked: Any = self._client.chat.completions if "messages" in body else self._client.embeddings
+                    return bytes((await asked.with_raw_response.create(**body)).content)
             finally:
                 self._calls.discard(call)
 
@@ -266,7 +291,7 @@ class ChatClient:
             )
         if status == 402 or (status == 429 and error.code == "insufficient_quota"):
             return RefusedError(f"The account's credit is used up ({status}: {said}).")
-        if status in (400, 422) and self._learn(error, body):
+        if status in (400, 422) and "messages" in body and self._learn(error, body):
             return _Again(lost)
         if status not in RETRIED and status < 500:
             return RequestError(f"The endpoint refused the request ({status}: {said}).", usage=lost, raw=said)

@@ -466,7 +466,8 @@ def _small_sample(b: Basis) -> bool:
 
 def _badge(b: Basis) -> str:
     if b.judged_by == MODEL:
-        return f"judged by a model, {counted(b.labels, 'query', 'queries') if b.labels else 'no queries'} by people"
+        who = f"queries written by {b.queries_by}, judged by {b.judge}" if b.queries_by else "judged by a model"
+        return f"{who}, {counted(b.labels, 'query', 'queries') if b.labels else 'no queries'} by people"
     return {PEOPLE: "judged by people", TEMPLATE: "template judgments"}[b.judged_by]
 
 
@@ -487,6 +488,7 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: _Question, seeds: int) -
         *((True, f"Another study, {e.basis.name}, says the opposite.") for e in _opposed(lead, own)),
         (not b.dev_chosen, "No dev queries chose the checkpoint, so some trainings may be past their best."),
         (b.unjudged > 0, f"{counted(b.unjudged, 'document')} of the first ten have no judgment and count 0."),
+        (bool(b.queries_by), f"{b.queries_by} wrote the judged queries; people may ask differently."),
         (b.judged_by == MODEL and not b.labels, f"{UNCHECKED} of {b.judge or 'the model'}."),
         (template, "Templates wrote the training queries; an LLM's queries may gain more or less."),
         (b.in_domain, "The judged queries resemble the training queries (in-domain): other tasks may differ."),

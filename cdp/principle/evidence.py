@@ -59,10 +59,11 @@ class Basis:
     """Where evidence is from. ``study`` is the id of an own study, empty for that of other datasets.
 
     ``documents`` of ``of_documents`` were trained on; ``judged_queries`` of ``sampled_from`` (0: of all) were scored on
-    ``split``. People labelled ``labels`` of those that a model judged; ``unjudged`` documents of the first tens have no
-    judgment (-1: not known). ``dev_chosen`` is whether other queries than the reported ones chose the checkpoints,
-    ``dev`` their benchmark/split; ``stale`` names what changed since, ``elsewhere`` what is not the task's own
-    ("queries" or "documents"). Scores with the same ``queries`` identity are aligned.
+    ``split``. People labelled ``labels`` of those that a model judged, and the model ``queries_by`` wrote them (empty:
+    people); ``unjudged`` documents of the first tens have no judgment (-1: not known). ``dev_chosen`` is whether other
+    queries than the reported ones chose the checkpoints, ``dev`` their benchmark/split; ``stale`` names what changed
+    since, ``elsewhere`` what is not the task's own ("queries" or "documents"). Scores with the same ``queries``
+    identity are aligned.
     """
 
     study: str = ""
@@ -78,6 +79,7 @@ class Basis:
     written_by: str = ""
     judged_by: str = PEOPLE
     judge: str = ""
+    queries_by: str = ""
     labels: int = 0
     unjudged: int = -1
     language: str = "en"

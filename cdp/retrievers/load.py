@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdp.base.errors import CdpError, ModelError
+from cdp.retrievers import api
+from cdp.retrievers.api import Payer
 from cdp.retrievers.preset import Retriever
 from cdp.retrievers.resolve import ResolvedRetriever
 
@@ -27,14 +29,21 @@ def load(
     *,
     dtype: str = "float32",
     memo: TokenMemo | None = None,
+    payer: Payer | None = None,
 ) -> SentenceTransformer:
     """The model, in evaluation mode, with its prompts under ``query`` and ``document``: a ``SentenceTransformer``, or a
-    ``StaticModel``, which answers to the same calls.
+    ``StaticModel`` or ``ApiModel``, which answer to the same calls.
 
     ``device`` as torch names it (None: a GPU if there is one). ``max_length`` in tokens overrides what the model
     says. ``dtype`` of the weights: float32 for training, ``auto`` for as they are stored. ``memo`` spares static models
-    to tokenise what another model with it has tokenised. ModelError if it fails.
+    to tokenise what another model with it has tokenised. ``payer`` pays for one behind an API; without, ConfigError.
+    ModelError if it fails.
     """
+    if (named := api.parse(resolved.name)) is not None:
+        if payer is None:
+            raise api.refused(resolved.name)
+        answering: Any = api.ApiModel(named, payer, max_length)
+        return answering
     try:
         preset = resolved.preset
         if preset is not None and preset.kind == "static":
@@ -177,6 +186,8 @@ def model_hash(model: SentenceTransformer) -> str:
     """
     import torch
 
+    if isinstance(model, api.ApiModel):
+        return model.identity
     digest = hashlib.sha256()
     for module in model:
         pooling = getattr(module, "pooling_mode", "")

@@ -1,7 +1,8 @@
 """From a name to where the model is and how it is used. Reads small files only; loads no torch.
 
-A name is, in this order: a preset, a training job's id, a folder, a model on the hub (from the local cache if it is
-there). Without a network an unknown name fails at once, not after minutes of retries.
+A name is, in this order: a preset, a model behind an API (``cdp.retrievers.api``), a training job's id, a folder, a
+model on the hub (from the local cache if it is there). Without a network an unknown name fails at once, not after
+minutes of retries.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 from cdp.base.errors import ModelError, NotFoundError
 from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace, read_json_or_none
+from cdp.retrievers import api
 from cdp.retrievers.preset import COSINE, GENERAL_DEFAULTS, Default, Retriever, minilm_folder
 from cdp.retrievers.presets import PRESETS
 
@@ -56,9 +58,9 @@ _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.\-]*(/[A-Za-z0-9][\w.\-]*)?")
 class ResolvedRetriever:
     """A model that was found.
 
-    ``source`` is a folder or a hub name, ``local`` whether no network is needed to load it, ``origin`` one of
-    ``preset``, ``job``, ``folder``, ``hub``; ``preset`` is set for presets only. ``prompts`` are known before loading
-    for presets and folders; after ``load`` the model's own ``prompts`` say the same.
+    ``source`` is a folder, a hub name or an address, ``local`` whether no network is needed to load it, ``origin`` one
+    of ``preset``, ``api``, ``job``, ``folder``, ``hub``; ``preset`` is set for presets only. ``prompts`` are known
+    before loading for presets and folders; after ``load`` the model's own ``prompts`` say the same.
     """
 
     name: str
@@ -89,6 +91,11 @@ def resolve(name: str, workspace: Workspace, *, check_hub: bool = True) -> Resol
     name = name.strip()
     if name in PRESETS:
         return _from_preset(PRESETS[name], check_hub)
+    if (named := api.parse(name)) is not None:
+        return ResolvedRetriever(
+            named.name, named.title, named.url, True, "api", {"query": "", "document": ""}, COSINE, api.LONGEST,
+            GENERAL_DEFAULTS, "See the terms of who serves it.",
+        )  # fmt: skip
     job = _from_job(name, workspace)
     if job is not None:
         return job

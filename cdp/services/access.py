@@ -29,7 +29,7 @@ from cdp.benchmarks import library
 from cdp.evaluation import bm25
 from cdp.llm import address
 from cdp.llm.address import Endpoint
-from cdp.retrievers import PRESETS, in_cache
+from cdp.retrievers import PRESETS, api, in_cache
 from cdp.services import naming
 from cdp.synthesis.generators import GENERATORS
 
@@ -192,12 +192,12 @@ def checked(workspace: Workspace, config: _C) -> _C:
     given: dict[str, list[str]] = {}
     allowed: dict[str, list[str]] = {}
     for setting, holds, value in names_in(config):
-        if free and (setting == "model" or holds != "model"):
+        if free and (setting in ASKED or holds not in ("model", "retriever")):
             continue
         if holds == "endpoint":
             check_endpoint(value)
         else:
-            check = {"model": model, "benchmark": benchmark, "path": _path}[holds]
+            check = {"model": model, "retriever": retriever, "benchmark": benchmark, "path": _path}[holds]
             given.setdefault(setting, []).append(value)
             allowed.setdefault(setting, []).append(check(workspace, value))
     changed = {name: ", ".join(allowed[name]) for name in given if allowed[name] != given[name]}
@@ -209,24 +209,43 @@ def names_in(config: Config) -> Iterator[tuple[str, str, str]]:
     generator = GENERATORS.get(getattr(config, "generator", ""))
     for setting in config.settings().values():
         holds, value = setting.holds, getattr(config, setting.name)
-        if holds and setting.name == "model":  # only what a local generator loads; an empty one is large, and loads too
+        if holds and setting.name in ASKED:  # only what a local generator loads; an empty one is large, and loads too
             value = (value or generator.model) if generator and generator.local else ""
         elif not holds or value == setting.default:
             continue
         if holds == "endpoint" and not (generator and generator.endpoint):
             continue
-        items = value.split(",") if holds in ("models", "benchmarks") else [value]
+        items = value.split(",") if holds in ("models", "retrievers", "benchmarks") else [value]
         yield from ((setting.name, holds.removesuffix("s"), item.strip()) for item in items if item.strip())
 
 
 # models and benchmarks
 
+# Settings that name a language model at an endpoint, or a local one.
+ASKED = ("model", "writer")
 # Values that stand for a model without naming one.
 CHOICES = ("auto", "bi-encoder", ENTITY)
 
 
+def retriever(workspace: Workspace, name: str) -> str:
+    """Return an untrained or trained retriever's name as it may be used: as ``model``, or one behind an API.
+
+    That one with its address, which is checked as any endpoint is.
+    """
+    named = api.parse(name)
+    if named is None:
+        return model(workspace, name)
+    check_endpoint(named.url)
+    return named.name
+
+
 def model(workspace: Workspace, name: str) -> str:
-    """Return a model's name as it may be used: a training's id, a resolved folder, or an allowed model of the hub."""
+    """Return a model's name as it may be used: a training's id, a resolved folder, or an allowed model of the hub.
+
+    ConfigError for a retriever behind an API, which no program here can load.
+    """
+    if api.parse(name) is not None:
+        raise api.refused(name)
     name = naming.retriever(workspace, name)
     if may(Action.ANY_PATH):
         return name
@@ -288,9 +307,34 @@ def endpoint_for(settings: Mapping[str, Any], typed: str = "") -> Endpoint:
     return address.resolve(address.address(base_url), typed, keyless=mode() is not Mode.OPERATOR, environment=own)
 
 
+def environment_for(settings: Mapping[str, Any], typed: str = "") -> dict[str, str]:
+    """Return a worker's environment: address and key of ``endpoint_for``, and of each retriever behind an API.
+
+    ``typed`` is the key of the first of them. Raises as ``endpoint_for``.
+    """
+    endpoints = [endpoint_for(settings, typed)]
+    for url in _api_urls(settings):
+        check_endpoint(url)
+        if not endpoints[0].url:
+            endpoints = []
+        if not any(address.same(url, other.url) for other in endpoints):
+            own = os.environ if may(Action.KEY) else {}
+            key = "" if endpoints else typed
+            endpoints.append(address.resolve(url, key, keyless=mode() is not Mode.OPERATOR, environment=own))
+    return address.environment(endpoints)
+
+
+def _api_urls(settings: Mapping[str, Any]) -> list[str]:
+    """Return the addresses of the retrievers behind an API that a job's settings name."""
+    values = (str(settings.get(name) or "") for name in ("retriever", "retrievers", "teacher", "teachers"))
+    named = (api.parse(item) for value in values for item in value.split(","))
+    return [found.url for found in named if found is not None]
+
+
 def needs_key(settings: Mapping[str, Any]) -> bool:
     """Return True if a job that ran with a key cannot be resumed with a key of this process's environment."""
-    return _asks(settings) and not server_key(str(settings.get("base_url") or ""))
+    urls = [*([str(settings.get("base_url") or "")] if _asks(settings) else []), *_api_urls(settings)]
+    return any(not server_key(url) for url in urls)
 
 
 def server_key(base_url: str) -> str:

@@ -259,12 +259,7 @@ def evaluate(workspace: Workspace, config: EvaluationConfig) -> GroupStart:
             hint=f"Bring it in first: benchmarks download {config.benchmark}.",
         )
     started, reused = [], []
-    for leaf in leaves:
-        if leaf.name not in stored_entries:
-            continue
-        name, split = stored_entries[leaf.name]
-        values = {**config.to_dict(), "benchmark": name, "split": config.split or split}
-        leaf_config = evaluation.checked(**{**values, "workspace": workspace})
+    for leaf_config in each(workspace, config):
         there = evaluation.existing(workspace, leaf_config)
         if there is None:
             started.append(evaluation.start(workspace, leaf_config))
@@ -272,6 +267,18 @@ def evaluate(workspace: Workspace, config: EvaluationConfig) -> GroupStart:
             reused.append(there)
     coverage = f"{len(leaves) - len(missing)}/{len(leaves)}"
     return GroupStart(config.benchmark, tuple(started), tuple(reused), missing, coverage)
+
+
+@access.reads
+def each(workspace: Workspace, config: EvaluationConfig) -> list[EvaluationConfig]:
+    """Return the evaluation of one benchmark, or those of a group's benchmarks that are stored."""
+    places = [(config.benchmark, config.split)]
+    if is_several(workspace, config.benchmark):
+        stored_entries = _stored_entries(workspace)
+        here = [leaf.name for leaf in registry.leaves(config.benchmark) if leaf.name in stored_entries]
+        places = [(name, config.split or split) for name, split in map(stored_entries.__getitem__, here)]
+    values = {**config.to_dict(), "workspace": workspace}
+    return [evaluation.checked(**{**values, "benchmark": name, "split": split}) for name, split in places]
 
 
 @access.runs

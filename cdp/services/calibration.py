@@ -19,10 +19,22 @@ Scores = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Judged:
-    """Who judged a benchmark: a model, and people's grades {query: {document: grade}} of whole queries."""
+    """Who judged a benchmark: a model, and people's grades {query: {document: grade}} of whole queries.
+
+    ``writer`` is the model that wrote its queries; empty if people did.
+    """
 
     judge: str
     people: Mapping[str, Mapping[str, float]]
+    writer: str = ""
+
+    @property
+    def badge(self) -> tuple[str, str]:
+        """The badge of results, and its explanation."""
+        if self.writer:
+            told = "People may ask differently, and judge differently."
+            return f"queries written by {self.writer}, judged by {self.judge}", told
+        return f"judged by {self.judge}", "A model judged the documents, not people."
 
 
 @dataclass(frozen=True)
@@ -83,7 +95,9 @@ def judged_by(folder: Path) -> Judged | None:
     def load() -> Mapping[str, Mapping[str, float]]:
         return judged.people_grades(judged.read_pool(folder), judged.read_labels(folder))
 
-    return Judged(str(judge), ANSWERS.get(folder / "labels.jsonl", "people's grades", load))
+    writer = str(manifest.source.get("written_by") or judged.PEOPLE)
+    people = ANSWERS.get(folder / "labels.jsonl", "people's grades", load)
+    return Judged(str(judge), people, "" if writer == judged.PEOPLE else writer)
 
 
 def calibrate(

@@ -250,7 +250,11 @@ def _corpus_of(workspace: Workspace, query_set: str) -> str:
 def _judged(source: Mapping[str, Any]) -> dict[str, Any]:
     """Who judged a benchmark's queries, as its manifest says."""
     if source.get("judge"):
-        return {"judged_by": MODEL, "judge": str(source["judge"]), "labels": int(source.get("labels") or 0)}
+        writer = str(source.get("written_by") or PEOPLE)
+        return {
+            "judged_by": MODEL, "judge": str(source["judge"]), "labels": int(source.get("labels") or 0),
+            "queries_by": "" if writer == PEOPLE else writer,
+        }  # fmt: skip
     return {"judged_by": TEMPLATE if source.get("queries") == "template" else PEOPLE}
 
 

@@ -12,8 +12,8 @@ from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace, is_name
 from cdp.benchmarks import BenchmarkInfo, choose_split, describe, list_benchmarks, resolve_benchmark
 from cdp.evaluation import bm25, combined
-from cdp.retrievers import PRESETS, in_cache, resolve
-from cdp.services import access, clusters, results
+from cdp.retrievers import api, in_cache, resolve
+from cdp.services import access, clusters, naming, results
 
 # A small, widely used cross-encoder for passages.
 CROSS_ENCODER = "cross-encoder/ms-marco-MiniLM-L6-v2"
@@ -61,8 +61,8 @@ def _named(workspace: Workspace, retriever: str) -> tuple[str, str]:
     if language is not None:
         bm25.check_language(language)
         return retriever.strip(), retriever.strip()
-    resolved = resolve(access.model(workspace, retriever), workspace)
-    return resolved.name, resolved.title if resolved.origin == "job" else resolved.name
+    resolved = resolve(access.retriever(workspace, retriever), workspace)
+    return resolved.name, resolved.title if resolved.origin in ("job", "api") else resolved.name
 
 
 @access.reads
@@ -158,7 +158,7 @@ def start_import(workspace: Workspace, config: ResultImportConfig) -> str:
     """Submit the import; return the job's id. ConfigError for the name of a retriever of the workspace."""
     name = " ".join(config.retriever.split())
     own = is_name(name) and workspace.job(name).is_dir()
-    if not name or name in PRESETS or own or bm25.language_in(name) is not None:
+    if not name or own or naming.is_reserved(name):
         raise ConfigError(
             f"{name!r} is a retriever of this workspace: imported scores would stand as its own.",
             hint="Choose another name, such as the name of the file.",
@@ -181,9 +181,9 @@ def start_import(workspace: Workspace, config: ResultImportConfig) -> str:
 
 def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after: Sequence[str] = ()) -> str:
     info = describe(resolve_benchmark(config.benchmark, workspace), workspace)
-    lexical = bm25.language_in(config.retriever) is not None
-    # BM25 has no use for a GPU; a cross-encoder has.
-    device = clusters.request(workspace, 0 if lexical and not config.rerank and config.gpus is None else config.gpus)
+    # BM25 and an API have no use for a GPU; a cross-encoder has.
+    elsewhere = bm25.language_in(config.retriever) is not None or api.parse(config.retriever) is not None
+    device = clusters.request(workspace, 0 if elsewhere and not config.rerank and config.gpus is None else config.gpus)
     return jobs.submit(
         workspace,
         kind="evaluation",
@@ -195,5 +195,6 @@ def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after
         device=device,
         inputs={"benchmark": info.name, "benchmark_hash": info.content_hash, "split": config.split},
         after=after,
-        uses_pool=not lexical,
+        uses_pool=not elsewhere,
+        env_secrets=access.environment_for(config.to_dict()),
     )

@@ -40,7 +40,7 @@ from cdp.evaluation import bm25
 from cdp.jobs import JobSpec, JobView, list_active, list_jobs, load_spec, resolve_job
 from cdp.llm import address
 from cdp.metrics import MEASURES
-from cdp.retrievers import PRESETS
+from cdp.retrievers import PRESETS, api
 from cdp.services import access, projects, results
 from cdp.services.access import Action, NotAllowedError, may
 from cdp.studies import StudyConfig
@@ -266,8 +266,8 @@ def resume(
     config = _config(spec)
     if config is not None:
         access.checked(workspace, config)
-    endpoint = access.endpoint_for(spec.config, typed.pop(address.OWN, ""))
-    room.resume(workspace, job_id, env_secrets={**typed, **endpoint.environment})
+    asked = access.environment_for(spec.config, typed.pop(address.OWN, ""))
+    room.resume(workspace, job_id, env_secrets={**typed, **asked})
     return show(workspace, job_id, with_size=False)
 
 
@@ -283,6 +283,8 @@ def _outside(workspace: Workspace, spec: JobSpec, allow: Sequence[str] = ()) -> 
     known = [*(access.endpoints() or [address.OPENAI_URL]), *(a for a in allow if "://" in a)]
     found: dict[str, list[str]] = defaultdict(list)
     for setting, holds, value in access.names_in(config) if config is not None else ():
+        if holds == "retriever" and (named := api.parse(value)) is not None:
+            holds, value = "endpoint", named.url
         if holds == "endpoint":
             trusted = any(address.same(value, other) for other in known)
         else:
@@ -305,7 +307,9 @@ def _config(spec: JobSpec) -> Config | None:
 
 def _inside(workspace: Workspace, spec: JobSpec, holds: str, text: str, allow: Sequence[str]) -> bool:
     """Return True for a name, and for a path in the workspace or in a folder that the operator or the caller named."""
-    if holds == "model" and (text in PRESETS or text in access.CHOICES or bm25.language_in(text) is not None):
+    if holds in ("model", "retriever") and (
+        text in PRESETS or text in access.CHOICES or bm25.language_in(text) is not None
+    ):
         return True
     try:
         # A relative path starts where the job was submitted: the worker reads it from there.

@@ -17,29 +17,37 @@ from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace, checked_name, sha256_text, slug
 from cdp.benchmarks import judged, library, manifests, resolve_benchmark
-from cdp.benchmarks.beir_files import iter_corpus, read_queries
+from cdp.benchmarks.beir_files import read_queries
 from cdp.benchmarks.benchmark import part
 from cdp.complexity import query_log
 from cdp.complexity.query_log import QueryLog
-from cdp.corpus import get_documents, load_documents, load_manifest, resolve_corpus
+from cdp.corpus import load_manifest, resolve_corpus
 from cdp.evaluation import bm25, judging
 from cdp.llm.answers import Usage
 from cdp.llm.prices import Price, dollars, load_price, price_file
-from cdp.llm.tokens import cut, estimate_tokens
-from cdp.services import access, clusters, complexity, evaluation
+from cdp.llm.tokens import estimate_tokens
+from cdp.services import access, clusters, complexity, embedding, evaluation
+from cdp.services.embedding import Sending
 from cdp.studies import records
+from cdp.synthesis import targets
+from cdp.synthesis.estimate import Estimate, estimate
 from cdp.synthesis.generators import GENERATORS
+from cdp.synthesis.methods import own_method
 
-PEOPLE = "people"
-# Documents whose length stands for all in the price.
-SAMPLED = 200
+# Of a target query before it is written: the prompt's three kinds have 12 words on average.
+TARGET_TOKENS = 20
 
 
 @dataclass(frozen=True)
 class JudgePlan:
-    """What a judge's job will send, before it starts. ``cost`` is an upper bound; None: the model has no price."""
+    """What a judge's job will send, before it starts. ``cost`` is an upper bound; None: the model has no price.
+
+    ``queries`` is empty where a model writes them, which ``writing`` estimates; ``embedding`` is what retrievers behind
+    an API are sent.
+    """
 
     config: JudgeConfig
+    n_queries: int
     queries: tuple[str, ...]
     log: QueryLog | None
     pairs: int
@@ -47,6 +55,8 @@ class JudgePlan:
     price: Price | None
     cost: float | None
     warnings: tuple[str, ...]
+    writing: Estimate | None = None
+    embedding: tuple[Sending, ...] = ()
 
     @property
     def endpoint(self) -> bool:
@@ -56,16 +66,33 @@ class JudgePlan:
     @property
     def sentence(self) -> str:
         """Which text goes where, at which price."""
-        texts = f"{counted(len(self.queries), 'query', 'queries')} and the passages found for each"
+        texts = f"{counted(self.n_queries, 'query', 'queries')} and the passages found for each"
         most = f"at most {self.pairs:,} pairs"
-        if GENERATORS[self.config.generator].local:
-            return f"The {texts} stay on this machine: {self.config.synthesis.model_name} judges {most}."
-        price = "its price is unknown" if self.price is None else f"at most {dollars(self.cost)}"
-        dated = f" (prices as of {self.price.as_of})" if self.price else ""
-        return (
-            f"The {texts} are sent to {self.config.base_url} for {self.config.synthesis.model_name}: {most}, "
-            f"{price}{dated}."
-        )
+        url, local = self.config.base_url, GENERATORS[self.config.generator].local
+        parts = []
+        if self.writing is not None:
+            where = "stay on this machine" if local else f"are sent to {url}"
+            cost = "" if local else f", {_priced(self.writing.cost, self.writing.price, 'about')}"
+            parts.append(
+                f"{counted(self.writing.n_documents, 'document')} {where}: {writer_of(self.config)} writes "
+                f"{counted(self.n_queries, 'query', 'queries')}{cost}."
+            )
+        parts += [sending.sentence for sending in self.embedding]
+        if local:
+            parts.append(f"The {texts} stay on this machine: {self.config.synthesis.model_name} judges {most}.")
+        else:
+            price = _priced(self.cost, self.price, "at most")
+            parts.append(f"The {texts} are sent to {url} for {self.config.synthesis.model_name}: {most}, {price}.")
+        return " ".join(parts)
+
+
+def _priced(cost: float | None, price: Price | None, how: str) -> str:
+    return f"{how} {dollars(cost)} (prices as of {price.as_of})" if price else "its price is unknown"
+
+
+def writer_of(config: JudgeConfig) -> str:
+    """Return the model that writes the target queries where none are given."""
+    return config.writer or config.synthesis.model_name
 
 
 @access.reads
@@ -78,23 +105,31 @@ def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgeP
     dense = sum(bm25.language_in(name) is None for name in retrievers)
     # Each dense retriever is also fused where BM25 is there.
     rankings = len(retrievers) + (dense if dense < len(retrievers) else 0)
-    lengths = _lengths(workspace, config)
+    longest = config.max_document_tokens
+    if config.benchmark:
+        documents = embedding.of_benchmark(workspace, resolve_benchmark(config.benchmark, workspace), longest)
+    else:
+        documents = embedding.of_corpus(workspace, config.corpus, longest)
+    writing = _writing(workspace, config, documents.n)
     if config.runs:
         lacking = missing(workspace, config.benchmark, config.items("runs"))
         if not lacking:
             raise ConfigError("Every document of their first ten is judged.", hint="There is nothing to judge.")
         texts = read_queries(part(_judged_folder(workspace, config.benchmark), "queries"))
-        pairs, queries = len(lacking), [texts[query].text for query in sorted({query for query, _ in lacking})]
-    else:
-        pairs = len(queries) * min(config.depth * rankings, lengths.documents)
-    frame = estimate_tokens(judging.TEMPLATE) + np.mean([estimate_tokens(query) for query in queries])
-    usage = Usage(round(pairs * (frame + lengths.mean)), pairs * judging.ANSWER_TOKENS, pairs)
+        queries, retrievers = [texts[query].text for query in sorted({query for query, _ in lacking})], []
+    n = len(queries) or min(config.limit or 0, targets.KINDS * documents.n)
+    asked = [estimate_tokens(query) for query in queries] or [TARGET_TOKENS]
+    pairs = len(lacking) if config.runs else n * min(config.depth * rankings, documents.n)
+    frame = estimate_tokens(judging.TEMPLATE) + np.mean(asked)
+    sent = embedding.sendings(workspace, retrievers, [documents, embedding.Texts(n, float(np.mean(asked)))])
+    usage = Usage(round(pairs * (frame + documents.mean)), pairs * judging.ANSWER_TOKENS, pairs)
     local = GENERATORS[config.generator].local
     model = config.synthesis.model_name
     price = None if local else load_price(model, price_file(workspace))
     return JudgePlan(
-        config, tuple(queries), log, pairs, usage, price, 0.0 if local else price.cost(usage) if price else None,
-        tuple(_warnings(config, model, log)),
+        config, n, tuple(queries), log, pairs, usage, price,
+        0.0 if local else price.cost(usage) if price else None, tuple(_warnings(workspace, config, model, log)),
+        writing, tuple(sent),
     )  # fmt: skip
 
 
@@ -105,35 +140,32 @@ def missing(workspace: Workspace, benchmark: str, runs: Sequence[str]) -> set[tu
     return judged.missing(judged.grades_of(folder), *found)
 
 
-def _warnings(config: JudgeConfig, model: str, log: QueryLog | None) -> list[str]:
+def _writing(workspace: Workspace, config: JudgeConfig, documents: int) -> Estimate | None:
+    """Return what it takes to have the target queries written; None where they are given."""
+    if not config.writes:
+        return None
+    asked = targets.documents_for(config.limit or documents, documents)
+    return estimate(workspace, config.writing(targets.PROMPT, targets.KINDS, asked))
+
+
+def _warnings(workspace: Workspace, config: JudgeConfig, model: str, log: QueryLog | None) -> list[str]:
     found = []
-    if config.written_by == model:
-        found.append(f"{model} wrote these queries and judges them: it may prefer the documents it wrote them from.")
+    by = config.written_by
+    if by == model:
+        wrote = "writes these queries and judges" if config.writes else "wrote these queries and judges"
+        found.append(f"{model} {wrote} them: it may prefer the documents it wrote them from.")
+    own = own_method(targets.PROMPT).prompt_hash
+    sets = query_sets.list_query_sets(workspace) if config.writes else []
+    trained = [q.name for q in sets if (q.corpus_id, q.model) == (config.corpus, by) and q.prompt_hash != own]
+    if trained:
+        found.append(
+            f"{by} also wrote training queries of these documents ({', '.join(trained[:3])}): what is trained on them "
+            "has an advantage here. Set writer to another model."
+        )
     if log is not None and log.personal:
         kinds = ", ".join(f"{n:,} × {kind}" for kind, n in Counter(log.personal.values()).items())
         found.append(f"Hints of personal data in the queries ({kinds}): {', '.join(list(log.personal)[:3])}.")
     return found
-
-
-@dataclass(frozen=True)
-class _Lengths:
-    documents: int
-    mean: float
-
-
-def _lengths(workspace: Workspace, config: JudgeConfig) -> _Lengths:
-    if config.benchmark:
-        folder = resolve_benchmark(config.benchmark, workspace)
-        texts = [document.content for document in iter_corpus(part(folder, "corpus"))]
-        n, step = len(texts), max(1, len(texts) // SAMPLED)
-        texts = texts[::step]
-    else:
-        ids = load_documents(workspace, config.corpus, columns=["id"]).column("id")
-        n, step = len(ids), max(1, len(ids) // SAMPLED)
-        chosen = [ids[at].as_py() for at in range(0, n, step)]
-        texts = [document.content for document in get_documents(workspace, config.corpus, chosen).values()]
-    tokens = [estimate_tokens(cut(text, config.max_document_tokens).text) for text in texts]
-    return _Lengths(n, float(np.mean(tokens)))
 
 
 def _resolved(workspace: Workspace, config: JudgeConfig) -> tuple[JudgeConfig, list[str], QueryLog | None]:
@@ -143,15 +175,17 @@ def _resolved(workspace: Workspace, config: JudgeConfig) -> tuple[JudgeConfig, l
         queries = [line.text for line in read_queries(part(folder, "queries")).values()]
         return config.replace(benchmark=folder.name, name=folder.name), queries, None
     corpus = resolve_corpus(workspace, config.corpus)
+    name = checked_name(config.name or f"{slug(corpus.name, fallback='documents')}-judged")
+    config = config.replace(corpus=corpus.id, name=name)
+    if config.writes:
+        return config.replace(written_by=writer_of(config)), [], None
     texts, writer = _queries(workspace, config.queries)
     log = query_log.distinct(texts)
     if not log.queries:
         raise InputError("There is no query in it.", hint=complexity.PLAIN)
     language, limit = corpus.counted_language, config.limit or len(log.queries)
     queries = query_log.sample(log.queries, limit, language=language, seed=config.seed)
-    name = config.name or f"{slug(corpus.name, fallback='documents')}-judged"
-    written_by = config.written_by or writer
-    return config.replace(corpus=corpus.id, name=checked_name(name), written_by=written_by), queries, log
+    return config.replace(written_by=config.written_by or writer), queries, log
 
 
 def _queries(workspace: Workspace, source: str) -> tuple[list[str], str]:
@@ -162,15 +196,15 @@ def _queries(workspace: Workspace, source: str) -> tuple[list[str], str]:
         found = None
     # A file wins: the beginning of a set's id would be enough to name that.
     if found is None or (source != found.id and Path(source).is_file()):
-        return complexity.read_queries(source), PEOPLE
+        return complexity.read_queries(source), judged.PEOPLE
     texts = [text for document in query_sets.read_queries(workspace, found.id) for text in document.queries]
-    return texts, found.model or found.generator or PEOPLE
+    return texts, found.model or found.generator or judged.PEOPLE
 
 
 def _judged_folder(workspace: Workspace, name: str) -> Path:
     folder = judged.whole(resolve_benchmark(name, workspace))
     if not judged.is_judged(folder):
-        raise ConfigError(f"No model judged {name}.", hint="Make one: benchmarks judge --corpus ID --queries FILE.")
+        raise ConfigError(f"No model judged {name}.", hint="Make one: benchmarks judge --corpus ID.")
     return folder
 
 
@@ -179,18 +213,17 @@ def start(workspace: Workspace, config: JudgeConfig, *, api_key: str = "") -> st
     """Submit a judging job; return its id. ConfigError for a name that another benchmark has."""
     planned = plan(workspace, config, api_key)
     config = planned.config
-    endpoint = access.endpoint_for(config.to_dict(), api_key)
-    if not config.benchmark:
-        if config.name in library.list_names(workspace):
-            raise ConfigError(
-                f"The workspace has a benchmark called {config.name!r}.", hint="Choose another name for this one."
-            )
+    if not config.benchmark and config.name in library.list_names(workspace):
+        raise ConfigError(
+            f"The workspace has a benchmark called {config.name!r}.", hint="Choose another name for this one."
+        )
+    if planned.queries and not config.benchmark:
         # The drawn queries, by the hash of their text: a file that changes meanwhile changes no job.
         text = "\n".join(planned.queries)
         saved = complexity.save(workspace, text)
         config = config.replace(queries=str(workspace.root / complexity.FOLDER / f"{saved}.txt"))
     inputs: dict[str, Any] = {
-        "queries": sha256_text(*planned.queries),
+        **({} if config.writes else {"queries": sha256_text(*planned.queries)}),
         "estimate": {"cost": planned.cost, "pairs": planned.pairs},
     }
     if config.corpus:
@@ -206,7 +239,7 @@ def start(workspace: Workspace, config: JudgeConfig, *, api_key: str = "") -> st
         config=config.to_dict(),
         inputs=inputs,
         device=clusters.request(workspace, config.gpus) if local else jobs.DeviceRequest.light(),
-        env_secrets=endpoint.environment,
+        env_secrets=access.environment_for(config.to_dict(), api_key),
     )
 
 

@@ -13,7 +13,7 @@ from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace, is_name, read_json
 from cdp.evaluation import bm25
 from cdp.jobs import JobView
-from cdp.retrievers import PRESETS
+from cdp.retrievers import PRESETS, api
 
 # Trainings that are listed where several have one name.
 SHOWN = 8
@@ -23,8 +23,9 @@ _Named = list[tuple[JobView, tuple[str, ...]]]
 
 
 def is_reserved(name: str) -> bool:
-    """Return True for a name of a preset or BM25: no training could be found by it."""
-    return name.strip() in PRESETS or bm25.language_in(name) is not None
+    """Return True for a name of a preset, BM25 or an API: no training could be found by it."""
+    text = name.strip()
+    return text in PRESETS or text.startswith(api.PREFIX) or bm25.language_in(name) is not None
 
 
 def retriever(workspace: Workspace, name: str) -> str:

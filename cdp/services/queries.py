@@ -26,7 +26,7 @@ from cdp.query_sets import ImportOptions, QuerySet, deriving, measured
 from cdp.query_sets.measured import QueryScores
 from cdp.query_sets.nonsense import format_mix, query_format
 from cdp.query_sets.store import DocumentQueries
-from cdp.retrievers import resolve
+from cdp.retrievers import api, resolve
 from cdp.services import access, clusters, completeness, corpora, evaluation, metrics, projects, synthesis
 from cdp.services.access import Action, require
 from cdp.synthesis.generators import GENERATORS, make_generator
@@ -179,7 +179,7 @@ def generate(
             **({"source": checked.source} if checked.source else {}),
         },
         device=clusters.request(workspace, checked.gpus) if local else jobs.DeviceRequest.light(),
-        env_secrets=endpoint.environment,
+        env_secrets=access.environment_for(checked.to_dict(), api_key),
     )
 
 
@@ -329,10 +329,12 @@ def start_mining(workspace: Workspace, config: MiningConfig) -> str:
     if find_spec("datasets") is None:
         raise ConfigError("Mining hard negatives needs datasets, which is not installed.", hint="pip install datasets")
     config = config.replace(query_set=named.id)
-    resolve(access.model(workspace, config.retriever), workspace)
+    resolve(access.retriever(workspace, config.retriever), workspace)
     if config.cross_encoder:
         evaluation.check_cross_encoder(workspace, config.cross_encoder)
-    return _submit(workspace, "mining", "mining", f"Hard negatives for {named.name}", config, config.retriever)
+    loaded = [name for name in (config.retriever, config.teacher) if name and api.parse(name) is None]
+    by = next(iter([*loaded, config.cross_encoder]), "") or config.retriever
+    return _submit(workspace, "mining", "mining", f"Hard negatives for {named.name}", config, by)
 
 
 def _submit(
@@ -344,8 +346,8 @@ def _submit(
     by: str,
     inputs: Mapping[str, Any] | None = None,
 ) -> str:
-    """Submit a job on a query set. BM25 (as ``by``) keeps no device busy for long; a model takes a GPU if present."""
-    lexical = bm25.language_in(by) is not None
+    """Submit a job on a query set. BM25 and an API (as ``by``) keep no device busy; a model takes a GPU if present."""
+    elsewhere = bm25.language_in(by) is not None or api.parse(by) is not None
     return jobs.submit(
         workspace,
         kind=kind,
@@ -353,7 +355,8 @@ def _submit(
         module=f"cdp.workers.{module}",
         config=config.to_dict(),
         inputs={"query_set": config.query_set, **(inputs or {})},
-        device=jobs.DeviceRequest.light() if lexical else clusters.request(workspace, config.gpus, at_most=1),
+        device=jobs.DeviceRequest.light() if elsewhere else clusters.request(workspace, config.gpus, at_most=1),
+        env_secrets=access.environment_for(config.to_dict()),
     )
 
 

@@ -445,7 +445,7 @@ def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Famil
             steps = usual.get((row["start"], *_place(row)), 0)
             badges |= {badge.word: badge for badge in badges_of(row, subsets, steps)}
         if (by := judges[first["benchmark"]]) is not None:
-            badge = Badge(f"judged by {by.judge}", "A model judged the documents, not people.")
+            badge = Badge(*by.badge)
             badges[badge.word] = badge
         rows.append(
             Row(

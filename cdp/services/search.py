@@ -38,7 +38,7 @@ from cdp.corpus import get_documents
 from cdp.evaluation import bm25
 from cdp.jobs import JobView
 from cdp.jobs.launchers import SPINS, python_path
-from cdp.retrievers import PRESETS
+from cdp.retrievers import PRESETS, api
 from cdp.services import access, clusters, training
 from cdp.services.training import RetrieverChoice
 from cdp.serving import engine
@@ -115,8 +115,9 @@ class Searched:
     answers: list[Answer]
 
 
-def list_retrievers(workspace: Workspace) -> list[RetrieverChoice]:
-    """Return BM25, the presets that are on this machine, then the trained retrievers."""
+def list_retrievers(workspace: Workspace, named: Sequence[str] = ()) -> list[RetrieverChoice]:
+    """Return BM25, the presets that are on this machine, the trained retrievers, and those behind an API: the ones that
+    jobs were given, and the ``named`` ones."""
     lexical = RetrieverChoice(bm25.NAME, bm25.TITLE, "preset", "matches words; nothing is trained")
 
     def is_here(choice: RetrieverChoice) -> bool:
@@ -127,7 +128,13 @@ def list_retrievers(workspace: Workspace) -> list[RetrieverChoice]:
             return True
         return False
 
-    return [lexical, *filter(is_here, training.list_retrievers(workspace))]
+    given = [value for job in jobs.list_jobs(workspace, ["evaluation", "index"]) for value in job.config.values()]
+    apis = {}
+    for name in [*named, *(value for value in given if isinstance(value, str) and value.startswith(api.PREFIX))]:
+        with suppress(ConfigError):
+            if (found := api.parse(name)) is not None:
+                apis[name] = RetrieverChoice(name, found.title, "api", "a model behind an API; nothing is trained")
+    return [lexical, *filter(is_here, training.list_retrievers(workspace)), *apis.values()]
 
 
 @access.searches
@@ -153,7 +160,8 @@ def search(
     if not 1 <= k <= MOST_K:
         raise InputError(f"Between 1 and {MOST_K} documents are shown, not {k}.")
     searched = resolve_collection(workspace, collection)
-    own = Engine(workspace, engine.memory_limit(), engine.PATIENCE_S) if in_process else None
+    payer = api.Payer(workspace, "search")
+    own = Engine(workspace, engine.memory_limit(), engine.PATIENCE_S, payer=payer) if in_process else None
     answers = [_answer(workspace, own, name, searched, text, k) for name in dict.fromkeys(retrievers)]
     first = next((answer.hits for answer in answers if answer.hits), [])
     ranks = {hit.id: hit.rank for hit in first}
@@ -186,6 +194,8 @@ def _whole_name(workspace: Workspace, name: str) -> str:
     """Return the retriever's name if it may be used here; a folder's as an absolute path."""
     if bm25.language_in(name) is not None:
         return name
+    if api.parse(name) is not None:
+        return access.retriever(workspace, name)
     name = access.model(workspace, name)
     is_job = is_name(name) and workspace.job(name).is_dir()
     folder = None if name in PRESETS or is_job else typed_folder(name)
@@ -195,6 +205,8 @@ def _whole_name(workspace: Workspace, name: str) -> str:
 def _title(workspace: Workspace, name: str) -> str:
     if bm25.language_in(name) is not None:
         return bm25.TITLE
+    if (named := api.parse(name)) is not None:
+        return named.title
     return next((choice.title for choice in training.list_retrievers(workspace) if choice.id == name), name)
 
 
@@ -205,23 +217,26 @@ def start_index(workspace: Workspace, config: IndexConfig) -> str:
     name = _whole_name(workspace, config.retriever)
     if (active := indexing(workspace, name, collection.id)) is not None:
         return active.id
-    lexical = bm25.language_in(name) is not None
+    elsewhere = bm25.language_in(name) is not None or api.parse(name) is not None
+    settings = {**config.to_dict(), "retriever": name, "collection": collection.id}
     return jobs.submit(
         workspace,
         kind="index",
         name=f"{_title(workspace, name)} on {collection.name}",
         module=WORKER,
-        config={"retriever": name, "collection": collection.id},
-        device=clusters.request(workspace, 0 if lexical else None, at_most=1),
+        config=settings,
+        device=clusters.request(workspace, 0 if elsewhere else None, at_most=1),
         inputs={"collection": collection.id, "documents": collection.state, "benchmark": collection.benchmark},
-        uses_pool=not lexical,
+        uses_pool=not elsewhere,
+        env_secrets=access.environment_for(settings),
     )
 
 
 def indexing(workspace: Workspace, retriever: str, collection: str) -> JobView | None:
     """Return the active job that indexes this collection with this retriever."""
-    wanted = {"retriever": retriever, "collection": collection}
-    return next((job for job in jobs.list_active(workspace) if job.kind == "index" and job.config == wanted), None)
+    wanted = {"retriever": retriever, "collection": collection}.items()
+    active = (job for job in jobs.list_active(workspace) if job.kind == "index")
+    return next((job for job in active if wanted <= job.config.items()), None)
 
 
 def _ask(workspace: Workspace, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from starlette.routing import Route, Router
 from cdp.base.errors import CdpError, WorkspaceError
 from cdp.base.locks import wait_for_lock
 from cdp.base.workspace import Workspace, private_files
+from cdp.retrievers.api import Payer
 from cdp.serving import engine, web
 from cdp.serving.engine import Engine, NotPreparedError
 
@@ -118,7 +119,8 @@ def main(root: str, path: str) -> int:
         return ALREADY
     try:
         address.unlink(missing_ok=True)  # of a killed process: it held the lock that is ours now
-        instance = Instance(workspace, Engine(workspace, engine.memory_limit(), engine.PATIENCE_S))
+        own = Engine(workspace, engine.memory_limit(), engine.PATIENCE_S, payer=Payer(workspace, "search"))
+        instance = Instance(workspace, own)
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             listener.bind(path)
             listener.listen(64)

@@ -34,6 +34,7 @@ from cdp.corpus.documents import ROW_GROUP_ROWS, SCHEMA, to_documents
 from cdp.evaluation import bm25
 from cdp.evaluation.evaluate import Protocol, length_of, protocol_for
 from cdp.retrievers import load, model_hash
+from cdp.retrievers.api import ApiModel, Payer
 from cdp.retrievers.encode import EmbeddingStore, Encoding, PoolEncoder, cast, encode, precision_for
 from cdp.retrievers.exact_search import Prepared, search
 from cdp.retrievers.resolve import ResolvedRetriever, resolve
@@ -214,9 +215,9 @@ class Encoder:
         return Encoding(self.identity, role, prompt, self.protocol.normalise, self.max_tokens, precision)
 
 
-def load_encoder(resolved: ResolvedRetriever, device: str | None = "cpu") -> Encoder:
+def load_encoder(resolved: ResolvedRetriever, device: str | None = "cpu", payer: Payer | None = None) -> Encoder:
     """Load a model; ``device`` None takes a GPU if there is one. ModelError if it cannot be loaded."""
-    model = load(resolved, device)
+    model = load(resolved, device, payer=payer)
     identity = model_hash(model)
     model = cast(model, precision_for(model))
     return Encoder(model, identity, protocol_for(model), length_of(model), threading.Lock())
@@ -333,7 +334,8 @@ class Engine:
     """The retrievers and collections in use, held within ``limit`` bytes. Takes calls of several threads at once.
 
     Indexing that takes longer than ``patience_s`` seconds raises NotPreparedError; None waits for it. ``download``
-    allows models of the hub that are not on this machine; ``pool`` encodes documents in other processes.
+    allows models of the hub that are not on this machine; ``pool`` encodes documents in other processes; ``payer`` pays
+    for a retriever behind an API, whose documents are indexed by a job alone: what that costs is shown before.
     """
 
     def __init__(
@@ -346,9 +348,10 @@ class Engine:
         download: bool = False,
         progress: Progress | None = None,
         pool: PoolEncoder | None = None,
+        payer: Payer | None = None,
     ) -> None:
         self.workspace, self.patience_s = workspace, patience_s
-        self.device, self.download, self.pool = device, download, pool
+        self.device, self.download, self.pool, self.payer = device, download, pool, payer
         self.progress = progress or (lambda phase, done, total: None)
         self.cache = Cache(limit)
 
@@ -414,7 +417,7 @@ class Engine:
         return self.cache.get(
             ("model", retriever),
             _state(resolved),
-            lambda: load_encoder(resolved, self.device),
+            lambda: load_encoder(resolved, self.device, self.payer),
             lambda encoder: encoder.nbytes,
         )
 
@@ -437,6 +440,9 @@ class Engine:
         encoding = ways[missing.index(0)] if complete else ways[0]
 
         with encoder.lock:
+            if not complete and self.patience_s is not None and isinstance(encoder.model, ApiModel):
+                message = f"{title} has not indexed {missing[0]:,} documents of {collection.name} yet."
+                raise NotPreparedError(message, 0.0)
             if not complete and missing[0] > SAMPLE and self.patience_s is not None:
                 sample = documents.sample(SAMPLE)
                 encode(encoder.model, sample[:2], encoding)  # the first call is slow

@@ -93,7 +93,7 @@ class RankingRun:
             if all(position in done for position in range(first, first + len(queries))):
                 continue
             self.job.progress("loading", len(done), total, "rankings", name, next_within_s=START_FOR_S)
-            rank = _Teacher(self.job, name, [document.content for document in documents], self.config.gpus)
+            rank = _Teacher(self.job, name, [document.content for document in documents], self.config)
             for start in range(0, len(queries), BLOCK):
                 block = [i for i in range(start, min(start + BLOCK, len(queries))) if first + i not in done]
                 if self.job.stop_requested():
@@ -169,14 +169,19 @@ class RankingRun:
 class _Teacher:
     """A retriever with the corpus embedded: maps sentences to the documents at ranks 1 to 50."""
 
-    def __init__(self, job: Job, name: str, texts: list[str], gpus: int | None) -> None:
+    def __init__(self, job: Job, name: str, texts: list[str], config: SynthesisConfig) -> None:
         import torch
 
         from cdp.retrievers import load, model_hash, resolve
+        from cdp.retrievers.api import Payer
         from cdp.retrievers.encode import EmbeddingStore, Encoding
 
-        self.device = "cuda" if gpus != 0 and torch.cuda.is_available() else "cpu"
-        self.model = load(resolve(name, job.workspace), self.device)
+        self.device = "cuda" if config.gpus != 0 and torch.cuda.is_available() else "cpu"
+        payer = Payer.of(job, None)
+        if config.budget is not None:
+            others = payer.cost([other for other in teachers_of(config) if other != name])
+            payer = Payer.of(job, config.budget - others)
+        self.model = load(resolve(name, job.workspace), self.device, payer=payer)
         digest = model_hash(self.model)
         self._query = Encoding(digest, "query", self.model.prompts.get("query") or "")
         self._n = len(texts)

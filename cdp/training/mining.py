@@ -17,6 +17,7 @@ from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
 from cdp.corpus.passages import neighbours
 from cdp.retrievers import load, model_hash, resolve
+from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import EmbeddingStore, Encoding, cast, precision_for
 
 if TYPE_CHECKING:
@@ -38,10 +39,12 @@ Watch = Callable[[str, int, int], None]
 class Miner:
     """The interface of ``mine_hard_negatives`` to a retriever, with our embedding store."""
 
-    def __init__(self, workspace: Workspace, name: str, gpus: int | None, watch: Watch) -> None:
+    def __init__(
+        self, workspace: Workspace, name: str, gpus: int | None, watch: Watch, payer: Payer | None = None
+    ) -> None:
         import torch
 
-        model = load(resolve(name, workspace), "cpu" if gpus == 0 else None)
+        model = load(resolve(name, workspace), "cpu" if gpus == 0 else None, payer=payer)
         self.watch, self.hash = watch, model_hash(model)
         self.precision = precision_for(model)
         self.model = cast(model, self.precision)

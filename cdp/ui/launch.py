@@ -11,7 +11,7 @@ import streamlit as st
 from cdp.base.config import EvaluationConfig, TrainingConfig
 from cdp.base.errors import CdpError, InputError
 from cdp.base.workspace import Workspace
-from cdp.services import benchmarks, clusters, commands, evaluation, leakage, queries, studies, training
+from cdp.services import benchmarks, clusters, commands, embedding, evaluation, leakage, queries, studies, training
 from cdp.services.leakage import Leak
 from cdp.services.queries import QuerySet
 from cdp.services.studies import eval_steps_of, rate, read_rates
@@ -92,7 +92,8 @@ def _other_model(key: str, value: str = "") -> str:
     typed = st.text_input(
         "Model name or folder", value=value, key=key, persist_state="session",
         placeholder="facebook/contriever or a folder on this server",
-        help="Any sentence-transformers or transformers encoder.",
+        help="Any sentence-transformers or transformers encoder. To evaluate: also api:MODEL@ADDRESS, an "
+        "OpenAI-compatible embeddings endpoint.",
     )  # fmt: skip
     return (typed or "").strip()
 
@@ -481,6 +482,12 @@ def _places(workspace: Workspace) -> dict[str, tuple[str, str]]:
     return {key: options[key] for key in chosen}
 
 
+def _sendings(workspace: Workspace, evaluations: list[EvaluationConfig]) -> None:
+    """Which texts go to a retriever behind an API, at which price."""
+    for sending in (s for config in evaluations for s in embedding.for_evaluation(workspace, config)):
+        st.info(md(sending.sentence), icon=":material/send:")
+
+
 def _evaluation_summary(
     workspace: Workspace, retriever: str, chosen: dict[str, tuple[str, str]], settings: dict[str, Any]
 ) -> None:
@@ -488,9 +495,11 @@ def _evaluation_summary(
     with st.container(border=True):
         st.markdown("#### What will happen")
         to_do = False
+        named = EvaluationConfig.from_dict({**settings, "retriever": retriever, "benchmark": "any"})
         for key, (name, split) in chosen.items():
             if key.startswith(GROUP):
                 st.markdown(f":material/stacks: Every downloaded benchmark of **{md(benchmarks.GROUPS[name])}**")
+                _sendings(workspace, benchmarks.each(workspace, named.replace(benchmark=name)))
                 to_do = True
                 continue
             wanted = evaluation.checked(workspace, retriever, name, split, **settings)
@@ -499,6 +508,7 @@ def _evaluation_summary(
             done = "already has a result with these settings" if evaluated else "will be evaluated"
             icon = "check_circle" if evaluated else "play_arrow"
             st.markdown(f":material/{icon}: **{md(name)}** · {md(split)} {done}")
+            _sendings(workspace, [] if evaluated else [wanted])
         if not to_do:
             frame.page_button("compare", "Compare results", "evaluate_compare")
         else:

@@ -11,7 +11,7 @@ import streamlit as st
 from cdp.base.config import IndexConfig
 from cdp.base.records import place_of
 from cdp.base.workspace import Workspace
-from cdp.services import commands, jobs, queries, search
+from cdp.services import commands, embedding, jobs, queries, search
 from cdp.services.projects import Members
 from cdp.services.search import Answer, Collection, Hit, Judgment
 from cdp.ui import jobs as job_views
@@ -55,7 +55,8 @@ def collection(collections: Sequence[Collection]) -> Collection:
 
 def retrievers(workspace: Workspace, members: Members) -> list[str]:
     """Draw the choice of up to three retrievers: at first BM25, an untrained one, and the newest trained one."""
-    choices = [c for c in search.list_retrievers(workspace) if c.kind != "job" or members.has("job", c.id)]
+    named = [*st.query_params.get_all("search_with"), *state.kept_many("search_with")]
+    choices = [c for c in search.list_retrievers(workspace, named) if c.kind != "job" or members.has("job", c.id)]
     ids = {c.id for c in choices}
     for gone in [name for name in st.query_params.get_all("search_with") if name not in ids]:
         st.warning(f"The link names the retriever {md(gone, 80)}, which cannot be searched with here.")
@@ -71,7 +72,18 @@ def retrievers(workspace: Workspace, members: Members) -> list[str]:
         help="BM25 matches words. Untrained retrievers are as they were published; trained ones come from your jobs. "
         "Ranks are compared with the first one.",
     )
+    with st.popover("Add a retriever behind an API", icon=":material/api:", type="tertiary"):
+        st.text_input(
+            "Model and address", key="search_api", placeholder="api:MODEL@http://localhost:8000/v1",
+            help="An OpenAI-compatible embeddings endpoint. Nothing is sent before you see the price.",
+            on_change=_add_api, args=(chosen,),
+        )  # fmt: skip
     return chosen[: search.MOST_RETRIEVERS]
+
+
+def _add_api(chosen: list[str]) -> None:
+    name = str(st.session_state["search_api"]).strip()
+    state.write("search_with", list(dict.fromkeys([*chosen, name] if name else chosen))[-search.MOST_RETRIEVERS :])
 
 
 def from_benchmark(workspace: Workspace, picked: Collection, members: Members) -> None:
@@ -198,10 +210,9 @@ def _problem(workspace: Workspace, collection: Collection, answer: Answer) -> No
         st.warning(md(answer.problem.hint) or "Choose another retriever.", title=md(answer.problem.message))
         return
     job = search.indexing(workspace, answer.retriever, collection.id)
-    st.info(
-        f"That takes about {duration(answer.index_s)} on this machine. You can go on meanwhile.",
-        title=md(answer.problem.message),
-    )
+    sent = " ".join(sending.sentence for sending in embedding.for_index(workspace, answer.retriever, collection))
+    time = f"That takes about {duration(answer.index_s)} on this machine."
+    st.info(f"{md(sent) or time} You can go on meanwhile.", title=md(answer.problem.message))
     if job is not None:
         job_views.live(_progress, True, workspace, answer.retriever, collection.id)
     elif forms.button(

@@ -22,6 +22,7 @@ from cdp.evaluation.evaluate import Evaluation, embed_benchmark, evaluate_embedd
 from cdp.evaluation.results import write_result
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
+from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import EmbeddingStore, PoolEncoder, Share, cast, precision_for
 
 
@@ -66,7 +67,7 @@ def dense(
     # On a cluster Ray tasks encode, and this process only loads the model to know it.
     workers = job.pool
     device, share = ("cpu", Share()) if workers else _processes(config.gpus)
-    model = load(retriever, device, config.max_length)
+    model = load(retriever, device, config.max_length, payer=Payer.of(job, config.budget))
     identity = model_hash(model)
     on_gpu = workers.gpus > 0 if workers else None
     precision = precision_for(model, on_gpu=on_gpu) if config.precision == "auto" else config.precision

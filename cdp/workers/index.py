@@ -10,6 +10,7 @@ import time
 
 from cdp.base.config import IndexConfig
 from cdp.base.worker import Job, run
+from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import PoolEncoder
 from cdp.serving.engine import Engine, memory_limit
 
@@ -22,7 +23,10 @@ def main(job: Job) -> None:
         job.advance(phase, done, total, "documents" if total else "")
 
     pool = PoolEncoder(job.pool.map, config.retriever, None, job.stop_requested) if job.pool else None
-    engine = Engine(job.workspace, memory_limit(), None, device=None, download=True, progress=report, pool=pool)
+    payer = Payer.of(job, config.budget)
+    engine = Engine(
+        job.workspace, memory_limit(), None, device=None, download=True, progress=report, pool=pool, payer=payer
+    )
     documents = len(engine.open(config.retriever, config.collection).documents)
     seconds = round(time.perf_counter() - began, 3)
     job.result("index", {"documents": documents, "seconds": seconds})

@@ -1,12 +1,14 @@
 """The worker that has a model judge pooled documents: ``python -m cdp.workers.judging <job folder>``.
 
 Settings are ``JudgeConfig``; the API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``, never from the job's files.
-The job's folder holds ``pool.jsonl`` and ``grades.jsonl`` until all pairs are judged; then they become a benchmark.
+Where no queries are given, a model writes them first, as a query set of the corpus. The job's folder holds
+``pool.jsonl`` and ``grades.jsonl`` until all pairs are judged; then they become a benchmark.
 A resumed job skips the pairs that have a grade, and answers that were paid for come from the cache.
 """
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import time
 from abc import ABC, abstractmethod
@@ -17,13 +19,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import JudgeConfig
 from cdp.base.errors import ConfigError, InputError, ProviderError
 from cdp.base.failures import IN_A_ROW, is_fatal, line_of
 from cdp.base.records import Document
 from cdp.base.worker import Job, Stopped, stop_grace_s
-from cdp.base.workspace import append_jsonl, read_jsonl
+from cdp.base.workspace import append_jsonl, read_jsonl, write_bytes
 from cdp.benchmarks import judged, library, load_benchmark, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import Benchmark, part, texts_hash
@@ -36,9 +39,12 @@ from cdp.llm.answers import Answer, Cancelled, RequestError, Usage
 from cdp.llm.cache import Account, AnswerCache, cache_key
 from cdp.llm.prices import load_price, price_file
 from cdp.llm.tokens import cut, estimate_tokens
-from cdp.retrievers import load, model_hash, resolve
+from cdp.retrievers import api, load, model_hash, resolve
+from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import EmbeddingStore
 from cdp.studies import records
+from cdp.synthesis import run as synthesis
+from cdp.synthesis import targets
 from cdp.synthesis.generate import map_unordered, most_usage
 from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import Method, Sampling
@@ -70,21 +76,29 @@ class Target:
 def main(job: Job) -> None:
     began, config = time.monotonic(), JudgeConfig.from_dict(job.config)
     job.progress("reading", 0, 0, "")
-    target = read_target(job, config)
+    written = 0.0
+    queries = write_queries(job, config) if config.writes else Path(config.queries)
+    target = read_target(job, config, queries)
+    if config.writes:
+        price = load_price(config.writing(targets.PROMPT, 1, 1).model_name, price_file(job.workspace))
+        with AnswerCache(job.workspace) as cache:
+            written = price.cost(cache.spent(job.id)) if price else 0.0
+    left = None if config.budget is None else config.budget - written
     pool = judged.read_pool(job.folder)
     if not pool:
         runs = config.runs and target.folder
-        pool = pool_runs(job, config, runs) if runs else pool_documents(job, config, target)
+        pool = pool_runs(job, config, runs) if runs else pool_documents(job, config, target, left)
         judged.write_pool(job.folder, pool)
     source = make_judge(config)
+    embedded = Payer.of(job, None).cost(config.items("retrievers"))
     with AnswerCache(job.workspace) as cache:
-        run = Run(job, config, target, pool, source, cache)
+        run = Run(job, config, target, pool, source, cache, left if left is None else left - embedded)
         run.execute()
         result = {
             "pairs": len(run.pairs), "judged": len(run.grades), "failures": len(run.pairs) - len(run.grades),
             "grades": dict(sorted(Counter(str(grade.grade) for grade in run.grades.values()).items())),
             "model": source.model, "spent": run.account.spent.to_dict(),
-            "cost": run.price.cost(run.account.spent) if run.price else None,
+            "cost": written + embedded + run.price.cost(run.account.spent) if run.price else None,
             "price_as_of": run.price.as_of if run.price else None, "seconds": round(time.monotonic() - began, 3),
         }  # fmt: skip
     if job.stop_requested():
@@ -103,8 +117,28 @@ def main(job: Job) -> None:
     job.progress("done", len(run.pairs), len(run.pairs), "pairs")
 
 
-def read_target(job: Job, config: JudgeConfig) -> Target:
-    """Read the documents and queries of a corpus, or of a benchmark that a model judged before."""
+def write_queries(job: Job, config: JudgeConfig) -> Path:
+    """Have a model write the target queries, as a query set; return the file of those chosen. Raises Stopped."""
+    chosen = job.folder / "queries.txt"
+    if chosen.exists():  # later attempts judge the same queries
+        return chosen
+    corpus = load_manifest(job.workspace, config.corpus)
+    wanted = config.limit or corpus.n_documents
+    asked = targets.documents_for(wanted, corpus.n_documents)
+    part_job = copy.copy(job)
+    part_job.config = config.writing(targets.PROMPT, targets.KINDS, asked).to_dict()
+    query_set = synthesis.Run(part_job).execute()["query_set"]
+    job.n_failures += part_job.n_failures
+    if job.stop_requested():
+        raise Stopped
+    written = [line.queries for line in query_sets.read_queries(job.workspace, query_set)]
+    texts = targets.choose(written, wanted, language=corpus.counted_language, seed=config.seed)
+    write_bytes(chosen, "\n".join(texts).encode())
+    return chosen
+
+
+def read_target(job: Job, config: JudgeConfig, file: Path) -> Target:
+    """Read the documents of a corpus and the queries in a file, or those of a benchmark that a model judged before."""
     if config.benchmark:
         folder = resolve_benchmark(config.benchmark, job.workspace)
         before = load_benchmark(folder)
@@ -114,7 +148,7 @@ def read_target(job: Job, config: JudgeConfig) -> Target:
     corpus = load_manifest(job.workspace, config.corpus)
     documents = {document.id: document for document in iter_documents(job.workspace, corpus.id)}
     # The submitter saved them in the workspace. A stranger's job may name any file, whose lines would be sent.
-    saved = Path(config.queries).resolve()
+    saved = file.resolve()
     if not saved.is_relative_to(job.workspace.root.resolve()):
         raise ConfigError(f"The job's queries are outside this workspace: {saved}.", hint="Start a new job.")
     lines = saved.read_text(encoding="utf-8").splitlines()
@@ -127,8 +161,11 @@ def read_target(job: Job, config: JudgeConfig) -> Target:
     return Target(documents, queries, corpus.counted_language, manifest)
 
 
-def pool_documents(job: Job, config: JudgeConfig, target: Target) -> Pool:
-    """Pool the first documents of every retriever, and of each one fused with BM25 where that is named."""
+def pool_documents(job: Job, config: JudgeConfig, target: Target, budget: float | None = None) -> Pool:
+    """Pool the first documents of every retriever, and of each one fused with BM25 where that is named.
+
+    Those behind an API share the ``budget``, in US dollars.
+    """
     benchmark = target.benchmark(config.name)
     depth = min(max(FUSED_DEPTH, config.depth), len(target.documents))
     results: dict[str, Evaluation] = {}
@@ -140,7 +177,9 @@ def pool_documents(job: Job, config: JudgeConfig, target: Target) -> Pool:
             results[name] = bm25.evaluate_bm25(benchmark, language=language, top_k=depth, watch=job.advance)
             lexical = lexical or results[name]
             continue
-        results[name] = _dense(job, config, benchmark, name, depth)
+        others = Payer.of(job, None).cost([other for other in config.items("retrievers") if other != name])
+        payer = Payer.of(job, None if budget is None else budget - others)
+        results[name] = _dense(job, config, benchmark, name, depth, payer)
         if lexical is not None:
             fused = combined.hybrid(benchmark, results[name], lexical)
             results[combined.retriever_id(name, hybrid=True, rerank="")] = fused
@@ -167,9 +206,11 @@ def pool_runs(job: Job, config: JudgeConfig, folder: Path) -> Pool:
     return pool
 
 
-def _dense(job: Job, config: JudgeConfig, benchmark: Benchmark, name: str, depth: int) -> Evaluation:
+def _dense(job: Job, config: JudgeConfig, benchmark: Benchmark, name: str, depth: int, payer: Payer) -> Evaluation:
     job.loading("the retriever")
-    model = load(resolve(name, job.workspace), "cpu" if config.gpus == 0 else None)
+    # A budget needs a price for each model that is asked.
+    budgeted = payer if api.parse(name) is not None else None
+    model = load(resolve(name, job.workspace), "cpu" if config.gpus == 0 else None, payer=budgeted)
     return evaluate_model(
         model, benchmark, top_k=depth, store=EmbeddingStore(job.workspace), model_hash=model_hash(model),
         watch=job.advance,
@@ -271,8 +312,9 @@ class Run:
     """One attempt at judging: every pair without a grade is asked for, each grade is on disk before the next."""
 
     def __init__(
-        self, job: Job, config: JudgeConfig, target: Target, pool: Pool, source: Judge, cache: AnswerCache
-    ) -> None:
+        self, job: Job, config: JudgeConfig, target: Target, pool: Pool, source: Judge, cache: AnswerCache,
+        budget: float | None,
+    ) -> None:  # fmt: skip
         self.job, self.config, self.target, self.source, self.cache = job, config, target, source, cache
         self.file = job.folder / "grades.jsonl"
         pairs = [Pair(query, document) for query, documents in pool.items() for document in documents]
@@ -290,8 +332,10 @@ class Run:
                 f"There is no price for {source.model!r}, so a budget cannot be kept.",
                 hint="Add the model to the price table, or leave the budget out.",
             )
-        cache.take_lost(job.id, charged=not local)
-        self.account = Account(cache, job.id, price=self.price, budget=config.budget)
+        # What wrote the queries is on the job's own account, and may have another price.
+        own = f"{job.id}/judge" if config.writes else job.id
+        cache.take_lost(own, charged=not local)
+        self.account = Account(cache, own, price=self.price, budget=budget)
         self.failures = job.failures("judging", unit="pair")
         self._failing = self._unread = 0
         self._any = bool(self.grades)

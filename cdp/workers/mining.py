@@ -19,6 +19,8 @@ from cdp.base.worker import Job
 from cdp.corpus import iter_documents
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.query_sets import DocumentQueries
+from cdp.retrievers import api
+from cdp.retrievers.api import Payer
 from cdp.training.mining import Miner, mine, similarities
 
 BATCH = 64
@@ -39,13 +41,13 @@ def main(job: Job) -> None:
         for text in line.queries
     ]
     job.loading("the retriever")
-    miner = Miner(job.workspace, config.retriever, config.gpus, job.advance)
+    miner = Miner(job.workspace, config.retriever, config.gpus, job.advance, _payer(job, config, config.retriever))
     ranks = (config.range_min, config.range_max)
     negatives = mine(pairs, contents, miner, negatives=config.negatives, ranks=ranks, margin=config.relative_margin)
     scores: dict[tuple[str, str], list[float]] = {}
     if config.teacher:
         job.loading("the teacher")
-        teacher = Miner(job.workspace, config.teacher, config.gpus, job.advance)
+        teacher = Miner(job.workspace, config.teacher, config.gpus, job.advance, _payer(job, config, config.teacher))
         scores = similarities(pairs, contents, negatives, teacher)
     elif config.cross_encoder:
         scores = soft_labels(job, config, contents, negatives)
@@ -77,6 +79,15 @@ def main(job: Job) -> None:
     )  # fmt: skip
     print(f"{made.name}: {sum(counts):,} hard negatives; {fewer:,} queries have fewer than asked for", flush=True)
     job.progress("done", len(counts), len(counts), "queries")
+
+
+def _payer(job: Job, config: MiningConfig, name: str) -> Payer | None:
+    """Return who pays for a retriever behind an API, with what the other one left of the budget; None for a model."""
+    if api.parse(name) is None:
+        return None
+    others = {config.retriever, config.teacher} - {name}
+    left = None if config.budget is None else config.budget - Payer.of(job, None).cost([*others])
+    return Payer.of(job, left)
 
 
 def soft_labels(

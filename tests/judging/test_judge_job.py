@@ -68,10 +68,10 @@ def test_a_job_from_elsewhere_reads_no_file_outside_the_workspace(
     link.symlink_to(secret)
     for outside in (secret, link, workspace.root / ".." / secret.name):
         with pytest.raises(ConfigError, match="outside this workspace"):
-            worker.read_target(job, settings(corpus, outside))
+            worker.read_target(job, settings(corpus, outside), outside)
     inside = workspace.root / "queries.txt"
     inside.write_text(secret.read_text())
-    assert len(worker.read_target(job, settings(corpus, inside)).queries) == len(ANIMALS) + 1
+    assert len(worker.read_target(job, settings(corpus, inside), inside).queries) == len(ANIMALS) + 1
 
 
 def test_bad_answers_are_failures_and_nothing_is_paid_for_twice(

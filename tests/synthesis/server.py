@@ -1,4 +1,5 @@
-"""A local HTTP server that speaks the OpenAI chat protocol, with faults on demand. It counts what it was asked.
+"""A local HTTP server that speaks the OpenAI protocol (chat, embeddings), with faults on demand. It counts what it was
+asked.
 
 ``MALFORMED``, ``ODD`` and ``LOST`` are the table of what goes wrong with an answer: bodies that come with status 200
 and cannot be used, those that can although they look strange, and answers that never come whole.
@@ -7,6 +8,7 @@ and cannot be used, those that can although they look strange, and answers that 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import random
 import re
@@ -110,6 +112,27 @@ ODD: dict[str, tuple[bytes, dict[str, str]]] = {
 LOST = ("reset", "closed", "half headers", "short body", "trickle", "timeout")
 
 
+def embedding(text: str, dim: int = 32) -> list[float]:
+    """A bag of hashed words: texts that share words are near each other."""
+    values = [0.0] * dim
+    for word in re.findall(r"\w+", text.lower()):
+        values[int(hashlib.sha256(word.encode()).hexdigest(), 16) % dim] += 1.0
+    return values
+
+
+# Answers to a request for embeddings that cannot be used, made of those that can.
+NO_VECTORS: dict[str, Callable[[list[dict[str, Any]]], Any]] = {
+    "one too few": lambda data: data[1:],
+    "one twice": lambda data: [*data, data[0]],
+    "not finite": lambda data: [{**data[0], "embedding": [float("nan")] * 32}, *data[1:]],
+    "too large": lambda data: [{**data[0], "embedding": [1e300] * 32}, *data[1:]],
+    "two widths": lambda data: [{**data[0], "embedding": [1.0] * 31}, *data[1:]] if len(data) > 1 else [],
+    "no numbers": lambda data: [{**data[0], "embedding": ["1"] * 32}, *data[1:]],
+    "nothing in it": lambda data: [{**data[0], "embedding": []}, *data[1:]],
+    "no list": lambda data: {"0": data[0]},
+}
+
+
 def numbered(prompt: str, m: int) -> str:
     """A well-formed answer that continues the opened list and depends on the prompt."""
     word = document_of(prompt).split()[0]
@@ -137,7 +160,8 @@ class ChatServer:
     """``script`` holds the faults of the next requests, in order; after it, ``rates`` gives each fault's probability.
 
     ``fault_for`` gives a document (by its first word) a fault of its own, each time that it is asked about.
-    ``answer`` makes the content of a good answer from prompt and M. ``asked`` and ``answered`` count by document,
+    ``answer`` makes the content of a good answer from prompt and M, ``embedding`` the vector of a text. ``asked`` and
+    ``answered`` count by document, ``embedded`` by text,
     ``bodies`` and ``headers`` hold what came in.
     """
 
@@ -150,9 +174,12 @@ class ChatServer:
         port: int = 0,
     ) -> None:
         self.latency = latency
+        self.models = {MODEL}
         self.rates = rates or {}
         self.script: list[str] = []
         self.answer: Callable[[str, int], str] = numbered
+        self.embedding: Callable[[str], list[float]] = embedding
+        self.embedded: Counter[str] = Counter()
         self.logprobs: Callable[[str], list[float]] | None = None
         """The log-probabilities of an answer's tokens, told to who asks; None: this endpoint gives none."""
         self.retry_after = "0.05"
@@ -199,7 +226,8 @@ class ChatServer:
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
     def handle(self, handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
-        prompt = body["messages"][0]["content"]
+        texts = body.get("input")
+        prompt = body["messages"][0]["content"] if texts is None else " ".join(texts)
         name = document_of(prompt)[-120:]
         with self._lock:
             self.bodies.append(body)
@@ -215,7 +243,7 @@ class ChatServer:
         if handler.headers["Authorization"] != f"Bearer {KEY}":
             sent = handler.headers["Authorization"].removeprefix("Bearer ")
             return self._error(handler, 401, f"Incorrect API key provided: {sent}.", "invalid_api_key")
-        if body["model"] != MODEL:
+        if body["model"] not in self.models:
             return self._error(handler, 404, f"The model {body['model']!r} does not exist", "model_not_found")
         if fault == "429":
             return self._error(handler, 429, "Rate limit reached", "rate_limit", {"Retry-After": self.retry_after})
@@ -243,6 +271,8 @@ class ChatServer:
         if fault in ("html", "broken"):
             kind = "text/html" if fault == "html" else "application/json"
             return self._bytes(handler, 200, b"<html>{Welcome", {"Content-Type": kind})
+        if texts is not None:
+            return self._embed(handler, texts, fault)
         m = asked_for(prompt)
         content = "I would rather talk about something else." if fault == "malformed" else self.answer(prompt, m)
         with self._lock:
@@ -258,6 +288,17 @@ class ChatServer:
                 tokens = [{"token": "t", "logprob": value} for value in self.logprobs(content)]
                 told["choices"][0]["logprobs"] = {"content": tokens}
         return self._send(handler, 200, told)
+
+    def _embed(self, handler: BaseHTTPRequestHandler, texts: list[str], fault: str) -> None:
+        if not all(text.strip() for text in texts):
+            return self._error(handler, 400, "'$.input' is invalid: an input is empty", "invalid_request_error")
+        data: Any = [{"object": "embedding", "index": i, "embedding": self.embedding(t)} for i, t in enumerate(texts)]
+        with self._lock:
+            self.embedded.update(texts)
+        data = NO_VECTORS[fault](data) if fault in NO_VECTORS else data[::-1]
+        tokens = sum(len(text) // 4 for text in texts)
+        usage = None if fault == "no usage" else {"prompt_tokens": tokens, "total_tokens": tokens}
+        return self._send(handler, 200, {"object": "list", "data": data, "model": MODEL, "usage": usage})
 
     def _lose(self, handler: BaseHTTPRequestHandler, fault: str) -> None:
         """End the connection in one of the ways of ``LOST``; a trickle goes on for as long as ``hang``."""

@@ -65,7 +65,7 @@ def test_half_a_character_is_kept_as_a_question_mark(workspace: Workspace) -> No
     half = Answer("half \ud83d", usage=Usage(5, 5, 1))
     with AnswerCache(workspace) as cache:
         cache.begin("job", KEY_OF_IT, Usage())
-        cache.settle("job", KEY_OF_IT, half.usage, half)
+        cache.settle("job", KEY_OF_IT, half.usage, {KEY_OF_IT: half})
         kept = cache.get(KEY_OF_IT)
         assert kept is not None
         assert kept.text == "half ?"

@@ -16,7 +16,7 @@ from cdp.ui.queries import writing
 from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import count, md
 
-FILE, SET = "Query log", "Query set"
+FILE, SET, MODEL = "Query log", "Query set", "A model writes them"
 TYPES = ("txt", "csv", "tsv", "jsonl")
 SHOWN = 5
 
@@ -38,12 +38,15 @@ def page(workspace: Workspace) -> None:
     with ExitStack() as stack, frame.guarded():
         source = _queries(workspace, key, stack)
         chosen = writing.choose_generator([], key, first, llm_only=True)
-        own = ("corpus", "queries", "benchmark", "generator", "model", "base_url")
-        settings = forms.fields(JudgeConfig, key=key, leave_out=own, values=first)
-        if not source:
+        own = ("corpus", "queries", "benchmark", "generator", "model", "base_url", "writer")
+        writer = forms.widget(JudgeConfig, "writer", key=key, value=first.get("writer")) if source == "" else ""
+        told = ("written_by",) if source == "" else ()
+        settings = forms.fields(JudgeConfig, key=key, leave_out=(*own, *told), values=first)
+        if source is None:
             st.caption("Choose the target queries: what people search for, one query per line.")
             return
-        values = {**chosen.settings, **settings, "corpus": corpus, "queries": source, "generator": chosen.name}
+        named = {"corpus": corpus, "queries": source, "generator": chosen.name, "writer": writer}
+        values = {**chosen.settings, **settings, **named}
         config = JudgeConfig.from_dict(values)
         with st.spinner("Reading the queries"):
             planned = judging.plan(workspace, config, chosen.api_key)
@@ -55,16 +58,23 @@ def page(workspace: Workspace) -> None:
     writing.price_table(workspace)
 
 
-def _queries(workspace: Workspace, key: str, stack: ExitStack) -> str:
-    """Ask for a log or a query set; return its path or id, empty while none is chosen. Uploads live as the stack."""
-    way = forms.segments("Target queries", (FILE, SET), key=f"{key}_from", help=frame.DEFINITIONS["target_queries"])
+def _queries(workspace: Workspace, key: str, stack: ExitStack) -> str | None:
+    """Ask for a log or a query set; return its path or id, empty if a model is to write the queries, None while none
+    is chosen. Uploads live as the stack."""
+    about = frame.DEFINITIONS["target_queries"]
+    way = forms.segments("Target queries", (FILE, SET, MODEL), key=f"{key}_from", help=about)
+    if way == MODEL:
+        st.caption(
+            "Without a log, a model imagines what people would ask. Results then say so: real queries are better."
+        )
+        return ""
     if way == SET:
         sets = state.of_project(workspace, "query_set", queries.list_query_sets(workspace))
         named = stored_sets.set_names(workspace, [q for q in sets if q.n_queries])
-        return str(forms.pick("Query set", named, key=f"{key}_set", placeholder="Choose a query set") or "")
+        return str(forms.pick("Query set", named, key=f"{key}_set", placeholder="Choose a query set") or "") or None
     uploads, path = forms.source("Query log", f"{key}_log", TYPES)
     if not uploads and not path:
-        return ""
+        return None
     file, _ = stack.enter_context(forms.opened(workspace, uploads, path))
     return str(file)
 
@@ -73,8 +83,9 @@ def _summary(planned: JudgePlan) -> None:
     """What will be asked, of whom, at which price; the warnings above the button."""
     if planned.log is not None:
         st.caption(md(planned.log.sentence))
-    with st.expander(f"{count(len(planned.queries), 'query', 'queries')} to be judged", key="judged_queries"):
-        tables.show({"Query": list(planned.queries)}, alt="The target queries that are judged", height=240)
+    if planned.queries:
+        with st.expander(f"{count(planned.n_queries, 'query', 'queries')} to be judged", key="judged_queries"):
+            tables.show({"Query": list(planned.queries)}, alt="The target queries that are judged", height=240)
     for warning in planned.warnings:
         st.warning(md(warning), icon=":material/warning:")
     st.info(md(planned.sentence), icon=":material/send:")

@@ -15,7 +15,7 @@ from cdp.base.errors import CdpError, NotFoundError
 from cdp.base.records import Document
 from cdp.base.text import duration
 from cdp.base.workspace import Workspace
-from cdp.services import access, commands, completeness, corpora, queries, synthesis
+from cdp.services import access, commands, completeness, corpora, embedding, queries, synthesis
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import Preview, QuerySet
 from cdp.services.synthesis import Estimate, Writer, dollars
@@ -187,6 +187,9 @@ def estimated(workspace: Workspace, config: SynthesisConfig) -> Estimate:
 def cost_before(workspace: Workspace, config: SynthesisConfig) -> None:
     """Tokens, price and time of a job that is about to start."""
     estimate = estimated(workspace, config)
+    if sent := embedding.for_teachers(workspace, config):
+        st.info(md(" ".join(sending.sentence for sending in sent)), icon=":material/send:")
+        return
     if not estimate.requests:
         st.caption(f"{count(estimate.n_documents, 'document')}. No LLM is used, so this is free.")
         return

@@ -1,0 +1,267 @@
+"""Retrievers behind an OpenAI-compatible ``/embeddings`` endpoint: ``api:MODEL`` or ``api:MODEL@ADDRESS``.
+
+``ApiModel`` answers to the calls of ``SentenceTransformer`` that we make for an untrained retriever. Each text's vector
+is kept in the answer cache, keyed by model, address and text: no text is paid for twice, not by another collection that
+holds it, and not after a kill. The shards in ``embeddings/`` are made of these vectors.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from cdp.base.errors import ConfigError, ModelError
+from cdp.base.worker import Job, Stopped, stop_grace_s
+from cdp.base.workspace import Workspace, sha256_text
+from cdp.llm import address
+from cdp.llm.answers import Answer, Cancelled, Embeddings, RequestError, Usage
+from cdp.llm.cache import Account, AnswerCache, cache_key
+from cdp.llm.prices import load_price, price_file
+from cdp.llm.tokens import cut, estimate_tokens
+
+if TYPE_CHECKING:
+    from cdp.llm.client import ChatClient
+
+PREFIX = "api:"
+# Longer texts are cut at the end of a sentence. OpenAI's models read 8,191 tokens, and lengths are estimated.
+LONGEST = 6000
+# Texts per request. More than 32 are refused by text-embeddings-inference as it is shipped.
+BATCH = 32
+CONCURRENCY, TIMEOUT_S, RETRIES = 8, 60.0, 5
+TICK_S = 0.5
+# Stands for an empty text, which endpoints refuse; its vector is zero.
+EMPTY = "."
+
+_NAME = re.compile(r"api:(?P<model>[^\s,]+?)(?:@(?P<url>https?://[^\s,]+))?")
+
+
+@dataclass(frozen=True)
+class ApiName:
+    """A model at an address."""
+
+    model: str
+    url: str
+
+    @property
+    def name(self) -> str:
+        """The name with its address: the same retriever wherever the name is read."""
+        return f"{PREFIX}{self.model}@{self.url}"
+
+    @property
+    def title(self) -> str:
+        return f"{self.model} at {urlsplit(self.url).netloc}"
+
+
+def parse(name: str) -> ApiName | None:
+    """Return model and address of an API's name, None for any other name. ConfigError for a malformed one.
+
+    Without an address it is that of the environment (``cdp.llm.address``).
+    """
+    text = name.strip()
+    if not text.startswith(PREFIX):
+        return None
+    match = _NAME.fullmatch(text)
+    if match is None:
+        raise ConfigError(
+            f"{text[:80]!r} names no retriever behind an API.",
+            hint="Write api:MODEL or api:MODEL@ADDRESS, as api:bge-m3@http://localhost:8000/v1.",
+        )
+    return ApiName(match["model"], address.address(match["url"] or ""))
+
+
+def refused(name: str) -> ConfigError:
+    """Return the error for an API's name where only a model of this machine will do."""
+    return ConfigError(
+        f"{name} is behind an API and cannot be trained or loaded here.",
+        hint="Name a preset, a training, or a model's name or folder. With an API's retriever you can search, "
+        "evaluate, pool for judging, mine hard negatives, and teach.",
+    )
+
+
+@dataclass(frozen=True)
+class Payer:
+    """On whose account embeddings are paid for, within ``budget`` US dollars (None: without a limit)."""
+
+    workspace: Workspace
+    id: str
+    budget: float | None = None
+    should_stop: Callable[[], bool] = bool
+
+    @classmethod
+    def of(cls, job: Job, budget: float | None) -> Self:
+        """Return the account of a job."""
+        return cls(job.workspace, job.id, budget, job.stop_requested)
+
+    def account(self, name: ApiName) -> str:
+        """Return the account's id in the answer cache: one per retriever, since each has a price of its own."""
+        return f"{self.id}/{name.name}"
+
+    def cost(self, names: Sequence[str]) -> float:
+        """Return what these retrievers have cost so far, in US dollars; 0 for those that have no price."""
+        named = [found for name in names if (found := parse(name)) is not None]
+        if not named:
+            return 0.0
+        with AnswerCache(self.workspace) as cache:
+            priced = [(load_price(n.model, price_file(self.workspace)), cache.spent(self.account(n))) for n in named]
+        return math.fsum(price.cost(spent) for price, spent in priced if price is not None)
+
+
+class ApiModel:
+    """One retriever behind an API. Safe to share between threads."""
+
+    similarity_fn_name = "cosine"
+    training = False
+    transformers_model = None
+
+    def __init__(self, name: ApiName, payer: Payer, max_length: int | None = None) -> None:
+        self.name, self.max_seq_length = name, max_length or LONGEST
+        self.prompts = {"query": "", "document": ""}
+        self.identity = sha256_text("api", name.model, name.url)[:16]
+        self._payer = payer
+        self._price = load_price(name.model, price_file(payer.workspace))
+        if payer.budget is not None and self._price is None:
+            raise ConfigError(
+                f"There is no price for {name.model!r}, so a budget cannot be kept.",
+                hint="Add the model to the price table, or leave the budget out.",
+            )
+        self._dim: int | None = None
+        self._client: ChatClient | None = None
+        self._lock = threading.Lock()
+        with AnswerCache(payer.workspace) as cache:
+            cache.take_lost(payer.account(name), charged=True)
+
+    def _connect(self) -> ChatClient:
+        """Return the client, made for the first text without a vector: from then on a key is needed."""
+        from cdp.llm.client import ChatClient
+
+        with self._lock:
+            if self._client is None or self._client.stopping:
+                self._client = ChatClient(
+                    address.resolve(self.name.url), self.name.model,
+                    concurrency=CONCURRENCY, timeout_s=TIMEOUT_S, retries=RETRIES,
+                )  # fmt: skip
+            return self._client
+
+    def encode_query(self, texts: Sequence[str], **_: Any) -> np.ndarray:
+        """Return (n, dim) float32. ConfigError once the budget is used up, Stopped after a request to stop.
+
+        ModelError for vectors of changing dimension; RequestError, ProviderError and RefusedError as the client's.
+        """
+        sent = [cut(text.encode("utf-8", "replace").decode(), self.max_seq_length).text for text in texts]
+        sent = [text if text.strip() else EMPTY for text in sent]
+        keys = {text: cache_key(sha256_text(text), "", self.name.model, {"embeddings": self.name.url}) for text in sent}
+        found: dict[str, np.ndarray] = {}
+        with AnswerCache(self._payer.workspace) as cache:
+            for text, key in keys.items():
+                if (answer := cache.get(key)) is not None:
+                    found[text] = self._checked(np.frombuffer(base64.b64decode(answer.text), "<f4")[None])[0]
+            missing = [text for text in keys if text not in found]
+            for batch, vectors in self._asked(missing, keys, cache):
+                found.update(zip(batch, vectors, strict=True))
+        rows = [found[text] * (text != EMPTY) for text in sent]
+        return np.stack(rows) if rows else np.empty((0, self._dim or 0), np.float32)
+
+    encode_document = encode_query
+
+    def _asked(
+        self, texts: Sequence[str], keys: Mapping[str, str], cache: AnswerCache
+    ) -> Iterator[tuple[Sequence[str], np.ndarray]]:
+        """Ask about texts in batches, several at once; what is answered is kept before it is given."""
+        if not texts:
+            return
+        client = self._connect()
+        account = Account(cache, self._payer.account(self.name), price=self._price, budget=self._payer.budget)
+        batches = [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
+        with ThreadPoolExecutor(min(CONCURRENCY, len(batches)), "embeddings") as pool:
+            futures = [pool.submit(self._ask, batch, keys, client, account) for batch in batches]
+            try:
+                left = set(futures)
+                while left:
+                    done, left = wait(left, TICK_S, FIRST_EXCEPTION)
+                    for future in done:
+                        future.result()
+                    if left and self._payer.should_stop():
+                        raise Stopped
+            except BaseException as error:
+                # A stop waits for the answers on their way as long as it may: they are paid for.
+                pool.shutdown(wait=False, cancel_futures=True)
+                account.close()
+                client.stop(max(0.0, 0.8 * stop_grace_s() - 1.0))
+                if account.used_up:
+                    raise ConfigError(
+                        f"The budget for embeddings, {max(0.0, self._payer.budget or 0.0):g} US dollars, is used up.",
+                        hint="Start again with a larger one: what was paid for is not paid for again.",
+                    ) from None
+                if isinstance(error, Cancelled):
+                    raise Stopped from None
+                raise
+        yield from ((batch, future.result()) for batch, future in zip(batches, futures, strict=True))
+
+    def _ask(self, texts: Sequence[str], keys: Mapping[str, str], client: ChatClient, account: Account) -> np.ndarray:
+        tokens = sum(map(estimate_tokens, texts))
+        usual, most = Usage(tokens, 0, 1), Usage(math.ceil(1.2 * tokens), 0, 1)
+
+        def kept(answer: Embeddings) -> dict[str, Answer]:
+            rows = self._checked(answer.vectors).astype("<f4")
+            return {
+                keys[text]: Answer(base64.b64encode(row.tobytes()).decode(), model=self.name.model)
+                for text, row in zip(texts, rows, strict=True)
+            }
+
+        def ask() -> np.ndarray:
+            key = sha256_text(*(keys[text] for text in texts))
+            return account.ask(key, usual, most, lambda: client.embed(texts, usual), kept).vectors
+
+        try:
+            return ask()
+        except RequestError as error:
+            if error.exhausted and error.raw:  # an answer that cannot be used: one more try, not the end of the run
+                return ask()
+            if not error.exhausted:
+                error.hint = "Are texts too long for the model? An evaluation's max_length cuts them earlier."
+            raise
+
+    def _checked(self, vectors: np.ndarray) -> np.ndarray:
+        with self._lock:
+            self._dim = self._dim or vectors.shape[1]
+        if vectors.shape[1] != self._dim:
+            raise ModelError(
+                f"{self.name.title} gave vectors of {self._dim} dimensions before and now of {vectors.shape[1]}.",
+                hint="Another model answers under this name now. Give it a name of its own at its server.",
+            )
+        return vectors
+
+    # what else is asked of a SentenceTransformer
+
+    @property
+    def device(self) -> Any:
+        import torch
+
+        return torch.device("cpu")
+
+    def get_embedding_dimension(self) -> int | None:
+        return self._dim
+
+    def parameters(self) -> Iterator[Any]:
+        return iter(())
+
+    def state_dict(self) -> dict[str, Any]:
+        return {}
+
+    def eval(self) -> Self:
+        return self
+
+    def train(self, mode: bool = True) -> Self:
+        return self
+
+    def to(self, *_: Any, **__: Any) -> Self:
+        return self

@@ -1,0 +1,140 @@
+"""What a retriever behind an API will be sent, where and at which price, before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from cdp import query_sets
+from cdp.base.config import EvaluationConfig, MiningConfig, SynthesisConfig
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import describe, resolve_benchmark
+from cdp.benchmarks.beir_files import iter_corpus, read_queries
+from cdp.benchmarks.benchmark import part
+from cdp.corpus import get_documents, load_documents, load_manifest, resolve_corpus
+from cdp.llm.answers import Usage
+from cdp.llm.prices import Price, dollars, load_price, price_file
+from cdp.llm.tokens import cut, estimate_tokens
+from cdp.retrievers import api
+from cdp.retrievers.api import ApiName
+from cdp.serving.engine import Collection
+from cdp.synthesis import ranking
+from cdp.synthesis.templates.phrases import sentences
+
+# Texts whose length stands for all in a price.
+SAMPLED = 200
+
+
+@dataclass(frozen=True)
+class Texts:
+    """How many texts there are, and their mean length in tokens, estimated from a sample."""
+
+    n: int
+    mean: float
+
+
+@dataclass(frozen=True)
+class Sending:
+    """Texts that go to a retriever behind an API, at most: none is sent whose vector is kept. ``price`` may be None."""
+
+    retriever: ApiName
+    texts: int
+    usage: Usage
+    price: Price | None
+
+    @property
+    def cost(self) -> float | None:
+        return self.price.cost(self.usage) if self.price else None
+
+    @property
+    def sentence(self) -> str:
+        """Which text goes where, at which price."""
+        price = (
+            f"about {dollars(self.cost)} (prices as of {self.price.as_of})" if self.price else "its price is unknown"
+        )
+        return (
+            f"Up to {self.texts:,} texts (about {self.usage.input_tokens:,} tokens) are sent to {self.retriever.url} "
+            f"for {self.retriever.model}: {price}. Texts that were embedded before are not sent again."
+        )
+
+
+def sendings(workspace: Workspace, retrievers: Iterable[str], texts: Sequence[Texts]) -> list[Sending]:
+    """Return what each retriever behind an API is sent of these texts; nothing for other retrievers."""
+    n, tokens = sum(t.n for t in texts), round(sum(t.n * t.mean for t in texts))
+    named = [found for name in retrievers if (found := api.parse(name)) is not None]
+    prices = price_file(workspace)
+    return [Sending(name, n, Usage(tokens, 0, n), load_price(name.model, prices)) for name in named]
+
+
+def for_evaluation(workspace: Workspace, config: EvaluationConfig) -> list[Sending]:
+    """Return what an evaluation on one benchmark sends."""
+    if api.parse(config.retriever) is None:
+        return []
+    folder = resolve_benchmark(config.benchmark, workspace)
+    queries = [line.text for line in islice(read_queries(part(folder, "queries")).values(), SAMPLED)]
+    judged = describe(folder, workspace).judged
+    n = judged.get(config.split) or max(judged.values(), default=0)
+    return sendings(workspace, [config.retriever], [of_benchmark(workspace, folder), _mean(n, queries)])
+
+
+def for_mining(workspace: Workspace, config: MiningConfig) -> list[Sending]:
+    """Return what mining hard negatives sends: the set's corpus and its queries."""
+    retrievers = dict.fromkeys((config.retriever, config.teacher))
+    if not any(map(api.parse, retrievers)):
+        return []
+    query_set = query_sets.resolve_query_set(workspace, config.query_set)
+    lines = islice(query_sets.read_queries(workspace, query_set.id), SAMPLED)
+    queries = _mean(query_set.n_queries, [text for line in lines for text in line.queries])
+    return sendings(workspace, retrievers, [of_corpus(workspace, query_set.corpus_id), queries])
+
+
+def for_teachers(workspace: Workspace, config: SynthesisConfig) -> list[Sending]:
+    """Return what the teachers of dragon_s_faithful are sent: the documents, and each of their sentences."""
+    teachers = ranking.teachers_of(config) if config.method == "dragon_s_faithful" else []
+    if not any(map(api.parse, teachers)):
+        return []
+    corpus = resolve_corpus(workspace, config.corpus)
+    n = min(config.limit or corpus.n_documents, corpus.n_documents)
+    contents = _sampled(workspace, corpus.id)
+    split = [sentence for text in contents for sentence in sentences(text)]
+    parts = [_mean(n, contents), _mean(round(n * len(split) / max(1, len(contents))), split)]
+    return sendings(workspace, teachers, parts)
+
+
+def for_index(workspace: Workspace, retriever: str, collection: Collection) -> list[Sending]:
+    """Return what indexing a collection sends."""
+    if api.parse(retriever) is None:
+        return []
+    folder = resolve_benchmark(collection.benchmark, workspace) if collection.benchmark else None
+    texts = of_corpus(workspace, collection.id) if folder is None else of_benchmark(workspace, folder)
+    return sendings(workspace, [retriever], [texts])
+
+
+def of_corpus(workspace: Workspace, corpus: str, longest: int = api.LONGEST) -> Texts:
+    """Return the documents of a corpus; each is cut at ``longest`` tokens."""
+    return _mean(load_manifest(workspace, corpus).n_documents, _sampled(workspace, corpus), longest)
+
+
+def _sampled(workspace: Workspace, corpus: str) -> list[str]:
+    """Return some documents of a corpus, evenly spread."""
+    ids = load_documents(workspace, corpus, columns=["id"]).column("id")
+    chosen = [ids[at].as_py() for at in range(0, len(ids), max(1, len(ids) // SAMPLED))]
+    return [document.content for document in get_documents(workspace, corpus, chosen).values()]
+
+
+def of_benchmark(workspace: Workspace, folder: Path, longest: int = api.LONGEST) -> Texts:
+    """Return the documents of a benchmark; each is cut at ``longest`` tokens."""
+    info = describe(folder, workspace)
+    first = [document.content for document in islice(iter_corpus(part(folder, "corpus")), SAMPLED)]
+    # The mean length in characters is known of all; the first ones say how many tokens that is.
+    scale = info.characters / max(1.0, float(np.mean([len(text) for text in first]))) if first else 0.0
+    texts = _mean(info.n_documents, first, longest)
+    return Texts(texts.n, min(float(longest), texts.mean * scale))
+
+
+def _mean(n: int, texts: Sequence[str], longest: int = api.LONGEST) -> Texts:
+    return Texts(n, float(np.mean([estimate_tokens(cut(text, longest).text) for text in texts])) if texts else 0.0)

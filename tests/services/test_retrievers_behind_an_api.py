@@ -1,0 +1,233 @@
+"""A retriever behind an API wherever an untrained one can be named: what is said before, what is done, who may."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdp.base.config import EvaluationConfig, JudgeConfig, MiningConfig, SynthesisConfig, TrainingConfig
+from cdp.base.errors import ConfigError
+from cdp.base.settings import Config
+from cdp.base.workspace import Workspace, read_json
+from cdp.benchmarks import judged, library
+from cdp.corpus import CorpusManifest, read_documents, store
+from cdp.llm.cache import AnswerCache
+from cdp.llm.prices import Price, write_prices
+from cdp.query_sets import QuerySet, import_queries, read_queries
+from cdp.services import access, evaluation, jobs, judging, queries, results, search, training
+from cdp.services.access import NotAllowedError
+from cdp.studies import StudyConfig
+from tests.benchmarks.folders import DOCUMENTS, write_benchmark
+from tests.cli.support import answer, run
+from tests.synthesis.conftest import _no_keys, _short_backoff, server
+from tests.synthesis.server import KEY, MODEL, ChatServer, chat_server
+
+__all__ = ["_no_keys", "_short_backoff", "server"]
+pytestmark = pytest.mark.slow
+
+NAME = f"api:{MODEL}"
+
+
+@pytest.fixture
+def endpoint(workspace: Workspace, server: ChatServer, monkeypatch: pytest.MonkeyPatch, jobs_here: None) -> ChatServer:
+    monkeypatch.setenv("CDP_BASE_URL", server.url)
+    monkeypatch.setenv("CDP_API_KEY", KEY)
+    write_prices(workspace, [Price(MODEL, 2.0, 8.0)], "2026-01-01")
+    return server
+
+
+@pytest.fixture
+def benchmark(workspace: Workspace, tmp_path: Path) -> str:
+    return library.add_benchmark(write_benchmark(tmp_path / "small"), workspace)
+
+
+@pytest.fixture
+def corpus(workspace: Workspace, tmp_path: Path) -> CorpusManifest:
+    path = tmp_path / "documents.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in DOCUMENTS), encoding="utf-8")
+    with read_documents(path) as result:
+        return store(result, "small", workspace)
+
+
+@pytest.fixture
+def query_set(workspace: Workspace, corpus: CorpusManifest) -> QuerySet:
+    written = {row["_id"]: [f"what is said of {row['text'].split()[1]}"] for row in DOCUMENTS}
+    return import_queries(written.items(), workspace, corpus.id, "Mine").query_set
+
+
+def test_it_is_evaluated_at_a_price_that_is_said_before(
+    workspace: Workspace, endpoint: ChatServer, benchmark: str
+) -> None:
+    done = run("evaluate", NAME, "--benchmark", benchmark, "--set", "budget=1", "--wait")
+    assert f"Up to 7 texts (about 83 tokens) are sent to {endpoint.url} for {MODEL}: about $0.00017 (prices as of" in (
+        done.stderr
+    )
+    [row] = results.list_rows(workspace, results.list_evaluations(workspace))
+    assert row.retriever_id == f"{NAME}@{endpoint.url}"
+    assert row.retriever == f"{MODEL} at {endpoint.url.split('/')[2]}"
+    assert row.ndcg == pytest.approx(87.69766)
+    assert sum(endpoint.embedded.values()) == 7
+    again = EvaluationConfig.from_dict({"retriever": NAME, "benchmark": benchmark, "protocol": "paper"})
+    evaluation.start(workspace, again)
+    assert sum(endpoint.embedded.values()) == 7, "nothing is paid for again"
+    log = next(workspace.jobs.glob("evaluation-*")) / "spec.json"
+    assert KEY not in log.read_text()
+
+
+def test_it_searches_once_its_documents_are_indexed(
+    workspace: Workspace, endpoint: ChatServer, corpus: CorpusManifest
+) -> None:
+    first = search.search(workspace, "moon and sea", [NAME], corpus.id, in_process=True).answers[0]
+    assert first.problem is not None
+    assert first.index_s is not None
+    assert not endpoint.embedded, "no text leaves before its price is shown"
+    done = run("search", "moon and sea", "--retriever", NAME, "--corpus", corpus.id, "--index")
+    assert "Up to 4 texts" in done.stderr
+    assert "Tides" in done.stdout.splitlines()[3]
+    assert f"{NAME}@{endpoint.url}" in [choice.id for choice in search.list_retrievers(workspace)]
+
+
+def test_it_mines_teaches_and_pools(
+    workspace: Workspace, endpoint: ChatServer, corpus: CorpusManifest, query_set: QuerySet, tmp_path: Path
+) -> None:
+    settings = ("--set", "negatives=1", "--set", "range_min=0", "--set", "range_max=3", "--set", "relative_margin=none")
+    both = ("--set", f"retriever={NAME}", "--set", f"teacher={NAME}", "--set", "budget=1")
+    done = run("queries", "mine", query_set.id, *both, *settings, "--wait")
+    assert "Up to 8 texts" in done.stderr
+    made = [q for q in queries.list_query_sets(workspace) if q.hard_negatives]
+    assert [q.hard_negatives for q in made] == [4]
+    assert [q.parameters["teacher"] for q in made] == [f"{NAME}@{endpoint.url}"]
+    assert set(endpoint.embedded.values()) == {1}
+
+    taught = ("--set", "method=dragon_s_faithful", "--set", f"teachers=static-minilm, {NAME}")
+    done = run("queries", "generate", "--corpus", corpus.id, *taught, "--set", "budget=1", "--wait")
+    assert "are sent to" in done.stderr
+    ranked = next(q for q in queries.list_query_sets(workspace) if q.method == "dragon_s_faithful")
+    assert ranked.model == f"static-minilm, {NAME}@{endpoint.url}"
+    assert any(line.queries for line in read_queries(workspace, ranked.id))
+
+    log = tmp_path / "log.txt"
+    log.write_text("why does the sea rise\nwhat is glass made of\n")
+    endpoint.answer = lambda prompt, m: '{"reason": "so", "grade": 2}'
+    judge = JudgeConfig.from_dict({"corpus": corpus.id, "queries": str(log), "model": MODEL, "name": "judged",
+                                   "retrievers": f"bm25, {NAME}", "budget": 1.0})  # fmt: skip
+    planned = judging.plan(workspace, judge)
+    assert planned.sentence.startswith("Up to 6 texts")
+    judging.start(workspace, judge)
+    pool = judged.read_pool(workspace.benchmark("judged"))
+    own = f"{NAME}@{endpoint.url}"
+    assert {name for d in pool.values() for ranks in d.values() for name in ranks} == {"bm25", own, f"hybrid:{own}"}
+    assert endpoint.embedded[DOCUMENTS[1]["text"]] == 1, "three jobs embedded it once"
+
+
+def test_it_cannot_be_trained(workspace: Workspace, endpoint: ChatServer, query_set: QuerySet, benchmark: str) -> None:
+    wanted = TrainingConfig.from_dict({"query_set": query_set.id, "retriever": NAME})
+    refused = [
+        lambda: training.start(workspace, wanted),
+        lambda: access.checked(workspace, StudyConfig.from_dict({"retrievers": f"minilm, {NAME}", "corpus": "c",
+                                                                  "benchmarks": benchmark, "methods": "diverse"})),
+        lambda: queries.start_round_trip(workspace, query_set.id, NAME),
+        lambda: evaluation.checked(workspace, "minilm", benchmark, rerank=NAME),
+    ]  # fmt: skip
+    for start in refused:
+        with pytest.raises(ConfigError, match="cannot be trained or loaded here"):
+            start()
+    assert "cannot be trained" in run("train", query_set.id, "--retriever", NAME, code=2).stderr
+    assert "cannot be trained or loaded" in run("serve", NAME, "--port", "0", code=2).stderr
+    assert not endpoint.bodies
+
+
+CONFIGS: list[tuple[type[Config], dict[str, Any]]] = [
+    (EvaluationConfig, {"retriever": "api:m@http://10.0.0.1/v1", "benchmark": "b"}),
+    (MiningConfig, {"retriever": "api:m@http://10.0.0.1/v1", "query_set": "q"}),
+    (SynthesisConfig, {"teachers": "minilm, api:m@http://10.0.0.1/v1", "corpus": "c"}),
+    (JudgeConfig, {"retrievers": "bm25, api:m@http://10.0.0.1/v1", "corpus": "c", "base_url": "http://10.0.0.1/v1"}),
+]
+
+
+@pytest.mark.parametrize(("kind", "values"), CONFIGS)
+def test_a_shared_dashboard_asks_no_other_address(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, kind: type[Config], values: dict[str, Any]
+) -> None:
+    config = kind.from_dict(values)
+    assert access.checked(workspace, config) == config
+    access.in_dashboard(shared=True)
+    with pytest.raises(NotAllowedError, match=r"10\.0\.0\.1"):
+        access.checked(workspace, config)
+    with pytest.raises(NotAllowedError, match=r"10\.0\.0\.1"):
+        access.environment_for(config.to_dict())
+    monkeypatch.setenv("CDP_ALLOWED_ENDPOINTS", "http://10.0.0.1/v1")
+    assert access.checked(workspace, config) == config
+    monkeypatch.setenv("CDP_READ_ONLY", "1")
+    with pytest.raises(NotAllowedError):
+        access.checked(workspace, config)
+
+
+@pytest.fixture
+def other() -> Iterator[ChatServer]:
+    with chat_server() as running:
+        yield running
+
+
+def test_each_address_gets_its_own_key(
+    workspace: Workspace, endpoint: ChatServer, other: ChatServer, corpus: CorpusManifest, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    log = tmp_path / "log.txt"
+    log.write_text("why does the sea rise\n")
+    endpoint.answer = lambda prompt, m: '{"reason": "so", "grade": 2}'
+    values = {"corpus": corpus.id, "queries": str(log), "model": MODEL, "name": "judged",
+              "retrievers": f"{NAME}@{other.url}"}  # fmt: skip
+    config = JudgeConfig.from_dict(values)
+    with pytest.raises(ConfigError, match=f"is not sent to {other.url}"):
+        judging.start(workspace, config)
+    assert not other.bodies
+    monkeypatch.setenv("OPENAI_BASE_URL", other.url)
+    monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}-other")
+    environment = access.environment_for(access.checked(workspace, config).to_dict())
+    assert environment == {"CDP_BASE_URL": endpoint.url, "CDP_API_KEY": KEY, "OPENAI_BASE_URL": other.url,
+                           "OPENAI_API_KEY": f"{KEY}-other"}  # fmt: skip
+    alone = access.environment_for({"retriever": f"{NAME}@{other.url}"})
+    assert alone == {"CDP_BASE_URL": other.url, "CDP_API_KEY": f"{KEY}-other", "OPENAI_API_KEY": ""}
+    third = {**config.to_dict(), "retrievers": f"{NAME}@{other.url}, api:m@http://127.0.0.1:9/v1"}
+    monkeypatch.setenv("CDP_ALLOWED_ENDPOINTS", "http://127.0.0.1:9/v1")
+    access.in_dashboard()
+    with pytest.raises(ConfigError, match="at most two addresses"):
+        access.environment_for(third)
+
+
+def test_a_strangers_job_is_not_resumed_at_an_unknown_address(
+    workspace: Workspace, endpoint: ChatServer, other: ChatServer, benchmark: str
+) -> None:
+    endpoint.script = ["quota"]
+    job = evaluation.start(workspace, EvaluationConfig.from_dict({"retriever": NAME, "benchmark": benchmark}))
+    assert str(jobs.show(workspace, job).state) == "failed"
+    spec = workspace.job(job) / "spec.json"
+    told = read_json(spec)
+    told["config"]["retriever"] = f"{NAME}@{other.url}"
+    spec.write_text(json.dumps(told))
+    with pytest.raises(NotAllowedError, match="outside this workspace"):
+        jobs.resume(workspace, job)
+    told["config"]["retriever"] = f"{NAME}@{endpoint.url}"
+    spec.write_text(json.dumps(told))
+    assert jobs.missing_secrets(workspace, job) == []
+    jobs.resume(workspace, job)
+    assert str(jobs.show(workspace, job).state) == "finished"
+    assert not other.bodies
+
+
+def test_a_used_up_budget_says_so_and_keeps_what_was_paid(
+    workspace: Workspace, endpoint: ChatServer, benchmark: str
+) -> None:
+    config = EvaluationConfig.from_dict({"retriever": NAME, "benchmark": benchmark, "budget": 1e-5})
+    job = evaluation.start(workspace, config)
+    assert "budget" in read_json(workspace.job(job) / "failure.json")["message"]
+    with AnswerCache(workspace) as cache:
+        assert len(cache) == sum(endpoint.embedded.values())
+    assert os.environ["CDP_API_KEY"] == KEY
+    assert answer("benchmarks", "show", benchmark)["id"] == benchmark
