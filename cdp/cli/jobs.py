@@ -70,12 +70,11 @@ def resume(run: Run, id: Id, *, allow: AllowOutside = None) -> int:
 @command("jobs delete")
 def delete(run: Run, id: Id, *, yes: Annotated[bool, "delete it"] = False) -> int:
     """Delete a job that has ended, with everything it made."""
-    job = jobs.show(run.workspace, id, with_size=False)
-    parts = jobs.sizes(run.workspace, job.id)
-    held = ", ".join(f"{name} {size(n)}" for name, n in parts.items())
+    job = jobs.show(run.workspace, id)
+    held = size(job.size or 0)
     refuse_unless(yes, f"{job.id} would be deleted with all it made ({held}).", "Say --yes to delete it.")
     jobs.delete(run.workspace, job.id)
-    return run.say({"id": job.id, "deleted": True, "bytes": parts["total"]}, f"{job.id} is deleted ({held})")
+    return run.say({"id": job.id, "deleted": True, "bytes": job.size}, f"{job.id} is deleted ({held})")
 
 
 @command("cluster use")

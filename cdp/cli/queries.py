@@ -15,7 +15,7 @@ from cdp.base.config import (
 )
 from cdp.base.errors import ConfigError
 from cdp.base.registry import Names
-from cdp.base.text import counted, duration
+from cdp.base.text import counted
 from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless, warn, warn_incomplete
 from cdp.cli.declare import Id, Name, Reads, Set, check_generator, command
@@ -79,15 +79,9 @@ def generate(run: Run, config: SynthesisConfig) -> int:
 
 
 @command("queries estimate", project=("corpus",), defaults={"generator": "openai"})
-def estimate(
-    run: Run,
-    config: SynthesisConfig,
-    *,
-    tokens_per_query: Annotated[float | None, "output tokens, from a preview"] = None,
-    latency: Annotated[float | None, "seconds per request, from a preview"] = None,
-) -> int:
-    """Tokens, price and time of writing queries for a corpus, before it starts; generator openai if omitted."""
-    expected = synthesis.estimate(run.workspace, config, tokens_per_query=tokens_per_query, latency_s=latency)
+def estimate(run: Run, config: SynthesisConfig) -> int:
+    """Tokens and price of writing queries for a corpus, before it starts; generator openai if omitted."""
+    expected = synthesis.estimate(run.workspace, config)
     if expected.cost is None:
         cost = f"unknown: {config.model_name} is not in the price table (queries prices --model …)"
     elif expected.price is not None:
@@ -103,9 +97,6 @@ def estimate(
         "requests": f"{expected.requests:,} for {counted(expected.n_documents, 'document')}",
         **(tokens if expected.requests else {}),
         "cost": cost,
-        "time": ""
-        if expected.seconds is None
-        else f"about {duration(expected.seconds)} at concurrency {config.concurrency}",
     }
     return run.say(expected, view)
 

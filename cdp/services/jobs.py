@@ -35,7 +35,7 @@ from cdp.base.failures import FILE, FailedItems, failed_items
 from cdp.base.file_cache import ANSWERS
 from cdp.base.settings import Config
 from cdp.base.text import shown, typed_path
-from cdp.base.workspace import Workspace, folder_size, read_json_or_none, read_jsonl
+from cdp.base.workspace import Workspace, read_json_or_none, read_jsonl
 from cdp.evaluation import bm25
 from cdp.jobs import JobSpec, JobView, list_active, list_jobs, load_spec, resolve_job
 from cdp.llm import address
@@ -50,9 +50,6 @@ __all__ = ["list_active", "list_jobs"]
 
 # Most points of a curve: about one per pixel.
 POINTS = 1500
-
-# Entries of a job's folder whose size is shown, each with its label.
-PARTS = {"model": "model", "checkpoints": "checkpoints", "results": "results", "worker.log": "log"}
 
 # Every kind of job, with the only module that may run it and its settings.
 KINDS: dict[str, tuple[str, type[Config] | None]] = {
@@ -199,17 +196,6 @@ def delete(workspace: Workspace, job: str) -> None:
     projects.check_unused(workspace, f"The job {job_id}", job_id)
     room.delete(workspace, job_id)
     catalog.ingest(workspace)
-
-
-def sizes(workspace: Workspace, job: str) -> dict[str, int]:
-    """Return the bytes of a job's ``PARTS`` by their labels; the last one, total, is the whole folder."""
-    folder = workspace.job(resolve_job(workspace, job))
-    parts = {}
-    for name, label in PARTS.items():
-        path = folder / name
-        if n := folder_size(path) if path.is_dir() else path.stat().st_size if path.is_file() else 0:
-            parts[label] = n
-    return {**parts, "total": folder_size(folder)}
 
 
 def written_set(view: JobView) -> str:

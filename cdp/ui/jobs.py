@@ -312,11 +312,8 @@ def _resume(workspace: Workspace, view: JobView) -> None:
 def _delete(workspace: Workspace, view: JobView) -> None:
     """Delete after a look at what goes with it, and how large it is."""
     with st.popover("Delete", icon=":material/delete:", type="tertiary", key=f"delete_open_{view.id}"):
-        parts = jobs.sizes(workspace, view.id)
-        total = parts.pop("total")
+        total = jobs.show(workspace, view.id).size or 0
         st.markdown(f"Delete this job and everything it created ({size(total)})?")
-        if parts:
-            st.caption(" · ".join(f"{name} {size(n)}" for name, n in parts.items()))
         if view.kind == "synthesis":
             st.caption("The query set that it wrote is kept.")
         if forms.button("Delete the job", key=f"delete_{view.id}"):
