@@ -59,7 +59,6 @@ class Observation:
 
     kind: Kind
     dataset: str
-    judged: str
     setup: str
     cw: float
     points: float
@@ -74,7 +73,7 @@ def published() -> Iterator[Observation]:
     for d in (*differences(ALL), *paraphrases):
         if d.dataset in out:
             kind = Kind(d.comparison, EQUAL_DOCUMENTS, INFONCE, d.per_doc)
-            yield Observation(kind, d.dataset, d.dataset, f"{d.retriever}, MS MARCO", d.cw, d.points, True)
+            yield Observation(kind, d.dataset, f"{d.retriever}, MS MARCO", d.cw, d.points, True)
     cw = {row["dataset"]: row["cw"] for row in read("datasets")}
     plotted = [row for row in read("results") if row["table"] == "fig:cost_efficiency_multihop"]
     scores = {(row["retriever"], row["dataset"], row["queries_per_doc"]): row["value"] for row in plotted}
@@ -82,7 +81,7 @@ def published() -> Iterator[Observation]:
         if per_doc > 1:
             points = score - scores[retriever, dataset, 1]
             kind = Kind(SCALING, EQUAL_PAIRS, INFONCE, per_doc)
-            yield Observation(kind, dataset, dataset, f"{retriever}, MS MARCO", cw[dataset], points, True)
+            yield Observation(kind, dataset, f"{retriever}, MS MARCO", cw[dataset], points, True)
 
 
 def own(report: StudyReport) -> Iterator[Observation]:
@@ -104,7 +103,7 @@ def own(report: StudyReport) -> Iterator[Observation]:
             kind = Kind(g.comparison, design, g.loss, g.per_doc)
             # Of the paper's datasets the studies judge samples; parts of a sample are one family.
             family = b.family.removesuffix("_sample")
-            yield Observation(kind, family, b.name, f"{g.retriever}, {g.source}", b.cw, g.points, False)
+            yield Observation(kind, family, f"{g.retriever}, {g.source}", b.cw, g.points, False)
 
 
 def estimate(reports: Iterable[StudyReport]) -> list[Prior]:
@@ -117,11 +116,11 @@ def estimate(reports: Iterable[StudyReport]) -> list[Prior]:
 
 
 def _row(kind: Kind, observations: Sequence[Observation]) -> Prior:
-    # Two studies with the same training give one value.
-    cells: dict[tuple[str, str, str], list[Observation]] = defaultdict(list)
+    # Parts of a dataset, and studies with the same training, give one value.
+    cells: dict[tuple[str, str], list[Observation]] = defaultdict(list)
     for o in observations:
-        cells[o.dataset, o.setup, o.judged].append(o)
-    datasets, setups, _ = (np.array(names) for names in zip(*cells, strict=True))
+        cells[o.dataset, o.setup].append(o)
+    datasets, setups = (np.array(names) for names in zip(*cells, strict=True))
     y = np.array([np.mean([o.points for o in cell]) for cell in cells.values()])
     cw = np.array([np.mean([np.log(o.cw + 1) for o in cell]) for cell in cells.values()])
     fit = Fit.of(y, datasets, setups)
@@ -132,7 +131,7 @@ def _row(kind: Kind, observations: Sequence[Observation]) -> Prior:
         inside = datasets == left_out
         for with_cw in errors:
             x = cw[~inside] if with_cw else None
-            other = Fit.of(y[~inside], datasets[~inside], setups[~inside], x)
+            other = Fit.of(y[~inside], datasets[~inside], setups[~inside], x, start=fit.variances)
             found = np.array([other.predict(at) for at in cw[inside]])
             errors[with_cw].append(float(np.mean((y[inside] - found[:, 0]) ** 2)))
             if not with_cw:
@@ -164,13 +163,23 @@ class Fit:
     centre: float = 0.0
 
     @classmethod
-    def of(cls, y: Floats, datasets: NDArray[Any], setups: NDArray[Any], x: Floats | None = None) -> Fit:
-        """Fit ``y`` (n,), on the covariate ``x`` (n,) where there is one, with effects of datasets and setups (n,)."""
+    def of(
+        cls,
+        y: Floats,
+        datasets: NDArray[Any],
+        setups: NDArray[Any],
+        x: Floats | None = None,
+        start: Floats | None = None,
+    ) -> Fit:
+        """Fit ``y`` (n,), on the covariate ``x`` (n,) where there is one, with effects of datasets and setups (n,).
+
+        ``start`` are the variances of a similar fit."""
         from scipy import optimize
 
         # An effect with a single level is the mean, one with a level for each observation the rest.
         effects = [names for names in (datasets, setups) if 1 < len(set(names)) < len(y)]
         kernels = (*((names[:, None] == names).astype(float) for names in effects), np.eye(len(y)))
+        x = None if x is None or np.ptp(x) < 1e-9 else x
         centre = 0.0 if x is None else float(x.mean())
         design = np.ones((len(y), 1)) if x is None else np.stack([np.ones(len(y)), x - centre], 1)
         scale = max(float(y.var()), 1e-6)
@@ -190,9 +199,9 @@ class Fit:
             gradient = np.array([np.sum(p * k) - py @ k @ py for k in kernels]) / 2
             return float(value), gradient * variances
 
-        found = optimize.minimize(
-            loss, np.full(len(kernels), -1.0), jac=True, method="L-BFGS-B", bounds=[(-12, 4)] * len(kernels)
-        )
+        near = start is not None and len(start) == len(kernels)
+        first = np.clip(np.log(start / scale), -8, 4) if near else np.full(len(kernels), -1.0)
+        found = optimize.minimize(loss, first, jac=True, method="L-BFGS-B", bounds=[(-12, 4)] * len(kernels))
         variances = scale * np.exp(found.x)
         _, covariance, projection, coefficients = solved(variances)
         # Satterthwaite: the summed variance against the error of its estimate, from REML's expected information. A
