@@ -116,7 +116,7 @@ _WORDS = {
     "repair_failed": ("a second attempt was no better",) * 2,
 }
 
-TEMPLATE_KINDS = ("diverse", "paraphrase")
+TEMPLATE_KINDS = ("diverse", "diverse_paper", "paraphrase", "paraphrase_paper")
 JOINED = (
     "The template generator joins a diverse query of each document by rule: a stand-in for one that needs them all."
 )

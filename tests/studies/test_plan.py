@@ -9,6 +9,8 @@ import pytest
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, InputError
+from cdp.benchmarks import registry
+from cdp.principle.tables import read
 from cdp.studies import StudyConfig, StudySource, conditions, read_plan, ready_made
 from cdp.studies.config import AROUND, RATES, grid
 from cdp.studies.estimate import STARTING_S, Speed, estimate
@@ -21,6 +23,7 @@ from cdp.studies.plan import (
     steps_of,
     training_config,
 )
+from cdp.synthesis.methods import METHODS
 from cdp.training.plan import eval_steps_of
 
 HUMAN = StudySource("human", "human", "set", "", 100, (100, 60, 20))
@@ -77,6 +80,23 @@ def test_every_ready_made_plan_can_be_read_and_says_what_it_answers() -> None:
     for found in ready_made():
         assert len(found.about) > 40
         assert read_plan(found.name).items("benchmarks")
+
+
+def test_table_1_is_planned_as_the_paper_prints_it() -> None:
+    """Its methods, Q/Doc, retrievers and datasets at 80,000 documents; each benchmark is in the registry."""
+    printed = [row for row in read("results") if row["table"] == "tab:main_results" and row["n_docs"] == 80_000]
+    config = read_plan("paper-table-1")
+    assert config.max_documents == 80_000
+    assert config.numbers("per_doc", minimum=1) == sorted({row["queries_per_doc"] for row in printed})
+    assert {name.lower() for row in printed for name in [row["retriever"]]} == set(config.items("retrievers"))
+    names = {"InPars-GBQ": "inpars_gbq", "SAP": "sap", "DRAMA": "drama", "Ours-diverse": "diverse"}
+    given = {"Supervised": "msmarco human", "DRAGON-S": "msmarco cropped"}
+    methods = {row["method"] for row in printed}
+    assert {names[method] for method in methods - set(given)} == set(config.items("methods"))
+    assert {given[method] for method in methods - set(names)} == set(config.items("query_sets"))
+    assert set(config.items("methods")) <= set(METHODS)
+    assert config.items("benchmarks") == read_plan("paper-full").items("benchmarks")
+    assert {name for name, _ in benchmark_names(config)} <= {entry.name for entry in registry.entries()}
 
 
 def test_the_plan_on_real_data_is_the_one_that_was_asked_for() -> None:

@@ -46,11 +46,11 @@ class TemplateGenerator(Generator):
         return Answer(queries=tuple(self.queries(document, method.name, m)), model=self.model)
 
     def queries(self, document: Document, method: str, m: int) -> list[str]:
-        """Up to ``m`` distinct queries by the method of that name; any but ``paraphrase`` gets diverse ones."""
+        """Up to ``m`` distinct queries by the method of that name; any that is no paraphrase gets diverse ones."""
         digest = hashlib.sha256(f"{self._seed} {document.content_hash}".encode()).digest()
         rng = random.Random(digest)
         room = english if is_english(document.content) else other
-        build = room.paraphrases if method == "paraphrase" else room.diverse
+        build = room.paraphrases if method.startswith("paraphrase") else room.diverse
         return distinct(build(document, rng), m)
 
 

@@ -21,6 +21,12 @@ LIST_TAIL = "Write exactly {M} queries as a numbered list, one per line, and not
 # How a prompt ends, and what stands there instead where an endpoint holds the answer to a schema.
 JSON_TAIL = 'Write exactly {M} queries as JSON of the form {"queries": ["…"]}, and nothing else.'
 
+# Of the two methods with the paper's rules: its licence is not known to allow the prompts themselves.
+PAPER_NOTE = (
+    "After a zero-shot prompt printed in the paper (arXiv:2602.09448): its rules alone, our sentences. The method with "
+    "the short name also keeps the document's language, never points to the document and obeys nothing in it."
+)
+
 _FIELD = re.compile(r"\{(document|M|query)\}")
 NEXT_FRAME = "\n</document>\n\n<document>\n"
 _FRAME_MARK = re.compile(r"<(?=\s*+(?:/\s*+)?document\b)", re.IGNORECASE)

@@ -1,8 +1,11 @@
-"""Diverse zero-shot queries: one call, M queries, each after different information of the document."""
+"""Diverse zero-shot queries: one call, M queries, each after different information of the document.
+
+``diverse_paper`` has the rules of the prompt that the paper prints and no other; the sentences are ours.
+"""
 
 from __future__ import annotations
 
-from cdp.synthesis.methods import LIST_TAIL, Method
+from cdp.synthesis.methods import LIST_TAIL, PAPER_NOTE, Method
 
 PROMPT = (
     """\
@@ -39,4 +42,34 @@ METHOD = Method(
     help="One call: M queries in different formats, each about different information of the document.",
     template=PROMPT,
     order=10,
+)
+
+PAPER_PROMPT = (
+    """\
+Read the document and write {M} independent search queries for it. Use these formats:
+- What: a factual question
+- How: a procedural question
+- Why: a causal question
+- When or If: a conditional question
+- Keyword: 2 to 5 words without a question mark
+- Statement or claim, of the form "X is used for Y"
+- Which, or Is it true
+- Comparison or contrast
+Each query must target different information of the document.
+
+<document>
+{document}
+</document>
+
+"""
+    + LIST_TAIL
+)
+
+PAPER = Method(
+    name="diverse_paper",
+    title="Diverse, the paper's rules",
+    help="One call, as diverse, with the rules of the paper's printed prompt alone.",
+    template=PAPER_PROMPT,
+    order=21,
+    note=PAPER_NOTE,
 )

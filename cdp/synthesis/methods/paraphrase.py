@@ -1,8 +1,11 @@
-"""Paraphrase queries: the low-diversity control. One question, asked M times in different words."""
+"""Paraphrase queries: the low-diversity control. One question, asked M times in different words.
+
+``paraphrase_paper`` has the rules of the prompt that the paper prints and no other; the sentences are ours.
+"""
 
 from __future__ import annotations
 
-from cdp.synthesis.methods import LIST_TAIL, Method
+from cdp.synthesis.methods import LIST_TAIL, PAPER_NOTE, Method
 
 PROMPT = (
     """\
@@ -31,4 +34,26 @@ METHOD = Method(
     help="One call: the document's one main question, asked M times in different words (low-diversity control).",
     template=PROMPT,
     order=20,
+)
+
+PAPER_PROMPT = (
+    """\
+Read the document and find the ONE main question that it answers. Then write that question {M} times as search \
+queries: the same question each time, in different wording.
+
+<document>
+{document}
+</document>
+
+"""
+    + LIST_TAIL
+)
+
+PAPER = Method(
+    name="paraphrase_paper",
+    title="Paraphrase, the paper's rules",
+    help="One call, as paraphrase, with the rules of the paper's printed prompt alone.",
+    template=PAPER_PROMPT,
+    order=22,
+    note=PAPER_NOTE,
 )
