@@ -199,8 +199,9 @@ class Fit:
             gradient = np.array([np.sum(p * k) - py @ k @ py for k in kernels]) / 2
             return float(value), gradient * variances
 
-        near = start is not None and len(start) == len(kernels)
-        first = np.clip(np.log(start / scale), -8, 4) if near else np.full(len(kernels), -1.0)
+        first = np.full(len(kernels), -1.0)
+        if start is not None and len(start) == len(kernels):
+            first = np.clip(np.log(start / scale), -8, 4)
         found = optimize.minimize(loss, first, jac=True, method="L-BFGS-B", bounds=[(-12, 4)] * len(kernels))
         variances = scale * np.exp(found.x)
         _, covariance, projection, coefficients = solved(variances)
