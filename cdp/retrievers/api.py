@@ -120,7 +120,6 @@ class ApiModel:
 
     similarity_fn_name = "cosine"
     training = False
-    transformers_model = None
 
     def __init__(self, name: ApiName, payer: Payer, max_length: int | None = None) -> None:
         self.name, self.max_seq_length = name, max_length or LONGEST

@@ -13,6 +13,7 @@ from cdp.corpus import CorpusManifest
 from cdp.services import jobs
 from tests.judging.conftest import _no_keys, corpus, judge, log, server
 from tests.judging.made import make
+from tests.judging.test_written_queries import writes_and_judges
 from tests.pages.conftest import Open
 from tests.pages.test_every_page_in_every_state import words
 from tests.synthesis.server import KEY, MODEL, ChatServer
@@ -41,6 +42,34 @@ def test_what_is_sent_where_stands_before_the_start(
     assert jobs.show(Workspace.default(), job).config["model"] == MODEL
     made = Workspace.default().benchmark("animals-judged")
     assert judged.read_grades(made)
+
+
+def test_a_model_writes_the_queries_where_there_are_none(
+    open_page: Open, corpus: CorpusManifest, judge: ChatServer, in_process: Callable[[], list[str]]
+) -> None:
+    judge.models |= {"another-model", "bge-m3"}
+    judge.answer = writes_and_judges
+    at = open_page("benchmarks", tab="judge")
+    at.segmented_control(key="judge_from").set_value("A model writes them").run()
+    at.text_input(key="judge_model").set_value(MODEL)
+    at.text_input(key="judge_api_key").set_value(KEY).run()
+    assert f"{MODEL} writes these queries and judges them" in words(at).replace("\\", "")
+    assert "written_by" not in str([box.key for box in at.text_input])
+    at.text_input(key="judge_writer").set_value("another-model")
+    at.text_input(key="judge_retrievers").set_value("bm25, api:bge-m3")
+    at.number_input(key="judge_limit").set_value(5).run()
+    assert not at.warning
+    said = at.info[0].value.translate({0x5C: None, 0x2060: None})
+    assert f"6 documents are sent to {judge.url}: another-model writes 5 queries, its price is unknown." in said
+    assert "Up to 41 texts" in said
+    assert f"are sent to {judge.url} for bge-m3: its price is unknown" in said
+    assert not judge.bodies
+    at.button(key="judge_start").click().run()
+    assert not at.exception
+    (job,) = in_process()
+    config = jobs.show(Workspace.default(), job).config
+    assert (config["writer"], config["written_by"], config["queries"]) == ("another-model", "another-model", "")
+    assert config["retrievers"] == f"bm25, api:bge-m3@{judge.url}"
 
 
 def test_labels_are_stored_with_a_name_and_taken_back(open_page: Open, workspace: Workspace) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,16 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
+from cdp.retrievers.api import Payer
 from cdp.services import corpora, search
 from cdp.serving import engine
 from tests.benchmarks.folders import write_benchmark
 from tests.pages.conftest import Open
 from tests.pages.test_every_page_in_every_state import words
+from tests.synthesis.conftest import _no_keys, _short_backoff, server
+from tests.synthesis.server import KEY, MODEL, ChatServer
+
+__all__ = ["_no_keys", "_short_backoff", "server"]
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +28,7 @@ def answered_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The search process's answers, by its engine in this process: tests/serving has the process."""
 
     def ask(workspace: Workspace, request: Mapping[str, Any]) -> dict[str, Any]:
-        made = engine.Engine(workspace, engine.memory_limit(), engine.PATIENCE_S)
+        made = engine.Engine(workspace, engine.memory_limit(), engine.PATIENCE_S, payer=Payer(workspace, "search"))
         return made.search(**request)
 
     monkeypatch.setenv(search.RUNTIME, str(tmp_path / "run"))
@@ -104,3 +109,30 @@ def test_a_link_to_a_document_opens_it_and_says_where_it_is_not(open_page: Open,
     assert document.text in [text.value for text in at.text]
     at = open_page("documents", corpus=corpus, document="no <b>such")
     assert "is not in demo" in at.warning[0].value
+
+
+def test_a_retriever_behind_an_api_is_added_and_indexed_at_a_price_that_is_said(
+    open_page: Open,
+    filled: Workspace,
+    server: ChatServer,
+    in_process: Callable[[], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("CDP_BASE_URL", server.url)
+    monkeypatch.setenv("CDP_API_KEY", KEY)
+    corpus = corpora.list_corpora(filled)[0]
+    at = open_page("search", q="sugar", search_with=["bm25"], collection=corpus.id)
+    at.text_input(key="search_api").set_value(f"api:{MODEL}").run()
+    assert not at.exception
+    assert at.query_params["search_with"] == ["bm25", f"api:{MODEL}"]
+    said = at.info[0].value.translate({0x5C: None, 0x2060: None})
+    assert f"Up to {corpus.n_documents} texts" in said
+    assert f"are sent to {server.url} for {MODEL}: its price is unknown" in said
+    assert not server.embedded
+    at.button(key=f"index_api:{MODEL}").click().run()
+    assert in_process()
+    assert len(server.embedded) >= corpus.n_documents
+    at.run()
+    assert not at.exception
+    assert not at.info
+    assert words(at).count("score") == 13, "three of BM25, ten of the other"
