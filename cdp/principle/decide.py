@@ -479,6 +479,7 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: _Question, seeds: int) -
     told = [
         (bool(b.stale), f"The {' and '.join(b.stale)} changed since this was measured: test again."),
         (b.judged_by == TEMPLATE, "Template queries judged this; people's queries may rank the options differently."),
+        (b.unjudged > 0, f"{counted(b.unjudged, 'document')} of the first ten have no judgment and count 0."),
         (bool(b.elsewhere), f"Measured on other {b.elsewhere} than yours."),
         (not b.equal_steps, f"Training steps differ ({min(steps)} to {max(steps)}): more queries also trained longer."),
         (b.finished < b.planned, f"{b.finished} of {b.planned} trainings are done."),
@@ -487,7 +488,6 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: _Question, seeds: int) -
         (_small_sample(b), f"Trained on {b.documents:,} of {b.of_documents:,} documents."),
         *((True, f"Another study, {e.basis.name}, says the opposite.") for e in _opposed(lead, own)),
         (not b.dev_chosen, "No dev queries chose the checkpoint, so some trainings may be past their best."),
-        (b.unjudged > 0, f"{counted(b.unjudged, 'document')} of the first ten have no judgment and count 0."),
         (bool(b.queries_by), f"{b.queries_by} wrote the judged queries; people may ask differently."),
         (b.judged_by == MODEL and not b.labels, f"{UNCHECKED} of {b.judge or 'the model'}."),
         (template, "Templates wrote the training queries; an LLM's queries may gain more or less."),

@@ -258,8 +258,8 @@ def add(
     missing = []
     if benchmark is None:
         missing.append(
-            "No judged queries: to measure retrievers on real queries, add a BEIR folder or a file with a query and a "
-            "document's ID in each row."
+            "No judged queries: to measure retrievers on real queries, have a model judge a query log, or add a BEIR "
+            "folder or a file with a query and a document's ID in each row."
         )
     if not any("train" in q.parameters.get("splits", ["train"]) for q in sets):
         missing.append("No human training queries (optional: an LLM can write them).")

@@ -59,7 +59,7 @@ class Calibration:
             needs = ", ".join(f"{n:,} more for ±{half:g}" for n, half in missing if n)
             return (
                 f"Corrected by {counted(found.n_labelled, 'query', 'queries')} of people: {signed(found.mean)} "
-                f"({interval(found.interval, sign=True)}){f'; labelled queries: {needs}' if needs else ''}."
+                f"(95% {interval(found.interval, sign=True)}){f'; labelled queries: {needs}' if needs else ''}."
             )
         if self.unlabelled < 0:
             why = "what it retrieved was not kept"

@@ -301,7 +301,8 @@ def _shown(behind: Iterable[Mapping[str, Any]], place: str) -> list[dict[str, li
 
 def _calibrated(workspace: Workspace, answer: Answer) -> Answer:
     """The answer with its figure corrected by people's labels, where a model judged; or why it cannot be."""
-    basis, figure = answer.basis, answer.figure
+    # An answer that cannot tell has no figure: its first difference stands for it.
+    basis, figure = answer.basis, answer.figure or next(iter(answer.comparisons), None)
     if basis is None or figure is None or basis.judged_by != MODEL:
         return answer
     by = None

@@ -134,6 +134,11 @@ def _of_project(workspace: Workspace, manifest: CorpusManifest) -> BenchmarkInfo
     return next((info for info in ranked if info.name not in made), None)
 
 
+def has_judged(workspace: Workspace, corpus: str) -> bool:
+    """Return True if there are judged queries for a corpus that a test would take unasked."""
+    return _of_project(workspace, resolve_corpus(workspace, corpus)) is not None
+
+
 def _benchmark(workspace: Workspace, info: BenchmarkInfo, config: TrialConfig) -> JudgedBy:
     splits = studies.splits_of(workspace, info, config.split, queries=config.queries, documents=MOST_DOCUMENTS)
     notes = []

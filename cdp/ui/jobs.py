@@ -358,6 +358,7 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
     elif view.kind == "judging":
         made = str(jobs.outcome(workspace, view.id).get("benchmark"))
         button("benchmarks", "Label some queries", "edit", tab="label", judged_benchmark=made)
+        frame.link("decide", "Test it on my data", icon=":material/experiment:", target_benchmark=made, test="1")
         frame.link("launch", "Evaluate a retriever on it", start="evaluation", on=[f"{made}/test"])
     elif view.kind == "study" and view.config.get("corpus"):
         benchmark = str(view.config["benchmarks"]).partition(",")[0].partition(":")[0]

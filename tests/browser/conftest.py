@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Response, sync_playwright
 
 from cdp.base.workspace import Workspace
 from cdp.services import corpora, demo, jobs, projects, queries
@@ -236,12 +236,19 @@ class Looker:
         self.page.evaluate(TWO_FRAMES)
         return self
 
-    def upload(self, path: Path) -> Looker:
-        """Choose a file, and wait until the server has all of it."""
+    def upload(self, *paths: Path) -> Looker:
+        """Choose files, and wait until the server has all of them."""
         box = self.page.get_by_test_id("stMain").get_by_test_id("stFileUploader").locator("input[type=file]")
-        with self.page.expect_response(lambda answer: "/upload_file/" in answer.url):
-            box.set_input_files(path)
-        self.see(path.name)
+        waiting = len(paths)
+
+        def last(answer: Response) -> bool:
+            nonlocal waiting
+            waiting -= "/upload_file/" in answer.url
+            return waiting == 0
+
+        with self.page.expect_response(last):
+            box.set_input_files(paths)
+        self.see(paths[0].name)
         return self.idle()
 
     def see(self, text: str, *, seconds: float = 30) -> Looker:

@@ -1,4 +1,5 @@
-"""Documents and a query log, no judgments: a model judges, a person labels by keyboard, and figures follow."""
+"""A folder of files and a query log, no judgments: a model judges, a person labels by keyboard, Decide tests, and its
+answer is corrected. The page starts everything."""
 
 from __future__ import annotations
 
@@ -8,75 +9,131 @@ from pathlib import Path
 
 import pytest
 
-from cdp.base.config import EvaluationConfig
+from cdp.base.workspace import Workspace
 from cdp.benchmarks import judged
 from cdp.llm.prices import Price, write_prices
-from cdp.services import evaluation, jobs
+from cdp.services import jobs
 from tests.browser.conftest import Looker, Server
 from tests.jobs.support import until
-from tests.judging.conftest import ANIMALS, by_animal, passage
-from tests.synthesis.server import KEY, MODEL, chat_server
+from tests.judging.conftest import ANIMALS, by_animal
+from tests.synthesis.server import KEY, MODEL, chat_server, numbered
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-QUERIES = 12
+QUERIES = ("where does the {} sleep", "how does the {} hunt at night")
+LABELLED = 10
+JUDGED = "animals-judged"
 
 
-# To draw a page after each press takes longer than all else.
-@pytest.mark.parametrize("n_by_keyboard", [2, pytest.param(10, marks=pytest.mark.soak)])
-def test_from_a_log_to_corrected_figures(
-    serve: Callable[..., Server], look: Callable[..., Looker], tmp_path: Path, jobs_here: None, n_by_keyboard: int
+def files(folder: Path) -> list[Path]:
+    """One file about each animal, of two passages."""
+    made = []
+    for animal in ANIMALS:
+        lines = [f"The {animal} was seen in field {n}, and the miller of that year wrote it down." for n in range(11)]
+        habits = f"The {animal} sleeps in reeds.", f"The {animal} hunts at night by the water."
+        made.append(folder / f"{animal}.txt")
+        made[-1].write_text("\n\n".join(" ".join([habit, *lines]) for habit in habits), encoding="utf-8")
+    return made
+
+
+def ended(tab: Looker, workspace: Workspace, kind: str, n: int = 1) -> None:
+    """Wait until the page's newest job of this kind has ended, and look at its page again."""
+    until(lambda: len(jobs.list_jobs(workspace, [kind])) == n, f"a {kind} job", 60)
+    tab.page.goto("about:blank")  # a page that is looked at is drawn every two seconds
+    until(lambda: not jobs.list_active(workspace), f"the end of {kind}", 400)
+    newest = jobs.list_jobs(workspace, [kind])[0]
+    assert newest.state == "finished", newest.failure
+    tab.page.go_back()
+
+
+def label(tab: Looker, folder: Path, by_keyboard: int) -> None:
+    """Label what is open of the sample's first ten queries, of some by keyboard, of the others in the file."""
+    pool = judged.read_pool(folder)
+    lines = map(json.loads, (folder / "queries.jsonl").read_text().splitlines())
+    asked = {line["_id"]: next(animal for animal in ANIMALS if animal in line["text"]) for line in lines}
+    texts = {line["_id"]: line["text"] for line in map(json.loads, (folder / "corpus.jsonl").read_text().splitlines())}
+    for at, query in enumerate(judged.sampled(pool)[:LABELLED]):
+        known = {(label.query, label.document) for label in judged.read_labels(folder)}
+        grades = {
+            document: 3 if f"The {asked[query]} " in texts[document] else 0
+            for document in judged.to_label(pool, query)
+            if (query, document) not in known
+        }
+        if at >= by_keyboard:
+            judged.add_labels(folder, query, grades, "Ada")
+            continue
+        for document, grade in grades.items():
+            done = len(judged.read_labels(folder))
+            tab.page.keyboard.press(str(grade))
+            until(lambda n=done: len(judged.read_labels(folder)) == n + 1, f"{query} {document}", 30)  # type: ignore[misc]
+            tab.idle()
+    judged.count_labels(folder)
+
+
+# To draw a page after each press takes longer than all else, and trainings of three seeds longer than those of one.
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.soak)])
+def test_from_files_and_a_log_to_a_corrected_answer(
+    serve: Callable[..., Server], look: Callable[..., Looker], tmp_path: Path, whole: bool
 ) -> None:
-    rows = [{"_id": f"{a}-{n}", "text": passage(a, n)} for a in ANIMALS for n in range(3)]
-    documents, log = tmp_path / "animals.jsonl", tmp_path / "log.txt"
-    documents.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    log.write_text("\n".join(f"where does the {animal} sleep" for animal in ANIMALS), encoding="utf-8")
+    log, by_keyboard = tmp_path / "log.txt", LABELLED if whole else 1
+    log.write_text("\n".join(text.format(animal) for text in QUERIES for animal in ANIMALS), encoding="utf-8")
     server = serve()
-    workspace = server.workspace
+    workspace, folder = server.workspace, server.workspace.benchmark(JUDGED)
     write_prices(workspace, [Price(MODEL, 1.0, 10.0)], "2026-01-01")
     tab = look(server)
     with chat_server(rates={"500": 0.1, "malformed": 0.02}, seed=3) as chat:
-        chat.answer = by_animal
-        tab.open("documents").upload(documents).press("Import documents").see("36")
-        tab.open("benchmarks?tab=judge").upload(log)
-        tab.type("Base URL", chat.url).type("Model (default: gpt-4o-mini)", MODEL).type("API key", KEY)
+        chat.answer = lambda prompt, m: by_animal(prompt, m) if "<passage>" in prompt else numbered(prompt, m)
+        tab.open("documents").upload(*files(tmp_path)).type("Name", "animals").press("Import documents")
+        tab.see("animals was added: 24 passages").shot("20-imported")
+
+        tab.press("Have a model judge your query log", role="link").see("Choose the target queries").upload(log)
+        tab.type("Base URL", chat.url).type("Model (default: gpt-4o-mini)", MODEL).type("Depth (documents)", "5")
         # Tab goes on to the button that shows the key; only Enter or another field sends it.
+        tab.page.get_by_label("API key", exact=True).first.fill(KEY)
         tab.page.get_by_label("API key", exact=True).first.press("Enter")
-        tab.see("at most 360 pairs").see("prices as of 2026-01-01")
-        tab.shot("20-judge")
+        tab.see("at most 360 pairs").see("prices as of 2026-01-01").shot("21-judge")
         assert not chat.bodies, "nothing is sent before the start"
-        tab.press("Start judging")
-        until(lambda: jobs.list_jobs(workspace), "a job", 30)
-        tab.page.goto("about:blank")  # a page that is looked at is drawn every two seconds
-        until(lambda: any(v.kind == "judging" and not v.active for v in jobs.list_jobs(workspace)), "judgments", 120)
-        (job,) = (view for view in jobs.list_jobs(workspace) if view.kind == "judging")
-        assert job.state == "finished", job.failure
-        assert KEY not in "".join(p.read_text() for p in (workspace.jobs / job.id).glob("*.json*"))
-    folder = workspace.benchmark("animals-judged")
-    for retriever in ("bm25", "static-minilm"):  # here: the server's jobs are processes of their own
-        started = evaluation.start(workspace, EvaluationConfig(retriever=retriever, benchmark="animals-judged"))
-        assert jobs.show(workspace, started).state == "finished"
-    pool, asked = judged.read_pool(folder), {}
-    for line in (folder / "queries.jsonl").read_text().splitlines():
-        asked[json.loads(line)["_id"]] = json.loads(line)["text"].split()[3]
-    by_keyboard, others = judged.sampled(pool)[:n_by_keyboard], judged.sampled(pool)[n_by_keyboard:10]
-    for query in others:
-        grades = {d: 3 if d.startswith(asked[query]) else 0 for d in judged.to_label(pool, query)}
-        judged.add_labels(folder, query, grades, "Ada")
-    tab.open("compare?benchmark=animals-judged&baseline=bm25").see("Uncalibrated")
-    tab.press("Label queries", role="link")
-    tab.see("Enter your name")
-    tab.type("Your name", "Ada").see("Passage 1 of")
-    done = len(judged.read_labels(folder))
-    for query in by_keyboard:
-        for document in judged.to_label(pool, query):
-            tab.page.keyboard.press("3" if document.startswith(asked[query]) else "0")
-            done += 1
-            until(lambda n=done: len(judged.read_labels(folder)) == n, f"label {done}", 20)  # type: ignore[misc]
-            tab.idle()
-    assert sorted(judged.finished(pool, judged.read_labels(folder))) == sorted(judged.sampled(pool)[:10])
-    tab.see("10 of 12 queries labelled by people (Ada 10)").shot("21-labelled")
-    assert {label.by for label in judged.read_labels(folder)} == {"Ada"}
-    tab.press("Compare with corrected figures", role="link").see("Corrected by 10 queries of people")
-    tab.shot("22-corrected")
+        tab.press("Start judging").see("animals-judged by test-model")
+        ended(tab, workspace, "judging")
+
+        tab.press("Label some queries").see("Enter your name")
+        tab.type("Your name", "Ada").see("Passage 1 of").shot("22-label")
+        label(tab, folder, by_keyboard)
+        assert {label.by for label in judged.read_labels(folder)} == {"Ada"}
+        tab.page.reload()
+        tab.see("10 of 24 queries labelled by people (Ada 10): enough to correct figures")
+
+        tab.press("Test it on my data", role="link").see("16 of 24 judged queries are reported")
+        if whole:
+            tab.page.get_by_test_id("stMain").get_by_text("LLM endpoint").first.click()
+            tab.idle().type("Base URL", chat.url).type("Model (default: gpt-4o-mini)", MODEL)
+            tab.page.get_by_label("API key", exact=True).first.fill(KEY)
+            tab.page.get_by_label("API key", exact=True).first.press("Enter")
+        else:
+            tab.page.get_by_test_id("stMain").get_by_text("Template (no LLM)").first.click()
+            tab.idle().type("Seeds", "1")
+        tab.idle().see(MODEL).shot("23-test")
+        tab.press("Start the test").see("Test running")
+        ended(tab, workspace, "study")
+        # All labels are of reported queries; trainings found documents that nobody graded.
+        tab.see("Judged by a model, 10 queries by people").see("queries judged by test-model")
+        tab.see("have no judgment and count 0").shot("24-answer")
+
+        tab.press("Judge the missing documents")
+        tab.page.get_by_test_id("stPopoverBody").get_by_label("API key", exact=True).fill(KEY)
+        asked = len(chat.bodies)
+        tab.confirm("Start judging").see("animals-judged by test-model")
+        ended(tab, workspace, "judging", 2)
+        assert len(chat.bodies) > asked
+        for job in jobs.list_jobs(workspace):
+            assert KEY not in "".join(path.read_text() for path in (workspace.jobs / job.id).glob("*.json*"))
+
+    tab.press("Label some queries").see("Enter your name")
+    tab.type("Your name", "Ada").see("Passage")
+    label(tab, folder, by_keyboard)
+    tab.page.reload()
+    tab.see("10 of 24 queries labelled by people").see("Corrected by 10 queries of people").shot("25-labelled")
+    tab.press("Decide", role="link").see("Judged by a model, 10 queries by people")
+    tab.see("Corrected by 10 queries of people").shot("26-corrected")
+    tab.open("compare").see("Corrected by 10 queries of people").see("judged by test-model").shot("27-compare")
     assert "Traceback" not in server.console()

@@ -105,7 +105,17 @@ READING = {
     },
     "synthesis": {"bill_of_job", "siblings", "writer"},
     "training": {"defaults", "list_retrievers", "query_counts", "reasoned_sets", "trained_on"},
-    "trial": {"at_work", "command", "facts", "judged_by", "last_generator", "leaks", "running", "trouble"},
+    "trial": {
+        "at_work",
+        "command",
+        "facts",
+        "has_judged",
+        "judged_by",
+        "last_generator",
+        "leaks",
+        "running",
+        "trouble",
+    },
     "tuning": {"finished", "list_tunings", "result"},
 }
 

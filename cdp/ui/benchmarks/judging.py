@@ -38,7 +38,7 @@ def page(workspace: Workspace) -> None:
     with ExitStack() as stack, frame.guarded():
         source = _queries(workspace, key, stack)
         chosen = writing.choose_generator([], key, first, llm_only=True)
-        own = ("corpus", "queries", "benchmark", "generator", "model", "base_url", "writer")
+        own = ("corpus", "queries", "benchmark", "runs", "generator", "model", "base_url", "writer")
         writer = forms.widget(JudgeConfig, "writer", key=key, value=first.get("writer")) if source == "" else ""
         told = ("written_by",) if source == "" else ()
         settings = forms.fields(JudgeConfig, key=key, leave_out=(*own, *told), values=first)

@@ -33,7 +33,7 @@ OPEN = "test"
 JUDGES = {trial.HUMAN: "human queries", trial.TEMPLATE: "template queries"}
 LIMITS = {"queries": "Judged queries", "minutes": "At most (minutes)", "spend": "At most (US dollars)"}
 
-LABEL = "Test it on my data"
+LABEL, JUDGE = "Test it on my data", "Have a model judge your query log"
 
 
 def test_asked() -> bool:
@@ -59,7 +59,7 @@ def test_button(workspace: Workspace, known: Answer, corpus: str, *, primary: bo
             state.write(OPEN, "1")
             st.rerun()
     if known.measured and known.basis is not None and known.basis.judged_by == TEMPLATE:
-        frame.link("benchmarks", "Add judged queries", icon=":material/add:")
+        frame.link("benchmarks", JUDGE, icon=":material/gavel:", tab="judge", corpus=corpus)
 
 
 def test_panel(workspace: Workspace, corpus: str, benchmark: str) -> None:
@@ -119,6 +119,8 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
     if not planned.plan.measured:
         notes.insert(0, "The time is a guess until something was trained on this machine.")
     frame.remarks(notes)
+    if planned.judged.kind == trial.TEMPLATE:
+        frame.link("benchmarks", JUDGE, icon=":material/gavel:", tab="judge", corpus=corpus)
     if planned.problem:
         config = _choice(planned)
     with st.container(horizontal=True):
@@ -183,7 +185,10 @@ def test_summary(workspace: Workspace, corpus: str) -> None:
     except CdpError:
         return
     if job is None:
-        frame.link("decide", LABEL, icon=":material/experiment:", corpus=corpus, **{OPEN: "1"})
+        with st.container(horizontal=True):
+            frame.link("decide", LABEL, icon=":material/experiment:", corpus=corpus, **{OPEN: "1"})
+            if not trial.has_judged(workspace, corpus):
+                frame.link("benchmarks", JUDGE, icon=":material/gavel:", tab="judge", corpus=corpus)
     else:
         frame.link("decide", f"Test running: {count(job.done, 'step')} done", corpus=corpus)
 
