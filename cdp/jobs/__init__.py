@@ -37,30 +37,10 @@ from cdp.jobs.records import SUBMITTED, JobSpec, load_spec, phase_of, read_spec
 from cdp.jobs.state import JobFiles, JobState, State, derive
 
 __all__ = [
-    "DeviceRequest",
-    "Gpu",
-    "JobFiles",
-    "JobSpec",
-    "JobState",
-    "JobView",
-    "State",
-    "cpu_slots",
-    "delete",
-    "derive",
-    "follow_log",
-    "gpu_trouble",
-    "list_active",
-    "list_gpus",
-    "list_jobs",
-    "load_spec",
-    "read_log",
-    "resolve_job",
-    "resume",
-    "stop",
-    "submit",
-    "view",
-    "wait",
-]
+    "DeviceRequest", "Gpu", "JobFiles", "JobSpec", "JobState", "JobView", "State", "cpu_slots", "delete", "derive",
+    "follow_log", "gpu_trouble", "list_active", "list_gpus", "list_jobs", "load_spec", "read_log", "resolve_job",
+    "resume", "stop", "submit", "view", "wait",
+]  # fmt: skip
 
 # When the cluster of a submitted job was last asked, by job.
 _asked: dict[str, float] = {}

@@ -52,17 +52,9 @@ from cdp.training.reasoning import check_reasoned
 from cdp.training.weightings import WEIGHTINGS
 
 __all__ = [
-    "beside",
-    "eval_steps_of",
-    "plan_text",
-    "progress_text",
-    "rate",
-    "read_plan",
-    "read_rates",
-    "ready_made",
-    "threshold_rows",
-    "to_markdown",
-]
+    "beside", "eval_steps_of", "plan_text", "progress_text", "rate", "read_plan", "read_rates", "ready_made",
+    "threshold_rows", "to_markdown",
+]  # fmt: skip
 
 
 def sources_of(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySource], list[PlannedGeneration]]:
