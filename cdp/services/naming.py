@@ -37,7 +37,7 @@ def retriever(workspace: Workspace, name: str) -> str:
     if not text or is_reserved(text) or (is_name(text) and workspace.job(text).is_dir()):
         return text
     trainings = _trainings(workspace)
-    job = _named(text, trainings)
+    job = _find(text, trainings, by_prefix=False)
     folder = typed_folder(text)
     if job is not None and folder is not None:
         raise ConfigError(
@@ -45,7 +45,7 @@ def retriever(workspace: Workspace, name: str) -> str:
             hint=f"Write the training's id, {job}, or the folder as a path: ./{text}",
         )
     if job is None and folder is None and "/" not in text:
-        job = _with_prefix(text, trainings)
+        job = _find(text, trainings)
     return job or text
 
 
@@ -55,7 +55,7 @@ def training(workspace: Workspace, name: str) -> str:
     text = name.strip()
     trainings = _trainings(workspace)
     exact = next((job.id for job, _ in trainings if job.id == text), None)
-    found = exact or _named(text, trainings) or _with_prefix(text, trainings)
+    found = exact or _find(text, trainings)
     if found is not None:
         return found
     hint = "" if trainings else "There is no training yet: train QUERY_SET"
@@ -71,19 +71,13 @@ def _trainings(workspace: Workspace) -> _Named:
     ]
 
 
-def _named(text: str, trainings: _Named) -> str | None:
-    """Return the training of this name, preferably one with a model."""
-    named = [job for job, names in trainings if text in names]
-    if not named:
-        named = [job for job, names in trainings if text.casefold() in map(str.casefold, names)]
-    return _only(text, [job for job in named if job.has_model] or named, "are called")
-
-
-def _with_prefix(text: str, trainings: _Named) -> str | None:
-    return _only(text, [job for job, _ in trainings if text and job.id.startswith(text)], "have an id that begins with")
-
-
-def _only(text: str, fitting: list[JobView], how: str) -> str | None:
+def _find(text: str, trainings: _Named, *, by_prefix: bool = True) -> str | None:
+    """Return the training of this name, preferably one with a model, else the one whose id begins with it."""
+    named = [job for job, names in trainings if text.casefold() in map(str.casefold, names)]
+    fitting, how = [job for job in named if job.has_model] or named, "are called"
+    if not fitting and by_prefix:
+        fitting = [job for job, _ in trainings if text and job.id.startswith(text)]
+        how = "have an id that begins with"
     if len(fitting) < 2:
         return fitting[0].id if fitting else None
     listed = ", ".join(f"{job.id} ({job.state}, {job.created[:16].replace('T', ' ')})" for job in fitting[:SHOWN])
