@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,6 +15,7 @@ from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
 from cdp.cli.overview import DONE
 from cdp.complexity import language_of
 from cdp.principle import Answer, Recommendation, correlation_table, differences, tables, threshold
+from cdp.principle.prior import priors
 from cdp.services import complexity, corpora, studies, trial
 from cdp.services import decide as service
 from cdp.services.complexity import Profiled
@@ -183,6 +185,14 @@ def correlation(run: Run, *, datasets: Datasets = "multi-hop") -> int:
 def principle_threshold(run: Run, *, datasets: Datasets = "multi-hop") -> int:
     """The CW at which the published gains cross zero."""
     return run.say(display.plain(threshold(differences(datasets))))
+
+
+@command("principle prior")
+def principle_prior(run: Run) -> int:
+    """What a new dataset lets expect, by design and loss, before anything is measured on it."""
+    rows = [{**asdict(p), "low": p.low, "high": p.high, "probability": p.probability} for p in priors()]
+    columns = ["comparison", "design", "loss", "per_doc", "points", "low", "high", "probability", "datasets", "covered"]
+    return run.say(rows, display.table(rows, columns, digits=2))
 
 
 @command("published list")

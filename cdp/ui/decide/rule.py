@@ -278,6 +278,7 @@ def prior() -> None:
         "The paper's differences and those of its reproduction here, out of domain, in English. The paper's trainings "
         "take more steps with more queries."
     )
+    forms.command(commands.line("principle", "prior"))
 
 
 def expected(recommendation: Recommendation) -> None:
