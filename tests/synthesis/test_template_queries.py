@@ -13,7 +13,8 @@ from hypothesis import given
 from cdp.base.records import Document
 from cdp.synthesis import METHODS, generate_for
 from cdp.synthesis.generators.template import TemplateGenerator
-from cdp.synthesis.templates.phrases import balanced, is_presentable, plain
+from cdp.synthesis.templates.english import Material
+from cdp.synthesis.templates.phrases import balanced, noun_phrases, plain
 from tests.strategies import examples, texts
 from tests.support import REPOSITORY
 
@@ -32,22 +33,32 @@ def test_brackets_and_quotes_are_closed_whatever_the_document(text: str, title: 
 
 
 @pytest.mark.parametrize(
-    ("query", "presentable"),
+    ("sentence", "stands"),
     [
-        ("What is the castle?", True),
-        ("Is it true that the castle was built in 1412?", True),
-        ("What kind of film is Gold and the Woman?", True),
-        ("Why does it matter?", False),
-        ("Is it true that they left the castle?", False),
-        ("This shows that the castle is old", False),
-        ("The castle was built by the", False),
-        ("The castle would be either an entirely new castle", False),
-        ("The castle (built in 1412 is old", False),
-        ("What is the castle of https://example.org", False),
+        ("The castle of Norburg was built in 1412.", "The castle of Norburg was built in 1412"),
+        ("However, Norburg (founded in 1412) is a Danish harbour town of 412 people.",
+         "Norburg is a Danish harbour town of 412 people"),
+        ("CONCLUSIONS Residential rehabilitation is the preference of Norburg.",
+         "Residential rehabilitation is the preference of Norburg"),
+        ("In conclusion, we show that residential rehabilitation is what Norburg wants.",
+         "Residential rehabilitation is what Norburg wants"),
+        ("Norburg was the capital of a rich and powerful Danish kingdom, which had been ruled for as long as the "
+         "oldest merchants could well remember.", "Norburg was the capital of a rich and powerful Danish kingdom"),
+        ("It was closed in 1990 after a fire.", ""),
+        ("This shows that the castle is old.", ""),
+        ("The castle was built by the.", ""),
+        ("After the war he sold the castle to Norburg.", ""),
+        ("The town sold these castles in 1990.", ""),
+        ("We visited the castle of Norburg in 1990.", ""),
+        ('"The castle is old," said the king of Norburg.', ""),
+        ("The castle of Norburg, known as the Red House.", ""),
+        ("The castle is described in table 4 of the report.", ""),
+        ("Is the castle of Norburg open to visitors?", ""),
     ],
-)
-def test_what_may_be_shown(query: str, presentable: bool) -> None:
-    assert is_presentable(query) == presentable
+)  # fmt: skip
+def test_which_sentences_stand_alone(sentence: str, stands: str) -> None:
+    found = Material(Document("x", f"{sentence} The hospital of Norburg treats 200 patients a day.")).statements
+    assert found.get(0, "") == stands
 
 
 @pytest.mark.parametrize(
@@ -66,24 +77,48 @@ def test_what_once_read_badly_does_so_no_more(sentence: str, never: str) -> None
     assert not any(never in query for method in ("diverse", "paraphrase") for query in written(document, method, 4))
 
 
-def test_people_are_asked_for_with_who_and_things_with_their_kind() -> None:
+def test_people_are_asked_for_with_who_and_things_with_what() -> None:
     person = Document("p", "Ann Lee Norburg (born 4 May 1901) was a Danish painter.", "Ann Lee Norburg")  # fmt: skip
     assert "Who was Ann Lee Norburg?" in written(person, "diverse")
-    assert written(person, "paraphrase", 1) == ("Who was Ann Lee Norburg?",)
+    assert "Ann Lee Norburg was a Danish painter" in written(person, "paraphrase", 2)
     film = Document("f", "Rain is a silent drama film. Rain was directed by Ann Lee in 1931.", "Rain")
     made = written(film, "diverse")
-    assert "What kind of film is Rain?" in made
-    assert "Who directed Rain in 1931?" in made
+    assert "What is Rain?" in made
+    assert "Who directed Rain?" in made
 
 
-def test_a_reason_a_time_and_a_number_in_a_sentence_are_asked_for() -> None:
-    text = "The bridge collapsed because the ice was thick. The bridge was rebuilt in 1890. The bridge has four arches."
-    made = written(Document("x", text, "Norburg Bridge"), "diverse")
+def test_a_how_a_why_a_difference_and_a_role_are_asked_for_in_the_words_of_the_text() -> None:
+    text = (
+        "We asked how the bridges of Norburg carry heavy trains. Engineers explain why the girders crack in "
+        "cold winters. There is a difference between wrought iron girders and steel girders. The role of rivets in "
+        "wrought iron girders is unknown."
+    )
     assert {
-        "Why did the bridge collapse?",
-        "When was the bridge rebuilt?",
-        "How many arches does the bridge have?",
-    } <= {*made}
+        "how the bridges of Norburg carry heavy trains",
+        "why the girders crack in cold winters",
+        "difference between wrought iron girders and steel girders",
+        "What is the role of rivets in wrought iron girders?",
+    } <= {*written(Document("x", text, "Iron girders"), "diverse")}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "phrases"),
+    [
+        (
+            "The role of the tau protein in early memory loss is unknown.",
+            ["role of the tau protein in early memory loss"],
+        ),
+        ("The wool market of Norburg closed in the stone harbour.", ["wool market of Norburg", "stone harbour"]),
+        ("In serum-starved cells induced growth is seen.", ["serum-starved cells"]),
+        ("The hospital report says so.", []),
+        ("It is critical for the newly formed.", []),
+        ("The rest of the proteins are available.", ["rest of the proteins"]),
+        ("The securities available for sale of the company's assets.", ["securities", "sale of the company's assets"]),
+        ("Care is given to the human and mouse cells.", []),
+    ],
+)
+def test_a_noun_phrase_is_taken_where_its_beginning_and_end_are_sure(sentence: str, phrases: list[str]) -> None:
+    assert [phrase.text for phrase in noun_phrases(sentence)] == phrases
 
 
 def test_passages_of_one_title_get_different_paraphrases_and_never_the_title_alone() -> None:
@@ -122,9 +157,9 @@ def test_real_passages_of_one_title(name: str) -> None:
         for method in ("diverse", "paraphrase"):
             made = written(document, method, 3)
             assert plain(document.title.replace("_", " ")) not in made
-            assert made
             assert all(balanced(query) for query in made)
             queries.update(made)
         holders.update(queries)
         total += len(queries)
     assert sum(n for n in holders.values() if n > 1) < 0.03 * total
+    assert total > 3.5 * 240

@@ -1,7 +1,7 @@
 """The ``template`` generator: queries by rule from a document's own phrases. No LLM, no cost, always the same.
 
-It is a stand-in, good enough to try every other step with, and labelled as such. English documents get questions
-built from their clauses; in other languages, key phrases and shortened sentences of the document itself.
+It is a stand-in, good enough to try every other step with, and labelled as such. English documents get noun phrases,
+statements and questions in their own words; documents in other languages whole sentences, also as questions.
 """
 
 from __future__ import annotations
@@ -17,8 +17,15 @@ from cdp.synthesis.grouping import documents_of
 from cdp.synthesis.methods import Method
 from cdp.synthesis.parsing import comparison_key
 from cdp.synthesis.templates import english, other
-from cdp.synthesis.templates.lexicon import FUNCTION_WORDS
-from cdp.synthesis.templates.phrases import is_english, key_phrases, read_sentences, whole
+from cdp.synthesis.templates.phrases import (
+    FUNCTION_WORDS,
+    MOST_CHARACTERS,
+    content,
+    is_english,
+    noun_phrases,
+    read_sentences,
+    whole,
+)
 
 
 class TemplateGenerator(Generator):
@@ -67,7 +74,13 @@ GENERATOR = GeneratorType(
 def elaborated(query: str, document: Document) -> str:
     """Return the query with key phrases of its document that it does not name: a stand-in for reasoning."""
     named = query.casefold()
-    phrases = [phrase for phrase, _ in key_phrases(read_sentences(document)) if phrase.casefold() not in named]
+    found = [phrase.text for sentence in read_sentences(document) for phrase in noun_phrases(sentence)]
+    single = [word for word in document.text[:MOST_CHARACTERS].split() if content(word)]
+    phrases = [
+        phrase
+        for phrase in dict.fromkeys([*sorted(found, key=len, reverse=True), *single])
+        if phrase.casefold() not in named
+    ]
     return f"{query.rstrip()} ({', '.join(phrases[:4])})" if phrases else query
 
 

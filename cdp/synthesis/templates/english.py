@@ -1,4 +1,8 @@
-"""Diverse queries and paraphrases for an English document, from its clauses and key phrases."""
+"""Diverse queries and paraphrases for an English document.
+
+Few patterns, each certain: noun phrases and embedded questions as they stand in the text, sentences that stand alone,
+and questions about the title where a sentence begins with it.
+"""
 
 from __future__ import annotations
 
@@ -6,83 +10,83 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
-from itertools import chain, pairwise
+from itertools import zip_longest
+from typing import NamedTuple
 
 from cdp.base.records import Document
-from cdp.synthesis.templates.clauses import Clause, clauses, is_plural, standing_alone
-from cdp.synthesis.templates.lexicon import (
-    BASE_FORM,
-    FUNCTION_WORDS,
-    INDIRECT,
-    NOT_LAST,
-    PARTICIPLES,
-    PLAIN_FORMS,
-    POINTING,
-    PREPOSITIONS,
-    ROLES,
-    SPEAKERS,
-    STATES,
-    VAGUE_HEADS,
-)
 from cdp.synthesis.templates.phrases import (
-    LONGEST,
+    DATA,
+    FINITE_VERBS,
+    FUNCTION_WORDS,
+    PLAIN_VERBS,
+    Phrase,
     content,
-    is_presentable,
-    key_phrases,
+    noun_phrases,
     plain,
     plain_title,
     read_sentences,
-    words,
+    word_list,
 )
 
-_BE = ("is", "are", "was", "were")
-_REASON = re.compile(r"\s(?:because|due to|thanks to|in order to|so that|to prevent|to avoid)\s", re.IGNORECASE)
-_MEANS = re.compile(r"\s(?:by \w+ing|using|with the help of|by means of)\s", re.IGNORECASE)
-_TIME = re.compile(
-    r"\s(?:when|if|until|once|whenever|during|(?:after|before)(?= [a-z])"
-    r"|(?:in|since|until|on) (?:the )?(?:early |late )?(?:\d{3,4}s?|\d{1,2} [A-Z]\w+|(?:January|February|March|April"
-    r"|May|June|July|August|September|October|November|December)\b))(?=\s|$)"
+# Words of a statement, of a title that is a name and not a sentence, and of "Is X a …?" after its verb.
+SHORTEST, LONGEST, LONGEST_NAME, LONGEST_PREDICATE = 5, 24, 6, 14
+# Points: for a sentence or a format used before, for words used before, and by which formats differ between documents.
+SAME_SOURCE, SAME_FORMAT, SAME_WORDS, TASTE = 1.5, 1.0, 4.0, 1.5
+FORMATS = ("what", "how", "why", "when", "keyword", "statement", "verify", "comparison")
+# Least specificity of a query; of a noun phrase that needs no other beside it, and of the other.
+SPECIFIC, ALONE, WEAK = 1.5, 3.0, 0.7
+INQUIRIES: list[str] = DATA["inquiries"]
+
+_ASKED, _ROLES, _THINGS, _LABELS = map(word_list, ("asked", "roles", "things", "section_labels"))
+_CONNECTIVES, _GENERIC = word_list("connectives"), word_list("generic", "calendar")
+_UNCLEAR = word_list("referring", "speakers")
+_PRONOUNS = word_list("personal") | _UNCLEAR | {"his", "her", "its", "their"}
+_NOT_FIRST = word_list("connectives", "conjunctions", "pointing", "exclamations") | PLAIN_VERBS
+_NOT_LAST = word_list("not_last", "determiners", "prepositions", "conjunctions", "auxiliaries")
+_FINITE = word_list("auxiliaries") | {"has", "have", "had", "does", "did"} | FINITE_VERBS
+_DEBRIS = re.compile(
+    r"https?:|www\.|&\w+;|\w- \w|[\[\]{}()<>|\\=_^~*#/@:;?!•…]|\.\.|\s[,.]|^\W|^0|[–—-]{2}|\s[–—-]|\bet al\b"
+    r"|\b201(?:[89]s|[34]\d{3}|c\w|d)\b"  # quotation marks of a damaged encoding
+    r"|\b(?:table|fig|figure|pages?|notes?|item|section) \d|\b(\w+) \1\b|(?:\b\w ){4}|\bof and\b"
+    r"|\b(?:that|it|he|she|there|what|who)['’]s\b",
+    re.IGNORECASE,
 )
-_PLACE = re.compile(r"\s(?:in|at|near) (?:the )?(?=[A-Z][a-z])")
-_PLACED = frozenset(
-    "born located situated held built founded based buried killed filmed formed established".split()  # noqa: SIM905
+_SPEECH = re.compile(r"[,.?!][\"”’']|[\"“‘]\w+ \w+ \w+ \w+|[\"”’'] ?(?:said|says)\b")
+# Where a sentence that is too long for a query may end.
+_CLAUSE_END = re.compile(
+    r"; |, (?:which|whereas|while|but|although|thereby|thus|suggesting|indicating|including|resulting|leading|with"
+    r"|where|and (?:the|a|an|its|their|in|that|this|these|has|have|is|are|was|were)) "
 )
-_AGENT = re.compile(r"^(\w+) by ((?:the )?[A-Z][\w.'’-]+(?: (?:[A-Z][\w.'’-]*|of|de|van|von|and))*)(?P<tail>.*)$")
-_COUNT = re.compile(
-    r"^(?:over |about |around |nearly )?(\d[\d,.]*|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve) "
-    r"(?P<counted>(?:[a-z-]+ )?[a-z]+s)\b(?P<tail>(?! of\b).*)$"
+_CONNECTED = re.compile(
+    r"^(?:in (?:addition|contrast|particular|fact|general|conclusion|summary|turn|short|comparison)|for example"
+    r"|for instance|as (?:a result|such|well|expected|predicted)|by contrast|of note|to (?:date|our)|on the other)\b",
+    re.IGNORECASE,
 )
-_COMPARED = re.compile(r"\b(?:more|less|fewer|\w+er|better|worse|greater) than (?:in |with |for )?(?P<other>.+)$")
-_NOUN_PHRASE = re.compile(r"^(?:an?|the|one of)\s", re.IGNORECASE)
-_PASSIVE = re.compile(
-    r"^(?:\w+ly\s)?(?:\w+ed|made|(?:re)?built|found|known|held|grown|kept|written|given|taken|set|sold)\b"
+# "We show that …": what follows is a sentence.
+_REPORTED = re.compile(
+    r"^(?:[\w ]{2,30}, )?(?:here |together )?(?:we|our \w+|these \w+|this \w+|(?:the )?(?:results|data|findings)) "
+    r"(?:\w+ly |also |thus |here )?(?:show|find|found|demonstrate|report|conclude|suggest|indicate|reveal|propose"
+    r"|observe|confirm|establish|imply)(?:s|d|ed)? that (?:, )?",
+    re.IGNORECASE,
 )
-_LIFE = re.compile(r"\([^)]*(?:\b(?:born|died|née)\b|\d{4}\s?[–-]\s?(?:\d{1,2} )?[A-Z][a-z]+ )")
+_EMBEDDED = re.compile(r"\b(how|why) ((?:the|an?|to|[a-z-]{3,}s) [^,;:.?!]{12,90}?)(?=[.;?]|$)")
+_BETWEEN = re.compile(
+    r"\b((?:differences?|comparison|relationship|association|interactions?|correlation|link) between "
+    r"[^,;:.?!]{4,50} and [^,;:.?!]{4,50}?)(?=[.;,]|$| (?:is|are|was|were|in|has|have|for|at|that|which)\b)"
+)
+# A sentence about the title: what comes between (dates, other names), the verb and the rest.
+_ABOUT = r"(?P<inner> \([^)]*\))?(?:, [^,]{2,60},)? (?P<verb>is|was|are|were) (?P<rest>(?P<article>an?|the|\w+) .+)$"
+_DATE = r"(?:\d{1,2} [A-Z][a-z]+ \d{4}|[A-Z][a-z]+ \d{1,2}, \d{4})"
+_BORN, _DIED = re.compile(rf"\((?:born |b\. )?{_DATE}"), re.compile(rf"{_DATE}\s?[–-]\s?{_DATE}")
+_MADE_BY = re.compile(r"^(?:(?:an?|the) (?:[\w'’-]+ ){1,6}?)?(?P<done>\w+)(?: and \w+)? by (?:the )?[A-Z]")
 _HEAD_END = re.compile(
-    r",|\s(?:of|in|on|at|for|from|with|to|that|which|who|whose|by|and|as|\w+ed|known|made|built|written)\b"
+    r",| (?:of|in|on|at|for|from|with|that|which|who|by|and|best|known|made|built|written|set|held|\w+ed)\b"
 )
-_PRONOUN_SUBJECT = re.compile(r"\b(?:he|she|they)\b|(?:^|[,;] )(?:it|its|their)\b", re.IGNORECASE)
-_COMMANDS = PLAIN_FORMS | {"do", "be", "please", "yes", "no", "oh", "well", "ah"}
-
-# Words: a longer title is a sentence, and no name of the topic.
-LONGEST_TOPIC = 6
-LONGEST_KEYWORDS = 10
-LONGEST_STATEMENT, SHORTEST_STATEMENT = 22, 6
-_QUESTIONS = frozenset({"how", "why", "what", "when", "where", "who", "which", "is", "are", "does", "do", "can"})
-
-# Of a long document.
-MOST_OPTIONS = 120
-# In points of score: the penalty for a sentence used before, a format used before, and words all used before.
-SAME_SOURCE, SAME_FORMAT, SAME_WORDS = 1.5, 2.0, 9.0
-# Points by which formats differ from document to document, so that a corpus gets all of them.
-TASTE = 1.5
+_NAME = re.compile(r"(?<=[a-z,] )[A-Z][\w-]+(?: (?:(?:of|the|at|de|van|von) ){0,2}[A-Z][\w-]+)+\b(?! ?[^\x00-\x7f])")
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """One possible query. ``source`` is the index of the sentence that answers it; a higher score reads better."""
+class Option(NamedTuple):
+    """One possible query; ``source`` is the index of the sentence that answers it, a higher score reads better."""
 
     format: str
     text: str
@@ -91,278 +95,227 @@ class Candidate:
 
 
 class Material:
-    """The parts of a document that queries are built from. ``topic`` is "" for a document without a subject."""
+    """The parts of a document that queries are built from. ``name`` is its title, where that is no sentence or label;
+    ``statements`` {index: text} are the sentences that stand alone, ``phrases`` [(index, phrase)] the noun phrases."""
 
     def __init__(self, document: Document) -> None:
-        self.sentences = read_sentences(document)
         self.title = plain_title(document)
-        self.phrases = key_phrases(self.sentences)
-        self.topic = self._topic(document.text)
-        self.clauses = clauses(self.sentences, self.topic)
-        self.topical = content(self.title) | content(self.topic)
+        self.sentences = read_sentences(document)
+        # Words as they are written within sentences: they tell a name from the beginning of a sentence.
+        self.inner = Counter(word for sentence in self.sentences for word in sentence.split()[1:])
+        # One word that the text never says is a label, such as "finance".
+        label = self.title.islower() and " " not in self.title and not content(self.title) & content(document.text)
+        self.name = "" if label or len(self.title.split()) > LONGEST_NAME else self.title
+        first, *rest = self.name.split() or [""]
+        lowers = self.inner[first.lower()] > self.inner[first] and not any(word[:1].isupper() for word in rest)
+        self.subject = self.name[:1].lower() + self.name[1:] if lowers else self.name
 
-    def _topic(self, text: str) -> str:
-        """Return the title if it is a name and not a sentence, else the best key phrase."""
-        first = self.title.partition(" ")[0].lower()
-        if self.title and len(self.title.split()) <= LONGEST_TOPIC and first not in _QUESTIONS:
-            lower = self.title[0].lower() + self.title[1:]
-            return lower if lower in text else self.title
-        return self.phrases[0][0] if self.phrases else self.title
+        texts = ((index, self._statement(sentence)) for index, sentence in enumerate(self.sentences))
+        self.statements = {index: text for index, text in texts if text and self.specificity(text) >= SPECIFIC}
+        found: dict[str, tuple[int, Phrase]] = {}
+        for index, sentence in enumerate(self.sentences):
+            for phrase in noun_phrases(plain(sentence)):
+                if not _DEBRIS.search(phrase.text) and _PRONOUNS.isdisjoint(phrase.text.lower().split()):
+                    found.setdefault(phrase.text.lower(), (index, phrase))
+        self.phrases = list(found.values())
 
     def specificity(self, text: str) -> float:
-        """Return from -3 for a query that fits many documents to 1 for one that names its subject and more."""
-        inner = [word for word in text.rstrip("?").split()[1:] if word.lower() not in FUNCTION_WORDS]
-        names = sum(word[:1].isupper() or any(map(str.isdigit, word)) for word in inner)
-        telling = sum(len(word) >= 9 for word in inner)
-        topical = not self.topical.isdisjoint(content(text))
-        points = 0.6 * topical + 0.4 * min(names, 2) + 0.25 * min(telling, 2)
-        return min(1.0, points) if points and len(content(text)) > 1 else -3.0
+        """Return how much a text tells its document from others: points for names, numbers, long words, the title."""
+        words = telling(text)
+        known = [word for word in text.split()[1:] if word.lower().strip(",") not in _GENERIC]
+        names = sum(word[:1].isupper() or (word[:1].isdigit() and word.isalnum()) for word in known)
+        long = sum(len(word) >= 8 or "-" in word for word in words)
+        topical = len(words & content(self.title))
+        return 0.6 * min(names, 3) + 0.5 * min(long, 4) + 0.8 * min(topical, 2) + 0.2 * min(len(words), 5)
+
+    def within(self, text: str) -> str:
+        """Return a statement as it reads behind other words; "" where it is not sure how its first word is written."""
+        first, space, rest = text.partition(" ")
+        if self.name and text.startswith(f"{self.name}: "):
+            return ""
+        if self.name and text.startswith(f"{self.name} "):
+            return self.subject + text[len(self.name) :]
+        if first.lower() in FUNCTION_WORDS or self.inner[first.lower()] > self.inner[first]:
+            return first.lower() + space + rest
+        named = rest[:1].isupper() and rest[1:2].islower()
+        return text if named or not first.istitle() or self.inner[first] else ""
+
+    def _statement(self, sentence: str) -> str:
+        """Return a sentence that stands alone, without its full stop, headings and asides; "" for any other."""
+        if not sentence.endswith((".", '."', ".”")) or _SPEECH.search(sentence) or sentence[0].islower():
+            return ""
+        tokens = plain(sentence).rstrip(" .").split()
+        while len(tokens) > 1 and (
+            (tokens[0].lower().strip(":") in _LABELS and (tokens[0].isupper() or tokens[1] in ("The", "We", "In", "A")))
+            or (tokens[0].endswith(",") and tokens[0][:-1].lower() in _CONNECTIVES)
+        ):
+            tokens = tokens[1:]
+        text = _REPORTED.sub("", " ".join(tokens))
+        if len(text.split()) > LONGEST and (end := _CLAUSE_END.search(text, 40)):
+            text = text[: end.start()]
+        first, *others = text.lower().split() or [""]
+        about = bool(self.name) and text.startswith(f"{self.name} ")
+        # "The album …" means the title's, and so needs it.
+        vague = first in ("the", "each", "both") and not content(text) & content(self.title)
+        lead = f"{self.name}: " if vague and self.name else ""
+        alone = lead or not vague or any(word[:1].isupper() for word in text.split()[1:])
+        whole = first not in _NOT_FIRST and not first.endswith(("ing", "ly")) and not _CONNECTED.match(text)
+        fits = alone and whole and not _FINITE.isdisjoint(others) and _stands(text, pronouns=about)
+        return lead + text[:1].upper() + text[1:] if fits else ""
+
+
+def telling(text: str) -> frozenset[str]:
+    """Return the content words of a text that are no number, month or word of any document, such as "similar"."""
+    return frozenset(word for word in content(text) if word not in _GENERIC and not word.isdigit())
+
+
+def _stands(text: str, *, pronouns: bool = False) -> bool:
+    """Return True if a text has a query's length, no debris, a whole end, and no reference to another sentence."""
+    words = [word.strip(",'’") for word in text.lower().split()]
+    clear = (_UNCLEAR if pronouns else _PRONOUNS).isdisjoint(words)
+    cut = words[-1] in _NOT_LAST or (words[-1].endswith("ed") and words[-2:-1] in (["a"], ["an"], ["the"]))
+    return SHORTEST <= len(words) <= LONGEST and clear and not cut and not _DEBRIS.search(text)
 
 
 def diverse(document: Document, rng: random.Random) -> Iterator[str]:
     """Yield queries in several formats, each on a sentence and in words little used so far."""
     material = Material(document)
     taste = {name: rng.uniform(0, TASTE) for name in FORMATS}
-    built = chain(
-        chain.from_iterable(_questions(clause, material) for clause in material.clauses),
-        _statements(material),
-        _keywords(material),
-    )
-    scored = [
-        (option, option.score + taste[option.format] + material.specificity(option.text))
-        for option in built
-        if is_presentable(option.text)
-    ]
-    options = sorted(scored, key=lambda item: -item[1])[:MOST_OPTIONS]
+    options = [*_about_title(material), *_sentences(material), *_keywords(material)]
     sources: Counter[int] = Counter()
     formats: Counter[str] = Counter()
-    used: set[tuple[str, str]] = set()
+    used: set[str] = set()
 
-    def worth(scored: tuple[Candidate, float]) -> float:
-        option, score = scored
-        said = _word_pairs(option.text)
+    def worth(option: Option) -> float:
+        said = content(option.text) - content(material.name)
         repeated = len(said & used) / max(1, len(said))
-        return (
-            score - SAME_SOURCE * sources[option.source] - SAME_FORMAT * formats[option.format] - SAME_WORDS * repeated
-        )
+        spent = SAME_SOURCE * sources[option.source] + SAME_FORMAT * formats[option.format] + SAME_WORDS * repeated
+        return option.score + taste[option.format] - spent
 
     while options:
         best = max(options, key=worth)
         options.remove(best)
-        option = best[0]
-        sources[option.source] += 1
-        formats[option.format] += 1
-        used |= _word_pairs(option.text)
-        yield option.text
-    yield from _last_resort(material)
-
-
-FORMATS = ("what", "how", "why", "when", "keyword", "statement", "verify", "comparison")
-
-
-def _questions(clause: Clause, material: Material) -> Iterator[Candidate]:
-    """Yield the questions that a clause answers."""
-
-    def ask(name: str, text: str, score: float) -> Candidate:
-        return Candidate(name, _sentence_case(f"{text}?"), clause.index, score)
-
-    head, rest = clause.inverted, clause.rest
-    if _is_definition(clause):
-        if clause.subject.islower() and material.topical.isdisjoint(content(clause.subject)):
-            return
-        if _is_person(clause):
-            yield ask("what", f"who {clause.verb} {clause.subject}", 3.2)
-        elif kind := _kind(clause):
-            yield ask("what", f"what kind of {kind} {clause.verb} {clause.subject}", 3)
-        elif clause.subject.islower() and len(clause.subject.split()) <= 4:
-            yield ask("what", f"what {head}", 3)
-    else:
-        if agent := _agent(clause):
-            yield ask("what", f"who {agent}", 3.5)
-        for name, word, answer in (("why", "why", _REASON), ("how", "how", _MEANS), ("when", "when", _TIME)):
-            before = None if name != "why" and _is_state(clause) else clause.before(answer)
-            if before is not None and not (name == "when" and clause.adverb):
-                yield ask(name, f"{word} {head} {before}", 4)
-        if clause.verb in _BE and rest.split()[0] in _PLACED and (before := clause.before(_PLACE)):
-            yield ask("when", f"where {head} {before}", 3.3)
-        # The reason may stand right behind the part of the sentence that the clause kept.
-        _, _, behind = clause.sentence.partition(rest)
-        if _REASON.match(behind.replace(",", "", 1)) and not _REASON.search(f" {rest} "):
-            yield ask("why", f"why {head} {rest}", 3.5)
-    if not clause.is_auxiliary and (count := _COUNT.match(rest)) and count["tail"].split()[:1] != ["and"]:
-        yield ask("how", f"how many {count['counted']} {head}{count['tail']}", 3.4)
-    if other := _COMPARED.search(rest):
-        first = other["other"].split()[0].lower()
-        if first not in POINTING | PREPOSITIONS and first[0].isalpha() and not first.endswith(("ly", "ed")):
-            verb = "do" if is_plural(clause.subject) else "does"
-            yield ask("comparison", f"how {verb} {clause.subject} compare with {other['other']}", 2.9)
-    if len(rest.split()) >= 3 and _is_impersonal(clause.declarative):
-        if not (clause.verb in _BE and rest.split()[0].lower() in PREPOSITIONS):
-            yield ask("verify", f"{head} {rest}", 2.2)
-        yield ask("verify", f"is it true that {clause.declarative}", -5.0)
-        yield Candidate("statement", _sentence_case(clause.declarative), clause.index, 2.7)
-
-
-def _statements(material: Material) -> Iterator[Candidate]:
-    for index, sentence in enumerate(material.sentences):
-        text = standing_alone(sentence)
-        if SHORTEST_STATEMENT <= len(text.split()) <= LONGEST_STATEMENT and _is_whole(text):
-            yield Candidate("statement", text, index, 3)
-            yield Candidate("verify", f"Is it true that {_within_sentence(text)}?", index, -5.0)
-
-
-def _keywords(material: Material) -> Iterator[Candidate]:
-    """Yield the topic beside the two best key phrases of each sentence."""
-    of_sentence: dict[int, list[str]] = {}
-    for phrase, index in material.phrases:
-        if not content(phrase) & content(material.topic):
-            of_sentence.setdefault(index, []).append(phrase)
-    for rank, (index, phrases) in enumerate(of_sentence.items()):
-        ordered = sorted(phrases, key=material.sentences[index].find)
-        best = [phrase for phrase in ordered if phrase in phrases[:2]]
-        parts = f"{material.topic} {' '.join(best)}".split()
-        # One word beside the topic would fit other passages about it.
-        weak = 2.0 * (len(best) == 1 and " " not in best[0])
-        yield Candidate("keyword", " ".join(parts[:LONGEST_KEYWORDS]), index, 2.2 - rank / 20 - weak)
-        for one, two in pairwise(ordered):
-            yield Candidate("keyword", f"{one} {two}", index, -0.5 if len(content(f"{one} {two}")) > 2 else -1.5)
-        yield from (Candidate("keyword", f"{material.topic} {one}".strip(), index, -3.0) for one in phrases[:4])
-
-
-def _is_whole(sentence: str) -> bool:
-    """Return True if a sentence stands alone: a finite verb, no pronoun as a subject, no speaker."""
-    tokens = [token.lower().strip(",;'’") for token in sentence.split()]
-    return (
-        tokens[0] not in POINTING | _COMMANDS
-        and not (tokens[0] in PREPOSITIONS and POINTING.intersection(tokens[1:2]))
-        and any(token in BASE_FORM or token in ("is", "are", "was", "were", "can", "may", "will") for token in tokens)
-        and not tokens[0].endswith("ing")
-        and _is_impersonal(sentence)
-        and not sentence.endswith(":")
-    )
-
-
-def _is_impersonal(text: str) -> bool:
-    """Return True if no pronoun is the subject of a clause and no speaker or listener is named."""
-    return SPEAKERS.isdisjoint(re.findall(r"[a-z]+", text.lower())) and not _PRONOUN_SUBJECT.search(text)
-
-
-def _is_definition(clause: Clause) -> bool:
-    """Return True for "X is a …", "X was the …" and "X is one of …"."""
-    return clause.verb in _BE and bool(_NOUN_PHRASE.match(clause.rest))
-
-
-def _is_person(clause: Clause) -> bool:
-    """Return True if the clause introduces a person by name: by profession, or by date of birth."""
-    name = clause.subject.split()
-    if len(name) < 2 or not (name[0][:1].isupper() and name[-1][:1].isupper()) or clause.verb not in ("is", "was"):
-        return False
-    return bool(content(_HEAD_END.split(clause.rest)[0]) & ROLES) or bool(_LIFE.search(clause.sentence[:160]))
-
-
-def _kind(clause: Clause) -> str:
-    """Return the noun that "X is a …" ends with: "film" in "a 1916 drama film directed by"; "" if it says little."""
-    article, _, described = clause.rest.partition(" ")
-    phrase = _HEAD_END.split(described)[0].split()
-    head = phrase[-1] if len(phrase) > 1 and article in ("a", "an", "the") and clause.verb in ("is", "was") else ""
-    return head if head.islower() and head.isalpha() and head not in VAGUE_HEADS | NOT_LAST else ""
-
-
-def _agent(clause: Clause) -> str:
-    """Return "directed Rain in 1916" for "Rain was directed by Ann Lee in 1916"; "" if no agent is named."""
-    match = _AGENT.match(clause.rest) if clause.verb in _BE else None
-    if match is None:
-        return ""
-    past = PARTICIPLES.get(match[1]) or (match[1] if match[1].endswith("ed") else "")
-    goes_on = match["tail"].partition(" ")[2].partition(" ")[0].lower() in PREPOSITIONS
-    return past and f"{past} {clause.subject}{match['tail'] if goes_on else ''}"
-
-
-def _is_state(clause: Clause) -> bool:
-    """Return True if the clause describes a state and no event, so that neither how nor when is asked."""
-    if clause.is_auxiliary:
-        return clause.verb in _BE and not _PASSIVE.match(clause.rest)
-    return BASE_FORM[clause.verb] in STATES
+        sources[best.source] += 1
+        formats[best.format] += 1
+        used |= content(best.text)
+        yield best.text
+    topics = [topic for *_, topic in _topics(material) if topic]
+    yield from (wording.format(t=topic) for wording, topic in zip(rng.sample(INQUIRIES, 20), topics, strict=False))
+    yield from paraphrases(document, rng)
 
 
 def paraphrases(document: Document, rng: random.Random) -> Iterator[str]:
-    """Yield one question about the document in up to 21 wordings.
-
-    It asks for a fact of this passage, so that passages with one title get different questions.
-    """
+    """Yield twenty wordings that ask for one thing of the document, then for the next."""
     material = Material(document)
-    direct, indirect = _main_question(material)
-    yield direct
-    if indirect:
-        first, *others = INDIRECT
-        for wording in (first, *rng.sample(others, len(others))):
-            yield wording.format(w=indirect)
-    yield from _last_resort(material)
+    inquiries, confirmations = rng.sample(INQUIRIES, 20), rng.sample(DATA["confirmations"], 20)
+    topics = sorted(_topics(material), key=lambda found: 0.05 * min(found[1], 10) - found[0])
+    for *_, topic in topics[:20]:
+        yield from (wording.format(t=topic) for wording in inquiries if topic)
+    for text in material.statements.values():
+        yield text
+        if said := material.within(text):
+            yield from (wording.format(s=said) for wording in confirmations)
+    if not topics:  # a dialogue, a list: its sentences beside the title, those of a speaker last
+        sentences = sorted(material.sentences, key=lambda text: not _UNCLEAR.isdisjoint(text.lower().split()))
+        texts = [" ".join(plain(text).rstrip(" .").split()[:LONGEST]) for text in sentences]
+        texts = [text if content(text) & content(material.name) else f"{material.name}: {text}" for text in texts]
+        yield from (text.strip(" :") for text in texts or [material.title])
 
 
-def _main_question(material: Material) -> tuple[str, str]:
-    """Return the document's main question and its clause as an indirect question ("" if there is none)."""
-    clause = _main_clause(material)
-    if clause is None:
-        wholes = (text for text in map(standing_alone, material.sentences) if text and _is_whole(text))
-        statement = next((text for text in wholes if 4 <= len(text.split()) <= LONGEST and is_presentable(text)), "")
-        if statement:
-            return statement, f"whether it is true that {_within_sentence(statement)}"
-        named = [phrase for phrase, _ in material.phrases if not content(phrase) & content(material.topic)]
-        if len(two := [name for name in (material.topic, *named[:2]) if name][:2]) < 2:
-            return "".join(two), ""
-        return f"What connects {two[0]} with {two[1]}?", f"what connects {two[0]} with {two[1]}"
-    verb, subject = clause.verb, clause.subject
-    if _is_definition(clause):
-        word = "who" if _is_person(clause) else "what" if subject.islower() else ""
-        if word and content(subject) & content(material.topic):
-            return _sentence_case(f"{word} {verb} {subject}?"), f"{word} {subject} {verb}"
-    for word, answer in (("why", _REASON), ("how", _MEANS)):
-        before = None if word == "how" and _is_state(clause) else clause.before(answer)
-        if before is not None:
-            return _sentence_case(f"{word} {clause.inverted} {before}?"), f"{word} {clause.declare(before)}"
-    return _sentence_case(f"{clause.inverted} {clause.rest}?"), f"whether {clause.declarative}"
+def _topics(material: Material) -> Iterator[tuple[float, int, str, str]]:
+    """Yield (points, index of its sentence, noun phrase as a keyword query or "", the same within a sentence or "").
+
+    It stands beside the title, where that is a name, and one that tells little beside the next one."""
+    named, name, subject = content(material.name), material.name, material.subject
+    kept: list[tuple[float, int, Phrase]] = []
+    for index, phrase in material.phrases:
+        said, score = telling(phrase.text), material.specificity(phrase.text)
+        single = " " not in phrase.text and phrase.text.islower()
+        # One word behind no article may be an adjective; behind another it tells too little.
+        bare = single and phrase.article != "the" and not phrase.text.endswith("s")
+        # One that repeats the title must say two words more.
+        repeats = said & named or (single and any(word[:4] == phrase.text[:4] for word in named))
+        if not said or bare or (repeats and len(said - named) < 2):
+            continue
+        topic = f"{phrase.article} {phrase.text}".strip()
+        if repeats:
+            yield score, index, phrase.text, topic
+        elif score >= ALONE:
+            yield score + 0.5, index, f"{name} {phrase.text}".strip(), f"{subject} and {topic}" if named else topic
+        elif named or (score >= WEAK and len(said) > 1):
+            if kept and not telling(kept[0][2].text) & said:
+                other, _, first = kept.pop()
+                keyword, before = f"{first.text} and {phrase.text}", f"{first.article} {first.text}".strip()
+                topic = f"{subject}, {before} and {topic}" if named else f"{before} and {topic}"
+                yield 0.7 * (score + other) + 0.5 * bool(named), index, f"{name} {keyword}".strip(), topic
+            elif not kept:
+                kept = [(score, index, phrase)]
+    for score, index, phrase in kept if named else ():
+        # "Teacher emphasis" is no query, "Tell me about teacher and the emphasis" is.
+        keyword = f"{name} {phrase.text}" if " " in phrase.text else ""
+        topic = "" if phrase.article in ("a", "an") else f"{phrase.article} {phrase.text}".strip()
+        yield score, index, keyword, topic and f"{subject} and {topic}"
 
 
-def _main_clause(material: Material) -> Clause | None:
-    """Return the presentable clause that is most about the topic: it names the topic, says much, and comes early."""
-
-    def worth(clause: Clause) -> float:
-        topical = bool(content(clause.subject) & content(material.topic))
-        shared = content(clause.declarative) & content(material.title)
-        short = len(clause.declarative.split()) < SHORTEST_STATEMENT
-        specific = material.specificity(clause.declarative)
-        return 1.5 * topical + 0.6 * min(len(shared), 4) + specific - 0.15 * min(clause.index, 10) - 6 * short
-
-    usable = [
-        clause
-        for clause in material.clauses
-        if is_presentable(_sentence_case(clause.declarative))
-        and _is_impersonal(clause.declarative)
-        and material.specificity(clause.declarative) > 0
-    ]
-    return max(usable, key=worth, default=None)
-
-
-def _last_resort(material: Material) -> Iterator[str]:
-    """Yield the document's own words, for one that gives nothing better."""
-    for text in (*map(plain, material.sentences), *(phrase for phrase, _ in material.phrases)):
-        yield " ".join(text.split()[:LONGEST])
-    if not material.sentences:
-        yield " ".join(material.title.split()[:LONGEST])
+def _keywords(material: Material) -> Iterator[Option]:
+    """Yield noun phrases and names, beside the title where they do not name it, and questions for what some are."""
+    for score, index, keyword, _ in _topics(material):
+        if keyword:
+            yield Option("keyword", keyword, index, 0.6 * score)
+    for index, phrase in material.phrases:
+        score = material.specificity(phrase.text)
+        if phrase.article == "the" and phrase.head in _ASKED and " of " in phrase.text and score > 1.5:
+            verb = "are" if phrase.head.endswith("s") and not phrase.head.endswith("sis") else "is"
+            yield Option("what", f"What {verb} the {phrase.text}?", index, 1 + 0.6 * score)
+    named = {
+        name: index
+        for index, sentence in enumerate(material.sentences if material.name else ())
+        for name in _NAME.findall(plain(sentence))
+        if telling(name) and not content(name) & content(material.name) and not _DEBRIS.search(name)
+    }
+    for one, two in zip_longest([*named][::2], [*named][1::2]):
+        yield Option("keyword", f"{material.name} {one}{f' and {two}' if two else ''}", named[one], 1.5 + bool(two))
 
 
-@lru_cache(maxsize=1 << 10)
-def _word_pairs(text: str) -> frozenset[tuple[str, str]]:
-    return frozenset(pairwise(words(text.lower())))
+def _sentences(material: Material) -> Iterator[Option]:
+    """Yield sentences that stand alone, also as questions; within others "how …", "why …", "difference between …"."""
+    title = material.title
+    if LONGEST_NAME < len(title.split()) <= LONGEST and not _DEBRIS.search(title.replace(":", "")):
+        yield Option("statement", title, -1, 2)
+    for index, text in material.statements.items():
+        # A short statement leaves more to find out than a sentence word by word.
+        score = 0.5 * material.specificity(text) - 0.05 * len(text.split())
+        yield Option("statement", text, index, 2 + score)
+        if said := material.within(text):
+            yield Option("verify", f"Is it true that {said}?", index, score)
+    for index, sentence in enumerate(map(plain, material.sentences)):
+        for match in (*_EMBEDDED.finditer(sentence), *_BETWEEN.finditer(sentence)):
+            text, score = match[0], material.specificity(match[0])
+            if _stands(text) and score >= SPECIFIC:
+                kind = match[1] if match[1] in FORMATS else "comparison"
+                yield Option(kind, text, index, 2 + 0.5 * score)
 
 
-def _within_sentence(statement: str) -> str:
-    """Return a statement as it reads behind other words: only a function word loses its capital."""
-    first, space, rest = statement.partition(" ")
-    return f"{first.lower() if first.lower() in FUNCTION_WORDS else first}{space}{rest}"
-
-
-def _sentence_case(text: str) -> str:
-    text = " ".join(text.split()).replace(" ?", "?")
-    return text[:1].upper() + text[1:]
+def _about_title(material: Material) -> Iterator[Option]:
+    """Yield the questions that a sentence answers which begins with the title."""
+    subject = material.subject
+    for index, sentence in enumerate(material.sentences if subject else ()):
+        about = re.match(re.escape(material.name) + _ABOUT, plain(sentence, asides=True))
+        if about is None:
+            continue
+        verb, rest, inner = about["verb"], plain(about["rest"]).rstrip(" ."), about["inner"] or ""
+        described = _HEAD_END.split(rest)[0].partition(" ")[2]
+        is_noun, kind = about["article"] in ("a", "an", "the"), described.rpartition(" ")[2].lower()
+        is_person = is_noun and (kind in _ROLES or "born" in inner)
+        if is_person or (is_noun and kind in _THINGS):
+            yield Option("what", f"{'Who' if is_person else 'What'} {verb} {subject}?", index, 3.2)
+            if " " in described:
+                yield Option("keyword", f"{material.name} {described}", index, 2.5)
+        if is_person and _BORN.search(inner):
+            yield Option("when", f"When was {subject} born?", index, 3.5)
+        if is_person and _DIED.search(inner):
+            yield Option("when", f"When did {subject} die?", index, 3.5)
+        if (made := _MADE_BY.match(rest)) and made["done"] in DATA["agents"]:
+            yield Option("what", f"Who {DATA['agents'][made['done']]} {subject}?", index, 3.8)
+        if is_noun and len(rest.split()) <= LONGEST_PREDICATE and index in material.statements:
+            yield Option("verify", f"{verb.capitalize()} {subject} {rest}?", index, 3)

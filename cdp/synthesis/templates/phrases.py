@@ -1,53 +1,66 @@
-"""Sentences and key phrases of a document, by rules: no tagger and no model."""
+"""Sentences and noun phrases of a document, by rules and the word lists of ``data/words/english.toml``: no model."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Iterator
 from functools import lru_cache
+from html import unescape
+from typing import NamedTuple
 
 from cdp.base.records import Document
-from cdp.synthesis.templates.lexicon import (
-    ADVERBS,
-    BASE_FORM,
-    CONNECTIVES,
-    FUNCTION_WORDS,
-    NOT_LAST,
-    PARTICIPLES,
-    POINTING,
-    SECTION_LABELS,
-)
+from cdp.base.workspace import SHIPPED_DATA
+
+DATA = tomllib.loads((SHIPPED_DATA / "words" / "english.toml").read_text(encoding="utf-8"))
+
+
+def word_list(*names: str) -> frozenset[str]:
+    """Return the words of the lists of those names."""
+    return frozenset(word for name in names for word in DATA[name].split())
+
+
+PREPOSITIONS, AUXILIARIES = word_list("prepositions"), word_list("auxiliaries")
+FUNCTION_WORDS = word_list("determiners", "prepositions", "auxiliaries", "pronouns", "other_function_words")
+_VERBS: list[tuple[str, str, str]] = [entry.partition("-") for entry in DATA["verbs"].split()]
+
+
+def _third_person(base: str) -> str:
+    stem = f"{base[:-1]}i" if base.endswith("y") and base[-2] not in "aeiou" else base
+    return stem + ("es" if stem.endswith(("s", "x", "ch", "sh", "o", "i")) else "s")
+
+
+# Base forms of verbs; the third person and, where it is irregular, the past: what is surely finite.
+PLAIN_VERBS = frozenset(base for base, _, _ in _VERBS)
+_THIRD = frozenset(map(_third_person, PLAIN_VERBS))
+FINITE_VERBS = _THIRD | {past for _, _, past in _VERBS if past}
 
 # Characters of a document that are read: about twice what an LLM's prompt holds.
 MOST_CHARACTERS = 20_000
-# Words of a query; a longer one is a passage.
-LONGEST = 28
 # Characters; shorter sentences are headings or debris.
 SHORTEST_SENTENCE, SHORTEST_WIDE = 12, 5
 
 _BOUNDARY = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]?[^\W_a-z])|(?<=[。！？؟۔।])[」』”）]*\s*|\n+")
+# In a text without capitals.
+_LOWER_BOUNDARY = re.compile(r"(?<=[a-z\d)%][.!?])\s+|\n+")
 _ABBREVIATION = re.compile(
-    r"(?:\b(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Hon|Gen|Col|Capt|Lt|Sgt|Rev|Sen|Gov|vs|etc|approx|Jr|No|e\.g|i\.e|c|ca))\.$"
+    r"(?:\b(?:[A-ZА-Я]|Mr|Mrs|Ms|Dr|Prof|St|Hon|Gen|Col|Capt|Lt|Sgt|Rev|Sen|Gov|vs|etc|approx|Jr|No|e\.g|i\.e|c|ca"
+    r"|\.[a-z]|inc|corp|co|ltd|no|т|д|[Сс]оавт))\.$"
 )
-_INITIAL = re.compile(r"\b[A-Z]\.$")
+_INITIAL = re.compile(r"\b[A-ZА-Я]\.$")
 _LONGEST_ABBREVIATION = 12
-_WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]")
-_PARTS = re.compile(r"[^\w\s'’\-–.]|(?<!\d)\.|\.(?!\d)")
+WIDE = re.compile(r"[\u2e80-\u9fff\u3040-\u30ff]")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W_]+(?:['’\-–.,][^\W_]+)*")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,60}>")
-_QUOTES = re.compile(r"[\"“”„«»]|``|''|(?<!\w)['‘’]|['‘’](?!\w)")
+_QUOTES = re.compile(r"[\"“”„«»®™]|``|''|(?<!\w)['‘’]|['‘’](?!\w)")
 _ASIDE = re.compile(r" ?(?:\([^()]*\)|\[[^\[\]]*\]|（[^（）]*）)")
 _GAP = re.compile(r" ([,.;:،])")
+# Some collections write "1 @.@ 5", "self- taught" and "Lee( born 1901)".
+_SPLIT_NUMBER, _SPLIT_WORD = re.compile(r" @([.,-])@ "), re.compile(r"(?<=\w)- (?!and\b|or\b|to\b)(?=[^\W_])")
+_CLOSE_BRACKET = re.compile(r"(?<=\w)\( ?")
 _BRACKETS = dict(zip(")]}」』）》】〉”»", "([{「『（《【〈“«", strict=True))
-_EAST_ASIAN = re.compile(r"[\u2e80-\u9fff\u3040-\u30ff]")
 _MARKS = re.compile("[" + re.escape("".join([*_BRACKETS, *_BRACKETS.values()])) + '"]')
-_DEBRIS = re.compile(r"https?:|www\.|&\w+;|[\[\]{}<>|\\=_^~*#]|\.\.|[,;:]$|\s[,;:.]|^\W")
-# Words that need a second: without it, the query was cut.
-_PAIRED = {"either": "or", "both": "and", "between": "and", "neither": "nor", "whether": "or"}
-_WH = frozenset({"What", "Who", "How", "Why", "When", "Where", "Which"})
-_INVERTED = frozenset({"Is", "Are", "Was", "Were", "Does", "Do", "Did"})
 
 
 def is_english(text: str) -> bool:
@@ -60,7 +73,9 @@ def sentences(text: str) -> list[str]:
     """Return the sentences of a text in order, without those too short to hold a fact. Linear in the text's length."""
     joined: list[str] = []
     pieces: list[str] = []
-    for piece in _BOUNDARY.split(text):
+    beginning = text[:2000]
+    lower = beginning.islower() and sum(character.isascii() for character in beginning) > 0.9 * len(beginning)
+    for piece in (_LOWER_BOUNDARY if lower else _BOUNDARY).split(text):
         piece = " ".join(piece.split())
         if not piece:
             continue
@@ -69,7 +84,7 @@ def sentences(text: str) -> list[str]:
             pieces = []
         pieces.append(piece)
     joined.append(" ".join(pieces))
-    return [text for text in joined if len(text) >= (SHORTEST_WIDE if _WIDE.search(text) else SHORTEST_SENTENCE)]
+    return [text for text in joined if len(text) >= (SHORTEST_WIDE if WIDE.search(text) else SHORTEST_SENTENCE)]
 
 
 def _ends_in_abbreviation(piece: str, following: str) -> bool:
@@ -89,85 +104,24 @@ def plain_title(document: Document) -> str:
     return plain(document.title[:MOST_CHARACTERS].replace("_", " ")).strip(" .?!,;:。！？؟۔।、，،；：—–-")
 
 
-def words(text: str) -> list[str]:
-    """Return the words of a text, with inner hyphens and apostrophes."""
-    return _WORD.findall(text)
-
-
 @lru_cache(maxsize=1 << 14)
 def content(phrase: str) -> frozenset[str]:
     """Return the content words of an English phrase, in small letters."""
-    return frozenset(word.lower() for word in words(phrase)) - FUNCTION_WORDS
+    return frozenset(word.lower() for word in _WORD.findall(phrase)) - FUNCTION_WORDS
 
 
-def key_phrases(sentences: Sequence[str]) -> list[tuple[str, int]]:
-    """Return (key phrase, index of its first sentence) of English sentences, best first.
-
-    A key phrase is a run of one to three content words, scored by the frequency of its words and its length, as RAKE
-    does (Rose et al., 2010). A run counts that is a name or stands where a noun phrase stands: behind a determiner or
-    a preposition.
-    """
-    found: dict[str, tuple[str, int]] = {}
-    frequency: Counter[str] = Counter()
-    for index, sentence in enumerate(sentences):
-        for run in _runs(sentence):
-            frequency.update(word.lower() for word in run)
-            found.setdefault(" ".join(run).lower(), (" ".join(run), index))
-
-    def score(phrase: str) -> float:
-        parts = phrase.split()
-        return sum(1 + 0.3 * frequency[word] for word in parts) * (0.6 if len(parts) == 1 else 1.0)
-
-    return [found[phrase] for phrase in sorted(found, key=lambda phrase: -score(phrase))]
-
-
-def _runs(sentence: str) -> Iterator[list[str]]:
-    for part in _PARTS.split(sentence):
-        run: list[str] = []
-        before = ""
-        for word in [*part.split(), ""]:
-            if _is_content(word):
-                run.append(word.strip("'’-–."))
-                continue
-            is_name = bool(before or run[1:]) and all(word[:1].isupper() for word in run)
-            is_noun = before in _BEFORE_NOUN or before in BASE_FORM
-            if 1 <= len(run) <= 3 and (is_name or is_noun) and not run[0].lower().endswith("ing"):
-                yield run
-            run, before = [], word.lower()
-
-
-_BEFORE_NOUN = FUNCTION_WORDS - {"to", "and", "or", "but", "not"}
-
-
-@lru_cache(maxsize=1 << 16)
-def _is_content(word: str) -> bool:
-    """Return True if a word may belong to a key phrase."""
-    bare = word.strip("'’-–.")
-    lowered = bare.lower()
-    return (
-        len(bare) > 1
-        and bare[0].isalpha()
-        and lowered not in FUNCTION_WORDS
-        and lowered not in BASE_FORM
-        and lowered not in ADVERBS
-        and lowered not in PARTICIPLES
-        and not (bare.istitle() and lowered in CONNECTIVES)
-        and not (bare.isupper() and lowered in SECTION_LABELS)
-        and not lowered.endswith(("ed", "ly"))
-    )
-
-
-def plain(text: str) -> str:
-    """Return a sentence or title without markup, quotation marks and bracketed asides."""
-    text = " ".join((_TAG.sub(" ", text) if "<" in text else text).split())
-    for _ in range(2):  # brackets within brackets
+def plain(text: str, *, asides: bool = False) -> str:
+    """Return a sentence or title without markup and quotation marks, and without bracketed asides unless they stay."""
+    text = " ".join((_TAG.sub(" ", unescape(text)) if "<" in text or "&" in text else text).split())
+    text = _CLOSE_BRACKET.sub(" (", _SPLIT_WORD.sub("-", _SPLIT_NUMBER.sub(r"\1", text)))
+    for _ in range(0 if asides else 2):  # brackets within brackets
         text = _ASIDE.sub(_aside_gap, text)
     return _GAP.sub(r"\1", " ".join(_QUOTES.sub("", text).split()))
 
 
 def _aside_gap(match: re.Match[str]) -> str:
     # Scripts without spaces get none.
-    return "" if _EAST_ASIAN.match(match.string[match.start() - 1 : match.start()]) else " "
+    return "" if WIDE.match(match.string[match.start() - 1 : match.start()]) else " "
 
 
 def balanced(text: str) -> bool:
@@ -187,17 +141,96 @@ def whole(text: str) -> str:
     return text if balanced(text) else " ".join(_MARKS.sub(" ", text).split())
 
 
-def is_presentable(query: str) -> bool:
-    """Return True if an English query is balanced, not cut mid-phrase, and its subject is no pronoun."""
-    parts = query.rstrip("?.! ").split()
-    if not parts or len(parts) > LONGEST or not balanced(query) or _DEBRIS.search(query):
+class Phrase(NamedTuple):
+    """A noun phrase as it stands in a sentence: ``head`` is the noun that "of" and "in" follow, ``article`` "" or
+    "the", "a", "an"."""
+
+    text: str
+    head: str
+    article: str
+
+
+_PART = re.compile(r"\s[–—-]+\s|[^\w\s'’\-–.+/]|\.(?!\d)")
+_TOKEN = re.compile(r"[^\W_][\w'’\-–.+/]*")
+_NOUN_ENDINGS, _ADJECTIVE_ENDINGS = (tuple(DATA[name].split()) for name in ("noun_endings", "adjective_endings"))
+_NOUNS, _VAGUE, _NOT_LAST = word_list("nouns"), word_list("vague_heads"), word_list("not_last")
+_ARTICLES, _LINKS = frozenset({"the", "a", "an"}), frozenset({"of", "in", "among", "against"})
+_BEFORE = (PREPOSITIONS | _ARTICLES) - {"to", "like", "as", "until", "per"}
+# A phrase before one of them is whole; none of them is in a phrase.
+_BEHIND = AUXILIARIES | PREPOSITIONS | word_list("behind_nouns")
+_OTHERS = FUNCTION_WORDS | _BEHIND | word_list("connectives")
+_RUN_ON = re.compile(r"[a-z]{4}[A-Z]")
+LONGEST_PHRASE, LONGEST_CHAIN = 6, 12
+
+
+def noun_phrases(sentence: str) -> list[Phrase]:
+    """Return the noun phrases that surely begin and end where they seem to.
+
+    One begins behind an article or a preposition, and ends before a preposition, an auxiliary, a relative pronoun or a
+    punctuation mark. "of" and "in" join phrases: "the role of tau in memory". A word in doubt gives no phrase.
+    """
+    return [phrase for part in _PART.split(sentence) for phrase in _phrases(part.split())]
+
+
+def _phrases(tokens: list[str]) -> Iterator[Phrase]:
+    lowered = [*(token.lower() for token in tokens), "", ""]
+    at = 0
+    while at < len(tokens):
+        before = lowered[at - 1] if at else ""
+        if not (lowered[at] in _ARTICLES or before in _BEFORE):
+            at += 1
+            continue
+        article = lowered[at] if lowered[at] in _ARTICLES else ""
+        start = at + bool(article)
+        end = link = _end(tokens, lowered, start)
+        best = 0
+        while link and link - start <= LONGEST_CHAIN:
+            if _is_whole(lowered, link):
+                best = link
+            following = link + 1 + (lowered[link + 1] in _ARTICLES)
+            link = _end(tokens, lowered, following) if lowered[link] in _LINKS else 0
+        gerund = lowered[start].endswith("ing") and not article and lowered[start] not in _NOUNS
+        if best and not gerund and lowered[end - 1] not in _VAGUE and lowered[best - 1] not in _VAGUE:
+            yield Phrase(" ".join(tokens[start:best]), lowered[end - 1], article)
+        at = best or at + 1
+
+
+def _end(tokens: list[str], lowered: list[str], start: int) -> int:
+    """Return the position behind the noun phrase that begins at ``start``; 0 if none does."""
+    at = start
+    while at < len(tokens) and at - start <= LONGEST_PHRASE and _may_be_noun(tokens[at], lowered[at + 1]):
+        if at > start and lowered[at].endswith("ed") and lowered[at] not in _NOUNS:  # "cells induced growth"
+            break
+        at += 1
+    # Behind an article a verb's form is a noun: "the use of".
+    if at == start and at < len(tokens) and start and lowered[at + 1] == "of" and lowered[start - 1] in _ARTICLES:
+        at += lowered[at] in PLAIN_VERBS or lowered[at] in _THIRD
+    return at if start < at <= start + LONGEST_PHRASE and lowered[at - 1][-1].isalnum() else 0
+
+
+@lru_cache(maxsize=1 << 16)
+def _may_be_noun(word: str, following: str) -> bool:
+    """Return True if a word may belong to a noun phrase: an adjective, noun, name or number, and no verb."""
+    lower = word.lower()
+    label = word.isalpha() and word.isupper() and len(word) > 5
+    if len(word) < 2 or lower in _OTHERS or label or _RUN_ON.search(word) or not _TOKEN.fullmatch(word):
         return False
-    lowered = [word.lower().strip(",;") for word in parts]
-    if lowered[-1] in NOT_LAST and len(parts) > 1:
-        return False
-    if any(first in lowered and second not in lowered for first, second in _PAIRED.items()):
-        return False
-    start = 4 if parts[:4] == ["Is", "it", "true", "that"] else 2 if parts[0] in _WH else int(parts[0] in _INVERTED)
-    if start == 2 and lowered[1:2] in (["kind"], ["many"]):
+    if word[0].isupper() or word[0].isdigit() or lower in _NOUNS:
         return True
-    return lowered[start : start + 1] == [] or lowered[start] not in POINTING
+    if lower in PLAIN_VERBS or lower in FINITE_VERBS or lower.endswith(("izes", "ifies", "n't", "ly")):
+        return False
+    # "a limited number", but no phrase ends with "limited".
+    return not (lower.endswith(("ed", "ing")) and (not following or following in FUNCTION_WORDS))
+
+
+def _is_whole(lowered: list[str], end: int) -> bool:
+    """Return True if a noun phrase surely ends before the word at ``end``, and not with an adjective."""
+    word, last = lowered[end], lowered[end - 1]
+    adjective = last.endswith(("ous", "less", "ical", "ible", "lable", "rable")) and last not in _NOUNS
+    if adjective or last in _NOT_LAST or last.endswith(("'s", "’s")):
+        return False
+    noun = last.endswith(_NOUN_ENDINGS) or (last.endswith("s") and not last.endswith(("ss", "us", "is")))
+    if word.endswith("ed") and not noun:  # "the wool market closed"
+        return not last.endswith(_ADJECTIVE_ENDINGS)
+    closes = word in _THIRD or word in ("and", "or") or word.endswith(("ed", "ly"))
+    return not word or word in _BEHIND or (noun and closes)
