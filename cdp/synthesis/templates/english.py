@@ -111,7 +111,7 @@ class Material:
         self.subject = self.name[:1].lower() + self.name[1:] if lowers else self.name
 
         texts = ((index, self._statement(sentence)) for index, sentence in enumerate(self.sentences))
-        self.statements = {index: text for index, text in texts if text and self.specificity(text) >= SPECIFIC}
+        self.statements = {index: text for index, text in texts if text}
         found: dict[str, tuple[int, Phrase]] = {}
         for index, sentence in enumerate(self.sentences):
             for phrase in noun_phrases(plain(sentence)):
@@ -211,15 +211,15 @@ def paraphrases(document: Document, rng: random.Random) -> Iterator[str]:
     topics = sorted(_topics(material), key=lambda found: 0.05 * min(found[1], 10) - found[0])
     for *_, topic in topics[:20]:
         yield from (wording.format(t=topic) for wording in inquiries if topic)
-    for text in material.statements.values():
-        yield text
+    for text in sorted(material.statements.values(), key=material.specificity, reverse=True):
+        yield from (text, f"{text}, is that true?", f"{text}: true or false?")
         if said := material.within(text):
             yield from (wording.format(s=said) for wording in confirmations)
-    if not topics:  # a dialogue, a list: its sentences beside the title, those of a speaker last
-        sentences = sorted(material.sentences, key=lambda text: not _UNCLEAR.isdisjoint(text.lower().split()))
-        texts = [" ".join(plain(text).rstrip(" .").split()[:LONGEST]) for text in sentences]
-        texts = [text if content(text) & content(material.name) else f"{material.name}: {text}" for text in texts]
-        yield from (text.strip(" :") for text in texts or [material.title])
+    # Of a dialogue or a list: its sentences beside the title, those of a speaker last.
+    sentences = sorted(material.sentences, key=lambda text: not _UNCLEAR.isdisjoint(text.lower().split()))
+    texts = [" ".join(plain(text).rstrip(" .").split()[:LONGEST]) for text in sentences]
+    texts = [text if content(text) & content(material.name) else f"{material.name}: {text}" for text in texts]
+    yield from (text.strip(" :") for text in texts or [material.title])
 
 
 def _topics(material: Material) -> Iterator[tuple[float, int, str, str]]:
@@ -284,7 +284,9 @@ def _sentences(material: Material) -> Iterator[Option]:
         yield Option("statement", title, -1, 2)
     for index, text in material.statements.items():
         # A short statement leaves more to find out than a sentence word by word.
-        score = 0.5 * material.specificity(text) - 0.05 * len(text.split())
+        if (specificity := material.specificity(text)) < SPECIFIC:
+            continue
+        score = 0.5 * specificity - 0.05 * len(text.split())
         yield Option("statement", text, index, 2 + score)
         if said := material.within(text):
             yield Option("verify", f"Is it true that {said}?", index, score)
