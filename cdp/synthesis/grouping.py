@@ -25,8 +25,7 @@ from cdp.complexity import content_words
 from cdp.corpus import CorpusManifest, iter_documents
 from cdp.corpus.passages import neighbours
 from cdp.retrievers import bm25
-from cdp.synthesis.templates.phrases import FUNCTION_WORDS
-from cdp.synthesis.templates.phrases import plain_title, read_sentences, words
+from cdp.synthesis.templates.phrases import FUNCTION_WORDS, plain_title, read_sentences, words
 
 # Related documents of each that are looked at: with fewer, more documents are left over.
 CANDIDATES = 30

@@ -219,7 +219,8 @@ def paraphrases(document: Document, rng: random.Random) -> Iterator[str]:
     sentences = sorted(material.sentences, key=lambda text: not _UNCLEAR.isdisjoint(text.lower().split()))
     texts = [" ".join(plain(text).rstrip(" .").split()[:LONGEST]) for text in sentences]
     texts = [text if content(text) & content(material.name) else f"{material.name}: {text}" for text in texts]
-    yield from (text.strip(" :") for text in texts or [material.title])
+    texts = [text.strip(" :") for text in texts or [material.title]]
+    yield from (*texts, *(f"{text}: true or false?" for text in texts if len(text.split()) >= SHORTEST))
 
 
 def _topics(material: Material) -> Iterator[tuple[float, int, str, str]]:

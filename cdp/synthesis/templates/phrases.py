@@ -104,10 +104,15 @@ def plain_title(document: Document) -> str:
     return plain(document.title[:MOST_CHARACTERS].replace("_", " ")).strip(" .?!,;:。！？؟۔।、，،；：—–-")
 
 
+def words(text: str) -> list[str]:
+    """Return the words of a text, with inner hyphens and apostrophes."""
+    return _WORD.findall(text)
+
+
 @lru_cache(maxsize=1 << 14)
 def content(phrase: str) -> frozenset[str]:
     """Return the content words of an English phrase, in small letters."""
-    return frozenset(word.lower() for word in _WORD.findall(phrase)) - FUNCTION_WORDS
+    return frozenset(word.lower() for word in words(phrase)) - FUNCTION_WORDS
 
 
 def plain(text: str, *, asides: bool = False) -> str:
