@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 
 import pytest
@@ -10,7 +15,7 @@ import pytest
 from cdp import query_sets
 from cdp.base.config import EvaluationConfig, JudgeConfig
 from cdp.base.errors import ConfigError
-from cdp.base.workspace import Workspace, read_json
+from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import load_benchmark, manifests
 from cdp.corpus import CorpusManifest
 from cdp.llm.cache import AnswerCache
@@ -20,6 +25,7 @@ from cdp.synthesis import targets
 from cdp.synthesis.methods import METHODS
 from tests.cli.support import run as command
 from tests.judging.conftest import ANIMALS, by_animal, settings
+from tests.support import REPOSITORY
 from tests.synthesis.server import MODEL, ChatServer, marked
 
 WRITER = "another-model"
@@ -115,6 +121,38 @@ def test_one_budget_pays_for_writing_and_judging_and_nothing_twice(
     asked = [body["messages"][0]["content"] for body in both.bodies]
     assert len(asked) == len(set(asked)) == 11 + result["pairs"]
     assert (down / "queries.txt").read_text() == (rich / "queries.txt").read_text()
+
+
+@pytest.mark.slow
+def test_killed_while_it_writes_and_while_it_judges_it_asks_again_for_nothing_that_is_stored(
+    workspace: Workspace, corpus: CorpusManifest, both: ChatServer
+) -> None:
+    both.latency = 0.1
+    folder = workspace.job("judging-1")
+    config = settings(corpus, "", writer=WRITER, written_by=WRITER, limit=12, base_url=both.url, concurrency=2)
+    write_json(folder / "spec.json", {"id": "judging-1", "kind": "judging", "config": config.to_dict()})
+    queries = ""
+    for target in (6, 40, None):
+        with AnswerCache(workspace) as cache:
+            kept, before = len(cache), len(both.bodies)
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "cdp.workers.judging", str(folder)], cwd=REPOSITORY, env=dict(os.environ),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        while target is not None and len(both.bodies) < target and worker.poll() is None:
+            time.sleep(0.003)
+        if target is not None:
+            assert worker.poll() is None
+            worker.send_signal(signal.SIGKILL)
+        out, _ = worker.communicate(timeout=300)
+        time.sleep(0.3)
+        queries = queries or (folder / "queries.txt").read_text() if target != 6 else ""
+    assert worker.returncode == 0, out
+    assert (folder / "queries.txt").read_text() == queries
+    pairs = read_json(folder / "results" / "judging.json")["pairs"]
+    assert len(both.bodies) - before == 15 + pairs - kept, "12 queries take 15 documents"
+    asked = [body["messages"][0]["content"] for body in both.bodies]
+    assert len(asked) - len(set(asked)) <= 2 * 4, "what was on its way in at most four threads, at each kill"
 
 
 def test_one_model_for_both_is_warned_of(
