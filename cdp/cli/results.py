@@ -18,8 +18,7 @@ from cdp.services.results import Comparison
 @command("evaluate", places=("retriever",), project=("benchmark",), job=True)
 def evaluate(run: Run, config: EvaluationConfig) -> int:
     """Evaluate a retriever on a benchmark, or on each of a group."""
-    for wanted in benchmarks.each(run.workspace, config):
-        note(*(f"{wanted.benchmark}: {s.sentence}" for s in embedding.for_evaluation(run.workspace, wanted)))
+    note(*(sending.sentence for sending in embedding.for_evaluation(run.workspace, config)))
     if not benchmarks.is_several(run.workspace, config.benchmark):
         return run.started(evaluation.start(run.workspace, config))
     begun = benchmarks.evaluate(run.workspace, config)

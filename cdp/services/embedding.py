@@ -21,6 +21,7 @@ from cdp.llm.prices import Price, dollars, load_price, price_file
 from cdp.llm.tokens import cut, estimate_tokens
 from cdp.retrievers import api
 from cdp.retrievers.api import ApiName
+from cdp.services import benchmarks
 from cdp.serving.engine import Collection
 from cdp.synthesis import ranking
 from cdp.synthesis.templates.phrases import sentences
@@ -71,14 +72,15 @@ def sendings(workspace: Workspace, retrievers: Iterable[str], texts: Sequence[Te
 
 
 def for_evaluation(workspace: Workspace, config: EvaluationConfig) -> list[Sending]:
-    """Return what an evaluation on one benchmark sends."""
+    """Return what an evaluation sends, on one benchmark or on all of a group that are stored."""
     if api.parse(config.retriever) is None:
         return []
-    folder = resolve_benchmark(config.benchmark, workspace)
-    queries = [line.text for line in islice(read_queries(part(folder, "queries")).values(), SAMPLED)]
-    judged = describe(folder, workspace).judged
-    n = judged.get(config.split) or max(judged.values(), default=0)
-    return sendings(workspace, [config.retriever], [of_benchmark(workspace, folder), _mean(n, queries)])
+    texts = []
+    for one in benchmarks.each(workspace, config):
+        folder = resolve_benchmark(one.benchmark, workspace)
+        queries = [line.text for line in islice(read_queries(part(folder, "queries")).values(), SAMPLED)]
+        texts += [of_benchmark(workspace, folder), _mean(describe(folder, workspace).judged[one.split], queries)]
+    return sendings(workspace, [config.retriever], texts)
 
 
 def for_mining(workspace: Workspace, config: MiningConfig) -> list[Sending]:

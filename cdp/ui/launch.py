@@ -482,9 +482,9 @@ def _places(workspace: Workspace) -> dict[str, tuple[str, str]]:
     return {key: options[key] for key in chosen}
 
 
-def _sendings(workspace: Workspace, evaluations: list[EvaluationConfig]) -> None:
+def _sendings(workspace: Workspace, config: EvaluationConfig) -> None:
     """Which texts go to a retriever behind an API, at which price."""
-    for sending in (s for config in evaluations for s in embedding.for_evaluation(workspace, config)):
+    for sending in embedding.for_evaluation(workspace, config):
         st.info(md(sending.sentence), icon=":material/send:")
 
 
@@ -499,7 +499,7 @@ def _evaluation_summary(
         for key, (name, split) in chosen.items():
             if key.startswith(GROUP):
                 st.markdown(f":material/stacks: Every downloaded benchmark of **{md(benchmarks.GROUPS[name])}**")
-                _sendings(workspace, benchmarks.each(workspace, named.replace(benchmark=name)))
+                _sendings(workspace, named.replace(benchmark=name))
                 to_do = True
                 continue
             wanted = evaluation.checked(workspace, retriever, name, split, **settings)
@@ -508,7 +508,8 @@ def _evaluation_summary(
             done = "already has a result with these settings" if evaluated else "will be evaluated"
             icon = "check_circle" if evaluated else "play_arrow"
             st.markdown(f":material/{icon}: **{md(name)}** · {md(split)} {done}")
-            _sendings(workspace, [] if evaluated else [wanted])
+            if not evaluated:
+                _sendings(workspace, wanted)
         if not to_do:
             frame.page_button("compare", "Compare results", "evaluate_compare")
         else:
