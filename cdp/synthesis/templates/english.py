@@ -215,8 +215,8 @@ def paraphrases(document: Document, rng: random.Random) -> Iterator[str]:
         yield from (text, f"{text}, is that true?", f"{text}: true or false?")
         if said := material.within(text):
             yield from (wording.format(s=said) for wording in confirmations)
-    # Of a dialogue or a list: its sentences beside the title, those of a speaker last.
-    sentences = sorted(material.sentences, key=lambda text: not _UNCLEAR.isdisjoint(text.lower().split()))
+    # Of a dialogue or a list: its sentences beside the title, those with a pronoun last.
+    sentences = sorted(material.sentences, key=lambda text: not _PRONOUNS.isdisjoint(text.lower().split()))
     texts = [" ".join(plain(text).rstrip(" .").split()[:LONGEST]) for text in sentences]
     texts = [text if content(text) & content(material.name) else f"{material.name}: {text}" for text in texts]
     texts = [text.strip(" :") for text in texts or [material.title]]

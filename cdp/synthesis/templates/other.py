@@ -80,11 +80,12 @@ def _statements(document: Document, title: str) -> tuple[list[str], list[str]]:
         texts = texts[1:]  # Korean collections put a definition without a verb in front of the first sentence
     alone = [(text, raw) for text, raw in texts if not _points_back(text)]
     stop = [text for text, raw in alone if _FULL_STOP.search(raw) and _is_whole(text)]
-    whole = [text for text in stop if _fits(text)] or [text for text in stop if _fits(text, 1.5)]
+    whole = [text for text in stop if _fits(text)] or [text for text in stop if _fits(text, 2)]
     whole.sort(key=lambda text: -2 * _names(title, text) - any(map(str.isdigit, text)))
-    starts = [start for text, _ in texts if (start := _beginning(text)) and start not in whole]
+    # A clause is a query in Chinese alone: others leave its verb or its subject behind the comma.
+    starts = [start for text, _ in texts if _is_wide(text) and (start := _beginning(text)) and start not in whole]
     cut = [start for start in starts if not _points_back(start)]
-    if _KANA.search(document.text):  # a clause of Japanese is incomplete
+    if _KANA.search(document.text):
         cut = [" ".join(runs[:3]) for text, _ in texts if len(runs := [*dict.fromkeys(_RUN.findall(text))]) > 1]
     if not (whole or cut):  # the shortest sentence, to begin with a whole one
         long = [text for text, _ in texts if _size(text) >= SHORTEST] or [title or plain(document.text)]
