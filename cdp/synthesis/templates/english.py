@@ -272,7 +272,10 @@ def _keywords(material: Material) -> Iterator[Option]:
         name: index
         for index, sentence in enumerate(material.sentences if material.name else ())
         for name in _NAME.findall(plain(sentence))
-        if telling(name) and not content(name) & content(material.name) and not _DEBRIS.search(name)
+        if telling(name)
+        and name.split()[-1].lower() not in _NOT_LAST
+        and not content(name) & content(material.name)
+        and not _DEBRIS.search(name)
     }
     for one, two in zip_longest([*named][::2], [*named][1::2]):
         yield Option("keyword", f"{material.name} {one}{f' and {two}' if two else ''}", named[one], 1.5 + bool(two))

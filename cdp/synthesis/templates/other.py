@@ -96,7 +96,7 @@ def _statements(document: Document, title: str) -> tuple[list[str], list[str]]:
 
 
 def _is_whole(text: str) -> bool:
-    last = text.split()[-1].casefold()
+    last = text.split()[-1].casefold().rstrip("ـ")
     cut = not _is_wide(text) and (len(last) < 2 or last in _FUNCTION_WORDS)
     return balanced(text) and not text[0].islower() and not cut and not _DEBRIS.search(text)
 
