@@ -90,6 +90,7 @@ def _statements(document: Document, title: str) -> tuple[list[str], list[str]]:
     if not (whole or cut):  # the shortest sentence, to begin with a whole one
         long = [text for text, _ in texts if _size(text) >= SHORTEST] or [title or plain(document.text)]
         start = min(stop or long, key=len)
+        start = _beginning(start) or start
         cut = [start[:LONGEST_WIDE] if _is_wide(start) else " ".join(start.split()[: 2 * LONGEST])]
     unique = dict.fromkeys
     return list(unique(_beside(title, text) for text in whole)), list(unique(_beside(title, text) for text in cut))
