@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from textwrap import dedent
 
 from cdp.base.text import duration, escaped, interval, signed
 from cdp.base.workspace import write_bytes
+from cdp.evaluation import bm25
 from cdp.studies import read_plan, to_markdown
 from cdp.studies.plan import HYBRID, UNTRAINED, Cell, method_of
 from cdp.studies.text import POOLED_NOTE, table
@@ -72,6 +74,7 @@ def _pages(
         "## What to do on Monday",
         "",
         *_advice(judged),
+        *_lexical(studies),
         *(f"- {text}" for text in LIMITS),
         "",
         "## The claims",
@@ -97,6 +100,25 @@ def _advice(judged: Sequence[Judged]) -> list[str]:
     """An answer for each question of a reader, by the verdicts of the claims that answer it."""
     said = {question: verdicts.advice(judged, question) for question in criteria.QUESTIONS}
     return [line for q, text in said.items() if text for line in (f"**{q.capitalize()}.** {text}", "")]
+
+
+def _lexical(studies: Mapping[str, Kept]) -> list[str]:
+    """BM25 beside the best trained retriever of each study that has both on all judged sets: words cost no training."""
+    found = []
+    for name, kept in studies.items():
+        rows = {row.name: row for row in kept.report.rows if row.average is not None}
+        trained = [row for row in rows.values() if row.per_doc]
+        if bm25.TITLE not in rows or not trained:
+            continue
+        best = max(trained, key=lambda row: row.average or 0.0)
+        fused = next((row for row in rows.values() if row.source == HYBRID), None)
+        beside = "" if fused is None else f", fused with the untrained retriever {fused.average:.1f}"
+        found.append(
+            f"{name}: BM25 {rows[bm25.TITLE].average:.1f}{beside}, the best trained retriever {best.average:.1f} "
+            f"({best.name})"
+        )
+    means = f"Mean NDCG@10 over all judged sets, in-domain ones among them: {'; '.join(found)}."
+    return [f"**Before you train.** Measure BM25 first. {means}", ""] if found else []
 
 
 def _in_short(judged: Judged) -> str:
@@ -132,17 +154,23 @@ def _again(judged: Sequence[Judged], studies: Mapping[str, Kept]) -> list[str]:
     arm = {name: [value] for name, value in Cell._field_defaults.items() if name not in (*FREE, "source", "held")}
     arm |= {name: list(wanted(value)) for name, value in first.of.items() if name in Cell._fields and name != "held"}
     # Only what differs within the studies needs to be asked for.
-    asked = [f'c["{n}"] in {values!r}' for n, values in arm.items() if any(getattr(c, n) not in values for c in cells)]
+    asked = [
+        f'c["{n}"] in {json.dumps(values)}'
+        for n, values in arm.items()
+        if any(getattr(c, n) not in values for c in cells)
+    ]
     methods = [first.of[METHOD], first.against[METHOD]]
     if {method_of(cell.source) for cell in cells} - {*methods}:
-        asked.append(f'c["source"].split()[0] in {methods!r}')
+        asked.append(f'c["source"].split()[0] in {json.dumps(methods)}')
     if any(cell.held for cell in cells):
-        asked.append(f'c["held"] == {"" if first.of.get("held") in (None, "equal documents") else first.of["held"]!r}')
+        held = first.of.get("held", "")
+        asked.append(f'c["held"] == {json.dumps("" if held == "equal documents" else held)}')
     sign = f'(-1) ** c["source"].startswith("{methods[1]}")'
     code = f"""\
         import gzip, json, statistics
+
         gains = {{}}
-        for study in {names!r}:
+        for study in {json.dumps(names)}:
             kept = json.load(gzip.open(f"docs/{FOLDER}/{{study}}{ENDING}"))
             for judged, own in zip(kept["about"]["benchmarks"], kept["scores"]):
                 for number, column in zip(own["trainings"], zip(*own["rows"])):  # a row is a query, a column a training

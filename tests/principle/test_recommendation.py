@@ -131,7 +131,7 @@ def test_the_prior_is_the_same_whatever_the_cw_and_kind() -> None:
     assert inside is not None
     assert elsewhere is not None
     assert inside.expected == elsewhere.expected == expected()
-    assert [e.per_doc for e in inside.expected][:2] == [2, 5]
+    assert {2, 5} <= {e.per_doc for e in inside.expected}
     assert "the paper" in inside.basis.name
     few = recommend([11] * 49, task="multi-hop")
     assert few.evidence() is None

@@ -52,7 +52,7 @@ def test_scores_are_kept_to_four_decimals(tmp_path: Path) -> None:
         record["key"] = f"{number:03d}"
     whole = {"id": "study-x", "state": "finished", "frozen": {}, "limits": ["Leaked: all."], "about": about}
     (tmp_path / f"single-query{ENDING}").write_bytes(kept.packed(whole, records))
-    read = kept.read(tmp_path, [stages.Stage("single-query", 1), stages.Stage("human-minilm", 1)])
+    read = kept.read(tmp_path, [stages.Stage("single-query", 1), stages.Stage("recorded-minilm", 1)])
     assert list(read) == ["single-query"]
     assert read["single-query"].report.limits[0] == "Leaked: all."
     scores = read["single-query"].scores.scores
@@ -144,4 +144,4 @@ def test_a_kept_study_is_small_and_names_who_wrote_its_queries(file: Path) -> No
     if config.get("generator") != "openai":
         assert "model" not in config
     if config.get("generator") == "recorded":
-        assert all("whose name was not recorded" in source["written_by"] for source in sources)
+        assert all("whose name was not recorded" in s["written_by"] for s in sources if s["written_by"] != "people")

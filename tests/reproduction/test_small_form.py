@@ -60,7 +60,7 @@ def test_the_document_is_made_from_the_studies_and_is_the_same_again(workspace: 
     text = written.read_text()
     assert "None of its numbers means anything" in text
     details = (folder / document.DETAILS).read_text()
-    assert re.search(r"## A\. .*\n\n\*\*Cannot tell\.\*\* human-equal-documents was not run", details)
+    assert re.search(r"## A\. .*\n\n\*\*Cannot tell\.\*\* human-queries was not run", details)
     assert re.search(r"\| \[single-query\]\(single-query.md\) \| \w+ +\| 8 of 8 ", re.sub(" +", " ", details))
     report = kept.read(folder, stages.SMALL)["single-query"].report
     measured = studies.report(workspace, "single-query")
@@ -100,7 +100,7 @@ def test_the_plans_state_what_would_count_before_the_run() -> None:
         assert len(config.criteria) > 80, stage.plan
         assert len(config.items("seeds")) >= 2, stage.plan
     assert sum(stage.minutes for stage in stages.STAGES) <= 120
-    judged = set(read_plan("human-equal-documents").items("benchmarks"))
+    judged = set(read_plan("human-queries").items("benchmarks"))
     assert len(judged) >= 8
 
 
