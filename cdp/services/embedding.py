@@ -21,7 +21,7 @@ from cdp.llm.prices import Price, dollars, load_price, price_file
 from cdp.llm.tokens import cut, estimate_tokens
 from cdp.retrievers import api
 from cdp.retrievers.api import ApiName
-from cdp.services import benchmarks
+from cdp.services import access, benchmarks
 from cdp.serving.engine import Collection
 from cdp.synthesis import ranking
 from cdp.synthesis.templates.phrases import sentences
@@ -71,6 +71,7 @@ def sendings(workspace: Workspace, retrievers: Iterable[str], texts: Sequence[Te
     return [Sending(name, n, Usage(tokens, 0, n), load_price(name.model, prices)) for name in named]
 
 
+@access.reads
 def for_evaluation(workspace: Workspace, config: EvaluationConfig) -> list[Sending]:
     """Return what an evaluation sends, on one benchmark or on all of a group that are stored."""
     if api.parse(config.retriever) is None:
@@ -83,6 +84,7 @@ def for_evaluation(workspace: Workspace, config: EvaluationConfig) -> list[Sendi
     return sendings(workspace, [config.retriever], texts)
 
 
+@access.reads
 def for_mining(workspace: Workspace, config: MiningConfig) -> list[Sending]:
     """Return what mining hard negatives sends: the set's corpus and its queries."""
     retrievers = dict.fromkeys((config.retriever, config.teacher))
@@ -94,6 +96,7 @@ def for_mining(workspace: Workspace, config: MiningConfig) -> list[Sending]:
     return sendings(workspace, retrievers, [of_corpus(workspace, query_set.corpus_id), queries])
 
 
+@access.reads
 def for_teachers(workspace: Workspace, config: SynthesisConfig) -> list[Sending]:
     """Return what the teachers of dragon_s_faithful are sent: the documents, and each of their sentences."""
     teachers = ranking.teachers_of(config) if config.method == "dragon_s_faithful" else []

@@ -451,7 +451,6 @@ def with_teacher(
 ) -> PairSet:
     """``pairs`` with a teacher's scores of each query's document and its hard negatives as soft labels: the query
     set's, or ``labels`` by document id and query."""
-    assert pairs.negatives is not None  # a set with a teacher has them
     if labels is None:
         check_teacher(pairs.query_set)
         labels = {
@@ -459,6 +458,7 @@ def with_teacher(
             for line in query_sets.read_queries(workspace, pairs.query_set.id)
             for text, scores in zip(line.queries, line.teacher, strict=False)
         }
+    assert pairs.negatives is not None  # a set with a teacher has them
     teacher = np.full((len(pairs), 1 + pairs.negatives.shape[1]), np.nan)
     for row, (query_id, text) in enumerate(zip(pairs.query_ids, pairs.queries, strict=True)):
         scores = labels.get((query_sets.document_of(query_id), text), ())

@@ -122,7 +122,7 @@ def elements_of(node: Any) -> Iterator[Any]:
 
 
 def loads_an_image(text: str) -> bool:
-    return re.search(r"(?<!\\)!\[|(?<!\\)\]\(http|(?<!\\):red\[h\]|(?<!\\)<b>", text) is not None
+    return re.search(r"(?<!\\)!\[|(?<!\\)\]\(http://x|(?<!\\):red\[h\]|(?<!\\)<b>", text) is not None
 
 
 def hostile(workspace: Workspace) -> dict[str, dict[str, str | list[str]]]:
@@ -162,7 +162,8 @@ def test_no_page_sends_a_name_where_markdown_is_read(open_page: Open, workspace:
             kind = type(proto).__name__
             for path, sent in texts_of(proto) if hasattr(proto, "ListFields") else ():
                 plain = path[-1] in PLAIN_FIELDS.get(kind, set()) or path[-1] in ("id", "element_id", "key")
-                if not plain and loads_an_image(sent):
+                # HTML knows no Markdown: there only the tag matters.
+                if "<b>t" in sent if kind == "Html" else not plain and loads_an_image(sent):
                     wrong.add((name, kind, path))
     assert wrong == set()
 

@@ -22,7 +22,7 @@ RULES = {"access"}
 # Services that take a workspace and change nothing that somebody made. Whoever adds a service decides: here, or a mark
 # of `access`.
 READING = {
-    "judging": {"judged_name", "missing", "repeated"},
+    "judging": {"judged_name", "missing", "repeated", "writer_of"},
     "labelling": {"list_judged", "progress", "task", "words"},
     "benchmarks": {"is_several", "list_own", "list_registry", "show"},
     "clusters": {"look", "request", "setting", "trouble"},
@@ -33,6 +33,7 @@ READING = {
     "decide": {"decide", "list_options", "of_judged", "page"},
     "demo": {"corpus"},
     "doctor": {"check"},
+    "embedding": {"for_index", "of_benchmark", "of_corpus", "sendings"},
     "evaluation": {"check_cross_encoder", "checked", "judged_on", "strong_baselines"},
     "jobs": {
         "curve",
