@@ -90,12 +90,15 @@ def estimate(model: Floats, people: Floats, paired: Floats) -> tuple[Any, Any, A
 
     ``model`` (…, N) holds the judge's value of every query, ``people`` (…, n) and ``paired`` (…, n) people's and the
     judge's of the sample. e = h − λ (m − mean of all m); the estimate is mean(e), with the variance
-    S²(h) / N + (1/n − 1/N) S²(e).
+    S²(h) / N + (1/n − 1/N) S²(e). Where people's values are all the same, the judge's spread stands for both: a
+    sample without differences does not show that there are none.
     """
     n, total = people.shape[-1], model.shape[-1]
     weights = _leave_one_out_weights(people, paired)
     residual = people - weights * (paired - model.mean(-1, keepdims=True))
-    variances = people.var(-1, ddof=1), residual.var(-1, ddof=1)
+    same = np.ptp(people, axis=-1) == 0
+    spread = model.var(-1, ddof=1)
+    variances = [np.where(same, spread, values.var(-1, ddof=1)) for values in (people, residual)]
     half = _half(n, total, *variances)
     return residual.mean(-1), half, weights.mean(-1), np.sqrt(variances[0]), np.sqrt(variances[1])
 

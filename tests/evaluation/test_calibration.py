@@ -56,6 +56,26 @@ def test_a_perfect_judge_and_a_useless_one_bound_the_interval() -> None:
     assert estimate(constant, people[:n], constant[:n])[0] == pytest.approx(people[:n].mean())
 
 
+def test_labels_without_any_difference_do_not_make_it_certain_that_there_is_none() -> None:
+    """One query in ten differs, by 40 points, and no labelled one happened to: the interval holds the truth."""
+    draw = np.random.default_rng(6)
+    covered = drawn = 0
+    for _ in range(4000):
+        people = 40.0 * (draw.random(300) < 0.1)
+        model = np.where(draw.random(300) < 0.7, people, 40.0 * (draw.random(300) < 0.1))
+        if people[:FEWEST].any():
+            continue
+        mean, half, *_ = estimate(model, people[:FEWEST], model[:FEWEST])
+        drawn += 1
+        covered += abs(people.mean() - mean) <= half
+    assert drawn > 1000
+    assert covered / drawn > 0.95
+    none = correct({f"q{i}": float(i % 2) for i in range(50)}, {f"q{i}": 0.0 for i in range(FEWEST)})
+    assert none is not None
+    assert none.half > 0
+    assert none.more_labels(0.1) > 0
+
+
 def test_the_weight_of_a_query_is_fitted_to_the_others() -> None:
     draw = np.random.default_rng(4)
     model = draw.normal(0, 1, 40)
