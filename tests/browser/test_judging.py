@@ -15,12 +15,12 @@ from cdp.llm.prices import Price, write_prices
 from cdp.services import jobs
 from tests.browser.conftest import Looker, Server
 from tests.jobs.support import until
-from tests.judging.conftest import ANIMALS, by_animal
-from tests.synthesis.server import KEY, MODEL, chat_server, numbered
+from tests.judging.conftest import ANIMALS
+from tests.synthesis.server import KEY, MODEL, chat_server, marked, numbered
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
-QUERIES = ("where does the {} sleep", "how does the {} hunt at night")
+QUERIES = ("where does the {} sleep", "how does the {} get its food at night")
 LABELLED = 10
 JUDGED = "animals-judged"
 
@@ -36,6 +36,22 @@ def files(folder: Path) -> list[Path]:
     return made
 
 
+def grade(query: str, text: str) -> int:
+    """3 where a text says what is asked, 1 where it is about the animal."""
+    about = next(f"The {animal} " for animal in ANIMALS if animal in query)
+    habit = "hunts" if "food" in query else "sleeps"
+    return 0 if about not in text else 3 if f"{about}{habit}" in text else 1
+
+
+def lenient(prompt: str, m: int) -> str:
+    """The judge: 2 for every third text that is only about the animal. Queries where these are asked for."""
+    if "<passage>" not in prompt:
+        return numbered(prompt, m)
+    query, text = marked(prompt, "query"), marked(prompt, "passage")
+    found = grade(query, text)
+    return json.dumps({"reason": "As it says.", "grade": 2 if found == 1 and len(query + text) % 3 == 0 else found})
+
+
 def ended(tab: Looker, workspace: Workspace, kind: str, n: int = 1) -> None:
     """Wait until the page's newest job of this kind has ended, and look at its page again."""
     until(lambda: len(jobs.list_jobs(workspace, [kind])) == n, f"a {kind} job", 60)
@@ -49,22 +65,21 @@ def ended(tab: Looker, workspace: Workspace, kind: str, n: int = 1) -> None:
 def label(tab: Looker, folder: Path, by_keyboard: int) -> None:
     """Label what is open of the sample's first ten queries, of some by keyboard, of the others in the file."""
     pool = judged.read_pool(folder)
-    lines = map(json.loads, (folder / "queries.jsonl").read_text().splitlines())
-    asked = {line["_id"]: next(animal for animal in ANIMALS if animal in line["text"]) for line in lines}
-    texts = {line["_id"]: line["text"] for line in map(json.loads, (folder / "corpus.jsonl").read_text().splitlines())}
+    lines = [json.loads(line) for name in ("queries", "corpus") for line in (folder / f"{name}.jsonl").open()]
+    texts = {line["_id"]: line["text"] for line in lines}
     for at, query in enumerate(judged.sampled(pool)[:LABELLED]):
         known = {(label.query, label.document) for label in judged.read_labels(folder)}
         grades = {
-            document: 3 if f"The {asked[query]} " in texts[document] else 0
+            document: grade(texts[query], texts[document])
             for document in judged.to_label(pool, query)
             if (query, document) not in known
         }
         if at >= by_keyboard:
             judged.add_labels(folder, query, grades, "Ada")
             continue
-        for document, grade in grades.items():
+        for document, given in grades.items():
             done = len(judged.read_labels(folder))
-            tab.page.keyboard.press(str(grade))
+            tab.page.keyboard.press(str(given))
             until(lambda n=done: len(judged.read_labels(folder)) == n + 1, f"{query} {document}", 30)  # type: ignore[misc]
             tab.idle()
     judged.count_labels(folder)
@@ -82,7 +97,7 @@ def test_from_files_and_a_log_to_a_corrected_answer(
     write_prices(workspace, [Price(MODEL, 1.0, 10.0)], "2026-01-01")
     tab = look(server)
     with chat_server(rates={"500": 0.1, "malformed": 0.02}, seed=3) as chat:
-        chat.answer = lambda prompt, m: by_animal(prompt, m) if "<passage>" in prompt else numbered(prompt, m)
+        chat.answer = lenient
         tab.open("documents").upload(*files(tmp_path)).type("Name", "animals").press("Import documents")
         tab.see("animals was added: 24 passages").shot("20-imported")
 
