@@ -26,6 +26,8 @@ DETAILS = "claims.md"
 
 # The claim whose figure is computed once more, by code that shares nothing with the package.
 RECOMPUTED = "F"
+# Claims whose figures mislead without their controls: these stand on the first page, the others claim by claim.
+WITH_CONTROLS = ("F", "H")
 RUN_BY = "tests/reproduction/test_kept.py::test_the_lines_in_the_document_print_its_table"
 
 SMALL = "**The form for tests: it checks the pipeline. None of its numbers means anything.**"
@@ -61,7 +63,13 @@ def _pages(
     """What to do, the claims with their verdicts, the figures that carry them, and how to compute one again."""
     rows = [[f"{j.claim.id}. {j.claim.sentence}", f"**{j.verdict}**", _in_short(j)] for j in judged]
     figures = [
-        [f"{j.claim.id} {d.criterion.name}".strip(), _figure(d), _margin(d), d.basis, "" if number else _beside(j)]
+        [
+            f"{j.claim.id} {d.criterion.name}".strip(),
+            _figure(d),
+            _margin(d),
+            d.basis,
+            "" if number or j.claim.id not in WITH_CONTROLS else _beside(j),
+        ]
         for j in judged
         for number, d in enumerate(j.criteria)
         if d.figure.coefficient is not None

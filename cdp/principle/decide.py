@@ -93,7 +93,7 @@ class Comparison:
             return f"{signed(self.points, 1)}, which unequal steps may have made"
         if self.gains or self.loses:
             return f"{'gains' if self.gains else 'loses'} {signed(self.points, 1)} {self.interval}"
-        return f"cannot tell, at most ±{max(-self.low, self.high):.1f}"
+        return f"cannot tell, at most ±{max(-self.low, self.high, 0.0):.1f}"
 
     @property
     def sentence(self) -> str:
