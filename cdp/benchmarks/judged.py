@@ -110,13 +110,15 @@ def read_grades(folder: Path) -> list[Grade]:
 def grades_of(folder: Path) -> Mapping[str, Mapping[str, float]]:
     """Return the model's grades as {query: {document: grade}}; kept while the file is unchanged."""
 
-    def load() -> Mapping[str, Mapping[str, float]]:
-        found: dict[str, dict[str, float]] = {}
-        for grade in read_grades(folder):
-            found.setdefault(grade.query, {})[grade.document] = grade.grade
-        return found
+    return ANSWERS.get(folder / "grades.jsonl", "grades", lambda: by_query(read_grades(folder)))
 
-    return ANSWERS.get(folder / "grades.jsonl", "grades", load)
+
+def by_query(grades: Iterable[Grade]) -> dict[str, dict[str, int]]:
+    """Return {query: {document: grade}}."""
+    found: dict[str, dict[str, int]] = {}
+    for grade in grades:
+        found.setdefault(grade.query, {})[grade.document] = grade.grade
+    return found
 
 
 def missing(grades: Mapping[str, Mapping[str, float]], *runs: Mapping[str, Sequence[str]]) -> set[tuple[str, str]]:

@@ -67,6 +67,17 @@ def load_price(model: str, path: Path | None = None) -> Price | None:
     return max(dated, key=lambda row: len(row.model), default=None)
 
 
+def price_of(workspace: Workspace, model: str, budget: float | None = None) -> Price | None:
+    """Return the price of a model by the table in use. ConfigError where a budget needs one and there is none."""
+    price = load_price(model, price_file(workspace))
+    if budget is not None and price is None:
+        raise ConfigError(
+            f"There is no price for {model!r}, so a budget cannot be kept.",
+            hint="Add the model to the price table, or leave the budget out.",
+        )
+    return price
+
+
 def read_prices(workspace: Workspace) -> PriceTable:
     """Return the table in use; WorkspaceError if its file is damaged."""
     return _read(price_file(workspace))

@@ -11,9 +11,9 @@ import base64
 import math
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
@@ -25,7 +25,7 @@ from cdp.base.workspace import Workspace, sha256_text
 from cdp.llm import address
 from cdp.llm.answers import Answer, Cancelled, Embeddings, RequestError, Usage
 from cdp.llm.cache import Account, AnswerCache, cache_key
-from cdp.llm.prices import load_price, price_file
+from cdp.llm.prices import price_of
 from cdp.llm.tokens import cut, estimate_tokens
 
 if TYPE_CHECKING:
@@ -97,21 +97,23 @@ class Payer:
     should_stop: Callable[[], bool] = bool
 
     @classmethod
-    def of(cls, job: Job, budget: float | None) -> Self:
-        """Return the account of a job."""
-        return cls(job.workspace, job.id, budget, job.stop_requested)
+    def of(cls, job: Job, budget: float | None, retriever: str = "", among: Sequence[str] = ()) -> Self:
+        """Return the account of a job; for a ``retriever`` with what others ``among`` its retrievers left of the
+        budget."""
+        payer = cls(job.workspace, job.id, budget, job.stop_requested)
+        return payer if budget is None else replace(payer, budget=budget - payer.cost({*among} - {retriever}))
 
     def account(self, name: ApiName) -> str:
         """Return the account's id in the answer cache: one per retriever, since each has a price of its own."""
         return f"{self.id}/{name.name}"
 
-    def cost(self, names: Sequence[str]) -> float:
+    def cost(self, names: Iterable[str]) -> float:
         """Return what these retrievers have cost so far, in US dollars; 0 for those that have no price."""
         named = [found for name in names if (found := parse(name)) is not None]
         if not named:
             return 0.0
         with AnswerCache(self.workspace) as cache:
-            priced = [(load_price(n.model, price_file(self.workspace)), cache.spent(self.account(n))) for n in named]
+            priced = [(price_of(self.workspace, n.model), cache.spent(self.account(n))) for n in named]
         return math.fsum(price.cost(spent) for price, spent in priced if price is not None)
 
 
@@ -126,12 +128,7 @@ class ApiModel:
         self.prompts = {"query": "", "document": ""}
         self.identity = sha256_text("api", name.model, name.url)[:16]
         self._payer = payer
-        self._price = load_price(name.model, price_file(payer.workspace))
-        if payer.budget is not None and self._price is None:
-            raise ConfigError(
-                f"There is no price for {name.model!r}, so a budget cannot be kept.",
-                hint="Add the model to the price table, or leave the budget out.",
-            )
+        self._price = price_of(payer.workspace, name.model, payer.budget)
         self._dim: int | None = None
         self._client: ChatClient | None = None
         self._lock = threading.Lock()

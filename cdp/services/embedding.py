@@ -17,7 +17,7 @@ from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import part
 from cdp.corpus import get_documents, load_documents, load_manifest, resolve_corpus
 from cdp.llm.answers import Usage
-from cdp.llm.prices import Price, dollars, load_price, price_file
+from cdp.llm.prices import Price, dollars, price_of
 from cdp.llm.tokens import cut, estimate_tokens
 from cdp.retrievers import api
 from cdp.retrievers.api import ApiName
@@ -67,8 +67,7 @@ def sendings(workspace: Workspace, retrievers: Iterable[str], texts: Sequence[Te
     """Return what each retriever behind an API is sent of these texts; nothing for other retrievers."""
     n, tokens = sum(t.n for t in texts), round(sum(t.n * t.mean for t in texts))
     named = [found for name in retrievers if (found := api.parse(name)) is not None]
-    prices = price_file(workspace)
-    return [Sending(name, n, Usage(tokens, 0, n), load_price(name.model, prices)) for name in named]
+    return [Sending(name, n, Usage(tokens, 0, n), price_of(workspace, name.model)) for name in named]
 
 
 @access.reads

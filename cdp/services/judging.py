@@ -24,7 +24,7 @@ from cdp.complexity.query_log import QueryLog
 from cdp.corpus import load_manifest, resolve_corpus
 from cdp.evaluation import bm25, judging
 from cdp.llm.answers import Usage
-from cdp.llm.prices import Price, dollars, load_price, price_file
+from cdp.llm.prices import Price, dollars, price_of
 from cdp.llm.tokens import estimate_tokens
 from cdp.services import access, clusters, complexity, embedding, evaluation
 from cdp.services.embedding import Sending
@@ -125,7 +125,7 @@ def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgeP
     usage = Usage(round(pairs * (frame + documents.mean)), pairs * judging.ANSWER_TOKENS, pairs)
     local = GENERATORS[config.generator].local
     model = config.synthesis.model_name
-    price = None if local else load_price(model, price_file(workspace))
+    price = None if local else price_of(workspace, model)
     return JudgePlan(
         config, n, tuple(queries), log, pairs, usage, price,
         0.0 if local else price.cost(usage) if price else None, tuple(_warnings(workspace, config, model, log)),

@@ -20,7 +20,7 @@ from cdp.complexity import count_content_words
 from cdp.corpus import load_manifest, resolve_corpus
 from cdp.evaluation import bm25
 from cdp.llm.answers import Usage
-from cdp.llm.prices import load_price, price_file
+from cdp.llm.prices import price_of
 from cdp.metrics import self_bleu
 from cdp.query_sets import ImportOptions, QuerySet, deriving, measured
 from cdp.query_sets.measured import QueryScores
@@ -100,7 +100,7 @@ def preview(
     config = config.replace(base_url=endpoint.url or config.base_url)
     document = corpora.document(workspace, manifest.id, document_id)
     ask = previews_in_process if needs_process(config, methods) else previews
-    price = load_price(config.model_name, price_file(workspace)) if GENERATORS[generator].endpoint else None
+    price = price_of(workspace, config.model_name) if GENERATORS[generator].endpoint else None
     shown = ask(workspace, config, methods, document.id, api_key=endpoint.key)
     language = manifest.counted_language
     described = {}

@@ -177,10 +177,7 @@ class _Teacher:
         from cdp.retrievers.encode import EmbeddingStore, Encoding
 
         self.device = "cuda" if config.gpus != 0 and torch.cuda.is_available() else "cpu"
-        payer = Payer.of(job, None)
-        if config.budget is not None:
-            others = payer.cost([other for other in teachers_of(config) if other != name])
-            payer = Payer.of(job, config.budget - others)
+        payer = Payer.of(job, config.budget, name, teachers_of(config))
         self.model = load(resolve(name, job.workspace), self.device, payer=payer)
         digest = model_hash(self.model)
         self._query = Encoding(digest, "query", self.model.prompts.get("query") or "")

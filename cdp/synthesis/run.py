@@ -26,7 +26,7 @@ from cdp.base.workspace import append_jsonl
 from cdp.corpus import load_manifest
 from cdp.llm.answers import Cancelled, RequestError, Usage
 from cdp.llm.cache import Account, AnswerCache
-from cdp.llm.prices import load_price, price_file
+from cdp.llm.prices import price_of
 from cdp.query_sets.store import put_in_order, scan, write_lines
 from cdp.synthesis.generate import Generation, generate_for, map_unordered, to_line
 from cdp.synthesis.generators import GENERATORS, make_generator
@@ -70,12 +70,7 @@ class Run:
         self.total = self.work.documents
         self.account: Account | None = None
         self._spent_before = Usage()
-        self.price = load_price(self.source.model, price_file(job.workspace)) if self.source.is_llm else None
-        if self.config.budget is not None and self.source.is_llm and self.price is None:
-            raise ConfigError(
-                f"There is no price for {self.source.model!r}, so a budget cannot be kept.",
-                hint="Add the model to the price table, or leave the budget out.",
-            )
+        self.price = price_of(job.workspace, self.source.model, self.config.budget) if self.source.is_llm else None
         failures = job.failures("generating", path=self.files.failures, keep=True)
         self.recorder = Recorder(self.config.per_doc, is_llm=self.source.is_llm, failures=failures, put=self._put)
         self.job.n_failures = 0  # what failed before is asked about again

@@ -11,13 +11,11 @@ from __future__ import annotations
 import copy
 import hashlib
 import time
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from cdp import query_sets
 from cdp.base import worker
@@ -25,7 +23,7 @@ from cdp.base.config import JudgeConfig
 from cdp.base.errors import ConfigError, InputError, ProviderError
 from cdp.base.failures import IN_A_ROW, is_fatal, line_of
 from cdp.base.records import Document
-from cdp.base.worker import Job, Stopped, stop_grace_s
+from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import append_jsonl, read_jsonl, write_bytes
 from cdp.benchmarks import judged, library, load_benchmark, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
@@ -34,20 +32,28 @@ from cdp.benchmarks.judged import Grade, Pool
 from cdp.corpus import iter_documents, load_manifest
 from cdp.evaluation import bm25, combined, judging
 from cdp.evaluation.evaluate import Evaluation, evaluate_model
-from cdp.llm.address import resolve as resolve_endpoint
-from cdp.llm.answers import Answer, Cancelled, RequestError, Usage
+from cdp.llm.answers import Answer, Cancelled, RequestError
 from cdp.llm.cache import Account, AnswerCache, cache_key
-from cdp.llm.prices import load_price, price_file
-from cdp.llm.tokens import cut, estimate_tokens
-from cdp.retrievers import api, load, model_hash, resolve
+from cdp.llm.prices import price_of
+from cdp.llm.tokens import cut
+from cdp.retrievers import load, model_hash, resolve
 from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import EmbeddingStore
 from cdp.studies import records
 from cdp.synthesis import run as synthesis
 from cdp.synthesis import targets
 from cdp.synthesis.generate import map_unordered, most_usage
-from cdp.synthesis.generators import GENERATORS, make_generator
+from cdp.synthesis.generators import GENERATORS, make_generator, usual_usage
 from cdp.synthesis.methods import Method, Sampling
+
+# The generator that writes queries also judges: at temperature 0, held to the schema where an endpoint takes one.
+JUDGE = Method(
+    "judge", "Judge", "Grades of passages", template=judging.TEMPLATE, sampling=Sampling(temperature=0.0),
+    schema=judging.SCHEMA, tokens_per_query=judging.ANSWER_TOKENS,
+)  # fmt: skip
+
+# A query and a document of its pool.
+Pair = tuple[str, str]
 
 # Deep enough for the fusion with BM25 to see what either finds late.
 FUSED_DEPTH = 100
@@ -79,28 +85,19 @@ def main(job: Job) -> None:
     written = 0.0
     queries = write_queries(job, config) if config.writes else Path(config.queries)
     target = read_target(job, config, queries)
-    if config.writes:
-        price = load_price(config.writing(targets.PROMPT, 1, 1).model_name, price_file(job.workspace))
+    if config.writes and (price := price_of(job.workspace, config.writing(targets.PROMPT, 1, 1).model_name)):
         with AnswerCache(job.workspace) as cache:
-            written = price.cost(cache.spent(job.id)) if price else 0.0
+            written = price.cost(cache.spent(job.id))
     left = None if config.budget is None else config.budget - written
     pool = judged.read_pool(job.folder)
     if not pool:
         runs = config.runs and target.folder
         pool = pool_runs(job, config, runs) if runs else pool_documents(job, config, target, left)
         judged.write_pool(job.folder, pool)
-    source = make_judge(config)
     embedded = Payer.of(job, None).cost(config.items("retrievers"))
     with AnswerCache(job.workspace) as cache:
-        run = Run(job, config, target, pool, source, cache, left if left is None else left - embedded)
+        run = Run(job, config, target, pool, cache, left if left is None else left - embedded)
         run.execute()
-        result = {
-            "pairs": len(run.pairs), "judged": len(run.grades), "failures": len(run.pairs) - len(run.grades),
-            "grades": dict(sorted(Counter(str(grade.grade) for grade in run.grades.values()).items())),
-            "model": source.model, "spent": run.account.spent.to_dict(),
-            "cost": written + embedded + run.price.cost(run.account.spent) if run.price else None,
-            "price_as_of": run.price.as_of if run.price else None, "seconds": round(time.monotonic() - began, 3),
-        }  # fmt: skip
     if job.stop_requested():
         raise Stopped
     if run.account.used_up:
@@ -111,9 +108,16 @@ def main(job: Job) -> None:
         )
     if not run.grades:
         raise ConfigError("No pair could be judged.", hint="failures.jsonl lists the answers. Try another model.")
-    name = store(job, config, target, pool, run, source)
-    job.result("judging", {"id": name, "benchmark": name, "queries": len(pool), **result})
-    print(f"{name}: {result['judged']:,} of {result['pairs']:,} pairs judged by {source.model}", flush=True)
+    name = store(job, config, target, pool, run)
+    job.result("judging", {
+        "id": name, "benchmark": name, "queries": len(pool), "pairs": len(run.pairs), "judged": len(run.grades),
+        "failures": len(run.pairs) - len(run.grades), "model": run.source.model,
+        "grades": dict(sorted(Counter(str(grade.grade) for grade in run.grades.values()).items())),
+        "spent": run.account.spent.to_dict(),
+        "cost": written + embedded + run.price.cost(run.account.spent) if run.price else None,
+        "price_as_of": run.price.as_of if run.price else None, "seconds": round(time.monotonic() - began, 3),
+    })  # fmt: skip
+    print(f"{name}: {len(run.grades):,} of {len(run.pairs):,} pairs judged by {run.source.model}", flush=True)
     job.progress("done", len(run.pairs), len(run.pairs), "pairs")
 
 
@@ -177,9 +181,13 @@ def pool_documents(job: Job, config: JudgeConfig, target: Target, budget: float 
             results[name] = bm25.evaluate_bm25(benchmark, language=language, top_k=depth, watch=job.advance)
             lexical = lexical or results[name]
             continue
-        others = Payer.of(job, None).cost([other for other in config.items("retrievers") if other != name])
-        payer = Payer.of(job, None if budget is None else budget - others)
-        results[name] = _dense(job, config, benchmark, name, depth, payer)
+        job.loading("the retriever")
+        payer = Payer.of(job, budget, name, config.items("retrievers"))
+        model = load(resolve(name, job.workspace), "cpu" if config.gpus == 0 else None, payer=payer)
+        results[name] = evaluate_model(
+            model, benchmark, top_k=depth, store=EmbeddingStore(job.workspace), model_hash=model_hash(model),
+            watch=job.advance,
+        )  # fmt: skip
         if lexical is not None:
             fused = combined.hybrid(benchmark, results[name], lexical)
             results[combined.retriever_id(name, hybrid=True, rerank="")] = fused
@@ -206,139 +214,31 @@ def pool_runs(job: Job, config: JudgeConfig, folder: Path) -> Pool:
     return pool
 
 
-def _dense(job: Job, config: JudgeConfig, benchmark: Benchmark, name: str, depth: int, payer: Payer) -> Evaluation:
-    job.loading("the retriever")
-    # A budget needs a price for each model that is asked.
-    budgeted = payer if api.parse(name) is not None else None
-    model = load(resolve(name, job.workspace), "cpu" if config.gpus == 0 else None, payer=budgeted)
-    return evaluate_model(
-        model, benchmark, top_k=depth, store=EmbeddingStore(job.workspace), model_hash=model_hash(model),
-        watch=job.advance,
-    )  # fmt: skip
-
-
-class Judge(ABC):
-    """What grades a pair. Safe to call from several threads."""
-
-    model: str
-    parameters: dict[str, object]
-    concurrency: int
-
-    @abstractmethod
-    def prepare(self) -> None:
-        """Load what it needs, before the first call."""
-
-    @abstractmethod
-    def ask(self, prompt: str, document: Document, usual: Usage) -> Answer:
-        """Return the raw answer. Raises RequestError if this request failed for good."""
-
-    @abstractmethod
-    def cancel(self) -> None:
-        """Cancel requests; those in flight end as fast as a stop needs."""
-
-
-class EndpointJudge(Judge):
-    """A model behind an endpoint, at temperature 0, held to the schema where the endpoint takes one."""
-
-    def __init__(self, config: JudgeConfig) -> None:
-        from cdp.llm.client import ChatClient
-
-        endpoint = resolve_endpoint(config.base_url)
-        self.model, self.concurrency = config.synthesis.model_name, config.concurrency
-        self.parameters = {"base_url": endpoint.url, "temperature": 0, "max_output_tokens": config.max_output_tokens}
-        self._client = ChatClient(
-            endpoint, self.model, concurrency=config.concurrency, timeout_s=config.timeout, retries=config.retries
-        )
-
-    def prepare(self) -> None:
-        """Nothing: the endpoint has loaded the model."""
-
-    def ask(self, prompt: str, document: Document, usual: Usage) -> Answer:
-        clean = prompt.encode("utf-8", "replace").decode("utf-8")
-        body = {
-            "messages": [{"role": "user", "content": clean}], "temperature": 0,
-            "max_tokens": self.parameters["max_output_tokens"],
-        }  # fmt: skip
-        return self._client.complete({**body, "response_format": judging.SCHEMA}, usual, without_schema=body)
-
-    def cancel(self) -> None:
-        self._client.stop(max(0.0, 0.8 * stop_grace_s() - 1.0))
-
-
-class LocalJudge(Judge):
-    """A local instruct model, through the generator that also writes queries."""
-
-    # The generator takes a method's sampling alone: the prompt is rendered already.
-    _METHOD = Method("judge", "Judge", "Grades", template="", sampling=Sampling(temperature=0.0))
-
-    def __init__(self, config: JudgeConfig) -> None:
-        self._generator = make_generator(config.synthesis)
-        self.model, self.concurrency = self._generator.model, self._generator.concurrency
-        self.parameters = self._generator.parameters
-
-    def prepare(self) -> None:
-        self._generator.prepare()
-
-    def ask(self, prompt: str, document: Document, usual: Usage) -> Answer:
-        return self._generator.generate(prompt, document, self._METHOD, 1)
-
-    def cancel(self) -> None:
-        self._generator.cancel()
-
-
-def make_judge(config: JudgeConfig) -> Judge:
-    """Return the judge that the settings name; nothing heavy is loaded yet."""
-    return LocalJudge(config) if GENERATORS[config.generator].local else EndpointJudge(config)
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A query and a document of its pool."""
-
-    query: str
-    document: str
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The grade of a pair, or the error that kept it from one."""
-
-    pair: Pair
-    grade: Grade | None = None
-    error: Exception | None = None
-
-
 class Run:
     """One attempt at judging: every pair without a grade is asked for, each grade is on disk before the next."""
 
     def __init__(
-        self, job: Job, config: JudgeConfig, target: Target, pool: Pool, source: Judge, cache: AnswerCache,
-        budget: float | None,
-    ) -> None:  # fmt: skip
-        self.job, self.config, self.target, self.source, self.cache = job, config, target, source, cache
+        self, job: Job, config: JudgeConfig, target: Target, pool: Pool, cache: AnswerCache, budget: float | None
+    ) -> None:
+        self.job, self.config, self.target, self.cache = job, config, target, cache
+        self.source = make_generator(config.synthesis)
         self.file = job.folder / "grades.jsonl"
-        pairs = [Pair(query, document) for query, documents in pool.items() for document in documents]
         # By a seeded hash: a model that drifts, or an endpoint that fails, hits all queries and retrievers alike.
-        self.pairs = sorted(pairs, key=lambda pair: _order(config.seed, pair))
+        self.pairs = sorted(pairs_of(pool), key=lambda pair: _order(config.seed, pair))
         known = [Grade(**line) for line in read_jsonl(self.file)]
         if target.folder is not None:
             known = [*judged.read_grades(target.folder), *known]
-        wanted = set(pairs)
-        self.grades = {pair: g for g in known if (pair := Pair(g.query, g.document)) in wanted}
+        wanted = set(self.pairs)
+        self.grades = {pair: grade for grade in known if (pair := (grade.query, grade.document)) in wanted}
         local = GENERATORS[config.generator].local
-        self.price = None if local else load_price(source.model, price_file(job.workspace))
-        if config.budget is not None and self.price is None:
-            raise ConfigError(
-                f"There is no price for {source.model!r}, so a budget cannot be kept.",
-                hint="Add the model to the price table, or leave the budget out.",
-            )
+        self.price = None if local else price_of(job.workspace, self.source.model, config.budget)
         # What wrote the queries is on the job's own account, and may have another price.
         own = f"{job.id}/judge" if config.writes else job.id
         cache.take_lost(own, charged=not local)
         self.account = Account(cache, own, price=self.price, budget=budget)
         self.failures = job.failures("judging", unit="pair")
-        self._failing = self._unread = 0
-        self._any = bool(self.grades)
+        # Since the last grade: requests without an answer (True), answers without a grade (False).
+        self._failing = Counter[bool]()
 
     def execute(self) -> None:
         """Judge what is left. Raises where every further pair would fail the same way."""
@@ -352,9 +252,9 @@ class Run:
         with closing(
             map_unordered(self._judge, self._until_stop(left), workers, tick=self._tick, cancel=self._cancel)
         ) as outcomes:
-            for outcome in outcomes:
+            for pair, outcome in outcomes:
                 if outcome is not None:
-                    self._record(outcome)
+                    self._record(pair, outcome)
                 self._report()
 
     def _until_stop(self, pairs: Sequence[Pair]) -> Iterator[Pair]:
@@ -366,56 +266,48 @@ class Run:
                 return
             yield pair
 
-    def _judge(self, pair: Pair) -> Outcome | None:
-        """Ask about one pair; None if the run was cancelled."""
-        document = self.target.documents[pair.document]
+    def _judge(self, pair: Pair) -> tuple[Pair, Grade | Exception | None]:
+        """Return the pair's grade, the error that kept it from one, or None if the run was cancelled."""
+        document = self.target.documents[pair[1]]
         passage = cut(document.content, self.config.max_document_tokens).text
-        text = judging.prompt(self.target.queries[pair.query], passage)
-        usual = Usage(estimate_tokens(text), judging.ANSWER_TOKENS, 1)
-        key = cache_key(document.content_hash, text, self.source.model, self.source.parameters)
+        text = judging.prompt(self.target.queries[pair[0]], passage)
+        settings = {**self.source.parameters, **JUDGE.sampling.to_dict()}
+        key, usual = cache_key(document.content_hash, text, self.source.model, settings), usual_usage(text, JUDGE, 1)
 
         def ask() -> Answer:
-            most = most_usage(usual, self.source.parameters)
-            return self.account.ask(key, usual, most, lambda: self.source.ask(text, document, usual))
+            most = most_usage(usual, settings)
+            return self.account.ask(key, usual, most, lambda: self.source.generate(text, document, JUDGE, 1))
 
         try:
             answer = self.cache.get_or_ask(key, ask, keep=False)
         except Cancelled:
-            return None
+            return pair, None
         except Exception as error:
             if not isinstance(error, RequestError) and is_fatal(error):
                 self.source.cancel()
                 raise
-            return Outcome(pair, error=error)
-        read = judging.read_grade(answer.text)
-        if read is None:
-            return Outcome(
-                pair, error=InputError(f"The answer holds no grade: {' '.join(answer.text.split())[:200]!r}")
-            )
-        return Outcome(pair, Grade(pair.query, pair.document, *read))
+            return pair, error
+        if (read := judging.read_grade(answer.text)) is not None:
+            return pair, Grade(*pair, *read)
+        return pair, InputError(f"The answer holds no grade: {' '.join(answer.text.split())[:200]!r}")
 
-    def _record(self, outcome: Outcome) -> None:
-        pair, error = outcome.pair, outcome.error
-        if outcome.grade is not None:
-            append_jsonl(self.file, [asdict(outcome.grade)])
-            self.grades[pair] = outcome.grade
-            self._failing, self._any = 0, True
+    def _record(self, pair: Pair, outcome: Grade | Exception) -> None:
+        if isinstance(outcome, Grade):
+            append_jsonl(self.file, [asdict(outcome)])
+            self.grades[pair] = outcome
+            self._failing.clear()
             return
-        assert error is not None
-        line = line_of(error, f"{pair.query} {pair.document}", self.target.queries[pair.query], unit="pair",
-                       stage="judging")  # fmt: skip
-        self.failures.write(line)
-        unanswered = isinstance(error, RequestError)
-        self._failing += unanswered
-        self._unread += not unanswered
-        if self._failing >= IN_A_ROW:
+        query = self.target.queries[pair[0]]
+        self.failures.write(line_of(outcome, " ".join(pair), query, unit="pair", stage="judging"))
+        self._failing[isinstance(outcome, RequestError)] += 1
+        if self._failing[True] >= IN_A_ROW:
             raise ProviderError(
-                f"{self._failing} pairs in a row got no answer; the last time: {error}",
+                f"{self._failing[True]} pairs in a row got no answer; the last time: {outcome}",
                 hint="Resume the job when the endpoint works again: what is done stays done.",
             )
-        if self._unread >= IN_A_ROW and not self._any:
+        if self._failing[False] >= IN_A_ROW and not self.grades:
             raise ConfigError(
-                f"The first {self._unread} answers held no grade. {error}",
+                f"The first {self._failing[False]} answers held no grade. {outcome}",
                 hint="Choose a model that follows instructions, or raise max_output_tokens.",
             )
 
@@ -433,49 +325,43 @@ class Run:
         self.job.progress("judging", len(self.grades), len(self.pairs), "pairs", failed)
 
 
+def pairs_of(pool: Pool) -> list[Pair]:
+    return [(query, document) for query, documents in pool.items() for document in documents]
+
+
 def _order(seed: int, pair: Pair) -> bytes:
-    words = f"{seed}\0{pair.query}\0{pair.document}"
-    return hashlib.sha256(words.encode("utf-8", "surrogatepass")).digest()
+    return hashlib.sha256("\0".join((str(seed), *pair)).encode("utf-8", "surrogatepass")).digest()
 
 
-def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: Run, source: Judge) -> str:
+def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: Run) -> str:
     """Make the benchmark, or add to the one that was judged again; return its name."""
-    everything = pool
-    grades = list(run.grades.values())
+    known = run.grades
     if target.folder is not None:
-        everything = judged.merged(judged.read_pool(target.folder), pool)
-        judged_now = {(grade.query, grade.document) for grade in grades}
-        grades = [g for g in judged.read_grades(target.folder) if (g.query, g.document) not in judged_now] + grades
-    retrievers = sorted({name for documents in everything.values() for ranks in documents.values() for name in ranks})
-    order = {pair: at for at, pair in enumerate((q, d) for q, documents in everything.items() for d in documents)}
-    grades.sort(key=lambda grade: order[grade.query, grade.document])
-    by_query: dict[str, dict[str, int]] = {}
-    for grade in grades:
-        by_query.setdefault(grade.query, {})[grade.document] = grade.grade
-    facts: Mapping[str, Any] = {
-        "judge": source.model, "generator": config.generator, "model": config.model, "base_url": config.base_url,
-        "prompt": judging.PROMPT_HASH, "retrievers": retrievers,
-        "depth": config.depth,
+        pool = judged.merged(judged.read_pool(target.folder), pool)
+        known = {(grade.query, grade.document): grade for grade in judged.read_grades(target.folder)} | known
+    pairs = pairs_of(pool)
+    grades = [known[pair] for pair in pairs if pair in known]
+    facts = {
+        "judge": run.source.model, "generator": config.generator, "model": config.model, "base_url": config.base_url,
+        "prompt": judging.PROMPT_HASH, "depth": config.depth,
+        "retrievers": sorted({name for documents in pool.values() for ranks in documents.values() for name in ranks}),
     }  # fmt: skip
-    pairs = len(order)
     manifest = replace(
         target.manifest,
         source={"labels": 0, **target.manifest.source, **facts},
-        counts={"queries": len(everything), "pairs": pairs, "judged": len(grades)},
-        notes=(f"Judged by {source.model}: {len(grades):,} of {pairs:,} pooled pairs.",),
+        counts={"queries": len(pool), "pairs": len(pairs), "judged": len(grades)},
+        notes=(f"Judged by {run.source.model}: {len(grades):,} of {len(pairs):,} pooled pairs.",),
     )
-    if target.folder is not None:
-        judged.write_pool(target.folder, everything)
-        judged.write_grades(target.folder, grades)
-        manifests.write(target.folder, manifest)
-        return target.folder.name
-    name = library.make(
-        job.workspace, config.name, target.documents.values(), target.queries, {judged.SPLIT: by_query}, manifest
-    )
-    folder = job.workspace.benchmark(name)
-    judged.write_pool(folder, everything)
+    folder = target.folder
+    if folder is None:
+        qrels = {judged.SPLIT: judged.by_query(grades)}
+        made = library.make(job.workspace, config.name, target.documents.values(), target.queries, qrels, manifest)
+        folder = job.workspace.benchmark(made)
+    judged.write_pool(folder, pool)
     judged.write_grades(folder, grades)
-    return name
+    if target.folder is not None:
+        manifests.write(folder, manifest)
+    return folder.name
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ from cdp.base.worker import Job
 from cdp.corpus import iter_documents
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.query_sets import DocumentQueries
-from cdp.retrievers import api
 from cdp.retrievers.api import Payer
 from cdp.training.mining import Miner, mine, similarities
 
@@ -40,15 +39,18 @@ def main(job: Job) -> None:
         for line in query_sets.read_queries(job.workspace, config.query_set)
         for text in line.queries
     ]
+
+    def ranker(retriever: str) -> Miner:
+        payer = Payer.of(job, config.budget, retriever, (config.retriever, config.teacher))
+        return Miner(job.workspace, retriever, config.gpus, job.advance, payer)
+
     job.loading("the retriever")
-    miner = Miner(job.workspace, config.retriever, config.gpus, job.advance, _payer(job, config, config.retriever))
-    ranks = (config.range_min, config.range_max)
-    negatives = mine(pairs, contents, miner, negatives=config.negatives, ranks=ranks, margin=config.relative_margin)
+    ranks, first = (config.range_min, config.range_max), ranker(config.retriever)
+    negatives = mine(pairs, contents, first, negatives=config.negatives, ranks=ranks, margin=config.relative_margin)
     scores: dict[tuple[str, str], list[float]] = {}
     if config.teacher:
         job.loading("the teacher")
-        teacher = Miner(job.workspace, config.teacher, config.gpus, job.advance, _payer(job, config, config.teacher))
-        scores = similarities(pairs, contents, negatives, teacher)
+        scores = similarities(pairs, contents, negatives, ranker(config.teacher))
     elif config.cross_encoder:
         scores = soft_labels(job, config, contents, negatives)
     taught_by = config.teacher or config.cross_encoder
@@ -79,15 +81,6 @@ def main(job: Job) -> None:
     )  # fmt: skip
     print(f"{made.name}: {sum(counts):,} hard negatives; {fewer:,} queries have fewer than asked for", flush=True)
     job.progress("done", len(counts), len(counts), "queries")
-
-
-def _payer(job: Job, config: MiningConfig, name: str) -> Payer | None:
-    """Return who pays for a retriever behind an API, with what the other one left of the budget; None for a model."""
-    if api.parse(name) is None:
-        return None
-    others = {config.retriever, config.teacher} - {name}
-    left = None if config.budget is None else config.budget - Payer.of(job, None).cost([*others])
-    return Payer.of(job, left)
 
 
 def soft_labels(

@@ -30,7 +30,7 @@ from cdp.base.workspace import now
 from cdp.corpus import load_manifest
 from cdp.llm.answers import Usage
 from cdp.llm.cache import AnswerCache
-from cdp.llm.prices import load_price, price_file
+from cdp.llm.prices import price_of
 from cdp.metrics.query_set import DOCUMENT
 from cdp.metrics.report import Selection
 from cdp.metrics.scorers import PairScorer, load_scorer
@@ -182,9 +182,7 @@ class Bench:
     def _cost(self, candidate: PromptCandidate, wrote: WrittenQueries, source: Generator | None) -> dict[str, Any]:
         """Tokens of a document, and what the whole corpus would cost with this prompt where the model has a price."""
         prompt, answer = tokens_per_document(candidate, self.documents, wrote, self.config)
-        price = (
-            load_price(source.model, price_file(self.job.workspace)) if source is not None and source.is_llm else None
-        )
+        price = price_of(self.job.workspace, source.model) if source is not None and source.is_llm else None
         whole = Usage(round(prompt * self.n_corpus), round(answer * self.n_corpus))
         return {
             "tokens": {"input": round(prompt, 1), "output": round(answer, 1)},

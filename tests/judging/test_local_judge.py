@@ -10,9 +10,9 @@ from cdp.base.records import Document
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.corpus import CorpusManifest
 from cdp.evaluation import judging as prompts
-from cdp.llm.answers import Usage
 from cdp.services import judging
-from cdp.workers.judging import make_judge
+from cdp.synthesis.generators import make_generator
+from cdp.workers.judging import JUDGE
 from tests.judging.conftest import settings
 from tests.support import work
 from tests.synthesis.models import tiny_writer
@@ -25,11 +25,11 @@ def test_a_local_model_is_asked_and_its_nonsense_ends_the_run(
 ) -> None:
     folder = tiny_writer(tmp_path / "writer")
     config = settings(corpus, log, generator="transformers", model=str(folder), max_output_tokens=16, gpus=0)
-    judge = make_judge(config)
+    judge = make_generator(config.synthesis)
     judge.prepare()
-    answer = judge.ask(prompts.prompt("where", "there"), Document("d", "there"), Usage())
+    answer = judge.generate(prompts.prompt("where", "there"), Document("d", "there"), JUDGE, 1)
     assert answer.usage.output_tokens <= 16
-    assert judge.ask(prompts.prompt("where", "there"), Document("d", "there"), Usage()).text == answer.text
+    assert judge.generate(prompts.prompt("where", "there"), Document("d", "there"), JUDGE, 1).text == answer.text
     sentence = judging.plan(workspace, config).sentence
     assert "stay on this machine" in sentence
     job = workspace.job("judging-1")

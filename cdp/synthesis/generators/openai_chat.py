@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from cdp.base.config import SynthesisConfig
@@ -65,7 +66,8 @@ class OpenAIGenerator(Generator):
         self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
     ) -> Answer:
         sampling = method.sampling_for(m, sample)
-        body = request_body(self._config, prompt, m, sampling, by_schema=self._config.output != "list")
+        by_schema = self._config.output != "list"
+        body = request_body(self._config, prompt, m, sampling, by_schema=by_schema, schema=method.schema)
         by_list = request_body(self._config, prompt, m, sampling) if self._config.output == "auto" else None
         try:
             return self._client.complete(body, usual_usage(prompt, method, m), without_schema=by_list)
@@ -86,14 +88,18 @@ def parameters(config: SynthesisConfig) -> dict[str, object]:
 
 
 def request_body(
-    config: SynthesisConfig, prompt: str, m: int, sampling: Sampling, *, by_schema: bool = False
-) -> dict[str, Any]:
-    """Return the body of a chat request, without the model; ``by_schema`` asks for JSON instead of an opened list."""
+    config: SynthesisConfig, prompt: str, m: int, sampling: Sampling, *, by_schema: bool = False,
+    schema: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the body of a chat request, without the model; ``by_schema`` asks for JSON instead of an opened list.
+
+    ``schema`` is the method's own, which its prompt asks for already.
+    """
     fixed = sampling.to_dict()
-    json_prompt = asking_for_json(prompt, m) if by_schema else None
+    json_prompt = (prompt if schema else asking_for_json(prompt, m)) if by_schema else None
     return {
         "messages": [{"role": "user", "content": (json_prompt or prompt).encode("utf-8", "replace").decode("utf-8")}],
-        **({"response_format": SCHEMA} if json_prompt else {}),
+        **({"response_format": schema or SCHEMA} if json_prompt else {}),
         "temperature": fixed.pop("temperature", config.temperature),
         "max_tokens": fixed.pop("max_output_tokens", config.max_output_tokens),
         **({"logprobs": True} if config.logprobs else {}),

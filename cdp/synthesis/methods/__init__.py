@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError, NotFoundError
@@ -57,7 +57,8 @@ class Method(Registered):
 
     A method with ``from_queries`` is asked once for each query of an existing set, whose text is ``{query}``. One that
     is ``joint`` is asked about two or three related documents at once: ``{document}`` stands for all of them. One with
-    ``generator`` needs no LLM: that generator alone serves it. ``note`` is what must be said wherever it is offered.
+    ``generator`` needs no LLM: that generator alone serves it. ``schema`` is what an endpoint holds the answer to, for
+    one that asks for JSON itself. ``note`` is what must be said wherever it is offered.
     """
 
     template: str
@@ -72,6 +73,7 @@ class Method(Registered):
     from_queries: bool = False
     joint: bool = False
     generator: str = ""
+    schema: Mapping[str, Any] | None = None
     note: str = ""
 
     @cached_property
