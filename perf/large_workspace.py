@@ -89,7 +89,7 @@ def _corpus(workspace: Workspace, sentences: list[str]) -> None:
         source="encyclopaedia.jsonl", source_sha256="0" * 64, formats=("jsonl",), options=ReadOptions().to_dict(),
         found_fields=("id", "title", "text"), notes=(), n_queries=0, rejected_counts={}, rejected=(),
     )  # fmt: skip
-    write_json(folder / "manifest.json", manifest.to_dict())
+    write_json(folder / "manifest.json", dataclasses.asdict(manifest))
 
 
 def _query_set(workspace: Workspace, method: str) -> str:

@@ -13,7 +13,7 @@ empty text and a passage that repeats another one are rejected and listed.
 from __future__ import annotations
 
 from cdp.corpus.checks import Rejected
-from cdp.corpus.documents import Distribution, DocumentFile, FoundQueries, count_words
+from cdp.corpus.documents import Distribution, DocumentFile, count_words
 from cdp.corpus.languages import guess_language, language_shares
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import READERS
@@ -32,7 +32,7 @@ from cdp.corpus.storage import (
 )
 
 __all__ = [
-    "READERS", "CorpusManifest", "Distribution", "DocumentFile", "FoundQueries", "ReadOptions", "ReadResult",
+    "READERS", "CorpusManifest", "Distribution", "DocumentFile", "ReadOptions", "ReadResult",
     "Rejected", "count_words", "delete_corpus", "get_documents", "guess_language", "iter_documents",
     "language_shares", "list_corpora", "load_documents", "load_manifest", "open_corpus", "read_documents",
     "resolve_corpus", "store",

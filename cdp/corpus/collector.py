@@ -16,10 +16,8 @@ from cdp.corpus.checks import EXCERPT_CHARACTERS, Rejected, Rejections, excerpt
 from cdp.corpus.documents import (
     ROW_GROUP_CHARACTERS,
     ROW_GROUP_ROWS,
-    Distribution,
     DocumentFile,
     DocumentWriter,
-    FoundQueries,
     count_words,
 )
 
@@ -92,12 +90,12 @@ class CheckedRow(NamedTuple):
 
 
 class Collector:
-    """Memory stays at one batch, 32 bytes per document, and a sample for the language guess."""
+    """Memory stays at one batch, 32 bytes per document, its queries, and a sample for the language guess."""
 
     def __init__(self, folder: Path, rejections: Rejections) -> None:
         self._documents_path = folder / "documents.parquet"
         self._documents = DocumentWriter(self._documents_path)
-        self._queries = FoundQueries(folder / "found.jsonl")
+        self.queries: dict[str, list[str]] = {}
         self._rejections = rejections
         self._files: list[str] = []
         self._seen = SeenIds()
@@ -137,14 +135,12 @@ class Collector:
             self.characters.extend(map(len, texts))
             self.words.extend(map(count_words, texts))
             self._sample(texts)
-        self._queries.write([(row.id, row.queries) for row in fresh if row.queries], repeated=False)
-        more = []
+        self.queries |= {row.id: list(row.queries) for row in fresh if row.queries}
         for i, earlier in sorted(repeated.items()):
             same = earlier.content == contents[i]
             self._rejections.add(self._duplicate(batch[i], earlier, same))
             if same and batch[i].queries:
-                more.append((batch[i].id, batch[i].queries))
-        self._queries.write(more, repeated=True)
+                self.queries.setdefault(batch[i].id, []).extend(batch[i].queries)
 
     def _sample(self, texts: list[str]) -> None:
         # Reservoir sampling: every document has the same chance, the same import gives the same sample.
@@ -170,18 +166,12 @@ class Collector:
         """Close the file."""
         self._documents.close()
 
-    def finish(self) -> tuple[DocumentFile, FoundQueries, str]:
-        """Return the documents, the queries, and the content hash (hex SHA-256 over id, title, text in order)."""
+    def finish(self) -> tuple[DocumentFile, str]:
+        """Return the documents, and the content hash (hex SHA-256 over id, title, text in order)."""
         if self._batch:
             self._flush()
         self.close()
-        documents = DocumentFile(self._documents_path)
-        self._queries.documents = documents
-        return documents, self._queries, self._hash.hexdigest()
-
-    def distributions(self) -> tuple[Distribution, Distribution]:
-        """Return the lengths of the texts in characters and in words; at least one document is needed."""
-        return Distribution.of(self.characters), Distribution.of(self.words)
+        return DocumentFile(self._documents_path), self._hash.hexdigest()
 
 
 def _file_and_line(position: int) -> tuple[int, int]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +16,6 @@ from numpy.typing import NDArray
 from cdp.base.errors import WorkspaceError
 from cdp.base.records import Document
 from cdp.base.text import storable
-from cdp.base.workspace import read_jsonl
 
 SCHEMA = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("id", "title", "text")])
 ROW_GROUP_ROWS = 8192
@@ -123,47 +120,6 @@ def to_documents(table: pa.Table) -> Iterator[Document]:
             yield Document(id, text, title)
 
 
-class FoundQueries:
-    """(document id, its queries) for each document that has some, once each, in the corpus' order.
-
-    Can be iterated any number of times while the ReadResult is open. ``len`` is the number of those documents,
-    ``n_queries`` that of the queries. Only where rows repeated a document are all queries held in memory at once.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._n_rows = self.n_queries = 0
-        self._repeated = False
-        self.documents: DocumentFile | None = None
-
-    def write(self, rows: list[tuple[str, list[str]]], *, repeated: bool) -> None:
-        """Add rows; ``repeated``: some of these documents had queries before, and iteration will merge them."""
-        if rows:
-            with open(self._path, "a", encoding="utf-8") as file:
-                file.writelines(json.dumps(row) + "\n" for row in rows)
-            self._n_rows += len(rows)
-            self.n_queries += sum(len(queries) for _, queries in rows)
-            self._repeated |= repeated
-
-    def __len__(self) -> int:
-        return len({name for name, _ in self._rows()}) if self._repeated else self._n_rows
-
-    def __iter__(self) -> Iterator[tuple[str, list[str]]]:
-        return self._merged() if self._repeated else self._rows()
-
-    def _merged(self) -> Iterator[tuple[str, list[str]]]:
-        merged: dict[str, list[str]] = {}
-        for document_id, queries in self._rows():
-            merged.setdefault(document_id, []).extend(queries)
-        for table in self.documents.batches(columns=["id"]) if self.documents else ():
-            for document_id in table.column("id").to_pylist():
-                if document_id in merged:
-                    yield document_id, merged.pop(document_id)
-
-    def _rows(self) -> Iterator[tuple[str, list[str]]]:
-        yield from ((row[0], row[1]) for row in read_jsonl(self._path))
-
-
 def permutation(n_documents: int, seed: int) -> NDArray[np.int64]:
     """The positions of all documents of a corpus in random order, the same everywhere.
 
@@ -215,10 +171,3 @@ class Distribution:
             max=int(values.max()),
             mean=float(values.mean()),
         )
-
-    @classmethod
-    def from_dict(cls, value: Mapping[str, Any]) -> Distribution:
-        return cls(**{field.name: value[field.name] for field in fields(cls)})
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)

@@ -13,9 +13,10 @@ from typing import Any
 from cdp.base.errors import InputError
 from cdp.corpus.checks import GUESSES, RefusedValueError, column_named
 from cdp.corpus.extraction import reading_process
+from cdp.corpus.folders import contents_of, is_single
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.passages import Block, Passage, cut
-from cdp.corpus.readers import BadRow, DocumentFormat, Report, Row, RowFormat, container_of, file_suffixes, format_of
+from cdp.corpus.readers import BadRow, DocumentFormat, Report, Row, RowFormat, format_of
 from cdp.corpus.sources import Budget, Source, existing
 
 # How many rows a look shows.
@@ -101,7 +102,10 @@ def look(path: Path, options: ReadOptions | None = None, passwords: Sequence[str
     seen: list[Row | BadRow] = []
     with ExitStack() as stack:
         stack.enter_context(reading_process(passwords))
-        sources, notes = _sources(path, options, stack)
+        contents = stack.enter_context(contents_of(path, options))
+        sources = contents.sources
+        if not sources:
+            raise InputError("It holds no file of a known format.", hint=" ".join(contents.notes), file=path)
         table = next((s for s in sources if isinstance(format_of(s, options), RowFormat)), None)
         if table is not None:
             reader = format_of(table, options)
@@ -118,7 +122,7 @@ def look(path: Path, options: ReadOptions | None = None, passwords: Sequence[str
         looked_at=len(seen),
         gaps={name: sum(_cell(row.values.get(name)) == "" for row in rows) for name in columns},
         unreadable=len(seen) - len(rows),
-        notes=tuple(notes),
+        notes=(*contents.notes, *(f"{r.file}: {r.reason}." for r in contents.rejected)),
         document=document,
         blocks=blocks,
     )
@@ -142,24 +146,13 @@ def _first_document(sources: Sequence[Source], options: ReadOptions) -> tuple[st
 def iter_rows(path: Path, options: ReadOptions | None = None) -> Iterator[Row | BadRow]:
     """Every row of a single file, with all its columns. InputError for a folder or a zip."""
     options = options or ReadOptions()
-    if container_of(existing(path), options) is not None:
+    if not is_single(existing(path)):
         raise InputError("It holds several files.", hint="Name a single file.", file=path)
     source = Source.of_file(path, path.name, Budget.of(path))
     reader = format_of(source, options)
     if not isinstance(reader, RowFormat):
         raise InputError("It has no rows.", hint="Give a table or JSON Lines.", file=path)
     yield from reader.rows(source, options)
-
-
-def _sources(path: Path, options: ReadOptions, stack: ExitStack) -> tuple[list[Source], list[str]]:
-    budget = Budget.of(existing(path))
-    container = container_of(path, options)
-    if container is None:
-        return [Source.of_file(path, path.name, budget)], []
-    contents = stack.enter_context(container.contents(path, options, file_suffixes(), budget))
-    if not contents.sources:
-        raise InputError("It holds no file of a known format.", hint=" ".join(contents.notes), file=path)
-    return contents.sources, [*contents.notes, *(f"{r.file}: {r.reason}." for r in contents.rejected)]
 
 
 def _cell(value: Any) -> str:

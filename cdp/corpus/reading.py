@@ -6,13 +6,13 @@ import itertools
 import json
 import shutil
 import tempfile
-import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from types import TracebackType
+from typing import Any
 
 from cdp.base.errors import InputError
 from cdp.base.failures import FILE, Failures, describe
@@ -38,26 +38,23 @@ from cdp.corpus.checks import (
     without_tags,
 )
 from cdp.corpus.collector import SAMPLE_CHARACTERS, CheckedRow, Collector
-from cdp.corpus.documents import Distribution, DocumentFile, FoundQueries
+from cdp.corpus.documents import Distribution, DocumentFile
 from cdp.corpus.extraction import reading_process
+from cdp.corpus.folders import BEIR_CORPUS, contents_of, is_single
 from cdp.corpus.languages import guess_language, language_shares
 from cdp.corpus.options import AUTO, ReadOptions
 from cdp.corpus.passages import LONGEST_HEADING, cut
 from cdp.corpus.readers import (
     BadRow,
     Block,
-    ContainerContents,
     DocumentFormat,
     Report,
     Row,
     RowFormat,
-    container_of,
-    file_suffixes,
     format_of,
 )
-from cdp.corpus.readers.folders import BEIR_CORPUS
 from cdp.corpus.repeats import NearDuplicates, RepeatedLines
-from cdp.corpus.sources import Budget, Source, existing
+from cdp.corpus.sources import Source, existing
 
 # The kind of a row that our own code could not handle.
 UNEXPECTED = "unexpected error"
@@ -90,45 +87,51 @@ class FileRead:
     n_documents: int
 
 
-@dataclass
-class ReadResult:
-    """What was read. Its documents and queries lie in a temporary folder until ``close`` (or the end of ``with``)."""
+@dataclass(frozen=True, kw_only=True)
+class Imported:
+    """What an import read and what it left out, as the manifest of its corpus keeps it.
+
+    ``content_hash`` is the hex SHA-256 over id, title and text of all documents in order. ``files`` are the first
+    thousand that were read, ``rejected`` the first thousand rows and files that were not taken, ``rejected_counts`` all
+    of them by kind. ``languages`` are shares of a sample; ``n_queries`` came with the documents.
+    """
 
     source: str
     source_sha256: str
-    options: ReadOptions
+    options: dict[str, Any]
     formats: tuple[str, ...]
-    documents: DocumentFile
-    queries: FoundQueries
+    n_documents: int
     content_hash: str
     characters: Distribution
     words: Distribution
     languages: dict[str, float]
-    rejected: list[Rejected]
+    n_queries: int
+    rejected: tuple[Rejected, ...]
     rejected_counts: dict[str, int]
-    notes: list[str]
-    found_fields: list[str]
-    files: list[FileRead]
-    n_files: int
-    n_files_failed: int
-    folder: Path
-    _finalizer: weakref.finalize = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self._finalizer = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
-
-    @property
-    def n_documents(self) -> int:
-        return len(self.documents)
+    notes: tuple[str, ...]
+    found_fields: tuple[str, ...]
+    files: tuple[FileRead, ...] = ()
+    n_files: int = 0
+    n_files_failed: int = 0
 
     @property
     def n_rejected(self) -> int:
         """All rejected rows; ``rejected`` holds the first thousand."""
         return sum(self.rejected_counts.values())
 
+
+@dataclass(frozen=True, kw_only=True)
+class ReadResult(Imported):
+    """What was read, with its documents and their queries. The documents lie in a temporary folder until ``close``, or
+    the end of ``with``."""
+
+    documents: DocumentFile
+    queries: dict[str, list[str]]
+    folder: Path
+
     def close(self) -> None:
         """Remove the temporary files. What was stored is not touched."""
-        self._finalizer()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self) -> ReadResult:
         return self
@@ -186,7 +189,6 @@ class _Import:
     def __init__(self, path: Path, options: ReadOptions, folder: Path, watch: Watch | None) -> None:
         self.path, self.options, self.folder, self.watch = path, options, folder, watch
         self.rejections = Rejections()
-        self.budget = Budget.of(path)
         self.failures = Failures(folder / FILE, "import", unit="row")
         self.collector = Collector(folder, self.rejections)
         self.found_fields: dict[str, None] = {}
@@ -201,7 +203,7 @@ class _Import:
         self.spooled: dict[str, _Spooled] = {}
         self.repeated = RepeatedLines()
         self.duplicates = NearDuplicates()
-        self.alone = False
+        self.alone = is_single(path)
         self.place = (0.0, 0.0)
         self.sample = ""
         self.tagged: set[str] = set()
@@ -210,40 +212,35 @@ class _Import:
         with ExitStack() as stack:
             stack.callback(self.collector.close)
             stack.callback(self.spool.close)
-            container = container_of(self.path, self.options)
-            self.alone = container is None
-            if container is None:
-                contents = ContainerContents([Source.of_file(self.path, self.path.name, self.budget)])
-            else:
-                contents = stack.enter_context(
-                    container.contents(self.path, self.options, file_suffixes(), self.budget)
-                )
+            contents = stack.enter_context(contents_of(self.path, self.options))
             for rejected in contents.rejected:
                 self._reject_file(rejected)
             readable = self._each(contents.sources, self._spool, 0.0)
             self._each(readable, self._read, 0.5)
             self.notes += [*contents.notes, *self.repeated.notes()]
-            documents, queries, content_hash = self.collector.finish()
+            documents, content_hash = self.collector.finish()
         if not documents:
             raise self._nothing()
         self._take_notes()
-        characters, words = self.collector.distributions()
+        queries = self.collector.queries
         return ReadResult(
             source=self.path.name,
             source_sha256=_source_hash(self.path, contents.sources),
-            options=self.options,
+            options=self.options.to_dict(),
             formats=tuple(self.formats),
+            n_documents=len(documents),
             documents=documents,
             queries=queries,
+            n_queries=sum(map(len, queries.values())),
             content_hash=content_hash,
-            characters=characters,
-            words=words,
+            characters=Distribution.of(self.collector.characters),
+            words=Distribution.of(self.collector.words),
             languages=language_shares(self.collector.language_sample),
-            rejected=self.rejections.kept(),
+            rejected=tuple(self.rejections.kept()),
             rejected_counts=dict(self.rejections.counts.most_common()),
-            notes=self.notes,
-            found_fields=list(self.found_fields),
-            files=self.files,
+            notes=tuple(self.notes),
+            found_fields=tuple(self.found_fields),
+            files=tuple(self.files),
             n_files=self.n_files,
             n_files_failed=self.n_files_failed,
             folder=self.folder,

@@ -6,11 +6,10 @@ import dataclasses
 import logging
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -22,52 +21,25 @@ from cdp.base.records import Document, checked
 from cdp.base.staging import staging
 from cdp.base.text import pick
 from cdp.base.workspace import Workspace, now, read_json, slug, write_json
-from cdp.corpus.checks import Rejected
 from cdp.corpus.documents import SCHEMA, Distribution, DocumentFile
 from cdp.corpus.readers import READERS, DocumentFormat
-from cdp.corpus.reading import FileRead, ReadResult
+from cdp.corpus.reading import Imported, ReadResult
 from cdp.corpus.sources import shown_name
 
 # Languages written without spaces between words.
 UNSPACED = frozenset(("zh", "ja", "th", "lo", "km", "my"))
 
 
-@dataclass(frozen=True)
-class CorpusManifest:
-    """``content_hash`` is the hex SHA-256 over id, title and text of all documents in order.
-
-    ``files`` are the first thousand that were read, ``rejected`` the first thousand rows and files that were not taken,
-    ``rejected_counts`` all of them by kind. ``languages`` are shares of a sample; ``n_queries`` came with the documents
-    and are stored by ``synthesis``.
-    """
+@dataclass(frozen=True, kw_only=True)
+class CorpusManifest(Imported):
+    """A stored corpus: what was imported, and what people said of it."""
 
     id: str
     name: str
     created: str
-    content_hash: str
-    n_documents: int
-    characters: Distribution
-    words: Distribution
-    languages: dict[str, float]
-    source: str
-    source_sha256: str
-    formats: tuple[str, ...]
-    options: dict[str, Any]
-    found_fields: tuple[str, ...]
-    notes: tuple[str, ...]
-    n_queries: int
-    rejected_counts: dict[str, int]
-    rejected: tuple[Rejected, ...]
     licence: str = ""
-    files: tuple[FileRead, ...] = ()
-    n_files: int = 0
-    n_files_failed: int = 0
     # The id of the version before, whose documents are mostly these.
     previous: str = ""
-
-    @property
-    def n_rejected(self) -> int:
-        return sum(self.rejected_counts.values())
 
     @property
     def unit(self) -> str:
@@ -90,22 +62,6 @@ class CorpusManifest:
         """The language in which content words are counted: the most frequent one, English where unknown."""
         return "en" if self.main_language == "unknown" else self.main_language
 
-    def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_dict(cls, value: Mapping[str, Any]) -> CorpusManifest:
-        """The manifest in a JSON object; fields that a later version added are passed over."""
-        field_names = {f.name for f in dataclasses.fields(cls)}
-        fields = {name: content for name, content in value.items() if name in field_names}
-        for name in ("characters", "words"):
-            fields[name] = Distribution.from_dict(fields[name])
-        for name in ("formats", "found_fields", "notes"):
-            fields[name] = tuple(fields[name])
-        fields["rejected"] = tuple(Rejected(**rejected) for rejected in fields["rejected"])
-        fields["files"] = tuple(FileRead(**file) for file in fields.get("files", ()))
-        return cls(**fields)
-
 
 HASH_DIGITS = 8
 NONE_YET = "There is no corpus yet: add one (corpus add PATH)."
@@ -127,7 +83,7 @@ def store(
     where the documents come from, if not the file's own. The folder appears whole or not at all; two processes that
     store at the same time wait for each other. WorkspaceError if the disk refuses.
     """
-    licence = " ".join((licence or result.options.licence).split())
+    licence = " ".join((licence or result.options["licence"]).split())
     try:
         with _locked(workspace):
             for manifest in list_corpora(workspace):
@@ -149,29 +105,9 @@ def _write(
     corpus_id = f"{stem}-{result.content_hash[:HASH_DIGITS]}"
     if workspace.corpus(corpus_id).exists():  # the same first digits, other content
         corpus_id = f"{stem}-{result.content_hash[: 2 * HASH_DIGITS]}"
+    imported = {field.name: getattr(result, field.name) for field in dataclasses.fields(Imported)} | {"source": source}
     manifest = CorpusManifest(
-        id=corpus_id,
-        name=name.strip() or stem,
-        created=now(),
-        content_hash=result.content_hash,
-        n_documents=result.n_documents,
-        characters=result.characters,
-        words=result.words,
-        languages=result.languages,
-        source=source,
-        source_sha256=result.source_sha256,
-        formats=result.formats,
-        options=result.options.to_dict(),
-        found_fields=tuple(result.found_fields),
-        notes=tuple(result.notes),
-        n_queries=result.queries.n_queries,
-        rejected_counts=result.rejected_counts,
-        rejected=tuple(result.rejected),
-        licence=licence,
-        files=tuple(result.files),
-        n_files=result.n_files,
-        n_files_failed=result.n_files_failed,
-        previous=previous,
+        **imported, id=corpus_id, name=name.strip() or stem, created=now(), licence=licence, previous=previous
     )
     with staging(workspace.corpora) as folder:
         made = folder / "corpus"
@@ -179,7 +115,7 @@ def _write(
         _copy(result.documents.path, made / "documents.parquet")
         if (result.folder / FILE).exists():
             _copy(result.folder / FILE, made / FILE)
-        write_json(made / "manifest.json", manifest.to_dict())
+        write_json(made / "manifest.json", dataclasses.asdict(manifest))
         made.rename(workspace.corpus(corpus_id))
     return manifest
 
@@ -188,7 +124,7 @@ def _licensed(workspace: Workspace, manifest: CorpusManifest, licence: str) -> C
     """The stored corpus, under the licence that its second import names, if it names one."""
     if licence and licence != manifest.licence:
         manifest = dataclasses.replace(manifest, licence=licence)
-        write_json(workspace.corpus(manifest.id) / "manifest.json", manifest.to_dict())
+        write_json(workspace.corpus(manifest.id) / "manifest.json", dataclasses.asdict(manifest))
     return manifest
 
 
@@ -212,15 +148,7 @@ def load_manifest(workspace: Workspace, corpus_id: str) -> CorpusManifest:
     if not path.exists():
         ids = [manifest.id for manifest in list_corpora(workspace)]
         raise NotFoundError("corpus", corpus_id, known=ids, hint="" if ids else NONE_YET)
-    return RECORDS.get(path, "corpus", lambda: _manifest(path))
-
-
-def _manifest(path: Path) -> CorpusManifest:
-    try:
-        manifest = CorpusManifest.from_dict(read_json(path))
-        return checked(CorpusManifest, {f.name: getattr(manifest, f.name) for f in fields(manifest)}, path)
-    except (TypeError, KeyError, ValueError, AttributeError) as error:
-        raise WorkspaceError(f"{path} is damaged ({error!r}).", hint="Delete the corpus and add it again.") from error
+    return RECORDS.get(path, "corpus", lambda: checked(CorpusManifest, read_json(path), path))
 
 
 def list_corpora(workspace: Workspace) -> list[CorpusManifest]:

@@ -20,10 +20,10 @@ from cdp.base.workspace import Workspace, disk_faults_told, slug
 from cdp.benchmarks import BenchmarkInfo, add_benchmark, describe, library, manifests, registry
 from cdp.corpus import CorpusManifest, ReadOptions, iter_documents
 from cdp.corpus.checks import GUESSES, column_named, queries_of
+from cdp.corpus.folders import BEIR_CORPUS, hidden
 from cdp.corpus.looking import DOCUMENTS, GRADES, SPLITS, Glimpse, iter_rows, look
 from cdp.corpus.origin import ORIGINS
 from cdp.corpus.readers import Row, file_suffixes
-from cdp.corpus.readers.folders import BEIR_CORPUS, hidden
 from cdp.corpus.reading import REPEATED, Watch
 from cdp.corpus.storage import delete_corpus
 from cdp.projects import Project
@@ -243,7 +243,7 @@ def add(
                     known = {document.id for document in iter_documents(workspace, corpus.id)}
                     judged = _of_file(asked, known, options, reading.encoding)
                 elif options.with_queries:
-                    for document, texts in written:
+                    for document, texts in written.items():
                         for text in texts:
                             judged.add("", text, document, 1)
                 taken.take_queries(judged)

@@ -17,9 +17,7 @@ from cdp.base.staging import staging
 from cdp.base.text import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.corpus import (
-    READERS,
     CorpusManifest,
-    FoundQueries,
     ReadOptions,
     delete_corpus,
     get_documents,
@@ -30,6 +28,7 @@ from cdp.corpus import (
     resolve_corpus,
     store,
 )
+from cdp.corpus.readers import file_suffixes
 from cdp.corpus.reading import Watch
 from cdp.services import access, growing, projects
 from cdp.services.growing import Growth
@@ -66,9 +65,9 @@ def add(
     stated: list[str] = []
     with reading as (manifest, existed, queries, growth):
         query_set = None
-        if queries.n_queries:  # the same queries for the same corpus are stored once
+        if queries:  # the same queries for the same corpus are stored once
             query_set = query_sets.import_queries(
-                queries, workspace, manifest.id, name=f"{manifest.name} queries"
+                queries.items(), workspace, manifest.id, name=f"{manifest.name} queries"
             ).query_set.id
         if growth:
             _, said = growing.carry_benchmarks(workspace, growth, manifest)
@@ -87,11 +86,11 @@ def read(
     options: ReadOptions | None = None,
     passwords: Sequence[str] = (),
     watch: Watch | None = None,
-) -> Iterator[tuple[CorpusManifest, bool, FoundQueries, Growth | None]]:
+) -> Iterator[tuple[CorpusManifest, bool, dict[str, list[str]], Growth | None]]:
     """Read documents and store them once: the corpus, whether it existed, the queries that came with the rows, and what
     it has of an earlier version.
 
-    The queries can be read until the end of ``with``; the caller stores them.
+    The caller stores the queries.
     """
     source = access.to_read(workspace, path)
     if not source.exists():
@@ -110,10 +109,10 @@ def read(
         if existed:
             manifest = dataclasses.replace(
                 manifest,
-                notes=tuple(result.notes),
-                rejected=tuple(result.rejected),
-                rejected_counts=dict(result.rejected_counts),
-                files=tuple(result.files),
+                notes=result.notes,
+                rejected=result.rejected,
+                rejected_counts=result.rejected_counts,
+                files=result.files,
                 n_files=result.n_files,
                 n_files_failed=result.n_files_failed,
             )
@@ -123,7 +122,7 @@ def read(
 def name_of(source: Path) -> str:
     """Return a corpus's name for a file or folder: without the endings that readers know."""
     name = source.name.removesuffix(".gz")
-    endings = [suffix for reader in READERS.values() for suffix in reader.suffixes]
+    endings = (*file_suffixes(), ".zip")
     return next((name.removesuffix(ending) for ending in endings if name.endswith(ending)), name) or "corpus"
 
 
@@ -133,7 +132,7 @@ EXPECTED_TYPES = ("doc", "odt", "rtf", "xml", "xlsx", "xls", "ods", "ppt")
 
 def file_types() -> list[str]:
     """Return the endings of files that documents are read from, without their dot."""
-    return [*(suffix.lstrip(".") for reader in READERS.values() for suffix in reader.suffixes), "gz"]
+    return [*(suffix.lstrip(".") for suffix in file_suffixes()), "zip", "gz"]
 
 
 def failed(workspace: Workspace, corpus: str) -> FailedItems:

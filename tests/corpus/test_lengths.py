@@ -36,4 +36,3 @@ def test_the_distribution_describes_every_document(lengths: list[int]) -> None:
     assert distribution.median == np.median(lengths)
     assert distribution.min <= distribution.q1 <= distribution.q3 <= distribution.p95 <= distribution.max
     assert distribution.total == sum(lengths)
-    assert Distribution.from_dict(distribution.to_dict()) == distribution

@@ -20,7 +20,7 @@ def test_multiquery_documents_come_with_their_queries(workspace: Workspace) -> N
     path = shared("data/multiquery/fairytaleqa_train_en.jsonl.gz")
     with read_documents(path) as result:
         manifest = store(result, "fairytaleqa", workspace)
-        queries = list(result.queries)
+        queries = list(result.queries.items())
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     assert (manifest.n_documents, manifest.n_queries, manifest.n_rejected) == (2756, 7767, 0)
@@ -35,7 +35,7 @@ def test_multiquery_documents_come_with_their_queries(workspace: Workspace) -> N
 @pytest.mark.parametrize(("name", "n"), [("scifact", 5183), ("hotpotqa_sample", 7704)])
 def test_beir_folders(name: str, n: int) -> None:
     with read_documents(shared(f"data/{name}")) as result:
-        assert (result.n_documents, result.n_rejected, result.queries.n_queries) == (n, 0, 0)
+        assert (result.n_documents, result.n_rejected, result.n_queries) == (n, 0, 0)
         assert result.languages["en"] > 0.95
 
 

@@ -92,7 +92,6 @@ def corpora(folder: Path, workspace: Workspace, rng: random.Random) -> None:
             inner.mkdir(parents=True)
             _document_file(inner, rng)
     with read_documents(path, _read_options(rng), scratch=folder / "scratch") as result:
-        list(result.queries)
         assert UNEXPECTED not in result.rejected_counts, result.rejected
         store(result, "fuzzed", workspace)
 

@@ -1,23 +1,20 @@
-"""The readers of corpus formats. Adding one is adding a file that declares a ``RowFormat`` or ``Container``.
+"""The readers of corpus formats. Adding one is adding a file that declares a ``RowFormat`` or ``DocumentFormat``.
 
 A *row format* turns one file into rows, each a document; the file of a *document format* is one document, which is
-cut into passages; a *container* turns a path into the files to read.
+cut into passages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from cdp.base.errors import InputError
 from cdp.base.registry import Registered, Registry
-from cdp.corpus.checks import Rejected
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.passages import Block
-from cdp.corpus.sources import Budget, Source
+from cdp.corpus.sources import Source
 
 
 class Row(NamedTuple):
@@ -34,15 +31,6 @@ class BadRow(NamedTuple):
     kind: str
     reason: str
     excerpt: str = ""
-
-
-@dataclass
-class ContainerContents:
-    """The files of a container to read, those that cannot be read, and notes."""
-
-    sources: list[Source]
-    rejected: list[Rejected] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -72,49 +60,21 @@ class DocumentFormat(Registered):
     blocks: Callable[[Source, ReadOptions, Report], Iterator[Block]]
 
 
-@dataclass(frozen=True)
-class Container(Registered):
-    """A path with several files, if it ``fits``.
-
-    ``contents(path, options, known suffixes, budget)`` stays open while they are read. A folder has no ``suffixes``.
-    """
-
-    suffixes: tuple[str, ...]
-    fits: Callable[[Path], bool]
-    contents: Callable[[Path, ReadOptions, Sequence[str], Budget], AbstractContextManager[ContainerContents]]
-
-
 FileFormat = RowFormat | DocumentFormat
-READERS: Registry[FileFormat | Container] = Registry("corpus format", (RowFormat, DocumentFormat, Container), __name__)
+READERS: Registry[FileFormat] = Registry("corpus format", (RowFormat, DocumentFormat), __name__)
 
 
 def file_suffixes() -> tuple[str, ...]:
     """The endings of files that hold documents, without ``.gz``."""
-    return tuple(suffix for reader in READERS.values() if isinstance(reader, FileFormat) for suffix in reader.suffixes)
-
-
-def container_of(path: Path, options: ReadOptions) -> Container | None:
-    """The container that opens ``path``, or None for a single file. InputError where the two do not fit."""
-    chosen = READERS.get(options.format)
-    by_path = next((r for r in READERS.values() if isinstance(r, Container) and r.fits(path)), None)
-    if not isinstance(chosen, Container):
-        return by_path
-    if path.is_dir() and chosen.suffixes:
-        raise InputError(f"It is a folder, not a {chosen.name}.", file=path)
-    if path.is_dir() or chosen.suffixes:
-        return chosen
-    if by_path is None:
-        raise InputError("It is a file, not a folder.", hint="Give the folder's path.", file=path)
-    return by_path
+    return tuple(suffix for reader in READERS.values() for suffix in reader.suffixes)
 
 
 def format_of(source: Source, options: ReadOptions) -> FileFormat:
     """The format chosen by the user, else the one of the file's ending. InputError for an unknown ending."""
-    chosen = READERS.get(options.format)
-    if isinstance(chosen, FileFormat):
-        return chosen
+    if options.format in READERS:
+        return READERS[options.format]
     for reader in READERS.values():
-        if isinstance(reader, FileFormat) and source.suffix in reader.suffixes:
+        if source.suffix in reader.suffixes:
             return reader
     ending = f"The ending {source.suffix!r}" if source.suffix else "A name without an ending"
     raise InputError(
@@ -125,6 +85,6 @@ def format_of(source: Source, options: ReadOptions) -> FileFormat:
 
 
 __all__ = [
-    "READERS", "BadRow", "Block", "Container", "ContainerContents", "DocumentFormat", "FileFormat", "Report", "Row",
-    "RowFormat", "container_of", "file_suffixes", "format_of",
+    "READERS", "BadRow", "Block", "DocumentFormat", "FileFormat", "Report", "Row", "RowFormat", "file_suffixes",
+    "format_of",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Folders, BEIR folders and zips of files, and which of their files are read.
+"""The files of a path: one file, a folder, a BEIR folder or a zip, and which of them are read.
 
 Of a zip nothing is unpacked to disk under a name that the archive chose.
 """
@@ -8,15 +8,15 @@ from __future__ import annotations
 import os
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from cdp.base.errors import InputError
 from cdp.corpus.checks import UNREADABLE, Rejected
 from cdp.corpus.options import ReadOptions
-from cdp.corpus.readers import READERS, Container, ContainerContents, FileFormat
-from cdp.corpus.sources import Budget, Source, open_zip, shown_name, zip_member
+from cdp.corpus.readers import READERS, file_suffixes
+from cdp.corpus.sources import Budget, Source, existing, open_zip, shown_name, zip_member
 
 BEIR_CORPUS = ("corpus.jsonl", "corpus.jsonl.gz")
 _BEIR_PARTS = re.compile(r"queries\.jsonl(\.gz)?|qrels/[^/]+\.tsv")
@@ -27,6 +27,33 @@ NEWER = {
     ".doc": ".docx", ".odt": ".docx", ".rtf": ".docx", ".pages": ".docx", ".ppt": ".pptx", ".odp": ".pptx",
     ".key": ".pptx", ".xls": ".csv", ".xlsx": ".csv", ".ods": ".csv", ".numbers": ".csv", ".mobi": ".epub",
 }  # fmt: skip
+
+
+@dataclass
+class Contents:
+    """The files to read, those that cannot be read, and notes on those left out."""
+
+    sources: list[Source] = field(default_factory=list)
+    rejected: list[Rejected] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def is_single(path: Path) -> bool:
+    """Return True if ``path`` is one file, no folder and no zip."""
+    return not path.is_dir() and path.suffix.lower() != ".zip"
+
+
+@contextmanager
+def contents_of(path: Path, options: ReadOptions) -> Iterator[Contents]:
+    """The files of ``path``; those of a zip can be read until ``with`` ends. InputError where there is nothing."""
+    budget = Budget.of(existing(path))
+    if is_single(path):
+        yield Contents([Source.of_file(path, path.name, budget)])
+    elif path.is_dir():
+        yield _of_folder(path, options, budget)
+    else:
+        with open_zip(path) as archive:
+            yield _of_zip(archive, options, budget)
 
 
 def natural(name: str) -> list[tuple[str, int]]:
@@ -42,31 +69,30 @@ def hidden(name: str) -> bool:
     return bool(parts) and parts[-1] in ("Thumbs.db", "desktop.ini")
 
 
-def choose(
-    names: Sequence[str], options: ReadOptions, known_suffixes: Sequence[str], into: ContainerContents
-) -> list[str]:
-    """The files to read in natural order. Those of unknown formats are rejected ``into``; notes are on all others.
+def _choose(names: Sequence[str], options: ReadOptions, contents: Contents, source: Callable[[str], Source]) -> None:
+    """Add the files to read to ``contents`` in natural order, and say what was left out.
 
     Where a ``corpus.jsonl[.gz]`` is found, the folder is taken for BEIR: its queries and qrels are no documents.
-    Otherwise every file whose ending is known, or, with a row format chosen by the user, every file.
+    Otherwise every file whose ending is known, or, with a format chosen by the user, every file.
     """
     visible = sorted((name for name in names if not hidden(name)), key=natural)
-    into.notes += _left_out([name for name in names if hidden(name)], "hidden or made by the system")
-    if options.format != "folder" and (beir := _beir(visible)):
-        tops = [PurePosixPath(name).parent for name in beir]
-        others = sorted(set(visible) - set(beir), key=natural)
+    contents.notes += _left_out([name for name in names if hidden(name)], "hidden or made by the system")
+    chosen = _beir(visible)
+    if chosen:
+        tops = [PurePosixPath(name).parent for name in chosen]
+        others = [name for name in visible if name not in chosen]
         parts = [name for name in others if any(_is_part(name, top) for top in tops)]
-        into.notes += _left_out(parts, "not the corpus of a BEIR folder")
-        into.notes += _left_out([name for name in others if name not in parts], "no part of the BEIR layout")
-        return beir
-    if isinstance(READERS.get(options.format), FileFormat):
-        return visible
-    unknown = [name for name in visible if _suffix(name) not in known_suffixes]
-    for name in unknown:
-        newer = NEWER.get(_suffix(name))
-        reason = f"this format is not read; save it as {newer}" if newer else "this format is not read"
-        into.rejected.append(Rejected(shown_name(name), None, UNKNOWN_FORMAT, reason))
-    return [name for name in visible if _suffix(name) in known_suffixes]
+        contents.notes += _left_out(parts, "not the corpus of a BEIR folder")
+        contents.notes += _left_out([name for name in others if name not in parts], "no part of the BEIR layout")
+    elif options.format in READERS:
+        chosen = visible
+    else:
+        chosen = [name for name in visible if _suffix(name) in file_suffixes()]
+        for name in (name for name in visible if _suffix(name) not in file_suffixes()):
+            newer = NEWER.get(_suffix(name))
+            reason = f"this format is not read; save it as {newer}" if newer else "this format is not read"
+            contents.rejected.append(Rejected(shown_name(name), None, UNKNOWN_FORMAT, reason))
+    contents.sources = list(map(source, chosen))
 
 
 def _beir(names: Sequence[str]) -> list[str]:
@@ -99,10 +125,7 @@ def _left_out(names: Sequence[str], why: str) -> list[str]:
     return [f"{len(names):,} {'file' if len(names) == 1 else 'files'} left out, {why}: {shown}."]
 
 
-@contextmanager
-def folder_contents(
-    path: Path, options: ReadOptions, known: Sequence[str], budget: Budget
-) -> Iterator[ContainerContents]:
+def _of_folder(path: Path, options: ReadOptions, budget: Budget) -> Contents:
     """Every readable file, in natural order of the relative paths; links to folders are not followed."""
     closed: list[OSError] = []
     names: list[str] = []
@@ -114,57 +137,32 @@ def folder_contents(
                     names.append((base / file).relative_to(path).as_posix())
             except OSError as error:  # a link that may not be followed, or that leads to no possible name
                 closed.append(error)
-    contents = ContainerContents([])
+    contents = Contents()
     for fault in closed:
         name = shown_name(os.path.relpath(fault.filename or path, path))
         contents.rejected.append(Rejected(name, None, UNREADABLE, f"{fault.strerror}"))
-    chosen = choose(names, options, known, contents)
-    contents.sources = [Source.of_file(path / name, name, budget) for name in chosen]
-    yield contents
-
-
-FOLDER = Container("folder", "Folder", "a folder of such files", (), Path.is_dir, folder_contents, order=90)
-
-
-def is_beir(path: Path) -> bool:
-    """Return True if a folder has a BEIR corpus at its top."""
-    return any((path / name).is_file() for name in BEIR_CORPUS)
-
-
-@contextmanager
-def beir_contents(
-    path: Path, options: ReadOptions, known: Sequence[str], budget: Budget
-) -> Iterator[ContainerContents]:
-    if not is_beir(path):
-        raise InputError("The folder has no corpus.jsonl or corpus.jsonl.gz.", hint="Is it a BEIR folder?", file=path)
-    with folder_contents(path, options, known, budget) as corpus_files:
-        yield corpus_files
-
-
-BEIR = Container("beir", "BEIR folder", "a BEIR folder (corpus.jsonl[.gz])", (), is_beir, beir_contents, order=80)
+    _choose(names, options, contents, lambda name: Source.of_file(path / name, name, budget))
+    return contents
 
 
 _ARCHIVES = (".zip", ".tar", ".tgz", ".7z", ".rar")
 
 
-@contextmanager
-def zip_contents(path: Path, options: ReadOptions, known: Sequence[str], budget: Budget) -> Iterator[ContainerContents]:
+def _of_zip(archive: zipfile.ZipFile, options: ReadOptions, budget: Budget) -> Contents:
     """The members as streams. The bytes that really come out are counted, not what the archive's index says."""
-    with open_zip(path) as archive:
-        archived = ContainerContents([])
-        members: dict[str, zipfile.ZipInfo] = {}
-        for info in archive.infolist():
-            problem = "" if hidden(info.filename) else _unreadable(info)
-            if info.filename in members:
-                problem = "the archive holds another file of the same name, which was read"
-            if problem:
-                name = shown_name(info.filename) or "(a file without a name)"
-                archived.rejected.append(Rejected(name, None, UNREADABLE, problem))
-            elif not info.is_dir():
-                members[info.filename] = info
-        chosen = choose(list(members), options, known, archived)
-        archived.sources = [zip_member(archive, members[name], budget) for name in chosen]
-        yield archived
+    contents = Contents()
+    members: dict[str, zipfile.ZipInfo] = {}
+    for info in archive.infolist():
+        problem = "" if hidden(info.filename) else _unreadable(info)
+        if info.filename in members:
+            problem = "the archive holds another file of the same name, which was read"
+        if problem:
+            name = shown_name(info.filename) or "(a file without a name)"
+            contents.rejected.append(Rejected(name, None, UNREADABLE, problem))
+        elif not info.is_dir():
+            members[info.filename] = info
+    _choose(list(members), options, contents, lambda name: zip_member(archive, members[name], budget))
+    return contents
 
 
 def _unreadable(info: zipfile.ZipInfo) -> str:
@@ -179,11 +177,3 @@ def _unreadable(info: zipfile.ZipInfo) -> str:
     if PurePosixPath(info.filename).suffix.lower() in _ARCHIVES:
         return "an archive inside the archive is not opened; unpack it first"
     return ""
-
-
-def is_zip(path: Path) -> bool:
-    """Return True if the file is called a zip."""
-    return path.suffix.lower() == ".zip" and not path.is_dir()
-
-
-ZIP = Container("zip", "Zip", "a zip of such files", (".zip",), is_zip, zip_contents, order=70)
