@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.staging import staging
-from cdp.base.workspace import Workspace, folder_size, now
+from cdp.base.workspace import Workspace, now
 from cdp.benchmarks import BenchmarkInfo, library, manifests
 from cdp.benchmarks.beir_files import iter_corpus, read_qrels, read_queries, write_beir
 from cdp.benchmarks.benchmark import part, qrels_files, subset_note
@@ -81,8 +81,5 @@ def _store(workspace: Workspace, whole: BenchmarkInfo, split: str, label: str, q
         made_in = incoming / "derived"
         write_beir(made_in, iter_corpus(part(folder, "corpus")), lines, {split: {q: qrels[q] for q in queries}})
         manifests.write(made_in, manifest)
-        made = library.survey(made_in, allow_unknown=manifest.allow_unknown)
-        library.install(made_in, target)
-    made = replace(made, name=called, folder=str(target), bytes=folder_size(target))
-    library.cache_info(made, target, workspace)
-    return made
+        made = library.install(library.survey(made_in, allow_unknown=manifest.allow_unknown), target, workspace)
+    return made or library.describe(target, workspace)

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import bisect
 import hashlib
-import io
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -61,30 +59,20 @@ def digest_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def text_of_file(path: Path) -> AbstractContextManager[io.TextIOWrapper]:
-    """Open a file's text as a stream, compressed or not. Raises InputError for bytes that are not UTF-8."""
-    return open_text(Source.of_file(path, path.name, Budget.of(path, UNPACKED_LIMIT)), "utf-8")
+def source_of(path: Path) -> Source:
+    """Return a file's content, compressed or not."""
+    return Source.of_file(path, path.name, Budget.of(path, UNPACKED_LIMIT))
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, str | None]]:
-    """Yield (number, line) of every line that is not blank; None for one that is too long to be held."""
-    with text_of_file(path) as text:
+    """Yield (number, line) of every line that is not blank; None for one that is too long to be held.
+
+    InputError for bytes that are not UTF-8.
+    """
+    with open_text(source_of(path), "utf-8") as text:
         for number, line in numbered_lines(text):
             if line is None or line.strip():
                 yield number, line
-
-
-def whole_text(path: Path, largest: int, hint: str) -> str:
-    """Return a file's text, compressed or not; InputError for one of more than ``largest`` characters."""
-    blocks: list[str] = []
-    size = 0
-    with text_of_file(path) as text:
-        while block := text.read(1 << 20):
-            blocks.append(block)
-            size += len(block)
-            if size > largest:
-                raise InputError(f"It is JSON of more than {largest:,} characters.", hint=hint, file=path)
-    return "".join(blocks)
 
 
 @dataclass
@@ -246,7 +234,7 @@ _GRADE_TITLES = ("score", "grade", "rel", "relevance", "relevant", "label", "jud
 LARGEST_GRADE = 10**9
 
 
-def _grade(text: str) -> int | None:
+def grade_of(text: str) -> int | None:
     """A grade written as a whole number below a billion (``2`` or ``2.0``), else None."""
     try:
         number = float(text)
@@ -264,7 +252,7 @@ def read_qrels(path: Path) -> Judgments:
     first = True
     for number, line in lines_of(path):
         columns = _columns(line) if line is not None else []
-        grade = _grade(columns[2]) if len(columns) == 3 else None
+        grade = grade_of(columns[2]) if len(columns) == 3 else None
         is_header, first = first and len(columns) == 3 and columns[2].lower() in _GRADE_TITLES, False
         if is_header:
             continue

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import tempfile
 from array import array
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -257,7 +256,7 @@ def split_of(parts: Parts, split: str, *, allow_unknown: bool = False) -> Benchm
         excluded=excluded,
         hash=parts.hash,
         documents_hash=parts.documents_hash,
-        licence=licence_note(parts.folder),
+        licence=f"{manifest.licence} ({manifest.licence_source})" if manifest.licence_source else manifest.licence,
         warnings=(*parts.warnings, *warnings, *notes, *subset_note(manifest)),
         relevant_from=manifest.relevant_from,
         language=benchmark_language(manifest.language, (line.text for line in queries.values()), parts.texts),
@@ -322,29 +321,6 @@ def _exclusions(
     for query in same:
         excluded[query] = (*excluded[query], query)
     return {query: documents for query, documents in excluded.items() if documents}, notes
-
-
-NOTES = ("SOURCE.md", "README.md", "README.txt", "README", "LICENSE.md", "LICENSE.txt", "LICENSE")
-
-
-def notes_file(folder: Path) -> Path | None:
-    """SOURCE.md, README.md or LICENSE of a benchmark, if it has one."""
-    return next((folder / name for name in NOTES if (folder / name).is_file()), None)
-
-
-def licence_note(folder: Path) -> str:
-    """A benchmark's licence by its manifest; else what its notes say: the section of that name, or the first line."""
-    manifest = manifests.read(folder)
-    if manifest.licence:
-        return f"{manifest.licence} ({manifest.licence_source})" if manifest.licence_source else manifest.licence
-    path = notes_file(folder)
-    if path is None:
-        return ""
-    with open(path, encoding="utf-8", errors="replace") as file:
-        text = file.read(100_000)
-    section = re.search(r"^#+[ \t]*licen[cs]e.*?$\n+(.+?)(?=^#|\Z)", text, re.IGNORECASE | re.MULTILINE | re.DOTALL)
-    line = section or re.search(r"^(.*\blicen[cs]e.*)$", text, re.IGNORECASE | re.MULTILINE)
-    return " ".join(line[1].split())[:600] if line else ""
 
 
 # Characters that are held in memory; with more, all texts go to the file.

@@ -15,10 +15,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import urllib.error
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -28,7 +28,7 @@ from cdp.base.locks import locked
 from cdp.base.records import Document
 from cdp.base.text import typed_path
 from cdp.base.worker import Stopped
-from cdp.base.workspace import Workspace, checked_name, folder_size, now, read_json_or_none, sha256_file, write_json
+from cdp.base.workspace import Workspace, checked_name, now, read_json_or_none, sha256_file, write_bytes, write_json
 from cdp.benchmarks import library, manifests
 from cdp.benchmarks.beir_files import batched, write_beir
 from cdp.benchmarks.library import BenchmarkInfo
@@ -140,7 +140,6 @@ def _documents(
 
 
 TIMEOUT_S = 30.0
-BLOCK = 1 << 20
 
 # Called with the bytes received since the last call; may raise to end the transfer.
 Received = Callable[[int], None]
@@ -152,18 +151,9 @@ class DownloadError(CdpError):
     kind = "network"
 
 
-@dataclass(frozen=True)
-class Repository:
-    """A dataset repository at one commit. ``files`` maps paths to bytes (0 where the hub does not say)."""
-
-    name: str
-    commit: str
-    licence: str
-    files: Mapping[str, int]
-
-
-def resolve(name: str, revision: str = "") -> Repository:
-    """Return a dataset repository at a branch, tag or commit; its main branch if none is named.
+def resolve(name: str, revision: str = "") -> tuple[str, dict[str, int]]:
+    """Return (commit, {path: bytes, 0 where the hub does not say}) of a dataset repository at a branch, tag or commit;
+    of its main branch if none is named.
 
     DownloadError without a network; ConfigError for an unknown repository or revision, or one that is not open.
     """
@@ -172,13 +162,7 @@ def resolve(name: str, revision: str = "") -> Repository:
     with _library_errors(name, revision):
         api = HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None)
         info = api.dataset_info(name, revision=revision or None, files_metadata=True, timeout=TIMEOUT_S)
-    licence = (info.card_data.to_dict() if info.card_data else {}).get("license") or "not stated"
-    return Repository(
-        name=name,
-        commit=str(info.sha),
-        licence=", ".join(licence) if isinstance(licence, list) else str(licence),
-        files={sibling.rfilename: int(sibling.size or 0) for sibling in info.siblings or ()},
-    )
+    return str(info.sha), {sibling.rfilename: int(sibling.size or 0) for sibling in info.siblings or ()}
 
 
 def fetch(repository: str, path: str, commit: str, folder: Path, received: Received | None = None) -> Path:
@@ -202,28 +186,19 @@ def fetch(repository: str, path: str, commit: str, folder: Path, received: Recei
         )
 
 
-def fetch_address(address: str, folder: Path, received: Received | None = None) -> Path:
-    """Fetch one file from a plain address into ``folder`` and return its path. A whole one is not fetched again."""
-    name = address.rpartition("/")[2]
-    target = folder / name
-    if target.is_file():
-        return target
-    folder.mkdir(parents=True, exist_ok=True)
-    partial = folder / f".{name}.part"
-    try:
-        with urlopen(address, timeout=TIMEOUT_S) as answer, open(partial, "wb") as file:
-            stated = answer.headers.get("Content-Length")
-            while block := answer.read(BLOCK):
-                file.write(block)
-                if received is not None:
-                    received(len(block))
-            if stated is not None and file.tell() != int(stated):  # a cut connection ends like a whole file
-                raise DownloadError(f"{address} broke off after {file.tell():,} of {int(stated):,} bytes.")
-    except urllib.error.HTTPError as error:
-        raise DownloadError(f"{address} answers {error.code} ({error.reason}).") from error
-    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
-        raise DownloadError(f"{address} cannot be reached: {getattr(error, 'reason', None) or error}.") from error
-    os.replace(partial, target)
+def fetch_address(address: str, folder: Path) -> Path:
+    """Fetch one small file from a plain address into ``folder`` and return its path. A whole one is not fetched again.
+
+    DownloadError for an address that does not answer, or breaks off.
+    """
+    target = folder / address.rpartition("/")[2]
+    if not target.is_file():
+        try:
+            with urlopen(address, timeout=TIMEOUT_S) as answer:
+                content = answer.read()
+        except (OSError, HTTPException) as error:
+            raise DownloadError(f"{address} cannot be fetched: {error}.") from error
+        write_bytes(target, content)
     return target
 
 
@@ -253,8 +228,6 @@ def _library_errors(repository: str, revision: str) -> Iterator[None]:
         # A gated repository is also one that was not found: the first that fits is the narrower.
         message, hint = next(says for kind, says in refusals.items() if isinstance(error, kind))
         raise ConfigError(message, hint=f"{hint} ({first_line(error)}).") from error
-    except errors.OfflineModeIsEnabled as error:
-        raise DownloadError(f"{repository} was not asked for: HF_HUB_OFFLINE is set.") from error
     except Exception as error:
         known = (errors.LocalEntryNotFoundError, errors.HfHubHTTPError)
         if not isinstance(error, known) and not is_network(error):
@@ -288,10 +261,6 @@ def _bar(received: Received | None) -> type[Any]:
                 received(int(n))
 
     return Bar
-
-
-# Files of a local folder that are looked at; a benchmark has a handful.
-LARGEST_WALK = 200_000
 
 
 @dataclass(frozen=True)
@@ -373,7 +342,7 @@ def _from_hub(entry: Entry, staging: Path, revision: str, progress: Progress) ->
         pinned = _load_pins(staging, entry, revision) or {entry.repos[0]: revision}
         names = dict.fromkeys(part.repo for part in parts if part.repo)
         repositories = {name: resolve(name, pinned.get(name, "")) for name in names}
-        commits = {repo: repository.commit for repo, repository in repositories.items()}
+        commits = {name: commit for name, (commit, _) in repositories.items()}
         write_json(staging / "pins.json", {"entry": entry.name, "asked": revision, "commits": commits})
         files = _fetch(parts, repositories, staging / "files", progress)
     except DownloadError as error:
@@ -392,26 +361,25 @@ def _from_hub(entry: Entry, staging: Path, revision: str, progress: Progress) ->
         "commits": commits,
         "asked": revision or "main",
         "addresses": [part.url for part in parts if part.url],
-        "licences_on_hub": {repo: repository.licence for repo, repository in repositories.items()},
     }
     return Source(files, about, schema)
 
 
 def _fetch(
-    parts: Sequence[Part], repositories: Mapping[str, Repository], target: Path, progress: Progress
+    parts: Sequence[Part], repositories: Mapping[str, tuple[str, Mapping[str, int]]], target: Path, progress: Progress
 ) -> dict[str, list[Path]]:
     """Fetch every file once; return {role: its files}."""
-    sizes: dict[tuple[str, str], int] = {}
     roles: dict[str, list[tuple[str, str]]] = {}
     for part in parts:
-        paths = [part.url] if part.url else part.choose(repositories[part.repo].files)
+        commit, there = repositories.get(part.repo, ("", {}))
+        paths = [part.url] if part.url else part.choose(there)
         if not paths:
             raise InputError(
-                f"{part.repo} at {repositories[part.repo].commit[:12]} has no {part.role}: {part.wanted}.",
+                f"{part.repo} at {commit[:12]} has no {part.role}: {part.wanted}.",
                 hint="Its layout has changed; name an earlier revision.",
             )
         roles[part.role] = [(part.repo, path) for path in paths]
-        sizes |= {(part.repo, path): repositories[part.repo].files[path] if part.repo else 0 for path in paths}
+    sizes = {(repo, path): repositories[repo][1][path] if repo else 0 for keys in roles.values() for repo, path in keys}
     total, done, before = sum(sizes.values()), 0, 0
 
     def received(n: int) -> None:
@@ -425,9 +393,9 @@ def _fetch(
         received(0)
         if repo:
             folder = target / repo.replace("/", "__")
-            fetched[repo, path] = fetch(repo, path, repositories[repo].commit, folder, received)
+            fetched[repo, path] = fetch(repo, path, repositories[repo][0], folder, received)
         else:
-            fetched[repo, path] = fetch_address(path, target, received)
+            fetched[repo, path] = fetch_address(path, target)
         before += size or fetched[repo, path].stat().st_size
     return {role: [fetched[key] for key in keys] for role, keys in roles.items()}
 
@@ -483,14 +451,10 @@ def _look(parts: Sequence[Part], folder: Path) -> tuple[dict[str, list[Path]], l
 
 
 def _chosen(part: Part, root: Path) -> list[Path]:
-    paths: list[str] = []
-    for parent, folders, names in os.walk(root):
-        folders[:] = sorted(f for f in folders if not f.startswith("."))
-        paths += [Path(parent, name).relative_to(root).as_posix() for name in names if not name.startswith(".")]
-        if len(paths) > LARGEST_WALK:
-            raise InputError(f"{root} holds over {LARGEST_WALK:,} files.", hint="Give the benchmark's own folder.")
+    inside = (path.relative_to(root) for path in root.rglob("*") if path.is_file())
+    paths = sorted(path.as_posix() for path in inside if not any(name.startswith(".") for name in path.parts))
     if part.url:
-        return [root / path for path in sorted(paths) if path.rpartition("/")[2] in part.patterns][:1]
+        return [root / path for path in paths if path.rpartition("/")[2] in part.patterns][:1]
     return [root / path for path in part.choose(paths)]
 
 
@@ -523,13 +487,11 @@ def _convert(
         created=now(),
     )
     manifests.write(converted, manifest)
-    info = library.survey(converted, allow_unknown=False, progress=checked)
-    if not library.install(converted, target):
+    info = library.install(library.survey(converted, allow_unknown=False, progress=checked), target, workspace)
+    if info is None:
         raise ConfigError(
             f"Something else was stored as {target.name!r} meanwhile.", hint="Store this one under another name."
         )
-    info = replace(info, name=target.name, folder=str(target), bytes=folder_size(target))
-    library.cache_info(info, target, workspace)
     return info
 
 

@@ -11,7 +11,7 @@ import os
 import re
 import shutil
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -33,9 +33,7 @@ from cdp.base.workspace import (
 from cdp.benchmarks import manifests, registry
 from cdp.benchmarks.beir_files import Judged, write_beir
 from cdp.benchmarks.benchmark import (
-    NOTES,
     load_benchmark,
-    notes_file,
     part,
     pick_split,
     qrels_files,
@@ -46,6 +44,7 @@ from cdp.corpus.sources import DAMAGED, Budget, existing, shown_name, zip_member
 
 _SCHEMA = 3
 _SPLIT = re.compile(r"qrels/[\w][\w. -]{0,100}")
+NOTES = ("SOURCE.md", "README.md", "README.txt", "README", "LICENSE.md", "LICENSE.txt", "LICENSE")
 # What is taken out of a zip, beside the qrels.
 BENCHMARK_FILES = (
     *(f"{name}.jsonl{ending}" for name in ("corpus", "queries") for ending in ("", ".gz")),
@@ -108,14 +107,13 @@ def describe(folder: Path | str, workspace: Workspace | None = None) -> Benchmar
             return BenchmarkInfo(**{**info, "splits": tuple(info["splits"]), "warnings": tuple(info["warnings"])})
     surveyed = survey(folder, allow_unknown=True)
     if workspace is not None:
-        cache_info(surveyed, folder, workspace)
+        with contextlib.suppress(WorkspaceError, OSError):  # without a writable disk nothing is kept
+            _remember(surveyed, folder, workspace)
     return surveyed
 
 
-def cache_info(info: BenchmarkInfo, folder: Path, workspace: Workspace) -> None:
-    """Remember the description of a benchmark as it is now; without a writable disk nothing is kept."""
-    with contextlib.suppress(WorkspaceError, OSError):
-        write_json(_info_file(folder, workspace), {"schema": _SCHEMA, "state": _state(folder), "info": asdict(info)})
+def _remember(info: BenchmarkInfo, folder: Path, workspace: Workspace) -> None:
+    write_json(_info_file(folder, workspace), {"schema": _SCHEMA, "state": _state(folder), "info": asdict(info)})
 
 
 def _info_file(folder: Path, workspace: Workspace) -> Path:
@@ -164,8 +162,7 @@ def _state(folder: Path) -> list[list[Any]]:
 
 def _courtesies(folder: Path) -> list[Path]:
     """The notes and the manifest of a benchmark, as far as it has them."""
-    notes, manifest = notes_file(folder), folder / manifests.NAME
-    return [*([notes] if notes else []), *([manifest] if manifest.is_file() else [])]
+    return [folder / name for name in (*NOTES, manifests.NAME) if (folder / name).is_file()]
 
 
 def _key(folder: Path) -> str:
@@ -217,7 +214,8 @@ def add_benchmark(path: Path | str, workspace: Workspace, name: str = "", langua
     if registry.find_group(name) is not None:
         raise InputError(f"{name!r} is the name of a group of benchmarks.", hint="Choose another name for this one.")
     try:
-        with staging(workspace.benchmarks) as incoming, _folder_of(source, incoming) as folder:
+        with staging(workspace.benchmarks) as incoming:
+            folder = _folder_of(source, incoming)
             checked = _checked(folder, source)
             target = workspace.benchmarks / name
             if target.exists():
@@ -227,12 +225,11 @@ def add_benchmark(path: Path | str, workspace: Workspace, name: str = "", langua
                 raise _taken(name)
             copy = incoming / "copy"
             _copy(folder, copy)
-            if language:
-                set_language(copy, language)
-                checked = replace(checked, language=language)
-            if not install(copy, target) and describe(target, workspace).content_hash != checked.content_hash:
+            set_language(copy, language)
+            checked = replace(checked, folder=str(copy), language=language or checked.language)
+            there = install(checked, target, workspace) or describe(target, workspace)
+            if there.content_hash != checked.content_hash:
                 raise _taken(name)
-            cache_info(replace(checked, name=name, folder=str(target), bytes=folder_size(target)), target, workspace)
     except OSError as error:
         raise WorkspaceError(f"The benchmark could not be copied: {error.strerror or error}.") from error
     return name
@@ -260,15 +257,19 @@ def set_language(folder: Path, language: str) -> None:
         manifests.write(folder, replace(manifest, language=language))
 
 
-def install(finished: Path, target: Path) -> bool:
-    """Give a finished folder its name; False if another process has just put another one there."""
+def install(checked: BenchmarkInfo, target: Path, workspace: Workspace) -> BenchmarkInfo | None:
+    """Give the folder of a finished and ``checked`` benchmark its name and return what it is there; None if another
+    process has just put another one there."""
     try:
-        os.rename(finished, target)  # fails on a folder that holds something, and takes the place of an empty one
+        os.rename(checked.folder, target)  # fails on a folder that holds something, and takes the place of an empty one
     except OSError:
         if target.exists():
-            return False
+            return None
         raise
-    return True
+    info = replace(checked, name=target.name, folder=str(target), bytes=folder_size(target))
+    with contextlib.suppress(WorkspaceError, OSError):
+        _remember(info, target, workspace)
+    return info
 
 
 def _taken(name: str) -> InputError:
@@ -326,8 +327,7 @@ def export_trec(folder: Path, split: str, target: Path) -> int:
     return len(lines)
 
 
-@contextlib.contextmanager
-def _folder_of(source: Path, scratch: Path) -> Iterator[Path]:
+def _folder_of(source: Path, scratch: Path) -> Path:
     """The benchmark's folder: the source itself, or what a zip unpacks to, one level down if need be."""
     folder = source
     if source.is_file():
@@ -336,8 +336,8 @@ def _folder_of(source: Path, scratch: Path) -> Iterator[Path]:
     if not (folder / "qrels").is_dir():
         inner = [p for p in folder.iterdir() if p.is_dir() and not p.name.startswith((".", "__"))]
         if len(inner) == 1 and (inner[0] / "qrels").is_dir():
-            folder = inner[0]
-    yield folder
+            return inner[0]
+    return folder
 
 
 def _unpack(archive: Path, target: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cdp.base.errors import ConfigError, InputError, WorkspaceError
 from cdp.base.staging import staging
-from cdp.base.workspace import Workspace, checked_name, folder_size, now
+from cdp.base.workspace import Workspace, checked_name, now
 from cdp.benchmarks import judged, library, manifests
 from cdp.benchmarks.beir_files import iter_corpus, write_beir
 from cdp.benchmarks.benchmark import part, read_parts, split_of
@@ -121,14 +121,11 @@ def sample(
             texts = (document for document in iter_corpus(part(source, "corpus")) if document.id in ids)
             write_beir(folder, texts, lines, of_splits)
             manifests.write(folder, described)
-            made = library.survey(folder, allow_unknown=False)
-            if not library.install(folder, target):  # another process drew the same subset at the same time
-                return _stored(target, subset, workspace), True
+            made = library.install(library.survey(folder, allow_unknown=False), target, workspace)
     except OSError as error:
         raise WorkspaceError(f"The subset could not be written: {error.strerror or error}.") from error
-    made = replace(made, name=called, folder=str(target), bytes=folder_size(target))
-    library.cache_info(made, target, workspace)
-    return made, False
+    # None where another process drew the same subset at the same time.
+    return (_stored(target, subset, workspace), True) if made is None else (made, False)
 
 
 def _stored(target: Path, subset: Subset, workspace: Workspace) -> BenchmarkInfo:

@@ -191,8 +191,8 @@ def _label(run: Run, name: str, by: str) -> None:
     note(KEYS, *(f"{grade}: {meaning}" for grade, meaning in labelling.MEANINGS.items()))
     while (task := labelling.task(run.workspace, name, by)) is not None:
         passage = task.open[0]
-        at = len(task.passages) - len(task.open) + 1
-        note(f"\n{task.finished} of {task.total} · {task.text}", f"[{at}/{len(task.passages)}] {passage.title}",
+        at = task.proposed - len(task.open) + 1
+        note(f"\n{task.finished} of {task.total} · {task.text}", f"[{at}/{task.proposed}] {passage.title}",
              passage.text)  # fmt: skip
         answer = sys.stdin.readline()
         key = answer.strip().lower()

@@ -20,6 +20,7 @@ from cdp.base.file_cache import ANSWERS
 from cdp.base.worker import Job
 from cdp.base.workspace import now, read_json_or_none, write_bytes
 from cdp.benchmarks.benchmark import Benchmark
+from cdp.evaluation import ndcg
 from cdp.evaluation.evaluate import Evaluation, Ranking
 from cdp.retrievers.encode import HALF_PRECISION
 
@@ -68,6 +69,11 @@ def first_ten(job_folder: Path) -> FirstTen | None:
         return found
 
     return ANSWERS.get(path, "first ten", load)
+
+
+def scores_of(run: FirstTen, qrels: Mapping[str, Mapping[str, float]]) -> Mapping[str, float]:
+    """Return NDCG@10 of each judged query in [0, 1]."""
+    return ndcg({query: {d: -float(at) for at, d in enumerate(found)} for query, found in run.items()}, qrels).per_query
 
 
 def read_result(job_folder: Path) -> dict[str, Any] | None:

@@ -52,10 +52,6 @@ NOT_EMBEDDING = "Check that the model at this address makes embeddings (the addr
 A = TypeVar("A", Answer, Embeddings)
 
 
-class _Unreadable(openai.OpenAIError):
-    """The answer is too long or badly encoded. The openai client does not retry its own errors."""
-
-
 class _Unreachable(openai.OpenAIError):
     """There never was a connection: most likely the address is wrong."""
 
@@ -88,9 +84,11 @@ class _Http(openai.DefaultAsyncHttpxClient):
         call.under_way = True
         try:
             async with asyncio.timeout(self._timeout_s):
-                response = await super().send(request, **{**options, "stream": True})
-                owner.reached = True
-                return await _whole(response)
+                response = await super().send(request, **{**options, "stream": False})
+            owner.reached = True
+            if response.status_code == 429 and b"insufficient_quota" in response.content:
+                response.headers["x-should-retry"] = "false"  # no wait brings the credit back
+            return response
         except TimeoutError as error:
             call.lost += 1
             raise httpx2.ReadTimeout("no whole answer in time", request=request) from error
@@ -103,24 +101,6 @@ class _Http(openai.DefaultAsyncHttpxClient):
             raise
         finally:
             call.under_way = False
-
-
-async def _whole(response: httpx2.Response) -> httpx2.Response:
-    """Return the response with its body read; raises _Unreadable for one that is too long or garbled."""
-    body = bytearray()
-    try:
-        async for chunk in response.aiter_bytes():
-            body += chunk
-            if len(body) > MAX_BYTES:
-                raise _Unreadable(f"it is longer than {MAX_BYTES // 2**20} MB")
-    except httpx2.DecodingError as error:
-        raise _Unreadable(f"it is not packed as it says ({_cause(error)})") from None
-    finally:
-        await response.aclose()
-    headers = [(k, v) for k, v in response.headers.items() if k not in ("content-encoding", "transfer-encoding")]
-    if response.status_code == 429 and b"insufficient_quota" in body:  # no wait brings the credit back
-        headers.append(("x-should-retry", "false"))
-    return httpx2.Response(response.status_code, headers=headers, content=bytes(body), request=response.request)
 
 
 class ChatClient:
@@ -208,6 +188,8 @@ class ChatClient:
         if error is not None:
             raise self._failed(error, call, lost, body)
         try:
+            if len(data) > MAX_BYTES:
+                raise Malformed(f"it is longer than {MAX_BYTES // 2**20} MB")
             answer = read(data)
         except Malformed as problem:
             raise RequestError(
@@ -260,9 +242,6 @@ class ChatClient:
             )
         if isinstance(error, openai.APIStatusError):
             return self._refused(error, call, lost, body)
-        if isinstance(error, _Unreadable):
-            message = f"The answer of {self.url} cannot be used: {error}."
-            return RequestError(message, hint=NOT_CHAT, exhausted=True, usage=lost)
         tries = call.sent if call else 1
         times = f", {tries} times in a row." if tries > 1 else "."
         if isinstance(error, openai.APITimeoutError):

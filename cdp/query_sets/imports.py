@@ -10,15 +10,13 @@ import dataclasses
 import errno
 import itertools
 import re
-import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from cdp.base.errors import SHOWN_PROBLEMS, InputError, WorkspaceError, nearest, offer
-from cdp.base.failures import Failures, describe
 from cdp.base.settings import Config, option
 from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, append_jsonl, sha256_file, slug, write_json
@@ -40,7 +38,6 @@ from cdp.corpus.sources import (
 from cdp.query_sets import store
 from cdp.query_sets.store import Files, QuerySet, known_language, put_in_order, write_lines
 
-BLOCK = 1000
 UNSTORABLE = "the query holds NUL or half of a surrogate pair, which cannot be stored"
 
 
@@ -133,24 +130,18 @@ def import_queries(
 def install(workspace: Workspace, query_set: QuerySet, set_folder: Path) -> QuerySet:
     """Give the finished set its place, manifest and all; the same queries under the same name are there already."""
     write_json(Files(set_folder).manifest, dataclasses.asdict(query_set))
-    folder = workspace.query_set(query_set.id)
-    while True:
-        if Files(folder).manifest.exists():
-            present = store.load(workspace, query_set.id)
-            if present.corpus_id == query_set.corpus_id:
-                return _with_origin(workspace, present, query_set)
-            raise InputError(
-                f"A query set {query_set.id!r} of another corpus has the same queries.", hint="Choose another name."
-            )
-        try:
-            set_folder.rename(folder)
-            return query_set
-        except OSError as error:  # another import was faster, or a folder without a manifest is in the way
-            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-                raise
-        if not Files(folder).manifest.exists():  # no set: a process was killed while it made or removed one
-            with suppress(FileNotFoundError):
-                folder.rename(set_folder.with_name(f"unfinished-{secrets.token_hex(4)}"))
+    try:
+        set_folder.rename(workspace.query_set(query_set.id))
+        return query_set
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+    present = store.load(workspace, query_set.id)
+    if present.corpus_id == query_set.corpus_id:
+        return _with_origin(workspace, present, query_set)
+    raise InputError(
+        f"A query set {query_set.id!r} of another corpus has the same queries.", hint="Choose another name."
+    )
 
 
 def _with_origin(workspace: Workspace, present: QuerySet, stated: QuerySet) -> QuerySet:
@@ -170,8 +161,6 @@ class _Writing:
         self.n_lines = self.n_negatives = self.n_unknown = self.n_rejected = 0
         # The first 20, in words.
         self.first_rejected: list[str] = []
-        self._failures = Failures(files.failures, "import", unit="row")
-        self._buffer: list[dict[str, Any]] = []
 
     def write(self, rows: Iterable[QueryRow]) -> None:
         """Write the usable rows in the order of the corpus, all queries of a document in one line."""
@@ -179,7 +168,6 @@ class _Writing:
         write_lines(staged, self._usable(rows))
         put_in_order(staged, merge=self._merge, destination=self.files.queries)
         staged.unlink()
-        self._flush()
 
     def nothing(self, corpus_id: str, source: Path | None) -> InputError:
         """Return the error of an import without a single query."""
@@ -193,19 +181,10 @@ class _Writing:
         )
 
     def _reject(self, reason: str, *, line: int | None = None, document_id: str = "") -> None:
-        self._count(f"Line {line}: {reason}." if line is not None else f"{document_id}: {reason}.")
-        self._buffer.append({"line": line, "document_id": document_id, "reason": reason})
-        if len(self._buffer) >= BLOCK:
-            self._flush()
-
-    def _count(self, sentence: str) -> None:
         self.n_rejected += 1
         if len(self.first_rejected) < SHOWN_PROBLEMS:
-            self.first_rejected.append(sentence)
-
-    def _flush(self) -> None:
-        append_jsonl(self.files.failures, self._buffer)
-        self._buffer = []
+            self.first_rejected.append(f"Line {line}: {reason}." if line is not None else f"{document_id}: {reason}.")
+        append_jsonl(self.files.failures, [{"line": line, "document_id": document_id, "reason": reason}])
 
     def _usable(self, rows: Iterable[QueryRow]) -> Iterator[dict[str, Any]]:
         """Yield the lines of the usable rows, in the order of the source."""
@@ -214,14 +193,7 @@ class _Writing:
                 self.n_unknown += 1
                 self._reject(f"there is no document {row.document_id!r}", line=row.line, document_id=row.document_id)
                 continue
-            try:
-                line = self._line_of(row)
-            except Exception as error:  # a fault of ours costs this row; twenty in a row end the import
-                self._failures.record(f"line {row.line}", error, " | ".join(row.queries), line=row.line)
-                self._count(f"Line {row.line}: {describe(error)}")
-                continue
-            self._failures.done()
-            if line is not None:
+            if (line := self._line_of(row)) is not None:
                 self.n_lines += 1
                 self.n_negatives += sum(map(len, line.get("negatives", ())))
                 yield line

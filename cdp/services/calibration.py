@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from cdp.base.errors import CdpError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.text import counted, interval, signed
-from cdp.benchmarks import judged, manifests
-from cdp.evaluation import ndcg
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import judged, manifests, resolve_benchmark
 from cdp.evaluation.calibration import FEWEST, TARGETS, Corrected, correct
-from cdp.evaluation.results import FirstTen
+from cdp.evaluation.results import FirstTen, scores_of
 
 Scores = Mapping[str, float]
 
@@ -81,11 +83,15 @@ class Calibration:
         return {**value, "state": "corrected", **figures, "more_labels": more}
 
 
-def judged_by(folder: Path) -> Judged | None:
-    """Return who judged a benchmark; None where people did. Kept while the labels are unchanged.
+def judged_by(workspace: Workspace, benchmark: str) -> Judged | None:
+    """Return who judged a benchmark; None where people did, or it is not here. Kept while the labels are unchanged.
 
     The labels of a subset are those of the benchmark that it was drawn from.
     """
+    try:
+        folder = resolve_benchmark(benchmark, workspace)
+    except CdpError:
+        return None
     manifest = manifests.read(folder)
     judge = manifest.source.get("judge")
     if not judge:
@@ -124,16 +130,12 @@ def calibrate(
     if unlabelled:
         # Leaving these queries out would leave the random sample.
         return Calibration(by.judge, labelled, len(unlabelled))
-    means = [_mean([_scores(by, run) for run in side]) for side in kept]
-    people = {query: 100 * (means[1][query] - means[0][query]) for query in by.people}
+    before, after = (np.mean([_scores(by, run) for run in side], axis=0) for side in kept)
+    people = dict(zip(by.people, (100 * (after - before)).tolist(), strict=True))
     return Calibration(by.judge, labelled, 0, correct(differences, people))
 
 
-def _scores(by: Judged, run: FirstTen) -> dict[str, float]:
-    """Return NDCG@10 of the labelled queries by people's grades."""
-    ranked = {query: {d: -float(rank) for rank, d in enumerate(run.get(query, ()))} for query in by.people}
-    return ndcg(ranked, by.people, judged.FIRST).per_query
-
-
-def _mean(runs: Sequence[Scores]) -> dict[str, float]:
-    return {query: sum(run[query] for run in runs) / len(runs) for query in runs[0]}
+def _scores(by: Judged, run: FirstTen) -> list[float]:
+    """Return NDCG@10 of the labelled queries by people's grades, in their order."""
+    found = scores_of({query: run.get(query, ()) for query in by.people}, by.people)
+    return [found[query] for query in by.people]

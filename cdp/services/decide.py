@@ -24,7 +24,8 @@ from cdp.benchmarks import describe, judged, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import read_qrels
 from cdp.benchmarks.benchmark import qrels_files
 from cdp.corpus import CorpusManifest, load_manifest, resolve_corpus
-from cdp.evaluation import bm25, ndcg
+from cdp.evaluation import bm25
+from cdp.evaluation.results import scores_of
 from cdp.jobs import JobView
 from cdp.principle import Answer
 from cdp.principle.decide import MOST_LIMITS, RETRIEVER, SAME_STEPS, UNCHECKED, Comparison, name_of
@@ -153,7 +154,7 @@ def _as_judged_now(workspace: Workspace, e: Evidence) -> Evidence:
 
 def _scored(run: Mapping[str, Sequence[str]], qrels: Mapping[str, Mapping[str, float]]) -> list[float]:
     """NDCG@10 in percent of a first ten, in the order of the queries' ids."""
-    scores = ndcg({q: {d: -float(at) for at, d in enumerate(found)} for q, found in run.items()}, qrels).per_query
+    scores = scores_of(run, qrels)
     return [100 * scores.get(query, 0.0) for query in sorted(run)]
 
 
@@ -170,10 +171,8 @@ def _present(workspace: Workspace, e: Evidence, about: Mapping[str, Any], earlie
     facts: dict[str, Any] = {}
     with suppress(CdpError):
         facts["of_documents"] = load_manifest(workspace, basis.corpus).n_documents
-    with suppress(CdpError):
-        by = judged_by(resolve_benchmark(basis.benchmark, workspace))
-        reported = set(_queries_of(e.arms))
-        facts |= {"labels": len(reported.intersection(by.people))} if by is not None else {}
+    if (by := judged_by(workspace, basis.benchmark)) is not None:
+        facts["labels"] = len(by.people.keys() & set(_queries_of(e.arms)))
     measured = {row["source"]: row["query_set_hash"] for row in about.get("corpora", ())}
     for source in about["sources"]:
         with suppress(CdpError):
@@ -305,9 +304,7 @@ def _calibrated(workspace: Workspace, answer: Answer) -> Answer:
     basis, figure = answer.basis, answer.figure or next(iter(answer.comparisons), None)
     if basis is None or figure is None or basis.judged_by != MODEL:
         return answer
-    by = None
-    with suppress(CdpError):
-        by = judged_by(resolve_benchmark(basis.benchmark, workspace))
+    by = judged_by(workspace, basis.benchmark)
     if by is None:
         return answer
     option, against = figure.option, figure.against

@@ -9,6 +9,7 @@ from pathlib import Path
 from cdp.base import actions
 from cdp.base.errors import ConfigError
 from cdp.base.file_cache import ANSWERS
+from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo, judged, list_benchmarks, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
@@ -29,29 +30,19 @@ MEANINGS = {
 
 
 @dataclass(frozen=True)
-class Passage:
-    """A document to be labelled; ``label`` as ``ANSWERS_OF`` has it, empty for none yet."""
-
-    id: str
-    title: str
-    text: str
-    label: str = ""
-
-
-@dataclass(frozen=True)
 class Task:
-    """One query with its documents for one person. ``finished`` whole queries are labelled by anyone, of ``total``."""
+    """One query for one person: its content ``words``, and the ``open`` ones of its ``proposed`` documents.
+
+    ``finished`` whole queries are labelled by anyone, of ``total``.
+    """
 
     query: str
     text: str
-    passages: tuple[Passage, ...]
+    words: tuple[str, ...]
+    open: tuple[Document, ...]
+    proposed: int
     finished: int
     total: int
-
-    @property
-    def open(self) -> list[Passage]:
-        """The documents without a label."""
-        return [passage for passage in self.passages if not passage.label]
 
 
 @dataclass(frozen=True)
@@ -85,27 +76,15 @@ def task(workspace: Workspace, name: str, by: str) -> Task | None:
     query = judged.next_query(pool, labels, by)
     if not query:
         return None
-    own = {label.document: label.grade for label in labels if (label.query, label.by) == (query, by)}
-    names = {grade: word for word, grade in ANSWERS_OF.items()}
-    titles = _texts(folder)
-    passages = tuple(
-        Passage(document, *titles[document], label=names[own[document]] if document in own else "")
-        for document in judged.to_label(pool, query)
-    )
+    done = {label.document for label in labels if (label.query, label.by) == (query, by)}
+    proposed, path = judged.to_label(pool, query), part(folder, "corpus")
+    documents = ANSWERS.get(path, "documents by id", lambda: {document.id: document for document in iter_corpus(path)})
     text = read_queries(part(folder, "queries"))[query].text
-    return Task(query, text, passages, len(judged.finished(pool, labels)), len(pool))
-
-
-def _texts(folder: Path) -> dict[str, tuple[str, str]]:
-    """Return {document: (title, text)}; kept in memory while the file is unchanged."""
-    path = part(folder, "corpus")
-    return ANSWERS.get(path, "texts of documents", lambda: {d.id: (d.title, d.text) for d in iter_corpus(path)})
-
-
-def words(workspace: Workspace, name: str, shown: Task) -> list[str]:
-    """Return the content words of a query, to be marked in its passages."""
-    language = manifests.read(resolve_benchmark(name, workspace)).language or "en"
-    return sorted(content_words(shown.text, language))
+    return Task(
+        query, text, tuple(sorted(content_words(text, manifests.read(folder).language or "en"))),
+        tuple(documents[name] for name in proposed if name not in done), len(proposed),
+        len(judged.finished(pool, labels)), len(pool),
+    )  # fmt: skip
 
 
 def _pool(workspace: Workspace, name: str) -> tuple[Path, judged.Pool]:
@@ -120,16 +99,13 @@ def _pool(workspace: Workspace, name: str) -> tuple[Path, judged.Pool]:
 def label(workspace: Workspace, name: str, query: str, answers: Mapping[str, str], by: str) -> None:
     """Store a person's answers {document: word of ``ANSWERS_OF``} for one query: one action, which undo takes back."""
     folder, pool = _pool(workspace, name)
-    unknown = [document for document in answers if document not in pool.get(query, {})]
-    wrong = [answer for answer in answers.values() if answer not in ANSWERS_OF]
-    if unknown or wrong:
-        raise ConfigError(
-            f"{unknown[0]} is not in the pool of {query}." if unknown else f"{wrong[0]!r} is no answer.",
-            hint=f"There is: {', '.join(ANSWERS_OF)}.",
-        )
-    judged.add_labels(
-        folder, query, {document: ANSWERS_OF[answer] for document, answer in answers.items()}, actions.person(by)
-    )
+    for document, answer in answers.items():
+        if document not in pool.get(query, {}):
+            raise ConfigError(f"{document} is not in the pool of {query}.")
+        if answer not in ANSWERS_OF:
+            raise ConfigError(f"{answer!r} is no answer.", hint=f"There is: {', '.join(ANSWERS_OF)}.")
+    grades = {document: ANSWERS_OF[answer] for document, answer in answers.items()}
+    judged.add_labels(folder, query, grades, actions.person(by))
     judged.count_labels(folder)
 
 
@@ -163,6 +139,6 @@ def progress(workspace: Workspace, name: str) -> Progress:
         if given.grade is not None:
             by_person.setdefault(given.by, {})[given.query, given.document] = given.grade
     model = {(grade.query, grade.document): grade.grade for grade in judged.read_grades(folder)}
-    people = {name: len(judged.finished(pool, labels, name)) for name in by_person}
-    done = len(judged.finished(pool, labels))
-    return Progress(judge, done, len(pool), people, agreements({**by_person, judge: model}, len(judged.GRADES)))
+    people = {by: len(judged.finished(pool, labels, by)) for by in by_person}
+    agreed = agreements({**by_person, judge: model}, len(judged.GRADES))
+    return Progress(judge, len(judged.finished(pool, labels)), len(pool), people, agreed)

@@ -423,7 +423,7 @@ def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Famil
     labels, archived = versions(newest), naming.list_annotations(workspace)
     subsets = {info.name: info.subset_of for info in benchmarks.list_benchmarks(workspace) if info.subset_of}
     usual = _usual_steps(newest)
-    judges = {row["benchmark"]: _judged_by(workspace, row["benchmark"]) for row in newest}
+    judges = {row["benchmark"]: judged_by(workspace, row["benchmark"]) for row in newest}
     rows = []
     for (lead, *_), of_family in by_family.items():
         of_family.sort(key=lambda row: str(row["retriever_id"]))
@@ -709,7 +709,7 @@ def compare(
     means = {row.evaluation_id: _mean([scores[run] for run in row.evaluation_id.split("+")]) for row in rows}
     reference = {row.place: row for row in rows if row.retriever_id == baseline_id}
     rows = [_tested_row(row, reference.get(row.place), settings, scores, means) for row in rows]
-    judges = {row.benchmark: _judged_by(workspace, row.benchmark) for row in rows}
+    judges = {row.benchmark: judged_by(workspace, row.benchmark) for row in rows}
     by_id = {row["id"]: row for row in selected}
     rows = [_calibrated(workspace, row, judges[row.benchmark], means, by_id) for row in rows]
     p_values = [row.p_t if row.p_seeds is None else row.p_seeds for row in rows]
@@ -781,12 +781,6 @@ def _tested_row(row: Row, reference: Row | None, settings: Mapping[str, Any], sc
         return replace(row, noise="unknown")
     result = two_level_test(*values)
     return replace(row, noise="seeds", p_seeds=result.p, low=result.low, high=result.high)
-
-
-def _judged_by(workspace: Workspace, benchmark: str) -> Judged | None:
-    with suppress(CdpError):
-        return judged_by(benchmarks.resolve_benchmark(benchmark, workspace))
-    return None
 
 
 def _calibrated(

@@ -200,12 +200,10 @@ def test_excluded_documents_are_read_and_not_available_is_not_one(tmp_path: Path
 
 
 def test_a_description_counts_and_is_kept_until_a_file_changes(folder: Path, workspace: Workspace) -> None:
-    (folder / "README.md").write_text("# Small\n\n## Licence\n\nCC0 1.0.\n\n## Source\n\nOwn words.\n")
     first = describe(folder, workspace)
     assert (first.n_documents, first.n_queries, first.splits) == (4, 3, ("test",))
     assert first.judged == {"test": 3}
     assert first.relevant == {"test": 3}
-    assert first.licence == "CC0 1.0."
     assert first.content_hash == load_benchmark(folder).hash
     assert describe(folder, workspace) == first
     with open(folder / "corpus.jsonl", "a") as file:
@@ -294,4 +292,3 @@ def test_real_benchmarks_are_read_whole() -> None:
         found = load_benchmark(shared(f"data/{name}"), split)
         assert (found.n_documents, found.n_queries) == (documents, queries)
         assert sum(grade > 0 for grades in found.qrels.values() for grade in grades.values()) == relevant
-        assert found.licence

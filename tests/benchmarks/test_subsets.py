@@ -21,7 +21,6 @@ QRELS = "".join(f"q{i}\td{i}\t1\nq{i}\td{i + 10}\t2\nq{i}\td{i + 20}\t0\n" for i
 @pytest.fixture
 def whole(workspace: Workspace, tmp_path: Path) -> str:
     folder = write_benchmark(tmp_path / "whole", documents=DOCUMENTS, queries=QUERIES, qrels={"test": QRELS})
-    (folder / "SOURCE.md").write_text("## Licence\n\nCC0.\n")
     return add_benchmark(folder, workspace)
 
 
@@ -67,7 +66,6 @@ def test_a_larger_one_holds_the_smaller_one_s_queries(whole: str, workspace: Wor
 def test_it_says_that_it_is_one_wherever_it_is_used(whole: str, workspace: Workspace) -> None:
     info, _ = sample(whole, workspace, queries=4, documents=20)
     assert info.subset_of == whole
-    assert info.licence == "CC0."
     assert any("higher than on the whole" in warning for warning in info.warnings)
     assert any("higher than on the whole" in w for w in load_benchmark(workspace.benchmarks / info.name).warnings)
     subset = manifests.read(workspace.benchmarks / info.name).subset

@@ -45,7 +45,7 @@ def test_undo_takes_back_one_action_of_one_person(workspace: Workspace) -> None:
     folder = make(workspace, lambda q, d: 0)
     task = labelling.task(workspace, "made", "Ada")
     assert task is not None
-    first, second = task.passages[:2]
+    first, second = task.open[:2]
     labelling.label(workspace, "made", task.query, {first.id: "3"}, "Ada")
     labelling.label(workspace, "made", task.query, {second.id: "unsure"}, "Ben")
     labelling.answer(workspace, "made", "Ada", labelling.task(workspace, "made", "Ada"), labelling.NOTHING)
@@ -85,7 +85,7 @@ def test_agreement_between_people_and_with_the_judge(workspace: Workspace) -> No
         for _ in range(SHARED):
             task = labelling.task(workspace, "made", by)
             assert task is not None
-            answers = {passage.id: passage.id[-1] if by == "Ada" else "3" for passage in task.passages}
+            answers = {passage.id: passage.id[-1] if by == "Ada" else "3" for passage in task.open}
             labelling.label(workspace, "made", task.query, answers, by)
     pairs = {(a.first, a.second): a for a in labelling.progress(workspace, "made").agreements}
     assert pairs["Ada", "a-model"].kappa == pairs["Ada", "a-model"].weighted == pytest.approx(1.0)

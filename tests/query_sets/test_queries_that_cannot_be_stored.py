@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cdp.base.errors import InputError, RepeatedFailureError
+from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
-from cdp.query_sets import ImportOptions, import_queries, imports, iter_failures, iter_lines
-from cdp.query_sets.imports import QueryRow
+from cdp.query_sets import ImportOptions, import_queries, iter_failures, iter_lines
 from tests.synthesis.conftest import CorpusMaker
 
 ROWS = [
@@ -62,27 +61,6 @@ def test_a_grade_that_is_no_number(grade: str, workspace: Workspace, make_corpus
     done = import_queries(folder, workspace, corpus.id, options=ImportOptions())
     assert (done.query_set.n_documents, done.n_rejected) == (2, 1)
     assert done.rejected[0].startswith("Line 3: train.tsv: this is not query id")
-
-
-def test_a_fault_of_our_own_costs_its_row(
-    workspace: Workspace, make_corpus: CorpusMaker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    corpus = make_corpus(300)
-    whole = imports._Writing._line_of
-
-    def faulty(self: imports._Writing, row: QueryRow) -> object:
-        return 1 // 0 if "bad" in row.queries[0] else whole(self, row)
-
-    monkeypatch.setattr(imports._Writing, "_line_of", faulty)
-    pairs = [(f"d{i}", "bad" if i % 50 == 3 else f"what of {i}?") for i in range(300)]
-    done = import_queries(pairs, workspace, corpus.id)
-    assert (done.query_set.n_queries, done.query_set.n_failures) == (294, 6)
-    first = next(iter(iter_failures(workspace, done.query_set.id)))
-    assert (first["id"], first["line"], first["text"]) == ("line 4", 4, "bad")
-    assert "ZeroDivisionError" in first["traceback"]
-    with pytest.raises(RepeatedFailureError, match="20 rows in a row failed"):
-        import_queries([(f"d{i}", "bad") for i in range(50)], workspace, corpus.id)
-    assert [path for path in workspace.queries.iterdir() if path.name.startswith(".")] == []
 
 
 def test_a_name_that_no_file_can_have(workspace: Workspace, make_corpus: CorpusMaker) -> None:

@@ -24,7 +24,6 @@ QRELS = "".join(f"{q['_id']}\td{i}\t1\n{q['_id']}\td{i + 1}\t0\n" for i, q in en
 @pytest.fixture
 def whole(workspace: Workspace, tmp_path: Path) -> str:
     folder = write_benchmark(tmp_path / "whole", documents=DOCUMENTS, queries=QUERIES, qrels={"train": QRELS})
-    (folder / "SOURCE.md").write_text("## Licence\n\nCC0.\n")
     return add_benchmark(folder, workspace, language="en")
 
 
@@ -42,7 +41,6 @@ def test_few_and_many_content_words_are_a_benchmark_each_with_all_documents(whol
         manifest = manifests.read(workspace.benchmarks / part.name)
         assert manifest.source["of"] == whole
         assert manifest.source["hash"] == original.hash
-        assert "CC0" in manifest.licence
         assert manifest.subset is None
     assert [part.content_hash for part in derive.by_content_words(workspace, whole, 3, fewest=2)] == [
         part.content_hash for part in parts

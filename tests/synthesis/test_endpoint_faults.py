@@ -33,7 +33,7 @@ def test_an_answer_that_cannot_be_used_is_its_documents_failure(
     assert "cannot be used: " in failure["reason"]
     assert failure["reason"].isprintable()
     expected = MALFORMED[fault][0][:20].decode("utf-8", "replace")
-    assert "".join(failure.get("raw", [])).startswith(expected) or "longer than" in failure["reason"] or "gzip" in fault
+    assert "".join(failure.get("raw", [])).startswith(expected) or "longer than" in failure["reason"]
     with AnswerCache(job.workspace) as cache:
         assert len(cache) == N - 1, "what is no answer is not kept as one"
     asked = len(server.bodies)

@@ -1,44 +1,46 @@
-"""Rows of the files that benchmarks are published in: Parquet, JSON Lines, JSON, CSV, TSV; each may be gzipped text.
+"""Rows of the files that benchmarks are published in: Parquet, JSON Lines, a JSON array, CSV, TSV; text may be gzipped.
 
-Everything but JSON and CSV's header is read as a stream, so that a collection of millions of passages takes no more
-memory than one batch of it.
+All are read as a stream, so that a collection of millions of passages takes no more memory than one batch of it.
 """
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import CdpError, InputError
-from cdp.benchmarks.beir_files import Problems, lines_of, text_of_file, whole_text
+from cdp.benchmarks.beir_files import Problems, lines_of, source_of
 from cdp.corpus.checks import listed
+from cdp.corpus.options import ReadOptions
+from cdp.corpus.readers import Row as TextRow
+from cdp.corpus.readers import RowFormat, format_of
 from cdp.corpus.sources import shown_name
 
-Row = dict[str, Any]
+Row = Mapping[str, Any]
 
 BATCH = 2048
-# Characters of a JSON file that is no JSON Lines; it has to be held as a whole.
-LARGEST_JSON = 2**29
 
 HINT = "Download the file again. If that does not help, its publisher has changed the layout."
+STRICT = ReadOptions(encoding="utf-8")
 
 
 def rows(path: Path) -> Iterator[Row]:
     """The rows of one file as mappings. InputError for a kind of file that is not known, or a damaged one."""
-    name = path.name.lower().removesuffix(".gz")
-    if name.endswith(".parquet"):
+    if path.suffix == ".parquet":
         yield from _parquet(path)
-    elif name.endswith((".jsonl", ".ndjson")):
-        yield from _json_lines(path)
-    elif name.endswith(".json"):
-        yield from _json(path)
-    elif name.endswith((".csv", ".tsv")):
-        yield from _separated(path, "\t" if name.endswith(".tsv") else ",")
-    else:
+        return
+    source = source_of(path)
+    reader, problems = format_of(source, STRICT), Problems(path.name)
+    if not isinstance(reader, RowFormat):
         raise InputError("This kind of file is not known.", hint=HINT, file=path)
+    for row in reader.rows(source, STRICT):
+        if isinstance(row, TextRow):
+            yield row.values
+        else:
+            problems.add(row.line or 0, f"{row.kind}: {row.reason}.")
+    problems.raise_if_any(HINT)
 
 
 def _parquet(path: Path) -> Iterator[Row]:
@@ -54,47 +56,6 @@ def _parquet(path: Path) -> Iterator[Row]:
     except (pa.ArrowException, OSError, ValueError, LookupError, ArithmeticError, MemoryError) as error:
         problem = shown_name(str(error).splitlines()[0]) if str(error) else type(error).__name__
         raise InputError(f"It cannot be read as Parquet: {problem}.", hint=HINT, file=path) from error
-
-
-def _json_lines(path: Path) -> Iterator[Row]:
-    problems = Problems(path.name)
-    for number, line in lines_of(path):
-        try:
-            value = json.loads(line or "")
-        except (ValueError, RecursionError):
-            problems.add(number, "This is not JSON.")
-            continue
-        if isinstance(value, dict):
-            yield value
-        else:
-            problems.add(number, "This is JSON, but not an object.")
-    problems.raise_if_any(HINT)
-
-
-def _json(path: Path) -> Iterator[Row]:
-    whole = whole_text(path, LARGEST_JSON, HINT)
-    try:
-        value = json.loads(whole)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"This is not JSON: {error}.", hint=HINT, file=path) from error
-    if isinstance(value, dict):
-        value = next((v for v in value.values() if isinstance(v, list)), [])
-    if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
-        raise InputError("This is JSON, but not a list of objects.", hint=HINT, file=path)
-    yield from value
-
-
-def _separated(path: Path, delimiter: str) -> Iterator[Row]:
-    csv.field_size_limit(1 << 28)
-    with text_of_file(path) as text:
-        reader = csv.reader(text, delimiter=delimiter)
-        try:
-            header = next(reader, [])
-            for cells in reader:
-                if cells:
-                    yield dict(zip(header, cells, strict=False))
-        except csv.Error as error:
-            raise InputError(f"It cannot be read: {error}.", hint=HINT, file=path, line=reader.line_num) from error
 
 
 def columns(path: Path, n: int) -> Iterator[list[str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -12,7 +11,7 @@ from typing import Any
 from cdp.base.errors import InputError
 from cdp.base.records import Document, Qrel
 from cdp.base.workspace import SHIPPED_DATA
-from cdp.benchmarks.beir_files import LARGEST_GRADE, read_qrels
+from cdp.benchmarks.beir_files import grade_of, read_qrels
 from cdp.benchmarks.schemas import Contents, Entry, Files, Part, Schema, SourceQuery
 from cdp.benchmarks.schemas.records import HINT, Row, columns, list_of, rows, text_of
 
@@ -88,14 +87,10 @@ def read(layout: Mapping[str, Any], entry: Entry, files: Files) -> Contents:
 
 
 def _grade(text: str, path: Path) -> int:
-    """Return a grade written as a whole number, ``2`` or ``2.0``. InputError for anything else."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not number.is_integer() or abs(number) >= LARGEST_GRADE:
+    grade = grade_of(text)
+    if grade is None:
         raise InputError(f"The grade {text!r} is not a whole number.", hint=HINT, file=path)
-    return int(number)
+    return grade
 
 
 def _schema(name: str) -> Schema:

@@ -5,10 +5,7 @@ Each export streams over corpus and query set side by side (both are in corpus o
 
 from __future__ import annotations
 
-import errno
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +13,7 @@ from pathlib import Path
 from cdp.base.errors import ConfigError, InputError, WorkspaceError
 from cdp.base.records import Document
 from cdp.base.registry import Registered, Registry
+from cdp.base.staging import staging
 from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents
 from cdp.query_sets import iter_lines, load
@@ -65,43 +63,21 @@ def export(workspace: Workspace, query_set_id: str, form: str, target: Path, *, 
     write = EXPORTS.named(form).write
     if write is None:
         raise ConfigError(f"{form} holds requests, which synthesis writes.", hint="Choose another format.")
-    if target.exists():
-        raise _there_already(target)
+    _check_new(target)
     load(workspace, query_set_id)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+        with staging(target.parent) as folder:
+            n = write(ExportSelection(workspace, query_set_id, per_doc), folder / target.name)
+            _check_new(target)
+            os.rename(folder / target.name, target)
     except OSError as error:
-        raise _unwritable(target, error) from error
-    try:
-        n = write(ExportSelection(workspace, query_set_id, per_doc), staging / target.name)
-        _appear(staging / target.name, target)
-    except OSError as error:
-        raise _unwritable(target, error) from error
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+        raise WorkspaceError(
+            f"{target} cannot be written: {error.strerror or error}.", hint="Choose another place, or make room there."
+        ) from error
     return n
 
 
-def _appear(written: Path, target: Path) -> None:
-    """Give what was made its name, unless something has come to bear it meanwhile."""
-    try:
-        if not written.is_dir():
-            os.close(os.open(target, os.O_CREAT | os.O_EXCL, 0o666))
-            os.replace(written, target)
-        else:
-            os.rename(written, target)  # never over a file, nor over a folder that holds anything
-    except OSError as error:
-        if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR) and os.path.lexists(target):
-            raise _there_already(target) from error
-        raise
-
-
-def _there_already(target: Path) -> InputError:
-    return InputError(f"{target} is there already.", hint="Choose another name or remove it.")
-
-
-def _unwritable(target: Path, error: OSError) -> WorkspaceError:
-    return WorkspaceError(
-        f"{target} cannot be written: {error.strerror or error}.", hint="Choose another place, or make room there."
-    )
+def _check_new(target: Path) -> None:
+    if os.path.lexists(target):
+        raise InputError(f"{target} is there already.", hint="Choose another name or remove it.")

@@ -52,8 +52,8 @@ def _bench(workspace: Workspace, name: str, by: str) -> None:
 def _task(workspace: Workspace, name: str, task: labelling.Task, by: str) -> None:
     passage, answer = task.open[0], partial(labelling.answer, workspace, name, by, task)
     st.markdown(f"#### {md(task.text)}")
-    st.caption(f"Passage {len(task.passages) - len(task.open) + 1} of {len(task.passages)}")
-    workbench.text(passage.title, passage.text, labelling.words(workspace, name, task))
+    st.caption(f"Passage {task.proposed - len(task.open) + 1} of {task.proposed}")
+    workbench.text(passage.title, passage.text, task.words)
     with st.container(horizontal=True):
         workbench.answers(GRADES, "label", answer)
     with st.container(horizontal=True):
