@@ -75,8 +75,8 @@ class Answer:
 
     def without_secrets(self, *keys: str) -> Answer:
         """Return the answer without ``keys`` and this process's secrets, which an endpoint may repeat."""
-        clean = {name: without_secrets(getattr(self, name), *keys) for name in ("text", "model", "finish_reason")}
-        return replace(self, **clean)
+        text, model, reason = (without_secrets(v, *keys) for v in (self.text, self.model, self.finish_reason))
+        return replace(self, text=text, model=model, finish_reason=reason)
 
 
 @dataclass(frozen=True)
