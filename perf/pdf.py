@@ -15,7 +15,7 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from cdp.corpus.extraction import blocks_of
+from cdp.corpus.extraction import blocks_of, reading_process
 from cdp.corpus.readers import Report
 from perf.timing import Row, cpu_seconds, paired, show
 
@@ -60,7 +60,8 @@ def bare(path: Path) -> int:
 
 def blocks(path: Path) -> int:
     """Characters of all blocks."""
-    return sum(len(block.text) for block in blocks_of("pdf", path, Report()))
+    with reading_process():
+        return sum(len(block.text) for block in blocks_of("pdf", path, Report()))
 
 
 def run() -> list[Row]:

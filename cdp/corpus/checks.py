@@ -9,6 +9,7 @@ import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,11 +53,7 @@ class RefusedValueError(Exception):
 
 def excerpt(text: object) -> str:
     """The first 120 characters of a row, on one line and safe to store as UTF-8."""
-    try:
-        head = str(text)[: EXCERPT_CHARACTERS * 2]
-    except (RecursionError, ValueError):  # lists in lists without end; whole numbers of more than 4,300 digits
-        head = "…"
-    line = " ".join(head.split()).replace("\0", "\ufffd")
+    line = " ".join(str(text)[: EXCERPT_CHARACTERS * 2].split()).replace("\0", "\ufffd")
     line = line.encode("utf-8", "replace").decode("utf-8")
     return line if len(line) <= EXCERPT_CHARACTERS else line[: EXCERPT_CHARACTERS - 1] + "…"
 
@@ -199,30 +196,15 @@ def queries_of(value: Any) -> tuple[list[str], int, int]:
     Understood: a text, a list of texts, a list of objects with ``text`` or ``query``, and (for table cells) a text
     that is a JSON list.
     """
-    if value is None:
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
+    if value is None or (isinstance(value, str) and not value.strip()):
         return [], 0, 0
-    if isinstance(value, str):
-        if value.lstrip().startswith("["):
-            try:
-                value = json.loads(value)
-            except (ValueError, RecursionError):
-                value = [value]
-        else:
-            value = [value] if value.strip() else []
-    if not isinstance(value, list):
-        return [], 1, 0
-    queries: list[str] = []
-    unusable = repaired = 0
-    for entry in value:
-        if isinstance(entry, dict):
-            entry = entry.get("text", entry.get("query"))
-        if isinstance(entry, str) and entry.strip():
-            text, changed = storable(entry)
-            queries.append(text)
-            repaired += changed
-        else:
-            unusable += 1
-    return queries, unusable, repaired
+    entries = value if isinstance(value, list) else [value]
+    texts = [entry.get("text", entry.get("query")) if isinstance(entry, dict) else entry for entry in entries]
+    usable = [storable(text) for text in texts if isinstance(text, str) and text.strip()]
+    return [text for text, _ in usable], len(texts) - len(usable), sum(changed for _, changed in usable)
 
 
 # The names of columns by what they hold, in many languages; the first that is there is taken.

@@ -148,9 +148,7 @@ class Distribution:
     n: int
     total: int
     min: int
-    q1: float
     median: float
-    q3: float
     p95: float
     max: int
     mean: float
@@ -159,14 +157,12 @@ class Distribution:
     def of(cls, lengths: array[int]) -> Distribution:
         """The distribution of at least one length."""
         values = np.frombuffer(lengths, dtype=np.uint32)
-        q1, median, q3, p95 = (float(q) for q in np.percentile(values, [25, 50, 75, 95]))
+        median, p95 = (float(q) for q in np.percentile(values, [50, 95]))
         return cls(
             n=len(values),
             total=int(values.sum(dtype=np.int64)),
             min=int(values.min()),
-            q1=q1,
             median=median,
-            q3=q3,
             p95=p95,
             max=int(values.max()),
             mean=float(values.mean()),

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -131,8 +131,5 @@ def reading_process(passwords: Sequence[str] = ()) -> Iterator[None]:
 
 
 def blocks_of(format: str, path: Path, report: Report) -> Iterator[Block]:
-    """The blocks of a file, read in the process of its own. RefusedValueError where it cannot be read."""
-    with ExitStack() as stack:
-        if _current.get(None) is None:
-            stack.enter_context(reading_process())
-        yield from _current.get().blocks(format, path, report)
+    """The blocks of a file, read in the present ``reading_process``. RefusedValueError where it cannot be read."""
+    yield from _current.get().blocks(format, path, report)

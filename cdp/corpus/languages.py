@@ -6,7 +6,6 @@ A guess for orientation, made without a model; it says ``unknown`` rather than g
 from __future__ import annotations
 
 import re
-import string
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -41,12 +40,6 @@ _SCRIPTS = {
 _LETTERS = {script: re.compile(f"[{letters}]") for script, letters in _SCRIPTS.items()}
 _WORDS = {script: re.compile(f"[{_SCRIPTS[script]}\u0300-\u036f'’]+") for script in FUNCTION_WORDS}
 
-_ASCII = re.compile(r"[\x00-\x7f]+")
-_ASCII_LETTERS = string.ascii_letters.encode()
-# What `_WORDS["Latin"]` takes of ASCII as it is, and a space for each other character: split at them, the words are
-# there in a tenth of the time.
-_ASCII_WORDS = "".join(c if c.isalpha() or c == "'" else " " for c in map(chr, range(128)))
-
 
 def _listed_by(languages: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
     """For each function word the languages that have it."""
@@ -60,16 +53,9 @@ def _listed_by(languages: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
 _LISTED_BY = {script: _listed_by(languages) for script, languages in FUNCTION_WORDS.items()}
 
 _ONE_LANGUAGE = {
-    "Hangul": "ko",
-    "Greek": "el",
-    "Hebrew": "he",
-    "Thai": "th",
-    "Bengali": "bn",
-    "Tamil": "ta",
-    "Telugu": "te",
-    "Georgian": "ka",
-    "Armenian": "hy",
-}
+    "Hangul": "ko", "Greek": "el", "Hebrew": "he", "Thai": "th", "Bengali": "bn", "Tamil": "ta", "Telugu": "te",
+    "Georgian": "ka", "Armenian": "hy",
+}  # fmt: skip
 
 MIN_LETTERS = 12
 # Fewer letters, or characters of a script where each is about a syllable, say too little.
@@ -93,13 +79,9 @@ MIN_LEAD = 1.2
 
 def guess_language(text: str) -> str:
     """A two-letter ISO 639-1 code, or ``unknown``."""
-    # Most letters of most texts are ASCII and need one look; the rest is looked through once per script. In UTF-8 a
-    # byte below 128 is an ASCII character and nothing else.
-    rest = "" if text.isascii() else _ASCII.sub("", text)
-    counts = {script: len(letters.findall(rest)) for script, letters in _LETTERS.items()} if rest else {}
-    data = text.encode("utf-8", "surrogatepass")
-    counts["Latin"] = counts.get("Latin", 0) + len(data) - len(data.translate(None, _ASCII_LETTERS))
-    counts = {script: n for script, n in counts.items() if n}
+    # Most texts are ASCII and need one look.
+    scripts = ("Latin",) if text.isascii() else _LETTERS
+    counts = {script: n for script in scripts if (n := len(_LETTERS[script].findall(text)))}
     syllabic = sum(counts.get(script, 0) for script in _EAST_ASIAN)
     weights = {s: n * (SYLLABIC_WEIGHT if s == "Hangul" else 1) for s, n in counts.items() if s not in _EAST_ASIAN}
     weights["East Asian"] = SYLLABIC_WEIGHT * syllabic
@@ -134,10 +116,7 @@ def script_letters(text: str, script: str) -> int:
 
 
 def _by_function_words(text: str, script: str) -> str:
-    if script == "Latin" and text.isascii():
-        found = text.lower().translate(_ASCII_WORDS).split()
-    else:
-        found = _WORDS[script].findall(text.lower().replace("’", "'"))
+    found = _WORDS[script].findall(text.lower().replace("’", "'"))
     words, total, listed_by = Counter(found), len(found), _LISTED_BY[script]
     hits = dict.fromkeys(FUNCTION_WORDS[script], 0)
     scores = dict.fromkeys(FUNCTION_WORDS[script], 0.0)

@@ -71,6 +71,7 @@ _OWN_FIELDS = FieldMap(text="text", id="_id", title="title")
 # Files that a manifest names; all are counted.
 KEPT_FILES = 1_000
 REPEATED = "repeated passage"
+EMPTY = "It is empty, or holds no rows."
 
 # Called with the share that is done and the file that is read.
 Watch = Callable[[float, str], None]
@@ -196,9 +197,7 @@ class _Import:
         self.notes: list[str] = []
         self.numbered: list[str] = []
         self.files: list[FileRead] = []
-        self.n_files = self.n_files_failed = self.n_rows = 0
-        self.n_repaired = 0
-        self.n_unusable_queries = self.n_repaired_queries = 0
+        self.n_files = self.n_files_failed = self.n_rows = self.n_repaired = self.n_unusable_queries = 0
         self.spool = open(folder / "blocks.jsonl", "w+b")  # noqa: SIM115 (closed by run)
         self.spooled: dict[str, _Spooled] = {}
         self.repeated = RepeatedLines()
@@ -306,7 +305,7 @@ class _Import:
             self.spool.seek(start)
             raise
         if self.spool.tell() == start:
-            raise InputError(_why_empty(source), hint="Check that the right file was chosen.", file=source.name)
+            raise InputError(EMPTY, hint="Check that the right file was chosen.", file=source.name)
         self.repeated.add(reader.name, lines)
         # Several headings of the first level are chapters, and none of them is the title.
         title = tops[0][:LONGEST_HEADING] if len(tops) == 1 else source.stem
@@ -366,7 +365,7 @@ class _Import:
             if len(head) == ROWS_FOR_FIELDS:
                 break
         if not number:
-            raise InputError(_why_empty(source), hint="Check that the right file was chosen.", file=source.name)
+            raise InputError(EMPTY, hint="Check that the right file was chosen.", file=source.name)
         if not head:
             return
         names = list(dict.fromkeys(name for _, row in head for name in row.values))
@@ -412,12 +411,9 @@ class _Import:
         title, title_repaired = "", False
         if fields.title is not None:
             title, title_repaired = storable(checked_title(values.get(fields.title), fields.title))
-        self.n_repaired += text_repaired or title_repaired
-        queries: list[str] = []
-        if fields.queries is not None:
-            queries, unusable, repaired = queries_of(values.get(fields.queries))
-            self.n_unusable_queries += unusable
-            self.n_repaired_queries += repaired
+        queries, unusable, n_repaired = queries_of(values.get(fields.queries)) if fields.queries else ([], 0, 0)
+        self.n_unusable_queries += unusable
+        self.n_repaired += text_repaired or title_repaired or n_repaired > 0
         return CheckedRow(id, title, text, file, row.line, queries)
 
     def _take_notes(self) -> None:
@@ -430,11 +426,9 @@ class _Import:
             self.notes.append(f"No id field was found{files}: the documents were numbered by their rows.")
         if self.n_repaired:
             self.notes.append(
-                f"{_documents(self.n_repaired)} held characters that cannot be stored (NUL or half of a surrogate "
-                "pair); each was replaced by U+FFFD."
+                f"{counted(self.n_repaired, 'document')} held characters that cannot be stored (NUL or half of a "
+                "surrogate pair), in the text or in a query; each was replaced by U+FFFD."
             )
-        if self.n_repaired_queries:
-            self.notes.append(f"{self.n_repaired_queries:,} queries held such characters, replaced likewise by U+FFFD.")
         if self.n_unusable_queries:
             self.notes.append(f"{self.n_unusable_queries:,} entries among the queries were empty or no text, left out.")
 
@@ -454,23 +448,9 @@ def _shown(row: Row) -> str:
     return excerpt(" | ".join(shown))
 
 
-def _documents(n: int) -> str:
-    return "1 document" if n == 1 else f"{n:,} documents"
-
-
-def _why_empty(source: Source) -> str:
-    with source.open() as stream:
-        return "It holds no rows." if source.read_block(stream, 1) else "The file is empty."
-
-
 def _source_hash(path: Path, sources: list[Source]) -> str:
     """SHA-256 of the file as it was given; for a folder, of the names and hashes of the files read."""
     if path.is_file():
         return sha256_file(path)
-    return sha256_text(*itertools.chain.from_iterable(_named_hashes(sources)))
-
-
-def _named_hashes(sources: list[Source]) -> Iterator[tuple[str, str]]:
-    for source in sources:
-        if source.path is not None:
-            yield source.name, sha256_file(source.path)
+    files = [(source.name, source.path) for source in sources if source.path is not None]
+    return sha256_text(*(part for name, path in files for part in (name, sha256_file(path))))

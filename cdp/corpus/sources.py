@@ -9,6 +9,7 @@ import lzma
 import re
 import shutil
 import struct
+import sys
 import tempfile
 import zipfile
 import zlib
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO, cast
+from typing import BinaryIO, NamedTuple, cast
 
 from cdp.base.errors import InputError
 from cdp.base.staging import scratch
@@ -28,6 +29,7 @@ BLOCK = 1 << 20
 
 # Blocks of a file in which the first byte that is not UTF-8 is looked for, before anything of it is read.
 BLOCKS_LOOKED_THROUGH = 64
+HEAD_BYTES = 1 << 16
 
 _SIGNATURES = (
     (b"\x1f\x8b", "a gzip file", "Its name should end in .gz (for example .jsonl.gz)."),
@@ -73,112 +75,116 @@ def _is_binary(data: bytes) -> bool:
     return sum(byte < 9 or 13 < byte < 32 for byte in data) > len(data) / 50
 
 
+class _Fault(NamedTuple):
+    """Where a file stops being in an encoding, in words and as its line, and the bytes around that place."""
+
+    what: str
+    line: int
+    around: bytes
+
+
+def _first_fault(source: Source, encoding: str, blocks: int = sys.maxsize) -> _Fault | None:
+    """The first byte among so many blocks that is not in ``encoding``."""
+    probe = replace(source, packed=False)  # bytes that are only looked at are not counted
+    decoder = codecs.getincrementaldecoder(encoding)("strict")
+    offset, line = 0, 1
+    with probe.open() as stream:
+        for _ in range(blocks):
+            block = probe.read_block(stream, BLOCK)
+            pending = len(decoder.getstate()[0])
+            try:
+                decoder.decode(block, final=not block)
+            except UnicodeDecodeError as error:
+                at = error.start - pending
+                what = f"byte 0x{error.object[error.start]:02X} at offset {offset + at:,} does not fit"
+                around = error.object[max(0, error.start - 4096) : error.start + 16384]
+                return _Fault(what, line + block[: max(0, at)].count(b"\n"), around)
+            except ValueError as error:  # utf-16 without its mark: the error has no position
+                return _Fault(shown_name(str(error)), line, b"")
+            if not block:
+                break
+            offset += len(block)
+            line += block.count(b"\n")
+    return None
+
+
 def _found_encoding(source: Source) -> str:
     """UTF-8 where it fits, else what the bytes around the first fault seem to be in.
 
     UTF-8 also for a file with a few damaged bytes, and for one that is no text: reading it names the fault.
     """
-    probe = replace(source, packed=False)  # bytes that are only looked at are not counted
-    decoder = codecs.getincrementaldecoder("utf-8")("strict")
-    with suppress(InputError), probe.open() as stream:
-        for number in range(BLOCKS_LOOKED_THROUGH):
-            block = probe.read_block(stream, BLOCK)
-            head = block[:65536] if not number else b""
-            if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
-                return likely_encoding(head)
-            if head.count(0) > len(head) // 10:
-                likely = likely_encoding(head)
-                decoded = head[: len(head) // 4 * 4].decode(likely, "replace")
-                controls = sum(character < " " and character not in "\t\r\n\f" for character in decoded)
-                return "utf-8" if controls > len(decoded) / 50 else likely
-            try:
-                decoder.decode(block, final=not block)
-            except UnicodeDecodeError as error:
-                window = error.object[max(0, error.start - 4096) : error.start + 16384]
-                readable = window.decode("utf-8", "replace")
-                faults = readable.count("\ufffd")
-                fits = sum(character > "\x7f" for character in readable) - faults
-                return "utf-8" if fits >= faults or _is_binary(window) else likely_encoding(window)
-            if not block:
-                break
+    probe = replace(source, packed=False)
+    with suppress(InputError):
+        with probe.open() as stream:
+            head = probe.read_block(stream, HEAD_BYTES)
+        if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)):
+            return likely_encoding(head)
+        if head.count(0) > len(head) // 10:
+            likely = likely_encoding(head)
+            decoded = head[: len(head) // 4 * 4].decode(likely, "replace")
+            controls = sum(character < " " and character not in "\t\r\n\f" for character in decoded)
+            return "utf-8" if controls > len(decoded) / 50 else likely
+        fault = _first_fault(source, "utf-8", BLOCKS_LOOKED_THROUGH)
+        if fault is not None:
+            readable = fault.around.decode("utf-8", "replace")
+            faults = readable.count("\ufffd")
+            fits = sum(character > "\x7f" for character in readable) - faults
+            return "utf-8" if fits >= faults or _is_binary(fault.around) else likely_encoding(fault.around)
     return "utf-8"
 
 
-class _Utf8(io.RawIOBase):
-    """Reads a source in any encoding and gives UTF-8 that is known to be valid, without a byte order mark."""
+class _Counted(io.RawIOBase):
+    """The unpacked bytes of a source, counted against its budget."""
 
-    def __init__(self, source: Source, stream: BinaryIO, encoding: str) -> None:
+    def __init__(self, source: Source, stream: BinaryIO) -> None:
         self._source, self._stream = source, stream
-        self._encoding = source.encoding = _found_encoding(source) if encoding == AUTO else encoding
-        self._is_utf8 = codecs.lookup(self._encoding).name in ("utf-8", "utf-8-sig")
-        self._decoder = codecs.getincrementaldecoder("utf-8" if self._is_utf8 else self._encoding)("strict")
-        self._offset = self._lines = 0
-        self._begun = self._ended = False
-        self._ready = memoryview(b"")
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        while not self._ready and not self._ended:
-            self._ready = memoryview(self._next())
-        n = min(len(buffer), len(self._ready))
-        buffer[:n] = self._ready[:n]
-        self._ready = self._ready[n:]
-        return n
-
-    def _next(self) -> bytes:
-        block = self._source.read_block(self._stream, BLOCK)
-        self._ended = not block
-        if not self._begun and self._is_utf8:
-            self._check_head(block[:65536])
-            if block.startswith(codecs.BOM_UTF8):
-                self._offset, block = 3, block[3:]
-        self._begun = True
-        pending = len(self._decoder.getstate()[0])
-        try:
-            text = self._decoder.decode(block, final=self._ended)
-            self._offset += len(block)
-            self._lines += block.count(b"\n")
-            return text.encode("utf-8")
-        except UnicodeDecodeError as error:
-            at = error.start - pending
-            line = self._lines + 1 + block[: max(0, at)].count(b"\n")
-            fault = f"byte 0x{error.object[error.start]:02X} at offset {self._offset + at:,} does not fit"
-            raise self._refused(fault, line) from None
-        except UnicodeEncodeError:  # utf-7 and the escapes can write it
-            raise self._refused("it holds half of a surrogate pair") from None
-        except ValueError as error:  # utf-16 without its mark, invalid escapes: the error has no position
-            raise self._refused(shown_name(str(error))) from None
-
-    def _check_head(self, head: bytes) -> None:
-        for signature, what, hint in _SIGNATURES:
-            if head.startswith(signature):
-                raise InputError(f"It is {what}, not text.", hint=hint, file=self._source.name)
-        if head.count(0) > len(head) // 10:
-            raise self._refused(f"{head.count(0):,} of its first {len(head):,} bytes are zero")
-
-    def _refused(self, fault: str, line: int | None = None) -> InputError:
-        name = "UTF-8" if self._is_utf8 else self._encoding
-        found = _found_encoding(self._source)
-        hint = f'It looks like {found}: set the encoding to "{found}".'
-        if codecs.lookup(found) == codecs.lookup(self._encoding):
-            hint = "Check that the right file was chosen, or save it as UTF-8."
-        if codecs.lookup(self._encoding).name.startswith(("utf-16", "utf-32")):
-            line = None  # a byte count gives no line number
-        return InputError(f"It is not {name}: {fault}.", hint=hint, file=self._source.name, line=line)
+        block = self._source.read_block(self._stream, len(buffer))
+        buffer[: len(block)] = block
+        return len(block)
 
 
 @contextmanager
 def open_text(source: Source, encoding: str, *, newline: str = "\n") -> Iterator[io.TextIOWrapper]:
     """The text of a source. ``newline`` as for ``open``: a line break is ``\\n`` alone, or with ``""`` any of three.
 
-    Reading raises InputError at the first byte that is not in ``encoding``, or in the one found where it is ``auto``.
+    Reading raises InputError where the text is not in ``encoding``, or in the one found where it is ``auto``.
     """
+    source.encoding = (source.encoding or _found_encoding(source)) if encoding == AUTO else encoding
+    is_utf8 = codecs.lookup(source.encoding).name in ("utf-8", "utf-8-sig")
     with source.open() as stream:
-        checked = io.BufferedReader(_Utf8(source, stream, encoding), BLOCK)
-        with io.TextIOWrapper(checked, encoding="utf-8", newline=newline) as text:
-            yield text
+        data = io.BufferedReader(_Counted(source, stream), BLOCK)
+        if is_utf8:
+            _check_head(source, data.peek(1)[:HEAD_BYTES])
+        with io.TextIOWrapper(data, "utf-8-sig" if is_utf8 else source.encoding, newline=newline) as text:
+            try:
+                yield text
+            except UnicodeError as error:
+                fault = _first_fault(source, source.encoding)
+                raise (_refused(source, fault.what, fault.line) if fault else error) from None
+
+
+def _check_head(source: Source, head: bytes) -> None:
+    for signature, what, hint in _SIGNATURES:
+        if head.startswith(signature):
+            raise InputError(f"It is {what}, not text.", hint=hint, file=source.name)
+    if head.count(0) > len(head) // 10:
+        raise _refused(source, f"{head.count(0):,} of its first {len(head):,} bytes are zero")
+
+
+def _refused(source: Source, fault: str, line: int | None = None) -> InputError:
+    codec, found = codecs.lookup(source.encoding), _found_encoding(source)
+    hint = f'It looks like {found}: set the encoding to "{found}".'
+    if codecs.lookup(found) == codec:
+        hint = "Check that the right file was chosen, or save it as UTF-8."
+    if codec.name.startswith(("utf-16", "utf-32")):
+        line = None  # a byte count gives no line number
+    name = "UTF-8" if codec.name.startswith("utf-8") else source.encoding
+    return InputError(f"It is not {name}: {fault}.", hint=hint, file=source.name, line=line)
 
 
 def numbered_lines(text: io.TextIOWrapper, limit: int = MAX_LINE_CHARACTERS) -> Iterator[tuple[int, str | None]]:

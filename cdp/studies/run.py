@@ -78,7 +78,8 @@ class _Data:
 
     key: tuple[Any, ...]
     pairs: PairSet
-    stores: Stores | None = None
+    stores: tuple[PairSet, Stores] | None = None
+    """The pairs that could be tokenised, and their tokens."""
 
 
 class Study:
@@ -294,17 +295,22 @@ class Study:
         model = base_model(retriever, config, device, self._memo)
         if data.stores is None:
             self._report(f"tokenising {len(data.pairs):,} pairs of {condition.source}")
-            data.stores = stores_of(model, data.pairs)
-        weights = pair_weights(data.pairs, config.weighting, kappa=config.kappa)
+            failures = self.job.failures(f"tokenising {condition.source} for {condition.retriever}", unit="pair")
+            usable, _, stores = stores_of(model, data.pairs, failures)
+            data.stores = usable, stores
+        pairs, stores = data.stores
+        failures = self.job.failures(f"weighting {condition.source}", unit="pair")
+        weights = pair_weights(pairs, config.weighting, kappa=config.kappa, failures=failures)
+        weights = np.nan_to_num(weights, nan=0.0)  # a query that cannot be weighted is listed, and pulls nothing
         evaluate, dev = None, self._dev(condition)
         if dev is not None:
             evaluate = judge_on(dev, partial(self._watch, f"{condition}: {dev.name}"))
         trained = make_retriever(
-            model, config, data.pairs, data.stores, weights, _Hooks(self, condition), checkpoints, evaluate=evaluate
+            model, config, pairs, stores, weights, _Hooks(self, condition), checkpoints, evaluate=evaluate
         )
         if trained.outcome.stopped:
             raise Stopped
-        return model, _facts(data.pairs, trained.order, trained.outcome)
+        return model, _facts(pairs, trained.order, trained.outcome)
 
     def _dev(self, condition: Condition) -> Benchmark | None:
         languages = [dev.counted_language for dev in self.dev]

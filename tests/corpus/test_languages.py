@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from cdp.corpus import guess_language, language_shares, languages
-from tests.strategies import examples
+from cdp.corpus import guess_language, language_shares
 
 SENTENCES = {
     "en": "The committee met in the old library, and most of its members had read the report before they came.",
@@ -77,10 +74,3 @@ def test_shares() -> None:
     assert shares == {"fr": 0.5, "en": 0.25, "unknown": 0.25}
     assert next(iter(shares)) == "fr"
     assert language_shares([]) == {}
-
-
-@examples(300)
-@given(st.text(st.characters(max_codepoint=127)))
-def test_ascii_is_split_into_the_words_that_the_script_s_letters_make(text: str) -> None:
-    words = text.lower().translate(languages._ASCII_WORDS).split()
-    assert words == languages._WORDS["Latin"].findall(text.lower())

@@ -10,8 +10,6 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from cdp import cli
@@ -38,27 +36,6 @@ def test_a_file_that_breaks_off_costs_what_stands_behind(tmp_path: Path, workspa
     (folder / "b.jsonl").unlink()
     with pytest.raises(InputError, match="cannot be unpacked"):  # alone, it is not taken for a whole one
         read_documents(folder / "a.jsonl.gz")
-
-
-def unchecked(values: list[bytes]) -> pa.Array:
-    """A column of texts whose bytes nobody checked, as other writers leave them."""
-    data = pa.array(values, pa.binary())
-    return pa.Array.from_buffers(pa.string(), len(data), data.buffers())
-
-
-def test_values_that_python_cannot_hold_cost_their_row(tmp_path: Path) -> None:
-    path = tmp_path / "d.parquet"
-    dates = pa.array([0, 2**62, 1, 2], pa.timestamp("us"))
-    texts = unchecked([b"one", b"two", b"thr\xff", b"four"])
-    pq.write_table(pa.table({"id": ["a", "b", "c", "d"], "title": dates.cast(pa.int64()), "text": texts}), path)
-    with read_documents(path) as result:
-        assert [d.text for d in result.documents] == ["one", "two", "four"]
-        ((rejected),) = result.rejected
-        assert (rejected.line, rejected.kind) == (3, "unreadable value")
-        assert "the field 'text' cannot be read: 'utf-8' codec can't decode byte 0xff" in rejected.reason
-    pq.write_table(pa.table({"id": dates, "text": ["one", "two", "three", "four"]}), path)
-    with pytest.raises(InputError, match=r"3 unusable id, 1 unreadable value|unusable id.*unreadable value"):
-        read_documents(path)
 
 
 @pytest.mark.parametrize("name", ["", ".", "/", "a\nb.txt"])

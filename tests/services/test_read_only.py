@@ -101,6 +101,7 @@ READING = {
         "speeds",
         "splits_of",
         "synthesis_of",
+        "to_yaml",
         "with_dev",
     },
     "synthesis": {"bill_of_job", "siblings", "writer"},
@@ -116,7 +117,7 @@ READING = {
         "running",
         "trouble",
     },
-    "tuning": {"finished", "result"},
+    "tuning": {"finished", "list_tunings", "result"},
 }
 
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from cdp.base.errors import InputError
+from cdp.base.text import counted
 from cdp.corpus.checks import GUESSES, excerpt, listed
 from cdp.corpus.options import MAX_LINE_CHARACTERS, ReadOptions
 from cdp.corpus.readers import BadRow, Row, RowFormat
@@ -44,7 +45,7 @@ def table_rows(source: Source, options: ReadOptions, delimiter: str, quoted: boo
                 if options.header:
                     continue
             if len(cells) != len(header):
-                reason = f"{_cells(len(cells))} where {len(header)} are expected"
+                reason = f"{counted(len(cells), 'cell')} where {len(header)} are expected"
                 yield BadRow(line, "wrong number of cells", reason, excerpt(delimiter.join(cells)))
                 continue
             yield Row(line, dict(zip(header, cells, strict=True)))
@@ -116,10 +117,6 @@ def _quoting_fault(error: csv.Error, begins: int, ends: int, last: str) -> BadRo
     else:
         reason = f"a quotation mark stands in the middle of a cell on line {ends} (write it twice){lost}"
     return BadRow(begins, "broken quoting", reason, excerpt(last))
-
-
-def _cells(n: int) -> str:
-    return "1 cell" if n == 1 else f"{n} cells"
 
 
 def parses(text: str, delimiter: str, quoted: bool) -> list[list[str]] | None:

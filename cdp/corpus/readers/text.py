@@ -83,17 +83,12 @@ def markdown_blocks(source: Source, options: ReadOptions, report: Report) -> Ite
 
 def after_front_matter(lines: Iterator[Line]) -> Iterator[Line]:
     """The lines without a leading ``---`` block that is closed within 200 lines."""
-    first = next(lines, None)
-    if first is None:
-        return iter(())
-    if first[1] is None or first[1].rstrip() != "---":
+    first = next(lines, (0, ""))
+    if (first[1] or "").rstrip() != "---":
         return itertools.chain([first], lines)
-    seen = [first]
-    for number, line in itertools.islice(lines, HEAD_LINES):
-        seen.append((number, line))
-        if line is not None and line.rstrip() in ("---", "..."):
-            return lines
-    return itertools.chain(seen, lines)
+    head = list(itertools.islice(lines, HEAD_LINES))
+    end = next((i for i, (_, line) in enumerate(head, 1) if (line or "").rstrip() in ("---", "...")), 0)
+    return itertools.chain(head[end:] if end else [first, *head], lines)
 
 
 def heading_of(line: str) -> tuple[int, str] | None:
