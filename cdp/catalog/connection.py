@@ -29,25 +29,30 @@ if TYPE_CHECKING:
     import duckdb
 
 
+TEXT, WHOLE, REAL, MEASURES = "VARCHAR", "BIGINT", "DOUBLE", "MAP(VARCHAR, DOUBLE)"
+# Columns of the tables whose rows are read from files; ``source`` is the file's path.
+TABLES = {
+    "trainings": {
+        **dict.fromkeys(("source", "id", "job_id", "name", "retriever", "query_set", "weighting"), TEXT),
+        **dict.fromkeys(("pairs", "steps"), WHOLE),
+        **dict.fromkeys(("seconds", "loss_first", "loss_last"), REAL),
+        **dict.fromkeys(("model_hash", "created", "result"), TEXT),
+    },
+    "evaluations": {
+        **dict.fromkeys(("source", "id", "job_id", "retriever_id", "retriever_name", "retriever_kind"), TEXT),
+        **dict.fromkeys(("retriever_hash", "benchmark", "folder", "split", "benchmark_hash", "protocol"), TEXT),
+        "ndcg@10": REAL, "measures": MEASURES, "n_queries": WHOLE, "n_documents": WHOLE, "seconds": REAL,
+        **dict.fromkeys(("created", "settings", "counts", "hash"), TEXT),
+    },
+}  # fmt: skip
 STATEMENTS = (
     "CREATE TABLE version (hash VARCHAR)",
     "CREATE TABLE files (path VARCHAR, stamp VARCHAR, hash VARCHAR, problem VARCHAR)",
-    """CREATE TABLE corpora (source VARCHAR, id VARCHAR, name VARCHAR, created VARCHAR, hash VARCHAR,
-           n_documents BIGINT, manifest VARCHAR)""",
-    """CREATE TABLE query_sets (source VARCHAR, id VARCHAR, name VARCHAR, created VARCHAR, corpus VARCHAR,
-           method VARCHAR, generator VARCHAR, per_doc BIGINT, n_documents BIGINT, n_queries BIGINT,
-           manifest VARCHAR)""",
-    """CREATE TABLE jobs (source VARCHAR, id VARCHAR, kind VARCHAR, name VARCHAR, created VARCHAR,
-           module VARCHAR, launcher VARCHAR, config VARCHAR, inputs VARCHAR)""",
-    """CREATE TABLE trainings (source VARCHAR, id VARCHAR, job_id VARCHAR, name VARCHAR, retriever VARCHAR,
-           query_set VARCHAR, weighting VARCHAR, pairs BIGINT, steps BIGINT, seconds DOUBLE,
-           loss_first DOUBLE, loss_last DOUBLE, model_hash VARCHAR, created VARCHAR, result VARCHAR)""",
-    """CREATE TABLE evaluations (source VARCHAR, id VARCHAR, job_id VARCHAR, retriever_id VARCHAR,
-           retriever_name VARCHAR, retriever_kind VARCHAR, retriever_hash VARCHAR, benchmark VARCHAR,
-           folder VARCHAR, split VARCHAR, benchmark_hash VARCHAR, protocol VARCHAR, "ndcg@10" DOUBLE,
-           measures MAP(VARCHAR, DOUBLE), n_queries BIGINT, n_documents BIGINT, seconds DOUBLE,
-           created VARCHAR, settings VARCHAR, counts VARCHAR, hash VARCHAR)""",
     "CREATE TABLE scores (evaluation_id VARCHAR, query_id VARCHAR, measure VARCHAR, value DOUBLE)",
+    *(
+        f"CREATE TABLE {table} (" + ", ".join(f'"{name}" {kind}' for name, kind in columns.items()) + ")"
+        for table, columns in TABLES.items()
+    ),
 )
 VERSION = hashlib.sha256("\n".join(STATEMENTS).encode()).hexdigest()[:16]
 

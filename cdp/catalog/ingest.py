@@ -36,9 +36,6 @@ STUDY, STUDY_START = "study", "study-start"
 ROUNDS = 10  # attempts to bring the catalogue up to date while files change or it turns out damaged
 BATCH_FILES = 1000
 BATCH_SCORES = 2_000_000
-TABLES = ("corpora", "query_sets", "jobs", "trainings", "evaluations")
-_WHOLE = frozenset(("n_documents", "n_queries", "per_doc", "pairs", "steps"))
-_REAL = frozenset(("ndcg@10", "seconds", "loss_first", "loss_last"))
 
 
 class _BadContentError(Exception):
@@ -76,20 +73,12 @@ def _stamp(stat: os.stat_result) -> str:
 
 
 def _candidates(workspace: Workspace) -> Iterator[str]:
-    for parent in (workspace.corpora, workspace.queries):
-        for folder in _folders(parent):
-            yield os.path.join(folder, "manifest.json")
-    for folder in _folders(workspace.jobs):
-        yield os.path.join(folder, "spec.json")
+    for folder in _entries(workspace.jobs):
         for name in RESULTS:
-            yield os.path.join(folder, "results", f"{name}.json")
-        if os.path.basename(folder).startswith(STUDIES):
-            conditions = _entries(os.path.join(folder, "results", CONDITIONS))
+            yield os.path.join(folder.path, "results", f"{name}.json")
+        if folder.name.startswith(STUDIES):
+            conditions = _entries(os.path.join(folder.path, "results", CONDITIONS))
             yield from (entry.path for entry in conditions if entry.name.endswith(".json"))
-
-
-def _folders(parent: Path) -> Iterator[str]:
-    return (entry.path for entry in _entries(parent) if entry.is_dir())
 
 
 def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
@@ -126,79 +115,56 @@ def read(workspace: Workspace, path: str, stamp: str) -> Content:
 
 
 def _reader(path: str) -> Callable[[Fields, Content], None]:
-    parts = Path(path).parts
-    if parts[0] in ("corpora", "queries"):
-        return _corpus if parts[0] == "corpora" else _query_set
-    if parts[-2] == CONDITIONS:
-        return _condition
-    return _job if parts[-1] == "spec.json" else RESULTS[Path(path).stem]
+    file = Path(path)
+    return _condition if file.parent.name == CONDITIONS else RESULTS[file.stem]
 
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _whole(value: Any) -> int | None:
-    return int(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
-
-
 def _real(value: Any) -> float | None:
     return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
+
+
+def _whole(value: Any) -> int | None:
+    return None if (number := _real(value)) is None else int(number)
 
 
 def _text(value: Any) -> str:
     return "" if value is None else str(value)
 
 
+READ: dict[str, Callable[[Any], Any]] = {db.TEXT: _text, db.WHOLE: _whole, db.REAL: _real}
+
+
+def _row(table: str, value: Fields) -> Fields:
+    """Return the columns of a table from the fields of these names, each with its type; absent ones are empty."""
+    return {name: READ[kind](value.get(name)) for name, kind in db.TABLES[table].items() if kind in READ}
+
+
 def _job_id(path: str) -> str:
     return Path(path).parts[1]
 
 
-def _corpus(value: Fields, content: Content) -> None:
-    row = {"id": _text(value["id"]), "hash": _text(value.get("hash") or value.get("content_hash")),
-           "manifest": _json(value)}  # fmt: skip
-    content.rows["corpora"] = [row | _columns(value, texts="name created", wholes="n_documents")]
-
-
-def _query_set(value: Fields, content: Content) -> None:
-    row = {"id": _text(value["id"]), "corpus": _text(value.get("corpus_id") or value.get("corpus")),
-           "manifest": _json(value)}  # fmt: skip
-    row |= _columns(value, texts="name created method generator", wholes="per_doc n_documents n_queries")
-    content.rows["query_sets"] = [row]
-
-
-def _job(value: Fields, content: Content) -> None:
-    row = {"id": _text(value["id"]), "kind": _text(value["kind"]), "config": _json(value.get("config", {})),
-           "inputs": _json(value.get("inputs", {}))}  # fmt: skip
-    content.rows["jobs"] = [row | _columns(value, texts="name created module launcher")]
-
-
-def _columns(value: Fields, *, texts: str = "", wholes: str = "", reals: str = "") -> Fields:
-    """Return the fields of these names with the column's type; absent ones are empty."""
-    return {
-        **{name: _text(value.get(name)) for name in texts.split()},
-        **{name: _whole(value.get(name)) for name in wholes.split()},
-        **{name: _real(value.get(name)) for name in reals.split()},
-    }
-
-
 def _evaluation(value: Fields, content: Content) -> None:
-    retriever, benchmark = value["retriever"], value["benchmark"]
-    row = {
-        "id": _text(value.get("id") or _job_id(content.path)),
-        "job_id": _job_id(content.path),
-        "retriever_id": _text(retriever["id"]),
-        "retriever_name": _text(retriever.get("name") or retriever["id"]),
-        "retriever_kind": _text(retriever.get("kind")),
-        "retriever_hash": _text(retriever.get("hash")),
-        "benchmark": _text(benchmark["name"]),
-        "benchmark_hash": _text(benchmark.get("hash")),
-        "protocol": _text(value.get("protocol")),
-        **_columns(benchmark, texts="folder split", wholes="n_queries n_documents"),
+    retriever, benchmark, job_id = value["retriever"], value["benchmark"], _job_id(content.path)
+    facts = {
+        **{name: benchmark.get(name) for name in ("folder", "split", "n_queries", "n_documents")},
+        "id": value.get("id") or job_id,
+        "job_id": job_id,
+        "retriever_id": retriever["id"],
+        "retriever_name": retriever.get("name") or retriever["id"],
+        "retriever_kind": retriever.get("kind"),
+        "retriever_hash": retriever.get("hash"),
+        "benchmark": benchmark["name"],
+        "benchmark_hash": benchmark.get("hash"),
+        "protocol": value.get("protocol"),
+        "created": value.get("created"),
     }
     per_query = value.get("per_query") or {}
     scores = {name: values for name, values in per_query.items() if name != "query_ids"}
-    _add_evaluation(content, row, value, value.get("created"), per_query.get("query_ids", []), scores)
+    _add_evaluation(content, facts, value, per_query.get("query_ids", []), scores)
 
 
 def _condition(value: Fields, content: Content) -> None:
@@ -215,42 +181,33 @@ def _condition(value: Fields, content: Content) -> None:
         ids = evaluation["query_ids"]
         settings = {**evaluation.get("settings", {}), "study": study, "condition": about, "key": _text(value["key"]),
                     "training": value.get("training"), "settings": value.get("settings")}  # fmt: skip
-        row = {
+        facts = {
             "id": f"{run}.{hashlib.sha256(_text(place).encode()).hexdigest()[:6]}",
             "job_id": study,
             "retriever_id": run if about is not None else name,
             "retriever_name": _text(value.get("title") or name) if about is None else f"{name} in {study}",
             "retriever_kind": STUDY if about is not None else STUDY_START,
-            "retriever_hash": "",
-            "benchmark": _text(evaluation["benchmark"]),
-            "folder": "",
+            "benchmark": evaluation["benchmark"],
             "split": split,
             "benchmark_hash": judgments,
             "protocol": protocol,
             "n_queries": len(ids),
             "n_documents": (_whole(evaluation.get("n_texts")) or len(ids)) - len(ids),
+            "created": value.get("created"),
         }
-        evaluation = {**evaluation, "settings": settings}
-        _add_evaluation(content, row, evaluation, value.get("created"), ids, {"ndcg@10": evaluation["ndcg@10"]})
+        scores = {"ndcg@10": evaluation["ndcg@10"]}
+        _add_evaluation(content, facts, {**evaluation, "settings": settings}, ids, scores)
 
 
-def _add_evaluation(
-    content: Content, row: Fields, value: Fields, created: Any, query_ids: list[Any], scores: Fields
-) -> None:
+def _add_evaluation(content: Content, facts: Fields, value: Fields, query_ids: list[Any], scores: Fields) -> None:
     """Add an evaluation's row with its measures, and its ``scores`` by measure."""
     measures = {str(name): _real(mean) for name, mean in value["measures"].items()}
     for name, mean in measures.items():
         if mean is None:
             raise _BadContentError(f"its measure {name!r} is {value['measures'][name]!r}, not a number")
-    row |= {
-        "ndcg@10": measures.get("ndcg@10"),
-        "measures": list(measures.items()),
-        "seconds": _real(value.get("seconds")),
-        "created": _text(created),
-        "settings": _json(value.get("settings", {})),
-        "counts": _json(value.get("counts", {})),
-        "hash": content.hash,
-    }
+    own = {"ndcg@10": measures.get("ndcg@10"), "seconds": value.get("seconds"), "hash": content.hash}
+    texts = {name: _json(value.get(name, {})) for name in ("settings", "counts")}
+    row = {**_row("evaluations", {**facts, **own, **texts}), "measures": list(measures.items())}
     content.rows.setdefault("evaluations", []).append(row)
     ids = [str(query_id) for query_id in query_ids]
     for name, values in scores.items():
@@ -261,17 +218,9 @@ def _add_evaluation(
 
 def _training(value: Fields, content: Content) -> None:
     job_id = _job_id(content.path)
-    row = {
-        "id": _text(value.get("id") or job_id),
-        "job_id": job_id,
-        "name": _text(value.get("name") or value.get("id") or job_id),
-        "result": _json(value),
-        **_columns(
-            value, texts="retriever query_set weighting model_hash created", wholes="pairs steps",
-            reals="seconds loss_first loss_last",
-        ),
-    }  # fmt: skip
-    content.rows["trainings"] = [row]
+    own = {"id": value.get("id") or job_id, "job_id": job_id, "result": _json(value)}
+    named = {"name": value.get("name") or own["id"]}
+    content.rows["trainings"] = [_row("trainings", {**value, **own, **named})]
 
 
 # Readers of results, by the name of the file.
@@ -283,12 +232,10 @@ RESULTS: dict[str, Callable[[Fields, Content], None]] = {
 
 @dataclass(slots=True)
 class IngestReport:
-    """The number of files by change, unusable files with the reason, and a note on a rebuild."""
+    """The number of files that were read or removed, unusable files with the reason, and a note on a rebuild."""
 
-    added: int = 0
-    updated: int = 0
+    read: int = 0
     removed: int = 0
-    unchanged: int = 0
     problems: list[str] = field(default_factory=list)
     note: str = ""
 
@@ -333,7 +280,6 @@ def with_catalog(
                 same = all(known.get(path) == stamp for path, stamp in present.items())
                 # In a busy workspace files change all the time: the last look takes what is there.
                 if look == ROUNDS or (same and not _deleted(workspace, known, present)):
-                    report.unchanged = max(0, len(present) - report.added - report.updated)
                     return task(connection)
         except db.UnusableError as error:
             if problem := error.damage:
@@ -363,8 +309,7 @@ def _apply(workspace: Workspace, known: dict[str, str], present: dict[str, str],
     if deleted:
         with db.writing(workspace) as connection:
             _replace_rows(connection, deleted, [])
-    report.added += sum(1 for path, _ in changed if path not in known)
-    report.updated += sum(1 for path, _ in changed if path in known)
+    report.read += len(changed)
     report.removed += len(deleted)
 
 
@@ -388,16 +333,23 @@ def _replace_rows(connection: Any, paths: list[str], contents: list[Content]) ->
     connection.register("replaced", pa.table({"path": pa.array(paths, pa.string())}))
     outdated = "SELECT id FROM evaluations WHERE source IN (SELECT path FROM replaced)"
     connection.execute(f"DELETE FROM scores WHERE evaluation_id IN ({outdated})")
-    for table in TABLES:
+    for table in db.TABLES:
         connection.execute(f"DELETE FROM {table} WHERE source IN (SELECT path FROM replaced)")
     connection.execute("DELETE FROM files WHERE path IN (SELECT path FROM replaced)")
     connection.unregister("replaced")
     if not contents:
         return
-    for table in TABLES:
-        rows = [{"source": c.path, **row} for c in contents for row in c.rows.get(table, ())]
-        if rows:
-            _insert(connection, table, pa.Table.from_pylist(rows, schema=_schema(pa, rows[0])))
+    kinds = {
+        db.TEXT: pa.string(),
+        db.WHOLE: pa.int64(),
+        db.REAL: pa.float64(),
+        db.MEASURES: pa.map_(pa.string(), pa.float64()),
+    }
+    for table, columns in db.TABLES.items():
+        if rows := [{**row, "source": c.path} for c in contents for row in c.rows.get(table, ())]:
+            # A column of nulls has no type of its own.
+            schema = pa.schema([(name, kinds[kind]) for name, kind in columns.items()])
+            _insert(connection, table, pa.Table.from_pylist(rows, schema=schema))
     scores = [entry for content in contents for entry in content.scores]
     if scores:
         _insert(connection, "scores", _score_table(pa, scores))
@@ -410,13 +362,6 @@ def _insert(connection: Any, table: str, data: Any) -> None:
     connection.register("incoming", data)
     connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
     connection.unregister("incoming")
-
-
-def _schema(pa: Any, row: dict[str, Any]) -> Any:
-    """Return Arrow types by column: a column of nulls has none of its own."""
-    kinds = {**dict.fromkeys(_WHOLE, pa.int64()), **dict.fromkeys(_REAL, pa.float64())}
-    kinds["measures"] = pa.map_(pa.string(), pa.float64())
-    return pa.schema([(name, kinds.get(name, pa.string())) for name in row])
 
 
 def _score_table(pa: Any, scores: list[tuple[str, str, list[str], list[float]]]) -> Any:

@@ -20,15 +20,11 @@ pytestmark = pytest.mark.slow
 
 def everything(workspace: Workspace) -> dict[str, list[object]]:
     """All rows of all tables, sorted: equal catalogues give equal values."""
-    tables = ("corpora", "query_sets", "jobs", "trainings", "evaluations", "scores")
+    tables = ("trainings", "evaluations", "scores")
     return {table: sorted(catalog.query(workspace, f"SELECT * FROM {table}").rows, key=repr) for table in tables}
 
 
 def filled(workspace: Workspace) -> None:
-    write_json(workspace.corpus("c-1") / "manifest.json", {"id": "c-1", "name": "C", "n_documents": 7, "hash": "x"})
-    query_set = {"id": "q-1", "name": "Q", "corpus_id": "c-1", "method": "diverse", "generator": "template",
-                 "per_doc": 5, "n_documents": 7, "n_queries": 35, "created": "2026-01-01"}  # fmt: skip
-    write_json(workspace.query_set("q-1") / "manifest.json", query_set)
     add_job(workspace, "train-1", "train")
     training = {"id": "train-1", "retriever": "static-minilm", "query_set": "q-1", "weighting": "cw", "pairs": 35,
                 "steps": 3, "seconds": 2, "loss_first": 1.0, "loss_last": 0.5, "model_hash": "m1"}  # fmt: skip
@@ -41,9 +37,9 @@ def filled(workspace: Workspace) -> None:
 def test_every_kind_of_file_becomes_rows(workspace: Workspace) -> None:
     filled(workspace)
     report = catalog.ingest(workspace)
-    assert (report.added, report.updated, report.removed, report.problems) == (9, 0, 0, [])
+    assert (report.read, report.removed, report.problems) == (3, 0, [])
     counts = {table: len(rows) for table, rows in everything(workspace).items()}
-    assert counts == {"corpora": 1, "query_sets": 1, "jobs": 4, "trainings": 1, "evaluations": 2, "scores": 80}
+    assert counts == {"trainings": 1, "evaluations": 2, "scores": 80}
     assert catalog.trainings(workspace)[0]["result"]["model_hash"] == "m1"
 
 
@@ -53,10 +49,10 @@ def test_again_changes_nothing_and_a_rebuild_gives_the_same(workspace: Workspace
     catalog.ingest(workspace)
     first = everything(workspace)
     again = catalog.ingest(workspace)
-    assert (again.added, again.updated, again.removed, again.unchanged) == (0, 0, 0, 9)
+    assert (again.read, again.removed) == (0, 0)
     assert everything(workspace) == first
     report = catalog.rebuild(workspace)
-    assert report.added == 9
+    assert report.read == 3
     assert everything(workspace) == first
 
 
@@ -66,7 +62,7 @@ def test_changes_replace_and_deletions_remove(workspace: Workspace) -> None:
     add_evaluation(workspace, "evaluate-1", "static-minilm", values={"q1": 0.25, "q2": 0.75})
     shutil.rmtree(workspace.job("evaluate-2"))
     report = catalog.ingest(workspace)
-    assert (report.added, report.updated, report.removed) == (0, 2, 2)
+    assert (report.read, report.removed) == (1, 1)
     (row,) = catalog.evaluations(workspace)
     assert row["ndcg@10"] == 0.5
     assert catalog.query(workspace, "SELECT count(*) FROM scores").rows == [(4,)]
@@ -120,9 +116,7 @@ def test_scores_that_do_not_fit_their_queries_are_refused(workspace: Workspace) 
 
 
 def test_an_empty_workspace_has_an_empty_catalogue(workspace: Workspace) -> None:
-    assert asdict(catalog.ingest(workspace)) == {
-        "added": 0, "updated": 0, "removed": 0, "unchanged": 0, "problems": [], "note": "",
-    }  # fmt: skip
+    assert asdict(catalog.ingest(workspace)) == {"read": 0, "removed": 0, "problems": [], "note": ""}
     assert catalog.evaluations(workspace) == []
 
 
@@ -135,7 +129,7 @@ def test_many_results_and_scores(workspace: Workspace, monkeypatch: pytest.Monke
     values = {f"query-{n}": n / 250 for n in range(250)}
     for n in range(count):
         add_evaluation(workspace, f"evaluate-{n:04d}", f"r{n % 20}", f"b{n % 5}", values)
-    assert catalog.ingest(workspace).added == 2 * count
+    assert catalog.ingest(workspace).read == count
     assert catalog.query(workspace, "SELECT count(*), sum(value) FROM scores WHERE measure = 'ndcg@10'").rows == [
         (250 * count, pytest.approx(count * sum(values.values())))
     ]
@@ -148,6 +142,8 @@ def test_a_catalogue_of_another_version_is_rebuilt(workspace: Workspace, sql: st
     catalog.ingest(workspace)
     with duckdb.connect(str(workspace.catalog)) as connection:
         connection.execute(sql)
-        connection.execute("INSERT INTO jobs (source, id) VALUES ('jobs/deleted/spec.json', 'deleted')")
+        connection.execute(
+            "INSERT INTO trainings (source, id) VALUES ('jobs/deleted/results/training.json', 'deleted')"
+        )
     assert [row["id"] for row in catalog.evaluations(workspace)] == ["evaluate-1"]
-    assert catalog.query(workspace, "SELECT id FROM jobs").rows == [("evaluate-1",)]
+    assert catalog.trainings(workspace) == []
