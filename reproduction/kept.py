@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,10 @@ import numpy as np
 
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace, read_json_or_none, write_bytes
-from cdp.services import leakage, studies
+from cdp.services import studies
 from cdp.studies import StudyReport, StudySource, build, records
 from cdp.studies.pooling import Floats
-from cdp.studies.report import PoolInput, latest, plan_of, read_study
+from cdp.studies.report import StudyScores, latest, plan_of, read_study
 from reproduction.stages import FROZEN, Stage, find
 
 ENDING = ".json.gz"
@@ -39,14 +39,13 @@ class Kept:
     state: str
     about: Mapping[str, Any]
     trainings: Sequence[Mapping[str, Any]]
-    scores: PoolInput
+    scores: StudyScores
     frozen: Mapping[str, Any]
     leaks: Sequence[str] = ()
 
     @cached_property
     def report(self) -> StudyReport:
-        built = build(self.scores.study, self.plan, self.state, self.about, self.trainings)
-        return replace(built, limits=(*self.leaks, *built.limits))
+        return build(self.scores.study, self.plan, self.state, self.about, self.trainings, self.leaks)
 
     @property
     def lacking(self) -> str:
@@ -86,7 +85,7 @@ def keep(workspace: Workspace, stage: Stage, folder: Path) -> Path | None:
         "id": view.id,
         "state": str(view.state),
         "frozen": read_json_or_none(view.folder / FROZEN) or {},
-        "limits": studies.report(workspace, view.id).limits[: len(view.inputs.get(leakage.LEAKAGE, ()))],
+        "limits": studies.report(workspace, view.id).leaks,
         "about": about,
     }
     file = folder / f"{stage.plan}{ENDING}"

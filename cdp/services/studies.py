@@ -606,9 +606,8 @@ def report(workspace: Workspace, study: str) -> StudyReport:
     """What a study has found so far, by its id, the beginning of its id, or its name."""
     view = _study(workspace, study)
     about = _about(view)
-    study_report = build_report(view.id, view.name, str(view.state), about, list(records.list_records(view.folder)))
-    leaks = [leakage.Leak(**leak).sentence for leak in view.inputs.get(leakage.LEAKAGE, ())]
-    return dataclasses.replace(study_report, limits=(*(f"Leaked: {leak}" for leak in leaks), *study_report.limits))
+    leaks = [f"Leaked: {leakage.Leak(**leak).sentence}" for leak in view.inputs.get(leakage.LEAKAGE, ())]
+    return build_report(view.id, view.name, str(view.state), about, list(records.list_records(view.folder)), leaks)
 
 
 def _study(workspace: Workspace, name: str) -> JobView:

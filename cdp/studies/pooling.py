@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -47,20 +47,16 @@ class Observation:
 class Pooled:
     """A regression. ``terms`` are its coefficients, the mean gain (at the mean of the covariates) among them.
 
-    ``n`` observations in ``n_families`` judged families, crossed with ``n_corpora`` training corpora, of ``n_studies``
-    studies; ``between`` is the standard deviation between datasets beyond chance (None where observations are single
-    queries). ``problem`` says why there is no regression."""
+    ``n`` observations in ``n_families`` judged families; ``between`` is the standard deviation between datasets beyond
+    chance. ``problem`` says why there is no regression."""
 
     title: str
     terms: tuple[Coefficient, ...] = ()
     n: int = 0
     n_datasets: int = 0
     n_families: int = 0
-    n_corpora: int = 0
-    n_studies: int = 0
     between: float | None = None
     problem: str = ""
-    left_out: tuple[str, ...] = field(default_factory=tuple)
 
     def term(self, name: str) -> Coefficient | None:
         return next((term for term in self.terms if term.name == name), None)
@@ -68,19 +64,16 @@ class Pooled:
 
 def over_datasets(title: str, observations: Sequence[Observation], names: Sequence[str] = ()) -> Pooled:
     """The mean gain, and its slopes on the covariates ``names``. A covariate that is not known for an observation takes
-    the observation out, which ``left_out`` says."""
+    the observation out."""
     known = [o for o in observations if all(np.isfinite(o.covariates.get(name, np.nan)) for name in names)]
-    left_out = sorted({o.benchmark for o in observations} - {o.benchmark for o in known})
     families = [o.family for o in known]
     shape: dict[str, Any] = {
         "n": len(known),
         "n_datasets": len({o.benchmark for o in known}),
         "n_families": len(set(families)),
-        "n_corpora": len({o.corpus for o in known}),
-        "n_studies": len({o.study for o in known}),
     }
     if not known:
-        return Pooled(title, problem="there is no observation.", left_out=tuple(left_out))
+        return Pooled(title, problem="there is no observation.")
     y = np.array([o.points for o in known])
     columns: dict[str, Floats] = {}
     for name in names:
@@ -98,8 +91,8 @@ def over_datasets(title: str, observations: Sequence[Observation], names: Sequen
             extra={MEAN: _of_seeds(known, weights)}, crossed=[o.corpus for o in known],
         )  # fmt: skip
     except InputError as error:
-        return Pooled(title, problem=error.message, left_out=tuple(left_out), **shape)
-    return Pooled(title, tuple(terms), between=between, left_out=tuple(left_out), **shape)
+        return Pooled(title, problem=error.message, **shape)
+    return Pooled(title, tuple(terms), between=between, **shape)
 
 
 def _between(y: Floats, variances: Floats, families: Sequence[str], columns: Mapping[str, Floats]) -> float:

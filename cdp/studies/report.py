@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from cdp.principle import (
     Threshold,
     correlation_table,
     dataset_means,
-    level_of,
     positive_rates,
     threshold,
     why_no_threshold,
@@ -32,7 +32,16 @@ from cdp.studies.estimate import limits_of_design
 from cdp.studies.gains import LOSS, REASONED, TITLES, TRAINING, Gain, Scores, gains, read_scores
 from cdp.studies.plan import HYBRID, PARAPHRASED, UNTRAINED, Cell, StudySource, conditions, method_of, untrained
 from cdp.studies.pooling import COVARIATES, Observation, Pooled, over_datasets
-from cdp.studies.verdict import UNCLEAR, Kin, Verdict, as_independent, left_out, power_text, sentence, verdict
+from cdp.studies.verdict import (
+    BenchmarkFacts,
+    Verdict,
+    as_independent,
+    families_in_line,
+    left_out,
+    power_text,
+    sentence,
+    verdict,
+)
 from cdp.training.plan import rate
 from cdp.training.reasoning import QUERY_ONLY
 
@@ -50,41 +59,15 @@ BY_CW = ": by content words"
 # The comparisons that the principle is about, in the order of the report.
 PRINCIPLE = (SCALING, PARAPHRASE, WEIGHTING, LOSS, REASONED)
 
-# Those with a mean over benchmarks, in the order of the report.
-POOLED = (*PRINCIPLE, TRAINING)
-
-
-@dataclass(frozen=True, slots=True)
-class BenchmarkFacts:
-    """A benchmark of the study with the content words of its queries and the published advice for them."""
-
-    name: str
-    split: str
-    n_queries: int
-    n_documents: int
-    cw: float
-    cw_interval: tuple[float, float]
-    language: str = ""
-    family: str = ""
-    in_domain: bool = False
-    in_domain_of: tuple[str, ...] = ()
-    """The sources that are of its own documents; ``in_domain`` where all are."""
-    facts: Mapping[str, float] = field(default_factory=dict)
-    """Means over its queries: ``words``, and ``overlap`` with the relevant documents."""
-
-    @property
-    def level(self) -> str:
-        return level_of(self.cw)
-
 
 @dataclass(frozen=True, slots=True)
 class StudyRow:
     """One line of the main table: a way of training, NDCG@10 in percent on each benchmark, mean over ``n_seeds``.
 
     ``spread`` is the standard deviation over the seeds, without an entry where there is only one or all are the same.
-    ``held`` is ``Condition.held``.
-    ``chosen_on_dev``: every checkpoint is the best of a dev split. ``average`` is None unless every benchmark has a
-    score. ``pairs``, ``documents``, ``steps`` and ``seconds`` are of one training; 0 where it was not written down.
+    ``held`` is ``Condition.held``; ``average`` is None unless every benchmark has a score. ``pairs``, ``documents``,
+    ``steps`` and ``seconds`` are of one training; 0 where it was not written down. ``dev`` holds (step, mean NDCG@10 on
+    the dev split in percent) of each evaluation while training.
     """
 
     retriever: str
@@ -101,12 +84,10 @@ class StudyRow:
     steps: int = 0
     steps_per_epoch: int = 0
     held: str = ""
-    chosen_on_dev: bool = False
     rate: float | None = None
     loss: str = INFONCE
     query_source: str = QUERY_ONLY
     dev: tuple[tuple[int, float], ...] = ()
-    """(step, mean NDCG@10 on the dev split in percent) of each evaluation while training."""
 
     @property
     def best_step(self) -> int | None:
@@ -133,13 +114,27 @@ class StudyRow:
 
 
 @dataclass(frozen=True)
+class StudyScores:
+    """What a study measured: the ``scores`` of every query, the ``rows`` and ``gains`` made of them, and its
+    benchmarks. ``corpus_of`` holds {source: the corpus whose queries it holds}, ``design`` what the study holds equal
+    where a gain does not say (``Gain.held``)."""
+
+    study: str
+    gains: Sequence[Gain]
+    benchmarks: Sequence[BenchmarkFacts]
+    rows: Sequence[StudyRow]
+    scores: Mapping[Cell, Mapping[str, Scores]]
+    corpus_of: Mapping[str, str]
+    design: str
+
+
+@dataclass(frozen=True)
 class StudyReport:
     """What a study found so far. ``planned`` counts trainings, ``failures`` are (condition, reason).
 
     ``differences`` are the gains that the principle is about, one per independent dataset and condition; ``verdict``,
     ``threshold`` and ``correlations`` come from these. ``left_out`` names the benchmarks that are in none, and why;
-    ``pooled`` are the regressions
-    over datasets and over queries with their covariates.
+    ``pooled`` are the regressions over datasets, ``leaks`` sentences on judged queries that it was trained on.
     """
 
     id: str
@@ -158,16 +153,25 @@ class StudyReport:
     finished: int
     reused: int
     failures: tuple[tuple[str, str], ...]
-    differences: tuple[Difference, ...] = ()
-    verdict: Verdict = field(default_factory=lambda: Verdict(UNCLEAR, 0))
-    pooled: tuple[Pooled, ...] = ()
-    left_out: Mapping[str, str] = field(default_factory=dict)
-    findings: tuple[str, ...] = field(default_factory=tuple)
-    limits: tuple[str, ...] = field(default_factory=tuple)
+    differences: tuple[Difference, ...]
+    verdict: Verdict
+    pooled: tuple[Pooled, ...]
+    left_out: Mapping[str, str]
+    leaks: tuple[str, ...] = ()
 
     def of(self, comparison: str) -> list[Gain]:
         """The gains of one comparison."""
         return [gain for gain in self.gains if gain.comparison == comparison]
+
+    @cached_property
+    def findings(self) -> tuple[str, ...]:
+        """The answer, most important first. Nothing is said that a comparison of the study does not show."""
+        return tuple(_findings(self))
+
+    @cached_property
+    def limits(self) -> tuple[str, ...]:
+        """What cannot be concluded, and why."""
+        return (*self.leaks, *_limits(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, with plain values."""
@@ -175,26 +179,26 @@ class StudyReport:
         values["config"] = self.config.recorded()
         values["gains"] = [{**asdict(gain), "significant": gain.significant} for gain in self.gains]
         values["benchmarks"] = [{**asdict(b), "published_advice": b.level} for b in self.benchmarks]
-        return values
+        return {**values, "findings": self.findings, "limits": self.limits}
 
 
-def findings(report: StudyReport) -> list[str]:
-    """The answer, most important first. Nothing is said that a comparison of the study does not show."""
-    sentences = [*_rates(report), *_best(report)]
+def _findings(report: StudyReport) -> Iterator[str]:
+    yield from _rates(report)
+    yield from _best(report)
     for comparison in PRINCIPLE:
         by_condition: dict[Cell, list[Gain]] = defaultdict(list)
         for gain in report.of(comparison):
             by_condition[gain.cell._replace(per_doc=0)].append(gain)
-        sentences += [_compared(comparison, group) for group in by_condition.values()]
+        for group in by_condition.values():
+            yield _compared(comparison, group)
     if report.of(SCALING) or report.of(PARAPHRASE):
-        sentences.append(sentence(report.verdict))
-    return sentences
+        yield sentence(report.verdict)
 
 
-def _rates(report: StudyReport) -> list[str]:
+def _rates(report: StudyReport) -> Iterator[str]:
     """The learning rate that the dev split chooses, for each retriever whose trainings differ in it alone."""
-    sentences = []
-    for retriever in report.config.items("retrievers") if len(report.config.rates()) > 1 else ():
+    tried = [value for value in report.config.rates() if value is not None]
+    for retriever in report.config.items("retrievers") if len(tried) > 1 else ():
         rows = [row for row in report.rows if row.retriever == retriever and row.rate is not None and row.best_dev]
         if len({row.cell._replace(rate=None) for row in rows}) != 1:
             continue
@@ -205,32 +209,23 @@ def _rates(report: StudyReport) -> list[str]:
         )
         if others:
             text += f", {(first.best_dev or 0.0) - (others[0].best_dev or 0.0):.2f} points ahead of the next"
-        at_end = {min(report.config.rates(), key=_number): "lower", max(report.config.rates(), key=_number): "higher"}
+        at_end = {min(tried): "lower", max(tried): "higher"}
         if first.rate in at_end and report.finished == report.planned:
             text += f". It is at the end of the grid: a {at_end[first.rate]} one may be better"
-        sentences.append(f"{text}.")
-    return sentences
+        yield f"{text}."
 
 
-def _number(value: float | None) -> float:
-    return value or 0.0
-
-
-def _best(report: StudyReport) -> list[str]:
+def _best(report: StudyReport) -> Iterator[str]:
     complete = [row for row in report.rows if row.average is not None and row.source != UNTRAINED]
-    sentences = []
+    before = {row.retriever: row.average for row in report.rows if row.source == UNTRAINED}
     for retriever in dict.fromkeys(row.retriever for row in complete):
-        rows = [row for row in complete if row.retriever == retriever]
-        best = max(rows, key=lambda row: row.average or 0.0)
-        before = next(
-            (row.average for row in report.rows if row.retriever == retriever and row.source == UNTRAINED), None
-        )
-        against = "" if before is None else f", {signed((best.average or 0.0) - before)} against the untrained one"
-        sentences.append(
+        best = max((r for r in complete if r.retriever == retriever), key=lambda row: row.average or 0.0)
+        start = before.get(retriever)
+        against = "" if start is None else f", {signed((best.average or 0.0) - start)} against the untrained one"
+        yield (
             f"Best on average over {counted(len(report.benchmarks), 'benchmark')}: {best.name}, NDCG@10 "
             f"{best.average:.2f}{against}."
         )
-    return sentences
 
 
 def _compared(comparison: str, group: Sequence[Gain]) -> str:
@@ -255,80 +250,65 @@ def _compared(comparison: str, group: Sequence[Gain]) -> str:
     )
 
 
-def limits(report: StudyReport) -> list[str]:
-    """What cannot be concluded, and why."""
-    sentences: list[str] = []
+def _limits(report: StudyReport) -> Iterator[str]:
     missing = report.planned - report.finished
     if missing:
         failed = [f for f in report.failures if not f[0].startswith(UNTRAINED)]
         why = f", {len(failed)} of them because they failed" if failed else ""
-        sentences.append(
+        yield (
             f"{missing} of {counted(report.planned, 'training')} are missing{why}: comparisons with them are left out, "
             "and means are over the seeds that are there."
         )
-    for condition, reason in report.failures:
-        sentences.append(f"Failed: {condition}. {reason}")
-    n = report.verdict.n
-    sentences += [f"Left out of the line through CW: {name}, because {why}." for name, why in report.left_out.items()]
-    members: dict[str, list[str]] = defaultdict(list)
-    for b in report.benchmarks:
-        if b.name not in report.left_out:
-            members[b.family or b.name].append(b.name)
-    for family, group in members.items():
+    yield from (f"Failed: {condition}. {reason}" for condition, reason in report.failures)
+    yield from (f"Left out of the line through CW: {name}, because {why}." for name, why in report.left_out.items())
+    for family, group in families_in_line(report.benchmarks).items():
         if len(group) > 1:
-            sentences.append(f"{', '.join(group)} are of one source ({family}) and count as one dataset.")
+            yield f"{', '.join(b.name for b in group)} are of one source ({family}) and count as one dataset."
+    n = report.verdict.n
     if report.no_threshold:
-        sentences.append(f"No threshold and no correlation of its own. {report.no_threshold}")
+        yield f"No threshold and no correlation of its own. {report.no_threshold}"
     elif n < FEW_DATASETS:
-        sentences.append(
+        yield (
             f"A correlation over {n} datasets rests on {n} independent observations, however many conditions there "
             f"are: it can suggest a relation, not establish one. {power_text(report.verdict.power)}"
         )
     still = [row for row in report.rows if row.n_seeds > 1 and not row.spread]
     if still:
-        one_batch = all(row.steps_per_epoch == 1 for row in still)
         why = (
             "each step saw all pairs in one batch, so the seed only changes their order"
-            if one_batch
+            if all(row.steps_per_epoch == 1 for row in still)
             else "nothing that the seed decides changed the result"
         )
-        sentences.append(
-            f"No spread over the seeds of {_listed(row.name for row in still)}: {why}. These are repetitions of one "
+        names = ", ".join(row.name for row in still[:3]) + (f" and {len(still) - 3} more" if len(still) > 3 else "")
+        yield (
+            f"No spread over the seeds of {names}: {why}. These are repetitions of one "
             "training, not a spread of 0; a smaller batch gives one."
         )
-    sentences += limits_of_design(report.config, report.sources)
+    yield from limits_of_design(report.config, report.sources)
     if not report.of(TRAINING) and report.rows:
-        sentences.append("The untrained retriever was not evaluated, so gains from training are unknown.")
-    return sentences
-
-
-def _listed(names: Iterable[str]) -> str:
-    all_names = list(names)
-    return f"{', '.join(all_names[:3])}{f' and {len(all_names) - 3} more' if len(all_names) > 3 else ''}"
+        yield "The untrained retriever was not evaluated, so gains from training are unknown."
 
 
 def build(
-    study_id: str, name: str, state: str, about: Mapping[str, Any], records: Sequence[Mapping[str, Any]]
+    study_id: str,
+    name: str,
+    state: str,
+    about: Mapping[str, Any],
+    records: Sequence[Mapping[str, Any]],
+    leaks: Sequence[str] = (),
 ) -> StudyReport:
     """The report of a study from ``results/about.json`` (``about``) and the records of its conditions."""
     config, sources = plan_of(about)
     read = read_study(study_id, about, records)
-    benchmarks, all_gains = read.benchmarks, list(read.gains)
-    planned = conditions(config, sources)
+    benchmarks = read.benchmarks
     records = latest(records)
-    foreign = [g for g in all_gains if g.source not in {b.name: b.in_domain_of for b in benchmarks}[g.benchmark]]
-    all_own = own_differences(all_gains)
-    kin = [Kin(b.name, b.cw, b.language, b.family, b.in_domain) for b in benchmarks]
-    excluded = left_out(kin)
-    own = as_independent(own_differences(foreign), kin)
+    own_of = {b.name: b.in_domain_of for b in benchmarks}
+    foreign = [g for g in read.gains if g.source not in own_of[g.benchmark]]
+    all_own = own_differences(read.gains)
+    own = as_independent(own_differences(foreign), benchmarks)
     reason = why_no_threshold(own) if all_own else "There is no comparison of more queries per document with one."
-    line = None if reason else threshold(own)
-    compared = _as_differences(foreign, PRINCIPLE)
-    failures = tuple(
-        (str(record["failed"]), str(record["failure"]["message"])) for record in records if record.get("failure")
-    )
     finished = [r for r in records if not r.get("failure") and r["condition"] is not None]
-    report = StudyReport(
+    return StudyReport(
         id=study_id,
         name=name,
         state=state,
@@ -336,21 +316,21 @@ def build(
         sources=tuple(sources),
         benchmarks=tuple(benchmarks),
         rows=tuple(read.rows),
-        gains=tuple(all_gains),
-        correlations=tuple(correlation_table(as_independent(compared, kin))),
+        gains=tuple(read.gains),
+        correlations=tuple(correlation_table(as_independent(_as_differences(foreign, PRINCIPLE), benchmarks))),
         rates=tuple(positive_rates(all_own)) if all_own else (),
-        differences=own,
-        verdict=verdict(*(values.tolist() for values in dataset_means(own))),
-        pooled=tuple(pool([read])),
-        left_out=excluded,
-        threshold=line,
+        threshold=None if reason else threshold(own),
         no_threshold=reason,
-        planned=len(planned),
+        planned=len(conditions(config, sources)),
         finished=len(finished),
         reused=sum(1 for record in finished if record.get("reused_from")),
-        failures=failures,
+        failures=tuple((str(r["failed"]), str(r["failure"]["message"])) for r in records if r.get("failure")),
+        differences=own,
+        verdict=verdict(*(values.tolist() for values in dataset_means(own))),
+        pooled=tuple(pool(read)),
+        left_out=left_out(benchmarks),
+        leaks=tuple(leaks),
     )
-    return StudyReport(**{**report.__dict__, "findings": tuple(findings(report)), "limits": tuple(limits(report))})
 
 
 def plan_of(about: Mapping[str, Any]) -> tuple[StudyConfig, list[StudySource]]:
@@ -358,37 +338,36 @@ def plan_of(about: Mapping[str, Any]) -> tuple[StudyConfig, list[StudySource]]:
     return stored(about["config"]), [StudySource.of(source) for source in about["sources"]]
 
 
-def read_study(study_id: str, about: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> PoolInput:
+def read_study(study_id: str, about: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> StudyScores:
     """The scores, rows and gains of a study, with the facts of its benchmarks: what its report is made of."""
     config, sources = plan_of(about)
-    benchmarks = tuple(
-        BenchmarkFacts(
-            **{name: b[name] for name in ("name", "split", "n_queries", "n_documents", "cw")},
-            cw_interval=tuple(b["cw_interval"]),
-            **{name: b[name] for name in ("language", "family", "in_domain") if name in b},
-            in_domain_of=tuple(b.get("in_domain_of", ())),
-            facts={
-                name: float(np.mean(values))
-                for name in COVARIATES
-                if (values := [f[name] for f in b.get("facts_of", {}).values() if f.get(name) is not None])
-            },
-        )
-        for b in about["benchmarks"]
-    )
-    names = _names(benchmarks)
-    name_of = {b["place"]: label for b, label in zip(about["benchmarks"], names, strict=True)}
-    benchmarks = tuple(replace(b, name=label) for b, label in zip(benchmarks, names, strict=True))
-    scores, behind = read_scores(latest(records), name_of)
+    names = _names(about["benchmarks"])
+    benchmarks = tuple(map(_facts, about["benchmarks"], names))
+    place_of = {b["place"]: name for b, name in zip(about["benchmarks"], names, strict=True)}
+    scores, behind = read_scores(latest(records), place_of)
     ordered = {cell: scores[cell] for cell in _order(config, sources) if cell in scores}
-    return PoolInput(
+    return StudyScores(
         study=study_id,
         gains=gains(ordered, {b.name: b.cw for b in benchmarks}),
         benchmarks=benchmarks,
         rows=[_row(cell, by_benchmark, behind[cell], names) for cell, by_benchmark in ordered.items()],
         scores=ordered,
-        about=about["benchmarks"],
         corpus_of={source.label: source.corpus for source in sources},
         design="equal documents" if config.held_equal == BOTH else config.held_equal,
+    )
+
+
+def _facts(about: Mapping[str, Any], name: str) -> BenchmarkFacts:
+    """A benchmark as the study's worker described it, under its ``name`` in the report."""
+    queries = about.get("facts_of", {}).values()
+    values = {fact: [q[fact] for q in queries if q.get(fact) is not None] for fact in COVARIATES}
+    plain = ("split", "n_queries", "n_documents", "cw", "language", "family", "in_domain")
+    return BenchmarkFacts(
+        name=name,
+        **{field: about[field] for field in plain if field in about},
+        cw_interval=tuple(about["cw_interval"]),
+        in_domain_of=tuple(about.get("in_domain_of", ())),
+        facts={fact: float(np.mean(known)) for fact, known in values.items() if known},
     )
 
 
@@ -420,10 +399,10 @@ def _as_differences(all_gains: Sequence[Gain], comparisons: Sequence[str]) -> tu
     )
 
 
-def _names(benchmarks: Sequence[BenchmarkFacts]) -> list[str]:
+def _names(benchmarks: Sequence[Mapping[str, Any]]) -> list[str]:
     """Names of the benchmarks; with the split where two have the same name."""
-    plain = [b.name for b in benchmarks]
-    return [b.name if plain.count(b.name) == 1 else f"{b.name} {b.split}" for b in benchmarks]
+    plain = [b["name"] for b in benchmarks]
+    return [b["name"] if plain.count(b["name"]) == 1 else f"{b['name']} {b['split']}" for b in benchmarks]
 
 
 def _order(config: StudyConfig, sources: Sequence[StudySource]) -> list[Cell]:
@@ -440,6 +419,7 @@ def _row(
 ) -> StudyRow:
     means = {name: [float(v.mean()) for v in by_benchmark[name].values()] for name in names if name in by_benchmark}
     training = [record["training"] for record in records if record.get("training")]
+    first: Mapping[str, Any] = training[0] if training else {}
     curves = [{int(e["step"]): float(e["ndcg@10"]) for e in t.get("evaluations", ())} for t in training]
     shared = sorted(set.intersection(*map(set, curves))) if curves else []  # steps that every seed was evaluated at
     return StudyRow(
@@ -448,98 +428,56 @@ def _row(
         scores={name: float(np.mean(values)) for name, values in means.items()},
         spread={name: float(np.std(values, ddof=1)) for name, values in means.items() if has_spread(values)},
         average=float(np.mean([np.mean(v) for v in means.values()])) if len(means) == len(names) else None,
-        pairs=training[0]["pairs"] if training else 0,
-        documents=training[0]["documents"] if training else 0,
+        **{name: int(first.get(name, 0)) for name in ("pairs", "documents", "steps", "steps_per_epoch")},
         seconds=float(np.mean([t["seconds"] for t in training])) if training else 0.0,
-        steps=int(training[0].get("steps", 0)) if training else 0,
-        steps_per_epoch=int(training[0].get("steps_per_epoch", 0)) if training else 0,
         dev=tuple((step, float(np.mean([curve[step] for curve in curves]))) for step in shared),
-        chosen_on_dev=bool(training) and all(t.get("best_step") is not None for t in training),
     )
 
 
-@dataclass(frozen=True)
-class PoolInput:
-    """A study's gains, with what is known of its benchmarks and trainings. ``about`` are the benchmarks as the worker
-    described them, in the order of ``benchmarks``."""
-
-    study: str
-    gains: Sequence[Gain]
-    benchmarks: Sequence[BenchmarkFacts]
-    rows: Sequence[StudyRow]
-    scores: Mapping[Cell, Mapping[str, Scores]]
-    about: Sequence[Mapping[str, Any]]
-    corpus_of: Mapping[str, str] = field(default_factory=dict)
-    """{source: the corpus whose queries it holds}."""
-    design: str = "equal documents"
-    """What the study holds equal, where a gain does not say (``Gain.held``)."""
-
-
-def pool(studies: Sequence[PoolInput]) -> list[Pooled]:
+def pool(study: StudyScores) -> list[Pooled]:
     """The mean gain of each comparison, out of domain first, and its slope on content words."""
     models: list[Pooled] = []
-    for title, observations in observations_of(studies).items():
+    for title, observations in observations_of(study).items():
         models.append(over_datasets(title, observations))
         if len({o.family for o in observations}) >= FAMILIES_PER_COVARIATE:
             models.append(over_datasets(f"{title}{BY_CW}", observations, ["cw"]))
     return models
 
 
-def observations_of(studies: Sequence[PoolInput]) -> dict[str, list[Observation]]:
-    """{comparison, what tells it apart, and domain, in words: its gains as observations}."""
-    observations = {}
-    for title, groups in gains_by_title(studies).items():
-        observations[title] = [
-            Observation(
-                study=study.study,
-                family=facts.family or facts.name,
-                benchmark=g.benchmark,
-                points=g.points,
-                variance=max(1e-6, ((g.high - g.low) / (2 * 1.96)) ** 2),
-                by_seed=g.by_seed,
-                covariates={**facts.facts, "cw": facts.cw},
-                corpus=study.corpus_of.get(g.source, ""),
-            )
-            for study, gains in groups
-            for g in gains
-            for facts in study.benchmarks
-            if facts.name == g.benchmark
-        ]
-    return observations
-
-
-def gains_by_title(studies: Sequence[PoolInput]) -> dict[str, list[tuple[PoolInput, list[Gain]]]]:
-    """{title of a pooled model: the gains of each study}, in the order of the report."""
-    groups: dict[tuple[str, str, str], dict[str, list[Gain]]] = defaultdict(lambda: defaultdict(list))
-    by_id = {study.study: study for study in studies}
-    scaling = [g for study in studies for g in study.gains if g.comparison == SCALING]
-    methods = {method_of(g.source) for g in scaling} - {PARAPHRASED}
-    for study in studies:
-        own = {b.name: b for b in study.benchmarks}
-        for g in study.gains:
-            # What training gains or loses is a question of the loss, whatever it was trained on.
-            whole = g.comparison in (TRAINING, LOSS)
-            if g.comparison not in POOLED or (method_of(g.source) == PARAPHRASED and not whole):
-                continue
-            if g.weighting != "none" and g.comparison != WEIGHTING:
-                continue
-            if g.query_source != QUERY_ONLY and g.comparison != REASONED:
-                continue
-            in_domain = own[g.benchmark].in_domain or g.source in own[g.benchmark].in_domain_of
-            loss = "" if g.loss == INFONCE else f", {g.loss}"
-            if g.comparison == WEIGHTING:
-                labels = [f", {g.weighting}{loss}"]
-            elif g.comparison == REASONED:
-                labels = [f", {g.query_source}{loss}"]
-            else:
-                labels = [f", {g.held or study.design}{loss}"]
-            if g.comparison == SCALING and len(methods) > 1:
-                labels.append(f"{labels[0]}, {method_of(g.source)} queries")
-            for label in labels:
-                groups[g.comparison, label, IN if in_domain else OUT][study.study].append(g)
-    return {
-        f"{TITLES[comparison]}{label}, {domain}": [(by_id[s], gains) for s, gains in by_study.items()]
-        for (comparison, label, domain), by_study in sorted(
-            groups.items(), key=lambda item: (POOLED.index(item[0][0]), item[0][2] == IN, item[0][1])
+def observations_of(study: StudyScores) -> dict[str, list[Observation]]:
+    """{comparison, what tells it apart, and domain, in words: its gains as observations}, in the report's order."""
+    groups: dict[tuple[str, str, str], list[Observation]] = defaultdict(list)
+    benchmarks = {b.name: b for b in study.benchmarks}
+    methods = {method_of(g.source) for g in study.gains if g.comparison == SCALING} - {PARAPHRASED}
+    for g in study.gains:
+        # What training gains or loses is a question of the loss, whatever it was trained on.
+        if method_of(g.source) == PARAPHRASED and g.comparison not in (TRAINING, LOSS):
+            continue
+        if g.weighting != "none" and g.comparison != WEIGHTING:
+            continue
+        if g.query_source != QUERY_ONLY and g.comparison != REASONED:
+            continue
+        own = {WEIGHTING: g.weighting, REASONED: g.query_source}
+        label = f", {own.get(g.comparison, g.held or study.design)}{'' if g.loss == INFONCE else f', {g.loss}'}"
+        labels = [label]
+        if g.comparison == SCALING and len(methods) > 1:
+            labels.append(f"{label}, {method_of(g.source)} queries")
+        facts = benchmarks[g.benchmark]
+        domain = IN if facts.in_domain or g.source in facts.in_domain_of else OUT
+        observation = Observation(
+            study=study.study,
+            family=facts.family or facts.name,
+            benchmark=g.benchmark,
+            points=g.points,
+            variance=max(1e-6, ((g.high - g.low) / (2 * 1.96)) ** 2),
+            by_seed=g.by_seed,
+            covariates={**facts.facts, "cw": facts.cw},
+            corpus=study.corpus_of.get(g.source, ""),
         )
+        for label in labels:
+            groups[g.comparison, label, domain].append(observation)
+    order = (*PRINCIPLE, TRAINING)
+    return {
+        f"{TITLES[comparison]}{label}, {domain}": groups[comparison, label, domain]
+        for comparison, label, domain in sorted(groups, key=lambda key: (order.index(key[0]), key[2] == IN, key[1]))
     }

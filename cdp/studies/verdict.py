@@ -7,14 +7,14 @@ CW of its benchmarks shuffled at most one report in twenty says more than "canno
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from cdp.base.statistics import fit_line, power_of_slope
 from cdp.base.text import signed
-from cdp.principle import AVOID_BELOW, RECOMMEND_ABOVE, Difference
+from cdp.principle import AVOID_BELOW, RECOMMEND_ABOVE, Difference, level_of
 
 SUPPORTS, CONTRADICTS, UNCLEAR = "supports", "contradicts", "cannot tell"
 
@@ -106,63 +106,57 @@ def _where(result: Verdict) -> str:
     return f"{text}, which does not exclude the published lines, so the recommendation stays as it is."
 
 
-# Two collections that share this part of the smaller one are of one source.
-OVERLAP = 0.1
-
-
 @dataclass(frozen=True, slots=True)
-class Kin:
-    """What a benchmark shares with others: its language, its family, and whether training was on its own source."""
+class BenchmarkFacts:
+    """A benchmark of a study: the content words of its queries, and what it shares with other benchmarks (``family``)
+    and with the training documents. ``in_domain_of`` are the sources that are of its own documents, ``in_domain``
+    whether all are; ``facts`` are means over its queries: ``words``, and ``overlap`` with the relevant documents."""
 
     name: str
     cw: float
+    split: str = ""
+    n_queries: int = 0
+    n_documents: int = 0
+    cw_interval: tuple[float, float] = (0.0, 0.0)
     language: str = ""
     family: str = ""
     in_domain: bool = False
+    in_domain_of: tuple[str, ...] = ()
+    facts: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def level(self) -> str:
+        """The published advice for its mean CW."""
+        return level_of(self.cw)
 
 
-def overlap(first: Set[int], second: Set[int]) -> float:
-    """The share of the smaller collection that is in both."""
-    return len(first & second) / min(len(first), len(second)) if first and second else 0.0
-
-
-def families(sources: Mapping[str, str], documents: Mapping[str, Set[int]]) -> dict[str, str]:
-    """{benchmark: its family}: those of one ``source`` and those whose ``documents`` overlap, named by the first."""
-    family_of: dict[str, str] = {}
-    for name, source in sources.items():
-        kin = next(
-            (
-                other
-                for other in family_of
-                if sources[other] == source or overlap(documents[name], documents[other]) >= OVERLAP
-            ),
-            None,
-        )
-        family_of[name] = family_of[kin] if kin else source
-    return family_of
-
-
-def left_out(kin: Sequence[Kin]) -> dict[str, str]:
+def left_out(benchmarks: Sequence[BenchmarkFacts]) -> dict[str, str]:
     """{benchmark: why it is left out of the line through CW}."""
-    spoken = Counter(k.language or "en" for k in kin if not k.in_domain)
+    spoken = Counter(b.language or "en" for b in benchmarks if not b.in_domain)
     main = spoken.most_common(1)[0][0] if spoken else ""
     reasons = {}
-    for k in kin:
-        if k.in_domain:
-            reasons[k.name] = "its source is that of the training documents (in-domain)"
-        elif (k.language or "en") != main:
-            reasons[k.name] = f"its language is {k.language or 'en'}, that of the others {main}"
+    for b in benchmarks:
+        if b.in_domain:
+            reasons[b.name] = "its source is that of the training documents (in-domain)"
+        elif (b.language or "en") != main:
+            reasons[b.name] = f"its language is {b.language or 'en'}, that of the others {main}"
     return reasons
 
 
-def as_independent(data: Sequence[Difference], kin: Sequence[Kin]) -> tuple[Difference, ...]:
+def families_in_line(benchmarks: Sequence[BenchmarkFacts]) -> dict[str, list[BenchmarkFacts]]:
+    """{family: its benchmarks} of those that are in the line through CW."""
+    excluded = left_out(benchmarks)
+    members: dict[str, list[BenchmarkFacts]] = defaultdict(list)
+    for b in benchmarks:
+        if b.name not in excluded:
+            members[b.family or b.name].append(b)
+    return members
+
+
+def as_independent(data: Sequence[Difference], benchmarks: Sequence[BenchmarkFacts]) -> tuple[Difference, ...]:
     """The differences with one observation per family: the mean of its members, at their mean CW."""
-    excluded = left_out(kin)
-    members: dict[str, list[Kin]] = defaultdict(list)
-    for k in kin:
-        if k.name not in excluded:
-            members[k.family or k.name].append(k)
-    family_of = {k.name: family for family, group in members.items() for k in group}
+    members = families_in_line(benchmarks)
+    family_of = {b.name: family for family, group in members.items() for b in group}
     groups: dict[tuple[str, str, int, str], list[Difference]] = defaultdict(list)
     for d in data:
         if d.dataset in family_of:
@@ -172,13 +166,8 @@ def as_independent(data: Sequence[Difference], kin: Sequence[Kin]) -> tuple[Diff
         group = members[family]
         if len(group) == 1:
             independent += points
-            continue
-        independent.append(
-            replace(
-                points[0],
-                dataset=f"{family} ({len(group)} benchmarks)",
-                cw=sum(k.cw for k in group) / len(group),
-                points=sum(p.points for p in points) / len(points),
-            )
-        )
+        else:
+            name, cw = f"{family} ({len(group)} benchmarks)", sum(b.cw for b in group) / len(group)
+            mean = sum(p.points for p in points) / len(points)
+            independent.append(replace(points[0], dataset=name, cw=cw, points=mean))
     return tuple(independent)

@@ -9,7 +9,7 @@ failed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
@@ -29,7 +29,6 @@ from cdp.studies import records
 from cdp.studies.config import StudyConfig
 from cdp.studies.plan import STEP_S, Inputs, StudySource, corpus_of, steps
 from cdp.studies.records import licences, versions
-from cdp.studies.verdict import OVERLAP, families, overlap
 
 if TYPE_CHECKING:
     from cdp.studies.run import Study
@@ -201,6 +200,24 @@ def kinship(
         )
         for i, b in enumerate(benchmarks)
     ]
+
+
+# Two collections that share this part of the smaller one are of one source.
+OVERLAP = 0.1
+
+
+def overlap(first: Set[int], second: Set[int]) -> float:
+    """The share of the smaller collection that is in both."""
+    return len(first & second) / min(len(first), len(second)) if first and second else 0.0
+
+
+def families(sources: Mapping[str, str], documents: Mapping[str, Set[int]]) -> dict[str, str]:
+    """{benchmark: its family}: those of one ``source`` and those whose ``documents`` overlap, named by the first."""
+    family_of: dict[str, str] = {}
+    for name, source in sources.items():
+        kin = (o for o in family_of if sources[o] == source or overlap(documents[name], documents[o]) >= OVERLAP)
+        family_of[name] = family_of.get(next(kin, ""), source)
+    return family_of
 
 
 def origin_of(benchmark: Benchmark) -> str:

@@ -9,8 +9,7 @@ import pytest
 
 from cdp.studies import to_markdown
 from cdp.studies.pooling import MEAN, Observation, over_datasets
-from cdp.studies.report import pool, read_study
-from tests.studies.support import BENCHMARKS, N_QUERIES, made, study
+from tests.studies.support import BENCHMARKS, N_QUERIES, study
 
 CW = (4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 12.0)
 
@@ -38,7 +37,7 @@ def test_the_slope_is_found_and_what_explains_it_is_told_apart() -> None:
     assert slope is not None
     assert slope.low < 1.0 < slope.high
     assert slope.p < 0.01
-    assert (pooled.n, pooled.n_datasets, pooled.n_families, pooled.n_studies) == (16, 8, 8, 1)
+    assert (pooled.n, pooled.n_datasets, pooled.n_families) == (16, 8, 8)
     by_length = observations(np.random.default_rng(1), slope=0.0, by_words=1.0)
     alone, held = over_datasets("gain", by_length, ["cw"]), over_datasets("gain", by_length, ["cw", "words"])
     assert alone.term("cw").p < 0.05  # type: ignore[union-attr]
@@ -133,22 +132,6 @@ def test_two_caps_are_two_lines() -> None:
     report = study(grows, weightings="none, cw, cw@6")
     compared = {g.condition for g in report.gains if g.comparison == "cw_weighted_minus_equal"}
     assert compared == {"tiny, human", "tiny, human, cw@6"}
-
-
-def test_several_studies_are_pooled_into_one_model() -> None:
-    def grows(name: str, source: str, per_doc: int, weighting: str) -> float:
-        return 2.0 + (BENCHMARKS[name] - 7) * (per_doc - 1) / 4
-
-    one, other = (read_study(f"study-{number}", *made(grows)) for number in (1, 2))
-    alone, both = pool([one]), pool([one, other])
-    assert [model.title for model in both] == [model.title for model in alone]
-    slope = "More queries per document minus one, equal documents, out of domain: by content words"
-    (of_one,), (of_two,) = ([model for model in models if model.title == slope] for models in (alone, both))
-    assert (of_one.n_studies, of_two.n_studies) == (1, 2)
-    assert of_two.n == 2 * of_one.n
-    (term,) = [term for term in of_two.terms if term.name == "cw"]
-    assert term.low < term.value < term.high
-    assert term.value == pytest.approx((0.25 + 1.0) / 2, abs=0.3)  # the slopes at Q/Doc 2 and 5
 
 
 @pytest.mark.slow

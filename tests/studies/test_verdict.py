@@ -11,14 +11,14 @@ from cdp.studies.verdict import (
     CONTRADICTS,
     SUPPORTS,
     UNCLEAR,
-    Kin,
+    BenchmarkFacts,
     as_independent,
     design_power,
-    families,
     left_out,
     sentence,
     verdict,
 )
+from cdp.workers.study import families
 
 pytestmark = pytest.mark.slow
 
@@ -75,8 +75,8 @@ def test_the_figures_are_scipys() -> None:
     assert "too few" in sentence(verdict(cw[:2], gain[:2]))
 
 
-def kin(name: str, cw: float, **more: object) -> Kin:
-    return Kin(name, cw, **more)  # type: ignore[arg-type]
+def kin(name: str, cw: float, **more: object) -> BenchmarkFacts:
+    return BenchmarkFacts(name, cw, **more)  # type: ignore[arg-type]
 
 
 def test_in_domain_benchmarks_other_languages_and_members_of_a_family_are_not_independent() -> None:

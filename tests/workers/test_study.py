@@ -249,7 +249,7 @@ def test_trainings_of_the_same_documents_take_the_steps_of_the_highest_q_doc(
     }
     report = studies.report(workspace, "study-1")
     assert any(text.startswith("Equal documents and steps") for text in report.limits)
-    assert all(row.chosen_on_dev for row in report.rows if row.pairs)
+    assert all(row.best_step is not None for row in report.rows if row.pairs)
     (fused,) = [row for row in report.rows if row.source == HYBRID]
     assert fused.name == f"BM25 and {tiny}"
     for more in ({}, {"hybrid": True}):
