@@ -420,6 +420,7 @@ def _row(
     means = {name: [float(v.mean()) for v in by_benchmark[name].values()] for name in names if name in by_benchmark}
     training = [record["training"] for record in records if record.get("training")]
     first: Mapping[str, Any] = training[0] if training else {}
+    sizes: dict[str, Any] = {n: int(first.get(n, 0)) for n in ("pairs", "documents", "steps", "steps_per_epoch")}
     curves = [{int(e["step"]): float(e["ndcg@10"]) for e in t.get("evaluations", ())} for t in training]
     shared = sorted(set.intersection(*map(set, curves))) if curves else []  # steps that every seed was evaluated at
     return StudyRow(
@@ -428,7 +429,7 @@ def _row(
         scores={name: float(np.mean(values)) for name, values in means.items()},
         spread={name: float(np.std(values, ddof=1)) for name, values in means.items() if has_spread(values)},
         average=float(np.mean([np.mean(v) for v in means.values()])) if len(means) == len(names) else None,
-        **{name: int(first.get(name, 0)) for name in ("pairs", "documents", "steps", "steps_per_epoch")},
+        **sizes,
         seconds=float(np.mean([t["seconds"] for t in training])) if training else 0.0,
         dev=tuple((step, float(np.mean([curve[step] for curve in curves]))) for step in shared),
     )
