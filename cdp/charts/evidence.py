@@ -8,7 +8,15 @@ import numpy as np
 import plotly.graph_objects as go
 
 from cdp.charts.style import MUTED, PALETTE, SYMBOLS, across, figure, plain
-from cdp.principle import AVOID_BELOW, COMPARISONS, RECOMMEND_ABOVE, Difference, Threshold, line, why_no_threshold
+from cdp.principle import (
+    AVOID_BELOW,
+    COMPARISONS,
+    RECOMMEND_ABOVE,
+    Difference,
+    Threshold,
+    fit_of_means,
+    why_no_threshold,
+)
 
 
 def difference_against_cw(
@@ -89,18 +97,19 @@ def _published_lines(chart: go.Figure, left: float, right: float) -> None:
 
 def _band(chart: go.Figure, points: Sequence[Difference], low: float, high: float) -> None:
     """The confidence band, kept within what the points need: with few datasets it is far wider than they are."""
-    fitted = line(points, np.linspace(low, high, 60))
+    fitted, cw = fit_of_means(points), np.linspace(low, high, 60)
+    below, above = fitted.mean_interval(cw)
     values = [p.points for p in points]
     reach = max(values) - min(values)
     top, bottom = max(values) + reach / 2, min(values) - reach / 2
     chart.add_scatter(
-        x=[*fitted.cw, *fitted.cw[::-1]],
-        y=[*np.minimum(fitted.high, top), *np.maximum(fitted.low, bottom)[::-1]],
+        x=[*cw, *cw[::-1]],
+        y=[*np.minimum(above, top), *np.maximum(below, bottom)[::-1]],
         fill="toself",
         mode="lines",
         line={"width": 0},
         fillcolor="rgba(135,147,160,0.18)",
-        name=f"95% band, {fitted.n_datasets} datasets",
+        name=f"95% band, {fitted.n} datasets",
         hoverinfo="skip",
     )
     chart.update_yaxes(range=[bottom, top])

@@ -88,20 +88,6 @@ class Threshold:
     p_of_dataset_means: float
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """The least-squares line through the dataset means at some CW; all of shape (n,).
-
-    ``low`` and ``high`` are the 95% confidence band of the line, the mean over many datasets of that CW.
-    """
-
-    cw: Floats
-    points: Floats
-    low: Floats
-    high: Floats
-    n_datasets: int
-
-
 def correlation_table(data: Sequence[Difference] | None = None) -> list[Correlation]:
     """One row per retriever, comparison and Q/Doc (tab:content_words). Conditions with fewer than 3 datasets are left
     out, and so are those whose CW or differences are all equal: there is nothing to correlate."""
@@ -176,7 +162,8 @@ def threshold(data: Sequence[Difference] | None = None) -> Threshold:
 
 
 def fit_of_means(data: Sequence[Difference]) -> LineFit:
-    """The line through the dataset means: the fit that every interval of this module comes from."""
+    """The line through the dataset means: the fit that every interval of this module comes from. InputError for fewer
+    than two datasets, or equal CW."""
     return fit_line(*dataset_means(data))
 
 
@@ -200,18 +187,6 @@ def why_no_threshold(data: Sequence[Difference]) -> str:
     if np.ptp([d.points for d in data]) == 0:
         return "All differences are equal, so they do not depend on CW and there is no threshold."
     return ""
-
-
-def line(data: Sequence[Difference], at: Sequence[float] | Floats) -> Line:
-    """The line through the dataset means at each CW of ``at``, with its confidence band.
-
-    Its width comes from as many observations as there are datasets. InputError for fewer than three of them.
-    """
-    if len({d.dataset for d in data}) < 3 or len({d.cw for d in data}) < 2:
-        raise InputError(why_no_threshold(data), hint="Evaluate on further benchmarks.")
-    fit = fit_of_means(data)
-    x = np.asarray(at, dtype=np.float64)
-    return Line(x, fit.at(x), *fit.mean_interval(x), fit.n)
 
 
 def dataset_means(data: Sequence[Difference]) -> tuple[Floats, Floats]:

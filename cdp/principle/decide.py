@@ -53,6 +53,12 @@ NO_EVIDENCE, ELSEWHERE = "no evidence", "other datasets only"
 
 POINTS = "NDCG@10 points"
 
+# Of the basis in ``--json``.
+BASIS_SHOWN = (
+    "study", "name", "retriever", "benchmark", "split", "documents", "judged_queries", "written_by", "judged_by",
+    "judge", "labels", "in_domain",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -175,32 +181,23 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """For ``--json``."""
-        b = self.basis
+        basis = None
+        if b := self.basis:
+            basis = {name: getattr(b, name) for name in BASIS_SHOWN}
+            basis |= {"unjudged": max(0, b.unjudged), "steps": self.steps, "seeds": self.seeds}
+        plain = ("headline", "settled", "badge", "limits", "findings", "corrected", "rule")
         return {
-            "headline": self.headline,
+            **{name: getattr(self, name) for name in plain},
             "choice": asdict(self.choice),
-            "settled": self.settled,
-            "badge": self.badge,
-            "basis": None
-            if b is None
-            else {
-                "study": b.study, "name": b.name, "retriever": b.retriever, "benchmark": b.benchmark, "split": b.split,
-                "documents": b.documents, "judged_queries": b.judged_queries, "written_by": b.written_by,
-                "judged_by": b.judged_by, "judge": b.judge, "labels": b.labels, "unjudged": max(0, b.unjudged),
-                "steps": self.steps, "seeds": self.seeds, "in_domain": b.in_domain,
-            },
-            "limits": self.limits,
-            "findings": self.findings,
-            "corrected": self.corrected,
+            "basis": basis,
             "settle": asdict(self.settling) if self.settling else None,
-            "rule": self.rule,
             "figure": _row(self.figure) if self.figure else None,
             "options": [
                 {
-                    "kind": a.kind, "per_doc": a.per_doc, "held": a.held, "name": name_of(a), "ndcg@10": a.mean,
-                    "documents": a.documents, "pairs": a.pairs, "steps": a.steps, "seeds": len(a.scores),
+                    **{name: getattr(arm, name) for name in ("kind", "per_doc", "held", "documents", "pairs", "steps")},
+                    "name": name_of(arm), "ndcg@10": arm.mean, "seeds": len(arm.scores),
                 }
-                for a in (self.evidence.arms if self.evidence else ())
+                for arm in (self.evidence.arms if self.evidence else ())
             ],
             "differences": [_row(c) for c in (*self.comparisons, *self.equal_pairs)],
         }  # fmt: skip

@@ -77,7 +77,6 @@ class Recommendation:
     interval: tuple[float, float]
     n_queries: int
     possible: tuple[str, ...]
-    shares: dict[str, float]
     scope: Scope
     weighting: str
     expected: tuple[Expectation, ...] = ()
@@ -140,15 +139,14 @@ def recommend(
     cw = _counts(cw_values)
     mean = float(cw.mean())
     low, high = cw_interval(cw, seed=seed)
-    level, levels = level_of(mean), np.array([level_of(value) for value in cw])
+    level = level_of(mean)
     possible = LEVELS[LEVELS.index(level_of(low)) : LEVELS.index(level_of(high)) + 1] if cw.size > 1 else LEVELS
     scope = scope_of(mean, language=language, domain=domain, task=task, generator=generator)
+    rule, covered = ADVICE[level], not scope.outside
+    similar = most_similar(mean, "web-search" if domain == "in-domain" else task, dataset=dataset)
     if domain == "in-domain":
-        similar = tuple(s for s in most_similar(mean, "web-search", dataset=dataset) if s.kind == "web-search")
-    else:
-        similar = most_similar(mean, task, dataset=dataset)
-    rule = ADVICE["in-domain"] if domain == "in-domain" else ADVICE[level]
-    covered = not scope.outside or (domain == "in-domain" and language == "en")
+        rule, covered = ADVICE["in-domain"], language == "en"
+        similar = tuple(s for s in similar if s.kind == "web-search")
     return Recommendation(
         level=level,
         advice=rule if covered else scope.text,
@@ -156,7 +154,6 @@ def recommend(
         interval=(low, high),
         n_queries=int(cw.size),
         possible=possible,
-        shares={name: float((levels == name).mean()) for name in LEVELS},
         scope=scope,
         weighting=weighting_advice(domain, language),
         expected=() if scope.outside else expected_differences(mean),

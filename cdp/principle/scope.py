@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-
-import numpy as np
 
 from cdp.base.errors import ConfigError
 from cdp.principle.differences import ALL, differences
@@ -21,16 +19,12 @@ LANGUAGE = "en"
 class Scope:
     """``outside`` are the reasons why the line says nothing of a task, ``unknown`` what was not said about it.
 
-    A task is ``inside`` if neither holds: multi-hop questions in English, CW within the four datasets', queries written
+    A task is inside if neither holds: multi-hop questions in English, CW within the four datasets', queries written
     by the generator of the evidence. Where only the kind is unknown, what the line says is conditional on it.
     """
 
     outside: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
-
-    @property
-    def inside(self) -> bool:
-        return not self.outside and not self.unknown
 
     @property
     def text(self) -> str:
@@ -123,21 +117,12 @@ MOST_SIMILAR = 5
 
 @dataclass(frozen=True, slots=True)
 class Similar:
-    """One published dataset: ``gains[retriever][Q/Doc]`` is diverse queries minus one per document, in points.
-
-    ``same_kind`` is whether it is of the task's kind, ``same_dataset`` whether the task's queries are its own.
-    """
+    """One published dataset: ``gains[retriever][Q/Doc]`` is diverse queries minus one per document, in points."""
 
     dataset: str
     kind: str
     cw: float
-    same_kind: bool
-    same_dataset: bool
     gains: Mapping[str, Mapping[int, float]]
-
-    def mean(self, per_doc: int) -> float:
-        """The gain at one Q/Doc, mean over the retrievers."""
-        return float(np.mean([by_per_doc[per_doc] for by_per_doc in self.gains.values()]))
 
 
 @lru_cache(maxsize=1)
@@ -149,9 +134,7 @@ def _gains() -> dict[str, tuple[float, dict[str, dict[int, float]]]]:
     return gains
 
 
-def most_similar(
-    cw: float, task: str = "", *, dataset: str = "", leave_out: Sequence[str] = (), n: int = MOST_SIMILAR
-) -> tuple[Similar, ...]:
+def most_similar(cw: float, task: str = "", *, dataset: str = "", n: int = MOST_SIMILAR) -> tuple[Similar, ...]:
     """The ``n`` published datasets most like a task: its own dataset, then those of its kind, then by CW.
 
     Distance in CW is that of the logarithms of CW + 1: from 5 to 10 is about as far as from 30 to 60. Without a kind
@@ -159,9 +142,12 @@ def most_similar(
     """
     kinds = kinds_of_datasets()
     candidates = [
-        Similar(name, kinds[name], at, bool(task) and kinds[name] == task, name == dataset, gains)
+        Similar(name, kinds[name], at, gains)
         for name, (at, gains) in _gains().items()
-        if name not in leave_out and (kinds[name] != "web-search" or task == "web-search" or name == dataset)
+        if kinds[name] != "web-search" or task == "web-search" or name == dataset
     ]
-    far = {s.dataset: abs(math.log((s.cw + 1) / (cw + 1))) for s in candidates}
-    return tuple(sorted(candidates, key=lambda s: (not s.same_dataset, not s.same_kind, far[s.dataset]))[:n])
+
+    def apart(s: Similar) -> tuple[bool, bool, float]:
+        return s.dataset != dataset, s.kind != task, abs(math.log((s.cw + 1) / (cw + 1)))
+
+    return tuple(sorted(candidates, key=apart)[:n])

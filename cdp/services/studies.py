@@ -643,8 +643,8 @@ def _benchmark(workspace: Workspace, config: StudyConfig, name: str, split: str)
     info = describe(folder, workspace)
     chosen = choose_split(info, split)
     loaded = load_benchmark(folder, chosen)
-    language = config.language or loaded.counted_language
     place = records.evaluation_key(loaded.hash, chosen, config.protocol)
+    language = loaded.counted_language
     return benchmark_facts(info.name, chosen, place, loaded.queries, loaded.n_documents, language)
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cdp.base.config import AT_ONCE
+from cdp.base.config import AT_ONCE, BASE_URL, PROTOCOL
 from cdp.base.errors import ConfigError, InputError, offer
 from cdp.base.file_cache import RECORDS
 from cdp.base.registry import Names, registry
@@ -61,10 +61,7 @@ class StudyConfig(Config):
     model: str = option(
         "", "The model's name at the endpoint (generator openai). Empty: the generator's default.", advanced=True,
     )  # fmt: skip
-    base_url: str = option(
-        "", "The endpoint's address (generator openai). Empty: CDP_BASE_URL, else OPENAI_BASE_URL, else OpenAI itself.",
-        advanced=True, holds="endpoint",
-    )  # fmt: skip
+    base_url: str = BASE_URL
     per_doc: str = option(
         "1, 2, 5, 10, 20", "Queries per document (Q/Doc, M) to compare: the first M of each document are taken.",
         reason="The values that the paper compares.",
@@ -130,9 +127,6 @@ class StudyConfig(Config):
         reason="Off, as for BM25.",
     )  # fmt: skip
     name: str = option("", "A name for the study.")
-    language: str = option(
-        "", "Count the content words of all benchmarks in this language; each in its own if empty.", advanced=True,
-    )  # fmt: skip
     in_domain: str = option(
         "",
         "Benchmarks (names) of the same source as the training documents, besides those that share documents with "
@@ -149,11 +143,7 @@ class StudyConfig(Config):
         "What would count as support for which claim, written before the run: kept with the plan, shown in the report.",
         advanced=True,
     )  # fmt: skip
-    protocol: str = option(
-        "published", "published: as the model's authors evaluate it; paper: cosine similarity for every model.",
-        reason="The scores can then be compared with those that the models' authors published.",
-        choices=("published", "paper"), advanced=True,
-    )  # fmt: skip
+    protocol: str = PROTOCOL
     dev: str = option(
         "",
         "The benchmark (name or name:split) that chooses each training's checkpoint; of several, one in the language "
@@ -394,10 +384,7 @@ class TrialConfig(Config):
         choices=Names("generator", leave_out=("transformers",)),
     )  # fmt: skip
     model: str = option("", "The model's name at the endpoint (generator openai).", holds="model")
-    base_url: str = option(
-        "", "The endpoint's address (generator openai). Empty: CDP_BASE_URL, else OPENAI_BASE_URL, else OpenAI itself.",
-        holds="endpoint",
-    )  # fmt: skip
+    base_url: str = BASE_URL
     retriever: str = option(
         "static-minilm", "The retriever to train.",
         reason="It comes with the installation and trains in seconds on a CPU.",

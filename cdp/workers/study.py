@@ -123,7 +123,7 @@ def describe_study(
     about = []
     kin = kinship(job_workspace, config, sources, benchmarks)
     for benchmark, (family, in_domain_of) in zip(benchmarks, kin, strict=True):
-        language = config.language or benchmark.counted_language
+        language = benchmark.counted_language
         cw = count_content_words(benchmark.queries, language)
         cw_profile = profile(cw)
         about.append(

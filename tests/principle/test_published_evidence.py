@@ -14,7 +14,7 @@ from cdp.principle import (
     Difference,
     correlation_table,
     differences,
-    line,
+    fit_of_means,
     positive_rates,
     threshold,
     why_no_threshold,
@@ -155,17 +155,19 @@ def test_a_known_line_is_found_again() -> None:
     assert (found.slope, found.crossing) == pytest.approx((2.0, 9.0))
     assert found.by_dataset == pytest.approx((9.0, 9.0))
     assert found.slope_interval == pytest.approx((2.0, 2.0))
-    at = line(data, [9.0, 11.0])
-    assert at.points == pytest.approx([0.0, 4.0], abs=1e-9)
-    assert at.high - at.low == pytest.approx([0.0, 0.0], abs=1e-9)
+    at = fit_of_means(data)
+    assert at.at([9.0, 11.0]) == pytest.approx([0.0, 4.0], abs=1e-9)
+    low, high = at.mean_interval([9.0, 11.0])
+    assert high - low == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
 def test_the_band_is_narrowest_in_the_middle() -> None:
-    found = line(differences(), [6.34, 8.8, 11.64])
-    width = found.high - found.low
+    found = fit_of_means(differences())
+    low, high = found.mean_interval([6.34, 8.8, 11.64])
+    width = high - low
     assert width[1] < width[0]
     assert width[1] < width[2]
-    assert found.n_datasets == 4
+    assert found.n == 4
 
 
 @pytest.mark.parametrize(

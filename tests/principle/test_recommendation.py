@@ -69,11 +69,6 @@ def test_in_domain_and_other_languages_are_said() -> None:
     assert french.missing == french.scope.text
 
 
-def test_shares_sum_to_one() -> None:
-    assert sum(recommend([3, 7, 10, 11, 20]).shares.values()) == pytest.approx(1.0)
-    assert recommend([3, 7, 10, 11, 20]).shares == pytest.approx({"avoid": 0.2, "test": 0.4, "recommend": 0.4})
-
-
 def test_bad_input_is_one_clear_sentence() -> None:
     with pytest.raises(InputError, match="no target queries"):
         recommend([])

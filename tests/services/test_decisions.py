@@ -26,4 +26,4 @@ def test_queries_in_another_script_are_no_ground_for_an_answer() -> None:
     answer = queries.recommend(task="multi-hop")
     assert answer.advice.startswith("75% of the queries have no content word when counted as English")
     assert answer.expected == ()
-    assert not answer.scope.inside
+    assert answer.scope.outside

@@ -11,7 +11,7 @@ from cdp import principle
 from cdp.base.workspace import Workspace
 from cdp.charts.decide import cw_histogram
 from cdp.charts.evidence import difference_against_cw
-from cdp.complexity import LANGUAGES, language_of, stopword_variants
+from cdp.complexity import LANGUAGES, CwProfile, language_of, stopword_variants
 from cdp.principle import KINDS, Answer
 from cdp.principle.prior import priors
 from cdp.principle.prior_work import prior_work
@@ -169,7 +169,7 @@ def rule(found: Recommendation, request: AdviceRequest, target: Profiled, known:
             ("95% interval", f"{low:.2f} to {high:.2f}", frame.DEFINITIONS["interval"]),
             ("Target queries", number(found.n_queries)),
         )
-        st.markdown(_why(found, outside))
+        st.markdown(_why(found, target.profile, outside))
         st.markdown(md(found.weighting))
         st.caption("**Limits of the rule**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in found.caveats))
         against = [work.disagreement for work in prior_work() if work.on == "decide"]
@@ -194,21 +194,20 @@ def command(request: AdviceRequest, target: Profiled | None, *, rule: bool = Fal
     return commands.line("cw", "recommend", query_set, **given) if rule else commands.line("decide", query_set, **given)
 
 
-def _why(found: Recommendation, outside: bool) -> str:
+def _why(found: Recommendation, profile: CwProfile, outside: bool) -> str:
     position = {
         "avoid": "is below 7, the lower published threshold",
         "test": "is between 7 and 10, the published thresholds",
         "recommend": "is above 10, the upper published threshold",
     }[found.level]
-    shares = found.shares
     if outside:
         return (
             f"**The published rule alone** would say “{found.level}” because the mean {position}, but it was derived "
             "from other tasks."
         )
     return (
-        f"**Why:** the mean {position}. {shares['avoid']:.0%} of the queries are below 7, "
-        f"{shares['test']:.0%} between, {shares['recommend']:.0%} above 10."
+        f"**Why:** the mean {position}. {profile.below:.0%} of the queries are below 7, "
+        f"{profile.between:.0%} between, {profile.above:.0%} above 10."
     )
 
 
