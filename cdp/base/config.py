@@ -337,11 +337,6 @@ class MetricsConfig(Config):
         None, "Use a random sample of this many documents, for a first look.", unit="documents", minimum=1,
     )
     language: str = option("", "Language of the queries, as en, fr, zh; the query set's own if empty.", advanced=True)
-    stopwords: str = option(
-        "standard", "The words that do not count for CW: standard, or question-words-kept (French and Chinese).",
-        reason="With it the means of CW come out as in the paper.", choices=("standard", "question-words-kept"),
-        advanced=True,
-    )
     threshold: float | None = option(
         None,
         "A pair scoring above this counts as paraphrases; 0.5 for the cross-encoder (the paper's), the calibrated "

@@ -106,9 +106,7 @@ def measures(values: Sequence[Mapping[str, Any]]) -> str:
             "value": value["value"],
             "95% interval": interval(value.get("interval"), 3),
             "documents": value.get("n_documents"),
-            "measured with": ", ".join(
-                str(value[k]) for k in ("scope", "tokenizer", "smoothing", "model") if value.get(k)
-            ),
+            "measured with": ", ".join(str(value[k]) for k in ("scope", "model") if value.get(k)),
         }
         for value in values
     ]

@@ -191,6 +191,12 @@ LANGUAGES: dict[str, Language] = {
 # Languages that Stopwords ISO does not cover and that a corpus may be in: all their words count.
 WITHOUT_LIST = {"ka": "Georgian", "ne": "Nepali", "sr": "Serbian", "ta": "Tamil", "te": "Telugu"}
 
+# Scripts written without spaces between words, as a character class: Chinese, Japanese, Thai, Lao, Khmer, Burmese.
+UNSPACED = (
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+)
+
 # Written without spaces between words: a run of letters is a phrase, so CW comes out far too low.
 WITHOUT_SPACES = {"th": "Thai", "lo": "Lao", "km": "Khmer", "my": "Burmese"}
 

@@ -2,7 +2,7 @@
 
 They take a second per 12,000 queries. So each writer of a set measures it at its end, and the stored values are read by
 every page: ``queries/<id>/measures/<key>.json`` and, with a value per document, ``<key>.npz``. The key is over the
-content of the set (and of the human queries), the language and the stopwords.
+content of the set (and of the human queries) and the language.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ from cdp.base.errors import InputError, WorkspaceError
 from cdp.base.failures import Failures
 from cdp.base.records import checked
 from cdp.base.workspace import Workspace, read_json_or_none, sha256_text, write_bytes, write_json
-from cdp.complexity import STANDARD, CwProfile, profile
+from cdp.complexity import CwProfile, profile
 from cdp.corpus import load_manifest
 from cdp.metrics.measures import MEASURES
 from cdp.metrics.query_set import IdWithQueries, measure_query_set
 from cdp.query_sets import QuerySet
 from cdp.query_sets.measured import quick_file
 
-VERSION = "3"
+VERSION = "4"
+
+DOCUMENTS_A_REPORT = 500
 
 # Told how many documents of how many are done; returns whether to go on.
 Report = Callable[[int, int], bool]
@@ -42,7 +44,6 @@ class QuickPlan:
     query_set: QuerySet
     human: str
     language: str
-    stopwords: str
     path: Path
 
     @property
@@ -72,15 +73,13 @@ def _whole(values: Any, path: Path) -> bool:
         return False
 
 
-def plan(
-    workspace: Workspace, query_set: str, *, human: str = "", language: str = "", stopwords: str = STANDARD
-) -> QuickPlan:
+def plan(workspace: Workspace, query_set: str, *, human: str = "", language: str = "") -> QuickPlan:
     """What a measurement of this set comes to. ``language`` is the corpus's if empty; NotFoundError for no such set."""
     measured = query_sets.load(workspace, query_set)
     language = language or load_manifest(workspace, measured.corpus_id).counted_language
     reference = query_sets.state(workspace, query_sets.load(workspace, human)) if human else ""
-    key = sha256_text(VERSION, query_sets.state(workspace, measured), reference, language, stopwords)
-    return QuickPlan(workspace, measured, human, language, stopwords, quick_file(workspace, query_set, key[:16]))
+    key = sha256_text(VERSION, query_sets.state(workspace, measured), reference, language)
+    return QuickPlan(workspace, measured, human, language, quick_file(workspace, query_set, key[:16]))
 
 
 def measure(plan: QuickPlan, report: Report | None = None, failures: Failures | None = None) -> dict[str, Any] | None:
@@ -93,18 +92,16 @@ def measure(plan: QuickPlan, report: Report | None = None, failures: Failures | 
     human = None
     if plan.human:
         human = {line.document_id: line.queries for line in query_sets.read_queries(plan.workspace, plan.human)}
-    documents = _Reported(plan, report)
-    measured = measure_query_set(
-        documents, language=plan.language, stopwords=plan.stopwords, human=human, failures=failures
-    )
-    if documents.stopped:
+    try:
+        measured = measure_query_set(_documents(plan, report), language=plan.language, human=human, failures=failures)
+    except _StoppedError:
         return None
     if measured.cw.size == 0:
         raise InputError(
             f"The query set {plan.query_set.id} has no queries yet.", hint="Generate or import some first."
         )
     values = {
-        "values": [value.to_dict() for value in measured.values],
+        "values": [asdict(value) for value in measured.values],
         "cw": asdict(profile(measured.cw)),
         "n_empty": measured.n_empty,
         "n_failed": measured.n_failed,
@@ -123,19 +120,14 @@ def measure(plan: QuickPlan, report: Report | None = None, failures: Failures | 
     return values
 
 
-class _Reported:
+class _StoppedError(Exception):
+    """The report said to stop."""
+
+
+def _documents(plan: QuickPlan, report: Report | None) -> Iterator[IdWithQueries]:
     """The documents of a plan's set, with a report after every so many of them."""
-
-    EVERY = 500
-
-    def __init__(self, plan: QuickPlan, report: Report | None) -> None:
-        self._plan, self._report = plan, report
-        self.stopped = False
-
-    def __iter__(self) -> Iterator[IdWithQueries]:
-        total = self._plan.query_set.n_documents
-        for done, line in enumerate(query_sets.read_queries(self._plan.workspace, self._plan.query_set.id)):
-            if self._report is not None and done % self.EVERY == 0 and not self._report(done, total):
-                self.stopped = True
-                return
-            yield line.document_id, line.queries
+    total = plan.query_set.n_documents
+    for done, line in enumerate(query_sets.read_queries(plan.workspace, plan.query_set.id)):
+        if report is not None and done % DOCUMENTS_A_REPORT == 0 and not report(done, total):
+            raise _StoppedError
+        yield line.document_id, line.queries

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cdp.base.workspace import read_json_or_none, write_json
-from cdp.metrics.query_set import CORPUS, MetricValue, aggregate, depths_of
+from cdp.metrics.query_set import MetricValue, aggregate
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,11 @@ class Selection:
     language: str
     sampled_from: int | None
 
+    @property
+    def most(self) -> int:
+        """The largest number of queries of a document."""
+        return max(map(len, self.queries), default=0)
+
     def only(self, ids: Sequence[str]) -> Selection:
         """Without the documents that are not among ``ids``, which stand in the same order."""
         if len(ids) == len(self.ids):
@@ -38,36 +43,15 @@ class Selection:
         return replace(self, ids=[self.ids[row] for row in rows], queries=[self.queries[row] for row in rows])
 
 
-def values_at_depths(
-    name: str, columns: NDArray[np.float64], selection: Selection, *, reason: str, model: str, seed: int, **facts: Any
-) -> list[MetricValue]:
-    """A measure at each M from the documents' values, (n_documents, n_depths); ``reason`` where it is undefined."""
-    return [
-        aggregate(
-            name,
-            column,
-            n_queries=sum(min(len(queries), depth) for queries in selection.queries),
-            per_doc=depth,
-            sampled_from=selection.sampled_from,
-            reason=reason,
-            model=model,
-            seed=seed,
-            **facts,
-        )
-        for depth, column in zip(depths_of(selection.queries), columns.T, strict=True)
-    ]
-
-
-def across_documents(
-    name: str, of_pairs: NDArray[np.float64], selection: Selection, *, model: str, seed: int, **facts: Any
+def value_of(
+    name: str, column: NDArray[np.float64], selection: Selection, per_doc: int, *, reason: str, model: str, **facts: Any
 ) -> MetricValue:
-    """A measure over pairs of queries of different documents, from a value of each pair, (n_pairs,), NaN for none."""
-    n = 2 * int((~np.isnan(of_pairs)).sum())
-    value = aggregate(
-        name, of_pairs, n_queries=n, per_doc=depths_of(selection.queries)[-1], scope=CORPUS, model=model, seed=seed,
-        reason="There are not two documents with queries.", sampled_from=selection.sampled_from, **facts,
+    """A measure at one M from the documents' values, (n_documents,); ``reason`` where it is undefined."""
+    n_queries = sum(min(len(queries), per_doc) for queries in selection.queries)
+    return aggregate(
+        name, column, n_queries=n_queries, per_doc=per_doc, sampled_from=selection.sampled_from, reason=reason,
+        model=model, **facts,
     )  # fmt: skip
-    return replace(value, n_documents=n)
 
 
 def per_document_columns(ids: Sequence[str], columns: Mapping[str, NDArray[np.float64]]) -> dict[str, list[Any]]:

@@ -6,19 +6,9 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from cdp.complexity.languages import combining_marks
+from cdp.complexity.languages import UNSPACED, combining_marks
 
-# What ``tokens`` does; recorded beside each value that depends on it.
-TOKENIZER = (
-    "lower-cased words and punctuation marks; single characters in scripts written without spaces (Chinese, Japanese, "
-    "Thai, Lao, Khmer, Burmese)"
-)
-
-_UNSPACED = (
-    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
-)
-_HAS_UNSPACED = re.compile(f"[{_UNSPACED}]").search
+_HAS_UNSPACED = re.compile(f"[{UNSPACED}]").search
 _ASCII = re.compile(r"\w+|[^\w\s]").findall
 _ALPHANUMERIC = re.compile(r"[^\W_]").search
 
@@ -32,11 +22,12 @@ def _spaced() -> re.Pattern[str]:
 @lru_cache(maxsize=1)
 def _any_script() -> re.Pattern[str]:
     marks = combining_marks()
-    return re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[\w{marks}])+|[^\w\s{marks}]")
+    return re.compile(rf"[{UNSPACED}]|(?:(?![{UNSPACED}])[\w{marks}])+|[^\w\s{marks}]")
 
 
 def tokens(text: str) -> list[str]:
-    """The tokens of a query: what Self-BLEU compares. The paper does not say how it cut; a hyphenated word is three."""
+    """The tokens of a query: what Self-BLEU compares. Lower-cased words and punctuation marks; single characters in
+    scripts written without spaces. The paper does not say how it cut; a hyphenated word is three."""
     if text.isascii():
         return _ASCII(text.lower())
     text = unicodedata.normalize("NFC", text).lower()

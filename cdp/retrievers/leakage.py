@@ -1,7 +1,7 @@
 """What a trained retriever has seen of a benchmark: the judged queries that are among its training queries.
 
 Queries are compared by a hash of their words, so that case, punctuation and spacing hide nothing, and by one of their
-content words (``content_units``), so that order and function words hide nothing either. A training keeps these
+content words, so that order and function words hide nothing either. A training keeps these
 hashes beside its result (16 bytes a query), and those of its documents; an evaluation writes what it finds into its
 own ``counts``: the mark outlives the query set, the training and the benchmark.
 """
@@ -27,6 +27,7 @@ from cdp.base.workspace import Workspace, write_bytes
 from cdp.benchmarks import beir_files
 from cdp.benchmarks.benchmark import Benchmark, part
 from cdp.complexity import stopword_list
+from cdp.complexity.languages import UNSPACED, combining_marks
 from cdp.retrievers.resolve import chain, training_result
 
 # Under this name the inputs of a job say which judged queries its queries were known to hold when it was started.
@@ -40,58 +41,46 @@ Hashes = NDArray[np.uint64]
 # for two collections that a study takes to be of one source.
 IN_DOMAIN = 0.1
 
-# Blocks of Unicode with the scripts of India, Thailand, Laos, Tibet, Burma, Cambodia, Indonesia and the Maldives.
-_VOWELS_ARE_MARKS = (
-    (0x0780, 0x07BF), (0x0900, 0x109F), (0x1700, 0x17FF), (0x1900, 0x1AAF), (0x1B00, 0x1CFF), (0xA800, 0xABFF),
-    (0x11000, 0x11FFF),
-)  # fmt: skip
-
-# To re, no mark is part of a word. Ten times slower, so only for texts that have such marks.
-VOWEL_MARKS = "".join(
-    chr(code)
-    for first, last in _VOWELS_ARE_MARKS
-    for code in range(first, last + 1)
-    if unicodedata.category(chr(code)).startswith("M")
-)
-_VOWELS = frozenset(VOWEL_MARKS)
 _BREAKS = re.compile(r"[\W_]+")
-_BREAKS_BESIDE_MARKS = re.compile(rf"(?:[^\w{VOWEL_MARKS}]|_)+")
 
-# They say how a conjunct is drawn; the word is the same without.
-_JOINERS = re.compile(rf"(?<=[{VOWEL_MARKS}])[\u200c\u200d]")
+# Zero-width joiners say how a conjunct is drawn; the word is the same without.
+_JOINERS = dict.fromkeys((0x200C, 0x200D))
+
+
+@cache
+def _breaks_beside_marks() -> re.Pattern[str]:
+    return re.compile(rf"(?:[^\w{combining_marks()}]|_)+")
 
 
 def words_of(text: str) -> str:
-    """The text as it is compared: compatibility forms and case folded, words and numbers alone. Scripts of India and
-    South-East Asia keep the marks that are their vowels: ที่ and ทำ are two words. Elsewhere a mark ends a word."""
-    folded = text.casefold() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
-    if text.isascii() or _VOWELS.isdisjoint(folded):
-        return _BREAKS.sub(" ", folded).strip() or folded.strip()
-    folded = _JOINERS.sub("", folded)
-    return _BREAKS_BESIDE_MARKS.sub(" ", folded).strip()
+    """The text as it is compared: compatibility forms and case folded, words and numbers alone. Combining marks stay:
+    in scripts of India and South-East Asia they are vowels and tones, and ที่ and ทำ are two words."""
+    if text.isascii():
+        folded, breaks = text.casefold(), _BREAKS
+    else:
+        folded = unicodedata.normalize("NFKC", text).casefold().translate(_JOINERS)
+        breaks = _breaks_beside_marks()
+    return breaks.sub(" ", folded).strip() or folded.strip()
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
 def hashes(texts: Iterable[str]) -> Hashes:
     """One hash per text, shape (n_texts,), in their order."""
-    encoded = (words_of(text).encode("utf-8", "surrogatepass") for text in texts)
-    return np.frombuffer(
-        b"".join(hashlib.blake2b(data, digest_size=8).digest() for data in encoded), dtype=np.uint64
-    ).copy()
+    return np.frombuffer(b"".join(_digest(words_of(text)) for text in texts), dtype=np.uint64).copy()
 
 
 def keys(texts: Iterable[str]) -> Hashes:
     """Two hashes per text, shape (n_texts, 2): of its words in their order, as ``hashes`` gives them, and of its
-    content words in any order (``content_units``); the first again where these are too few to tell queries apart."""
+    content words in any order; the first again where these are too few to tell queries apart."""
     digests = bytearray()
     for text in texts:
         words = words_of(text)
-        exact = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        content = content_units(words)
-        near = exact
-        if content is not None:
-            unordered = "~" + " ".join(sorted(content))  # no text begins with the mark, so no text is taken for a set
-            near = hashlib.blake2b(unordered.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        digests += exact + near
+        content = _content(words)
+        # No text begins with the mark, so no text is taken for a set of words.
+        digests += _digest(words) + _digest(f"~{content}" if content else words)
     return np.frombuffer(bytes(digests), dtype=np.uint64).reshape(-1, 2).copy()
 
 
@@ -123,11 +112,6 @@ def n_known(judged: Hashes, known: Hashes) -> tuple[int, int]:
     return int((exact | near).sum()), int((near & ~exact).sum())
 
 
-def n_shared(first: Hashes, second: Hashes) -> int:
-    """How many distinct hashes are in both."""
-    return len(np.intersect1d(first, second))
-
-
 def query_texts(folder: Path, wanted: Collection[str] | None = None) -> Iterator[tuple[str, str]]:
     """Yield (id, text) of a benchmark's queries, all or the wanted ones. Unusable lines are skipped."""
     for _, line in beir_files.lines_of(part(folder, "queries")):
@@ -157,26 +141,17 @@ def set_hashes(workspace: Workspace, query_set: str, per_doc: int | None = None)
 
 
 def seen(workspace: Workspace, retriever: str) -> Hashes:
-    """The hashes of all queries that a retriever was trained on, those of what it started from among them.
-
-    A training without stored hashes is read from its query set, if that still exists.
-    """
-    seen_hashes: list[Hashes] = [np.empty(0, dtype=np.uint64)]
-    for folder, spec in chain(workspace, retriever):
-        path = folder / "results" / FILE
-        if path.is_file():
-            seen_hashes.append(np.load(path))
-            continue
-        config = spec["config"]
-        query_set = str(config.get("query_set", ""))
-        if query_sets.exists(workspace, query_set):
-            seen_hashes.append(set_hashes(workspace, query_set, config.get("per_doc")))
-    return seen_hashes[0] if len(seen_hashes) == 1 else np.unique(np.concatenate(seen_hashes))
+    """The hashes of all queries that a retriever was trained on, those of what it started from among them."""
+    return _kept(workspace, retriever, FILE)
 
 
 def documents_seen(workspace: Workspace, retriever: str) -> Hashes:
-    """The hashes of all documents that a retriever was trained on, where its trainings kept them."""
-    files = (folder / "results" / DOCUMENTS for folder, _ in chain(workspace, retriever))
+    """The hashes of all documents that a retriever was trained on, as ``seen`` gives those of queries."""
+    return _kept(workspace, retriever, DOCUMENTS)
+
+
+def _kept(workspace: Workspace, retriever: str, name: str) -> Hashes:
+    files = (folder / "results" / name for folder, _ in chain(workspace, retriever))
     none: Hashes = np.empty(0, dtype=np.uint64)
     return np.unique(np.concatenate([none, *(np.load(path) for path in files if path.is_file())]))
 
@@ -253,17 +228,13 @@ def remarks(counts: Mapping[str, Any], judged: int) -> list[str]:
     return sentences
 
 
-# Queries that share all they are made of ask the same if that weighs as much as four words: “Where is Paris?” and
-# “Why Paris?” do not. One word that is another one ("mill 12", "mill 13") makes another query.
-ENOUGH = 12
+# Queries that share all they are made of ask the same if that is four words: “Where is Paris?” and “Why Paris?” do not.
+# One word that is another one ("mill 12", "mill 13") makes another query. Two letters of a script without spaces count
+# as a word.
+ENOUGH_WORDS = 4
+LETTERS_OF_A_WORD = 2
 
-# What a word weighs, and a Chinese character: six of them are as good as four words.
-WORD, CHARACTER = 3, 2
-
-# In scripts that are compared by their letters; vowel signs and tone marks above or below them add nothing.
-LETTERS_OF_A_WORD = 4
-
-# Languages that write spaces between words. One list for all: which one a query is in need not be known.
+# Languages with spaces between words. One list for all: which one a query is in need not be known.
 _SPACED = ("en", "fr", "ru", "ar")
 
 # Question words are function words to a stopword list, but two of them ask two things.
@@ -274,34 +245,9 @@ _ASKING = frozenset((
     "чей", "من", "ما", "ماذا", "متى", "أين", "لماذا", "كيف", "كم", "أي", "هل"
 ))  # fmt: skip
 
-_HAN = r"\u2e80-\u2fdf\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_KANA, _HANGUL, _UNSPACED = r"\u3040-\u30ff", r"\uac00-\ud7a3", r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
-_OTHERS = re.compile(rf"[{_HAN}{_KANA}{_HANGUL}{_UNSPACED}]")
-_RUNS = re.compile(
-    rf"(?P<han>[{_HAN}])|(?P<katakana>[\u30a0-\u30ff]+)|(?P<hiragana>[\u3040-\u309f]+)|(?P<hangul>[{_HANGUL}]+)"
-    rf"|(?P<letters>[{_UNSPACED}]+)|(?P<word>[^{_HAN}{_KANA}{_HANGUL}{_UNSPACED}]+)"
-)
-_HAN_FUNCTION = frozenset("的了是在於于之也都就而及与與和或吗嗎呢吧啊呀着著过過这這那其所")
-_HIRAGANA = re.compile("なぜ|いつ|どこ|だれ|どの|どう|どれ|なに|いくつ|いくら|どんな|どちら|ない|なか")
-_PARTICLES = re.compile(
-    "(?<=.)(?:에서는|에서의|에게서|에서|에게|에는|으로는|으로|로는|까지|부터|이라는|라는|이란|이나|이며|란|로|은|는|이|가|을|를|의|에"
-    "|와|과|도|만|나|인)$"
-)
-
-
-def _jamo(text: str) -> str:
-    return unicodedata.normalize("NFD", text)
-
-
-# Of questions, letter by letter: they grow together with the syllable before (하 + ㅂ니까 = 합니까).
-_ENDINGS = re.compile(
-    "(?<=..)(?:"
-    + _jamo(
-        "입니까|습니까|\u11b8니까|인가요|는가요|\u11ab가요|인가|는가|\u11ab가|는지|은지|나요|까요|가요|을까|일까|\u11af까요|\u11af까|니까"
-        "|까|요|죠|나|냐|니"
-    )
-    + ")$"
-)
+_LETTERS = re.compile(f"[{UNSPACED}]")
+# Chinese function words and Japanese particles of one letter.
+_FUNCTION_LETTERS = frozenset("的了是在於于之也都就而及與与和或吗嗎呢吧啊呀着著过過这這那其所のはがをにでとも")
 
 
 @cache
@@ -310,33 +256,10 @@ def _function_words() -> frozenset[str]:
     return frozenset().union(*map(stopword_list, _SPACED)) - _ASKING
 
 
-def content_units(words: str) -> frozenset[str] | None:
-    """What the query is made of, from its words (``leakage.words_of``); None where that is too little to tell it from
-    other queries."""
-    pieces = words.split()
-    if words.isascii() or not _OTHERS.search(words):
-        units = frozenset(pieces) - _function_words()
-        return units if WORD * len(units) >= ENOUGH else None
-    found: set[str] = set()
-    letters: list[str] = []
-    characters = 0
-    for piece in pieces:
-        for run in _RUNS.finditer(piece):
-            text = run[0]
-            match run.lastgroup:
-                case "han" if text not in _HAN_FUNCTION and text not in found:
-                    found.add(text)
-                    characters += 1
-                case "hiragana":
-                    found.update(_HIRAGANA.findall(text))
-                case "hangul":
-                    found.add(_ENDINGS.sub("", _jamo(_PARTICLES.sub("", text))))
-                case "letters":
-                    letters += text
-                case "katakana" | "word" if text not in _function_words():
-                    found.add(text)
-    n_letters = sum(map(str.isalnum, letters))
-    weight = CHARACTER * characters + WORD * (len(found) - characters + n_letters // LETTERS_OF_A_WORD)
-    if letters:
-        found.add("".join(sorted(letters)))
-    return frozenset(found) if weight >= ENOUGH else None
+def _content(words: str) -> str:
+    """A query's content words and its letters of scripts without spaces, each in a fixed order; empty where there are
+    too few to tell it from other queries."""
+    found = sorted(set(_LETTERS.sub(" ", words).split()) - _function_words())
+    letters = sorted(letter for letter in _LETTERS.findall(words) if letter not in _FUNCTION_LETTERS)
+    enough = len(found) + len(letters) / LETTERS_OF_A_WORD >= ENOUGH_WORDS
+    return " ".join([*found, "".join(letters)]) if enough else ""

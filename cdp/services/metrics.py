@@ -13,7 +13,7 @@ from cdp import jobs, query_sets
 from cdp.base.config import MetricsConfig
 from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace, read_json_or_none
-from cdp.complexity import STANDARD, CwProfile
+from cdp.complexity import CwProfile
 from cdp.metrics import MEASURES, PairedDifference, paired_difference
 from cdp.metrics import quick as quick_room
 from cdp.services import access, completeness
@@ -40,17 +40,14 @@ class QuickMetrics:
     kept: str = ""
 
 
-def quick(
-    workspace: Workspace, query_set: str, *, human: str = "", language: str = "", stopwords: str = STANDARD
-) -> QuickMetrics:
+def quick(workspace: Workspace, query_set: str, *, human: str = "", language: str = "") -> QuickMetrics:
     """Return Self-BLEU, CW and, given human queries for the same documents, Len-Sim. InputError for an empty set.
 
-    ``language`` is the corpus's if empty; ``stopwords`` is the name of a list. Measured once, in a second per 12,000
-    queries, and read from then on.
+    ``language`` is the corpus's if empty. Measured once, in a second per 12,000 queries, and read from then on.
     """
     resolved_set = query_sets.resolve_query_set(workspace, query_set)
     reference = query_sets.resolve_query_set(workspace, human).id if human else ""
-    plan = quick_room.plan(workspace, resolved_set.id, human=reference, language=language, stopwords=stopwords)
+    plan = quick_room.plan(workspace, resolved_set.id, human=reference, language=language)
     values = plan.load() or quick_room.measure(plan)
     assert values is not None  # nothing told it to stop
     titled = [{**value, "title": MEASURES[value["name"]].title} for value in values["values"]]

@@ -5,7 +5,7 @@
 Settings are ``MetricsConfig``. What it writes:
 
 ``results/metrics.json``   ``measures``: what the models measured, at the full Q/Doc;
-                           ``values``: every value, at each M and in both scopes, the quick measures too;
+                           ``values``: every value, CE and Self-BLEU at each M, the quick measures too;
                            ``per_document``: columns; ``scorer``
 ``checkpoints/*.f32``      values of documents as they are made: a stopped or failed job goes on where it was
 """
@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
@@ -30,27 +30,17 @@ from cdp.base.workspace import now, sha256_text
 from cdp.metrics.measures.dist_sim import document_dist_sims
 from cdp.metrics.measures.embedding_diversity import document_diversities
 from cdp.metrics.measures.paraphrase_ratio import document_ratios
-from cdp.metrics.query_set import (
-    DOCUMENT,
-    ONE_QUERY,
-    CorpusPool,
-    MetricValue,
-    depths_of,
-    measure_query_set,
-    reservoir,
-)
-from cdp.metrics.report import Ledger, Selection, across_documents, per_document_columns, values_at_depths
+from cdp.metrics.query_set import ONE_QUERY, MetricValue, depths_of, measure_query_set, reservoir
+from cdp.metrics.report import Ledger, Selection, per_document_columns, value_of
 from cdp.metrics.scorers import PairScorer, load_encoder, load_scorer
 from cdp.query_sets import QuerySet
 
 _DOCUMENTS_AT_ONCE = 256
 _BATCHES_AT_ONCE = 32
-# Corpus scope: at most this many pairs of queries of different documents are scored, no query in two of them.
-CORPUS_PAIRS = 1000
 
 Encode = Callable[[list[str]], NDArray[np.float64]]
 Settings = MetricsConfig | PromptTuningConfig
-# (n_documents, n_depths)
+# (n_documents, width)
 Values = NDArray[np.float64]
 
 
@@ -66,24 +56,14 @@ def main(job: Job) -> None:
     if scorer.note:
         print(f"{scorer.measure.title} is used: {scorer.note}", flush=True)
     encode = lazy_encoder(job, config)
-    measured = measure(job, config, selection, scorer, encode, stopwords=config.stopwords)
+    measured = measure(job, config, selection, scorer, encode)
     selection, values, columns = measured.selection, measured.values, measured.columns
-    pool = CorpusPool(seed=config.seed)
-    for queries in selection.queries:
-        pool.add(queries)
-    drawn = pool.drawn()[: 2 * CORPUS_PAIRS]
-    pairs = [list(pair) for pair in zip(drawn[::2], drawn[1::2], strict=False)]
-    across = score_pairs(job, config, scorer, range(len(pairs)), pairs, "corpus_pairs")
-    values.append(
-        across_documents(scorer.measure.name, across[:, -1], selection, model=scorer.model, threshold=scorer.threshold,
-                         seed=config.seed)
-    )  # fmt: skip
     diversities = embed(job, config, selection, encode)
-    values += values_at_depths(
-        "embedding_diversity", diversities, selection, reason=ONE_QUERY, model=config.encoder, seed=config.seed
-    )
-    columns["embedding_diversity"] = diversities[:, -1]
-    most = max(map(len, selection.queries), default=0)
+    values.append(
+        value_of("embedding_diversity", diversities, selection, selection.most, reason=ONE_QUERY, model=config.encoder,
+                 seed=config.seed)
+    )  # fmt: skip
+    columns["embedding_diversity"] = diversities
     job.result(
         "metrics",
         {
@@ -92,8 +72,8 @@ def main(job: Job) -> None:
             "config": config.to_dict(),
             "language": selection.language,
             "created": now(),
-            "measures": [v.to_dict() for v in values if v.scope == DOCUMENT and v.per_doc == most],
-            "values": [v.to_dict() for v in (*measured.quick, *values)],
+            "measures": [asdict(v) for v in values if v.per_doc == selection.most],
+            "values": [asdict(v) for v in (*measured.quick, *values)],
             "per_document": per_document_columns(selection.ids, columns),
             "scorer": scorer_facts(scorer),
             "n_documents": len(selection.ids),
@@ -147,30 +127,33 @@ def measure(
     scorer: PairScorer,
     encode: Encode,
     *,
-    stopwords: str = "standard",
     name: str = "",
 ) -> Measured:
     """Measure CE, and Dist-Sim if there are human queries. ``name`` tells several sets of one job apart."""
     quick = measure_query_set(
         zip(selection.ids, selection.queries, strict=True),
         language=selection.language,
-        stopwords=stopwords,
         human=selection.human,
         sampled_from=selection.sampled_from,
         seed=config.seed,
         failures=job.failures(f"measuring {name}".rstrip()),
     )
     selection = selection.only(quick.document_ids)
-    ratios = score_pairs(job, config, scorer, selection.ids, selection.queries, f"{name}-pairs".lstrip("-"))
-    values = values_at_depths(
-        scorer.measure.name, ratios, selection, reason=ONE_QUERY, model=scorer.model, threshold=scorer.threshold,
-        seed=config.seed,
-    )  # fmt: skip
+    ratios = score_pairs(job, config, scorer, selection, f"{name}-pairs".lstrip("-"))
+    values = [
+        value_of(
+            scorer.measure.name, column, selection, depth, reason=ONE_QUERY, model=scorer.model,
+            threshold=scorer.threshold, seed=config.seed,
+        )
+        for depth, column in zip(depths_of(selection.most), ratios.T, strict=True)
+    ]  # fmt: skip
     columns = {**quick.per_document, scorer.measure.name: ratios[:, -1]}
     if selection.human is not None:
-        similarities, found = compare_with_human(job, config, selection, encode, f"{name}-dist_sim".lstrip("-"))
-        values += found
-        columns["dist_sim"] = similarities[:, -1]
+        columns["dist_sim"] = compare_with_human(job, config, selection, encode, f"{name}-dist_sim".lstrip("-"))
+        values.append(
+            value_of("dist_sim", columns["dist_sim"], selection, selection.most,
+                     reason="No document has human queries.", model=config.encoder, seed=config.seed)
+        )  # fmt: skip
     return Measured(selection, quick.values, values, columns)
 
 
@@ -192,51 +175,39 @@ def lazy_encoder(job: Job, config: Settings) -> Encode:
     return lambda texts: model()(texts)
 
 
-def score_pairs(
-    job: Job,
-    config: Settings,
-    scorer: PairScorer,
-    ids: Sequence[object],
-    documents: Sequence[Sequence[str]],
-    kept: str,
-) -> Values:
+def score_pairs(job: Job, config: Settings, scorer: PairScorer, selection: Selection, kept: str) -> Values:
     """Return the share of each document's query pairs that are paraphrases, at each M, kept on disk as ``kept``."""
-    depths, most = depths_of(documents), max(map(len, documents), default=0)
-    step = max(1, config.batch_size * _BATCHES_AT_ONCE // max(1, math.comb(most, 2)))
-    fingerprint = (scorer.measure.name, scorer.model, str(scorer.threshold), *_texts(documents))
+    depths = depths_of(selection.most)
+    step = max(1, config.batch_size * _BATCHES_AT_ONCE // max(1, math.comb(selection.most, 2)))
+    fingerprint = (scorer.measure.name, scorer.model, str(scorer.threshold), *_texts(selection.queries))
     return _rows(
-        job, kept, "scoring pairs", ids, documents, len(depths), fingerprint,
+        job, kept, "scoring pairs", selection.ids, selection.queries, len(depths), fingerprint,
         lambda window: document_ratios(window, scorer.score, scorer.threshold, depths), step,
     )  # fmt: skip
 
 
 def compare_with_human(
     job: Job, config: Settings, selection: Selection, encode: Encode, kept: str
-) -> tuple[Values, list[MetricValue]]:
-    """Return Dist-Sim of each document at each M, NaN without human queries, and over all of them."""
-    depths, human = depths_of(selection.queries), selection.human or {}
+) -> NDArray[np.float64]:
+    """Return Dist-Sim of each document, (n_documents,), NaN without human queries."""
+    human = selection.human or {}
     compared = [i for i, name in enumerate(selection.ids) if human.get(name)]
     sides = [(selection.queries[i], human[selection.ids[i]]) for i in compared]
     fingerprint = (config.encoder, *_texts(itertools.chain.from_iterable(sides)))
-    rows = _rows(
-        job, kept, "comparing with human queries", [selection.ids[i] for i in compared], sides, len(depths),
-        fingerprint, lambda window: document_dist_sims(window, encode, depths),
-    )  # fmt: skip
-    values = np.full((len(selection.ids), len(depths)), np.nan)
-    values[compared] = rows
-    reason = "No document has human queries."
-    return values, values_at_depths(
-        "dist_sim", values, selection, reason=reason, model=config.encoder, seed=config.seed
-    )
+    values = np.full(len(selection.ids), np.nan)
+    values[compared] = _rows(
+        job, kept, "comparing with human queries", [selection.ids[i] for i in compared], sides, 1, fingerprint,
+        lambda window: document_dist_sims(window, encode)[:, None],
+    )[:, 0]  # fmt: skip
+    return values
 
 
-def embed(job: Job, config: MetricsConfig, selection: Selection, encode: Encode) -> Values:
-    """Return the embedding diversity of each document at each M."""
-    depths = depths_of(selection.queries)
+def embed(job: Job, config: MetricsConfig, selection: Selection, encode: Encode) -> NDArray[np.float64]:
+    """Return the embedding diversity of each document, (n_documents,)."""
     return _rows(
-        job, "diversity", "embedding queries", selection.ids, selection.queries, len(depths),
-        (config.encoder, *_texts(selection.queries)), lambda window: document_diversities(window, encode, depths),
-    )  # fmt: skip
+        job, "diversity", "embedding queries", selection.ids, selection.queries, 1,
+        (config.encoder, *_texts(selection.queries)), lambda window: document_diversities(window, encode)[:, None],
+    )[:, 0]  # fmt: skip
 
 
 def _texts(documents: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -154,10 +154,10 @@ class Bench:
         sampled_from = self.n_corpus if self.n_corpus > len(self.documents) else None
         selection = Selection(ids, queries, self.human, self.language, sampled_from)
         measured = measure(self.job, self.config, selection, self.scorer, self.encode, name=candidate.name)
-        most = max(map(len, measured.selection.queries))
+        most = measured.selection.most
         values = [v for v in (*measured.values, *measured.quick) if v.scope == DOCUMENT and v.per_doc == most]
         record |= {
-            "measures": [value.to_dict() for value in values],
+            "measures": [asdict(value) for value in values],
             "examples": [{"document_id": n, "queries": q} for n, q in zip(ids, queries, strict=True)][:EXAMPLES],
         }
         position = standing(

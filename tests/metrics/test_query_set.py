@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -36,7 +37,6 @@ def test_values_are_those_of_the_single_functions() -> None:
     several = [queries for _, queries in DOCUMENTS if len(queries) > 1]
     assert bleu.value == pytest.approx(np.mean([self_bleu(queries) for queries in several]))
     assert (bleu.n_documents, bleu.n_queries) == (3, 10)
-    assert bleu.smoothing == "method1"
     cw = value(result.values, "cw", 4)
     assert cw.value == pytest.approx(count_content_words([q for _, queries in DOCUMENTS for q in queries]).mean())
     assert cw.n_documents == 4
@@ -53,9 +53,8 @@ def test_values_are_those_of_the_single_functions() -> None:
 def test_the_first_m_queries_are_the_set_at_m() -> None:
     nested = measure_query_set(DOCUMENTS)
     for m in (1, 2, 3):
-        direct = measure_query_set(DOCUMENTS, per_doc=m)
-        for name in ("self_bleu", "cw"):
-            assert value(nested.values, name, m) == value(direct.values, name, m)
+        direct = measure_query_set((name, queries[:m]) for name, queries in DOCUMENTS)
+        assert value(nested.values, "self_bleu", m) == value(direct.values, "self_bleu", m)
     assert sorted({v.per_doc for v in nested.values}) == [1, 2, 3, 4]
 
 
@@ -101,9 +100,8 @@ def test_an_empty_set_has_a_defined_answer(documents: list[tuple[str, list[str]]
 
 def test_the_records_are_plain_json() -> None:
     for v in measure_query_set(DOCUMENTS, human={"d1": ["x"]}, sampled_from=100).values:
-        record = json.loads(json.dumps(v.to_dict()))
-        assert {"name", "value", "n_documents", "scope", "tokenizer", "smoothing", "model", "threshold",
-                "interval", "per_doc"} <= set(record)  # fmt: skip
+        record = json.loads(json.dumps(asdict(v)))
+        assert {"name", "value", "n_documents", "scope", "model", "threshold", "interval", "per_doc"} <= set(record)
         assert record["sampled_from"] == 100
 
 
@@ -120,7 +118,7 @@ def test_the_interval_covers_the_whole_sets_value_for_a_sample() -> None:
     for seed in range(20):
         sample, total = reservoir(documents, 200, seed)
         assert total == 2000
-        for v in measure_query_set(sample, per_doc=4, seed=seed).values:
+        for v in measure_query_set(sample, seed=seed).values:
             if v.scope == "document" and v.per_doc == 4 and v.interval is not None:
                 held[v.name] += v.interval[0] <= full[v.name] <= v.interval[1]  # type: ignore[operator]
     assert held["self_bleu"] >= 16

@@ -34,9 +34,7 @@ def test_embedding_diversity_is_one_minus_the_mean_cosine_of_all_pairs() -> None
 
     names = list(table)
     assert embedding_diversity(names, encoder) == pytest.approx(brute(names))
-    found = document_diversities([names, names[:2], names[:1], []], encoder, [1, 3, 6])
-    assert found[0, 1:] == pytest.approx([brute(names[:3]), brute(names)])
-    assert found[1, 2] == pytest.approx(brute(names[:2]))
-    assert np.isnan(found[:, 0]).all()
+    found = document_diversities([names, names[:2], names[:1], []], encoder)
+    assert found[:2] == pytest.approx([brute(names), brute(names[:2])])
     assert np.isnan(found[2:]).all()
     assert embedding_diversity(["q1", "q1"], encoder) == pytest.approx(0.0)

@@ -76,7 +76,6 @@ def test_values_equal_those_of_the_single_functions(query_sets: Workspace, tmp_p
     assert [m["name"] for m in result["measures"]] == ["paraphrase_ratio", "dist_sim", "embedding_diversity"]
     assert result["measures"][0]["model"] == cross_encoder
     assert result["measures"][0]["threshold"] == threshold
-    assert value(result, "paraphrase_ratio", 4, "corpus")["n_queries"] == 4
     columns = result["per_document"]
     assert columns["document_id"] == list(DOCUMENTS)
     assert columns["paraphrase_ratio"][2] is None

@@ -34,24 +34,15 @@ def dist_sim(synthetic: Queries, human: Queries, encoder: Encoder) -> float:
     return float(np.mean(document_dist_sims(aligned(synthetic, human), encoder)))
 
 
-def document_dist_sims(
-    pairs: Sequence[tuple[Sequence[str], Sequence[str]]], encoder: Encoder, depths: Sequence[int | None] = (None,)
-) -> NDArray[np.float64]:
-    """Dist-Sim of each document from its (synthetic, human) queries, both not empty: shape (n_documents, n_depths).
+def document_dist_sims(pairs: Sequence[tuple[Sequence[str], Sequence[str]]], encoder: Encoder) -> NDArray[np.float64]:
+    """Dist-Sim of each document from its (synthetic, human) queries, both not empty: shape (n_documents,).
 
-    A depth M takes the first M synthetic queries, None all. The mean cosine over all pairs is the dot product of the
-    two sides' mean unit vectors, so each distinct query is encoded once and no pair is formed.
+    The mean cosine over all pairs is the dot product of the two sides' mean unit vectors, so each distinct query is
+    encoded once and no pair is formed.
     """
     of = embedded((text for sides in pairs for queries in sides for text in queries), encoder)
 
-    def mean_direction(texts: Sequence[str]) -> NDArray[np.float64]:
-        return of(texts).mean(axis=0)
-
-    values = [
-        [mean_direction(synthetic[:depth]) @ direction for depth in depths]
-        for synthetic, direction in ((synthetic, mean_direction(human)) for synthetic, human in pairs)
-    ]
-    return np.array(values).reshape(len(pairs), len(depths))
+    return np.array([of(synthetic).mean(axis=0) @ of(human).mean(axis=0) for synthetic, human in pairs])
 
 
 def embedded(texts: Iterable[str], encoder: Encoder) -> Callable[[Sequence[str]], NDArray[np.float64]]:

@@ -26,13 +26,11 @@ MEASURE = Measure(
 
 def embedding_diversity(queries: Sequence[str], encoder: Encoder) -> float:
     """1 − mean pairwise cosine of one document's queries, in [0, 2]; NaN for fewer than two."""
-    return float(document_diversities([queries], encoder)[0, 0])
+    return float(document_diversities([queries], encoder)[0])
 
 
-def document_diversities(
-    documents: Sequence[Sequence[str]], encoder: Encoder, depths: Sequence[int | None] = (None,)
-) -> NDArray[np.float64]:
-    """Embedding diversity of each document at each M: (n_documents, n_depths), NaN where there are not two queries.
+def document_diversities(documents: Sequence[Sequence[str]], encoder: Encoder) -> NDArray[np.float64]:
+    """Embedding diversity of each document, shape (n_documents,); NaN where there are not two queries.
 
     The cosines of all pairs of n unit vectors sum to (|Σu|² − n) / 2, so no pair is formed and each distinct query is
     encoded once. An embedding of zeros has cosine 0 with any.
@@ -47,6 +45,4 @@ def document_diversities(
         total = chosen.sum(axis=0)
         return float(1 - (total @ total - (chosen**2).sum()) / (n * (n - 1)))
 
-    return np.array([[diversity(queries[:depth]) for depth in depths] for queries in documents]).reshape(
-        len(documents), len(depths)
-    )
+    return np.array([diversity(queries) for queries in documents])

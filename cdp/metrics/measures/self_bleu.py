@@ -28,9 +28,7 @@ MEASURE = Measure(
     help="Mean over the queries of a document of BLEU-4 against the document's other queries.",
 )
 
-# NLTK's name for it: an n-gram order without a match counts 0.1 matches.
-SMOOTHING = "method1"
-
+# NLTK's smoothing method 1: an n-gram order without a match counts 0.1 matches.
 _EPSILON = 0.1
 
 
