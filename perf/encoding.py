@@ -75,7 +75,7 @@ def bm25_rows() -> list[Row]:
     """The best 100 documents of SciFact's queries, ours with stems and ties in order; nothing without the data."""
     import bm25s
 
-    from cdp.evaluation import bm25
+    from cdp.retrievers import bm25
 
     if not SCIFACT.exists():
         return []

@@ -70,10 +70,10 @@ def stages() -> Iterator[dict[str, tuple[int, int, Work]]]:
     from cdp.base.workspace import Workspace
     from cdp.complexity import count_content_words
     from cdp.corpus import read_documents
-    from cdp.evaluation import bm25, search
+    from cdp.evaluation import search
     from cdp.evaluation.measures import compute, from_ranking
     from cdp.metrics.query_set import measure_query_set
-    from cdp.retrievers import load, resolve
+    from cdp.retrievers import bm25, load, resolve
     from cdp.retrievers.encode import Encoding, encode
     from cdp.synthesis.generators.template import TemplateGenerator
     from cdp.synthesis.methods import METHODS

@@ -110,8 +110,7 @@ def pool_of(folder: Path, retriever: str) -> Pool:
     """Pool the first ten of BM25 and a retriever on all splits of a benchmark."""
     from cdp.benchmarks.benchmark import list_splits, load_benchmark
     from cdp.complexity import content_words
-    from cdp.evaluation.bm25 import evaluate_bm25
-    from cdp.evaluation.evaluate import evaluate_model
+    from cdp.evaluation.evaluate import evaluate_bm25, evaluate_model
     from cdp.retrievers import load, resolve
 
     model = load(resolve(retriever, Workspace.default()), "cpu")

@@ -10,7 +10,7 @@ from textwrap import dedent
 
 from cdp.base.text import duration, escaped, interval, signed
 from cdp.base.workspace import write_bytes
-from cdp.evaluation import bm25
+from cdp.retrievers import bm25
 from cdp.studies import read_plan, to_markdown
 from cdp.studies.plan import HYBRID, UNTRAINED, Cell, method_of
 from cdp.studies.text import POOLED_NOTE, table

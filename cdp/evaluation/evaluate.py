@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -15,21 +15,15 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.records import place_of
 from cdp.base.worker import Job, Stopped
-from cdp.base.workspace import sha256_text
 from cdp.benchmarks import Benchmark, load_benchmark, resolve_benchmark
 from cdp.evaluation import measures
 from cdp.evaluation.measures import from_ranking
+from cdp.retrievers import PROTOCOLS, bm25
 from cdp.retrievers.encode import Embedded, EmbeddingStore, Encoding, encode, precision_for
 from cdp.retrievers.exact_search import search
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
-
-
-PROTOCOLS = ("published", "paper")
-
-# The names under which models keep the prompt of each role, in the order sentence-transformers looks for them.
-_ROLES = {"query": ("query",), "document": ("document", "passage", "corpus")}
 
 
 @dataclass(frozen=True)
@@ -46,11 +40,6 @@ class Protocol:
         """Whether embeddings are scaled to length 1 before the dot product."""
         return self.similarity == "cosine"
 
-    @property
-    def prompts_hash(self) -> str:
-        """16 hex digits that are equal where both prompts are."""
-        return sha256_text(self.query_prompt, self.document_prompt)[:16]
-
 
 def protocol_for(model: SentenceTransformer, name: str = "published") -> Protocol:
     """The protocol of that name for a loaded model. ConfigError for an unknown one, or one that the model lacks."""
@@ -62,11 +51,7 @@ def protocol_for(model: SentenceTransformer, name: str = "published") -> Protoco
             f"The model is published with {similarity} similarity, which is not searched exactly here.",
             hint="Use the protocol paper, which takes cosine for every model.",
         )
-    return Protocol(name, similarity, _prompt(model, "query"), _prompt(model, "document"))
-
-
-def _prompt(model: SentenceTransformer, role: str) -> str:
-    return next((prompt for name in _ROLES[role] if (prompt := model.prompts.get(name))), "")
+    return Protocol(name, similarity, *(model.prompts.get(role) or "" for role in ("query", "document")))
 
 
 @dataclass(frozen=True)
@@ -185,19 +170,6 @@ class Evaluation:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class EmbeddedBenchmark:
-    """The embeddings of a benchmark's queries and documents by one model, and how they were made."""
-
-    queries: Embedded
-    documents: Embedded
-    protocol: Protocol
-    max_tokens: int | None
-    precision: str
-    device: str
-    seconds: dict[str, float]
-
-
 def evaluate_model(
     model: SentenceTransformer,
     benchmark: Benchmark,
@@ -210,40 +182,13 @@ def evaluate_model(
     model_hash: str = "",
     watch: Watch | None = None,
 ) -> Evaluation:
-    """Evaluate a loaded model on one split of a benchmark: ``embed_benchmark``, then ``evaluate_embeddings``."""
-    embedded = embed_benchmark(
-        model,
-        benchmark,
-        protocol=protocol,
-        batch_size=batch_size,
-        precision=precision,
-        store=store,
-        model_hash=model_hash,
-        watch=watch,
-    )
-    return evaluate_embeddings(embedded, benchmark, top_k=top_k, watch=watch)
-
-
-def embed_benchmark(
-    model: SentenceTransformer,
-    benchmark: Benchmark,
-    *,
-    protocol: str = "published",
-    batch_size: int = 128,
-    precision: str = "auto",
-    store: EmbeddingStore | None = None,
-    model_hash: str = "",
-    watch: Watch | None = None,
-) -> EmbeddedBenchmark:
-    """Encode queries and documents of one split of a benchmark.
+    """Evaluate a loaded model on one split of a benchmark: encode queries and documents, search, and measure.
 
     With a ``store`` and the model's ``model_hash``, embeddings are kept there and taken from there; without (while
     training, when the model is another one each time) they stay in memory. ``precision`` is auto, fp32, fp16 or bf16.
     """
     chosen = protocol_for(model, protocol)
     precision = precision_for(model) if precision == "auto" else precision
-    was_training = model.training
-    model.eval()
     seconds: dict[str, float] = {}
 
     def embedded(role: str, texts: Sequence[str], hash_of_texts: str = "") -> Embedded:
@@ -255,18 +200,84 @@ def embed_benchmark(
         seconds[_phase(role)] = time.perf_counter() - began
         return embeddings
 
+    def report(done: int) -> None:
+        if watch is not None:
+            watch("searching", done, benchmark.n_documents)
+
+    was_training = model.training
+    model.eval()
     try:
-        return EmbeddedBenchmark(
-            queries=embedded("query", benchmark.queries),
-            documents=embedded("document", benchmark.documents, benchmark.documents_hash),
-            protocol=chosen,
-            max_tokens=length_of(model),
-            precision=precision,
-            device=search_device(model),
-            seconds=seconds,
+        queries, documents = (
+            embedded("query", benchmark.queries),
+            embedded("document", benchmark.documents, benchmark.documents_hash),
         )
     finally:
         model.train(was_training)
+    began = time.perf_counter()
+    report(0)
+    scores, numbers = search(
+        np.concatenate(queries.parts),
+        documents.parts,
+        top_k,
+        exclude=benchmark.excluded_numbers(),
+        device=search_device(model),
+        progress=report,
+    )
+    ranking = in_trec_order(benchmark, numbers, scores)
+    seconds["searching"] = time.perf_counter() - began
+    settings = {
+        "similarity": chosen.similarity,
+        "query_prompt": chosen.query_prompt,
+        "document_prompt": chosen.document_prompt,
+        "max_tokens": length_of(model),
+        "precision": precision,
+        "top_k": top_k,
+    }
+    reused = {"embeddings_reused": documents.reused, "query_embeddings_reused": queries.reused}
+    return _evaluation(benchmark, ranking, chosen, reused, seconds, settings)
+
+
+def evaluate_bm25(
+    benchmark: Benchmark, *, language: str = "", top_k: int = 100, watch: Watch | None = None
+) -> Evaluation:
+    """Evaluate BM25 on one split of a benchmark, as ``evaluate_model`` does a model.
+
+    ``language`` is the benchmark's own if empty. Raises ConfigError for a language without a word counter.
+    """
+    language = language or benchmark.counted_language
+    bm25.check_language(language)
+    began = time.perf_counter()
+    made = bm25.index(benchmark.documents, language, watch=watch)
+    ready = time.perf_counter()
+    scores, documents = bm25.rank(
+        made, benchmark.queries, top_k, language=language, exclude=benchmark.excluded_numbers(), watch=watch
+    )
+    ranking = in_trec_order(benchmark, documents, scores)
+    seconds = {"indexing": ready - began, "searching": time.perf_counter() - ready}
+    settings = {"similarity": "bm25", "k1": bm25.K1, "b": bm25.B, "language": language, "top_k": top_k}
+    return _evaluation(benchmark, ranking, Protocol("published", "bm25"), {}, seconds, settings)
+
+
+def _evaluation(
+    benchmark: Benchmark, ranking: Ranking, protocol: Protocol, counts: Mapping[str, int],
+    seconds: Mapping[str, float], settings: dict[str, Any],
+) -> Evaluation:  # fmt: skip
+    """Judge a ranking and put the result together; ``counts`` are those beside the queries' and exclusions'."""
+    means, per_query, absent = judge(benchmark, ranking)
+    return Evaluation(
+        measures=means,
+        per_query=per_query,
+        ranking=ranking,
+        protocol=protocol,
+        counts={
+            "judged_queries": benchmark.n_queries,
+            "judged_without_results": absent,
+            "excluded_pairs": sum(map(len, benchmark.excluded.values())),
+            **counts,
+        },
+        seconds={name: round(value, 3) for name, value in seconds.items()},
+        settings=settings,
+    )
 
 
 def embed_texts(
@@ -299,53 +310,6 @@ def _phase(role: str) -> str:
 def search_device(model: SentenceTransformer) -> str:
     """The device to search on: the model's GPU, else the CPU."""
     return model.device.type if model.device.type == "cuda" else "cpu"
-
-
-def evaluate_embeddings(
-    embedded: EmbeddedBenchmark, benchmark: Benchmark, *, top_k: int = 100, watch: Watch | None = None
-) -> Evaluation:
-    """Search and measure."""
-    began = time.perf_counter()
-
-    def report(done: int) -> None:
-        if watch is not None:
-            watch("searching", done, benchmark.n_documents)
-
-    report(0)
-    scores, numbers = search(
-        np.concatenate(embedded.queries.parts),
-        embedded.documents.parts,
-        top_k,
-        exclude=benchmark.excluded_numbers(),
-        device=embedded.device,
-        progress=report,
-    )
-    ranking = in_trec_order(benchmark, numbers, scores)
-    seconds = {**embedded.seconds, "searching": time.perf_counter() - began}
-    means, per_query, absent = judge(benchmark, ranking)
-    return Evaluation(
-        measures=means,
-        per_query=per_query,
-        ranking=ranking,
-        protocol=embedded.protocol,
-        counts={
-            "judged_queries": benchmark.n_queries,
-            "judged_without_results": absent,
-            "excluded_pairs": sum(map(len, benchmark.excluded.values())),
-            "embeddings_reused": embedded.documents.reused,
-            "query_embeddings_reused": embedded.queries.reused,
-        },
-        seconds={name: round(value, 3) for name, value in seconds.items()},
-        settings={
-            "similarity": embedded.protocol.similarity,
-            "query_prompt": embedded.protocol.query_prompt,
-            "document_prompt": embedded.protocol.document_prompt,
-            "prompts_hash": embedded.protocol.prompts_hash,
-            "max_tokens": embedded.max_tokens,
-            "precision": embedded.precision,
-            "top_k": top_k,
-        },
-    )
 
 
 def length_of(model: SentenceTransformer) -> int | None:

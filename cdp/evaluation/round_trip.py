@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.evaluation import bm25
 from cdp.evaluation.evaluate import Watch, embed_texts, protocol_for, search_device
+from cdp.retrievers import bm25
 from cdp.retrievers.encode import EmbeddingStore, precision_for
 from cdp.retrievers.exact_search import search
 

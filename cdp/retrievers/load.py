@@ -65,8 +65,9 @@ def load(
     if preset is not None:
         model.prompts = dict(preset.prompts)
         model.similarity_fn_name = resolved.similarity["published"]
-    for role in ("query", "document"):
-        model.prompts.setdefault(role, "")
+    # The names under which models keep the prompt of each role, in the order sentence-transformers looks for them.
+    for role, names in {"query": ("query",), "document": ("document", "passage", "corpus")}.items():
+        model.prompts[role] = next((prompt for name in names if (prompt := model.prompts.get(name))), "")
     limit = max_length if max_length is not None else (preset.max_length if preset is not None else None)
     if limit is not None:
         set_max_length(model, limit)

@@ -26,10 +26,9 @@ from cdp.base.settings import Config
 from cdp.base.text import typed_path
 from cdp.base.workspace import SHIPPED_DATA, Workspace, is_name
 from cdp.benchmarks import library
-from cdp.evaluation import bm25
 from cdp.llm import address
 from cdp.llm.address import Endpoint
-from cdp.retrievers import PRESETS, api, in_cache
+from cdp.retrievers import PRESETS, api, bm25, in_cache
 from cdp.services import naming
 from cdp.synthesis.generators import GENERATORS
 

@@ -29,7 +29,7 @@ from cdp.benchmarks import (
 from cdp.benchmarks.manifests import Manifest
 from cdp.benchmarks.registry import Group
 from cdp.benchmarks.schemas import Entry
-from cdp.evaluation import bm25
+from cdp.retrievers import bm25
 from cdp.services import access, evaluation, projects
 
 __all__ = ["list_benchmarks"]

@@ -24,7 +24,6 @@ from cdp.benchmarks import describe, judged, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import read_qrels
 from cdp.benchmarks.benchmark import qrels_files
 from cdp.corpus import CorpusManifest, load_manifest, resolve_corpus
-from cdp.evaluation import bm25
 from cdp.evaluation.results import scores_of
 from cdp.jobs import JobView
 from cdp.principle import Answer
@@ -42,7 +41,7 @@ from cdp.principle.evidence import (
     Evidence,
     Task,
 )
-from cdp.retrievers import PRESETS
+from cdp.retrievers import PRESETS, bm25
 from cdp.services import studies, synthesis
 from cdp.services.calibration import Calibration, calibrate, judged_by
 from cdp.services.complexity import Profiled, profile_benchmark

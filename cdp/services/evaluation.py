@@ -11,8 +11,8 @@ from cdp.base.config import EvaluationConfig, ResultImportConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace, is_name
 from cdp.benchmarks import BenchmarkInfo, choose_split, describe, list_benchmarks, resolve_benchmark
-from cdp.evaluation import bm25, combined
-from cdp.retrievers import api, in_cache, resolve
+from cdp.evaluation import combined
+from cdp.retrievers import api, bm25, in_cache, resolve
 from cdp.services import access, clusters, naming, results
 
 # A small, widely used cross-encoder for passages.

@@ -36,11 +36,10 @@ from cdp.base.file_cache import ANSWERS
 from cdp.base.settings import Config
 from cdp.base.text import shown, typed_path
 from cdp.base.workspace import Workspace, read_json_or_none, read_jsonl
-from cdp.evaluation import bm25
 from cdp.jobs import JobSpec, JobView, list_active, list_jobs, load_spec, resolve_job
 from cdp.llm import address
 from cdp.metrics import MEASURES
-from cdp.retrievers import PRESETS, api
+from cdp.retrievers import PRESETS, api, bm25
 from cdp.services import access, projects, results
 from cdp.services.access import Action, NotAllowedError, may
 from cdp.studies import StudyConfig

@@ -22,10 +22,11 @@ from cdp.benchmarks.benchmark import part
 from cdp.complexity import query_log
 from cdp.complexity.query_log import QueryLog
 from cdp.corpus import load_manifest, resolve_corpus
-from cdp.evaluation import bm25, judging
+from cdp.evaluation import judging
 from cdp.llm.answers import Usage
 from cdp.llm.prices import Price, dollars, price_of
 from cdp.llm.tokens import estimate_tokens
+from cdp.retrievers import bm25
 from cdp.services import access, clusters, complexity, embedding, evaluation
 from cdp.services.embedding import Sending
 from cdp.studies import records

@@ -11,9 +11,8 @@ from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError, offer
 from cdp.base.file_cache import ANSWERS
 from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace, is_name, read_json
-from cdp.evaluation import bm25
 from cdp.jobs import JobView
-from cdp.retrievers import PRESETS, api
+from cdp.retrievers import PRESETS, api, bm25
 
 # Trainings that are listed where several have one name.
 SHOWN = 8

@@ -18,7 +18,6 @@ from cdp.base.text import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.complexity import count_content_words
 from cdp.corpus import load_manifest, resolve_corpus
-from cdp.evaluation import bm25
 from cdp.llm.answers import Usage
 from cdp.llm.prices import price_of
 from cdp.metrics import self_bleu
@@ -26,7 +25,7 @@ from cdp.query_sets import ImportOptions, QuerySet, deriving, measured
 from cdp.query_sets.measured import QueryScores
 from cdp.query_sets.nonsense import format_mix, query_format
 from cdp.query_sets.store import DocumentQueries
-from cdp.retrievers import api, resolve
+from cdp.retrievers import api, bm25, resolve
 from cdp.services import access, clusters, completeness, corpora, evaluation, metrics, projects, synthesis
 from cdp.services.access import Action, require
 from cdp.synthesis.generators import GENERATORS, make_generator

@@ -29,10 +29,10 @@ from cdp.benchmarks import beir_files, judged
 from cdp.benchmarks.benchmark import part
 from cdp.catalog import STUDY, STUDY_START, query
 from cdp.corpus import load_manifest
-from cdp.evaluation import bm25, combined
+from cdp.evaluation import combined
 from cdp.evaluation.results import FirstTen, first_ten
 from cdp.query_sets import list_query_sets
-from cdp.retrievers import PRESETS, leakage
+from cdp.retrievers import PRESETS, bm25, leakage
 from cdp.retrievers.encode import HALF_PRECISION
 from cdp.services import access, naming
 from cdp.services.calibration import Calibration, Judged, calibrate, judged_by

@@ -35,10 +35,9 @@ from cdp.base.workspace import Workspace, is_name
 from cdp.benchmarks import beir_files, library, manifests
 from cdp.benchmarks.benchmark import part, qrels_files
 from cdp.corpus import get_documents
-from cdp.evaluation import bm25
 from cdp.jobs import JobView
 from cdp.jobs.launchers import SPINS, python_path
-from cdp.retrievers import PRESETS, api
+from cdp.retrievers import PRESETS, api, bm25
 from cdp.services import access, clusters, training
 from cdp.services.training import RetrieverChoice
 from cdp.serving import engine

@@ -14,9 +14,8 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace
-from cdp.evaluation import bm25
 from cdp.query_sets import QuerySet
-from cdp.retrievers import PRESETS, Default, resolve
+from cdp.retrievers import PRESETS, Default, bm25, resolve
 from cdp.retrievers.preset import PAPER_EPOCHS
 from cdp.services import access, clusters, completeness, evaluation, leakage, naming, results
 from cdp.studies.estimate import DEFAULT_SPEEDS, STARTING_S

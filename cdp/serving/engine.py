@@ -31,9 +31,8 @@ from cdp.benchmarks.benchmark import part, texts_hash
 from cdp.complexity import content_words, language_of
 from cdp.corpus import CorpusManifest, list_corpora, load_manifest, open_corpus, resolve_corpus
 from cdp.corpus.documents import ROW_GROUP_ROWS, SCHEMA, to_documents
-from cdp.evaluation import bm25
 from cdp.evaluation.evaluate import Protocol, length_of, protocol_for
-from cdp.retrievers import load, model_hash
+from cdp.retrievers import bm25, load, model_hash
 from cdp.retrievers.api import ApiModel, Payer
 from cdp.retrievers.encode import EmbeddingStore, Encoding, PoolEncoder, cast, encode, precision_for
 from cdp.retrievers.exact_search import Prepared, search

@@ -36,7 +36,7 @@ from cdp.base.config import ServingConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.text import shown
 from cdp.base.workspace import Workspace
-from cdp.evaluation import bm25
+from cdp.retrievers import bm25
 from cdp.retrievers.encode import encode, precision_for
 from cdp.retrievers.load import use_threads
 from cdp.serving import web

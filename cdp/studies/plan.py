@@ -13,7 +13,7 @@ from cdp.base.failures import Failures
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import Benchmark, choose_split, describe, load_benchmark, resolve_benchmark
-from cdp.evaluation import bm25
+from cdp.retrievers import bm25
 from cdp.studies.config import BOTH, DISTIL, INFONCE, LOSSES, StudyConfig
 from cdp.training.pairs import PairSet, draw_pairs
 from cdp.training.plan import order_of, rate

@@ -12,7 +12,6 @@ import numpy as np
 
 from cdp.base.statistics import has_spread
 from cdp.base.text import counted, signed
-from cdp.evaluation import bm25
 from cdp.principle import (
     PARAPHRASE,
     SCALING,
@@ -27,6 +26,7 @@ from cdp.principle import (
     threshold,
     why_no_threshold,
 )
+from cdp.retrievers import bm25
 from cdp.studies.config import BOTH, INFONCE, StudyConfig, stored
 from cdp.studies.estimate import limits_of_design
 from cdp.studies.gains import LOSS, REASONED, TITLES, TRAINING, Gain, Scores, gains, read_scores

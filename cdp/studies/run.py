@@ -26,9 +26,9 @@ from cdp.base.workspace import now
 from cdp.benchmarks import Benchmark
 from cdp.benchmarks.judged import is_judged
 from cdp.corpus import iter_documents
-from cdp.evaluation import Evaluation, bm25, combined, evaluate_model
-from cdp.evaluation.evaluate import first_ten, judge_on, unjudged
-from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
+from cdp.evaluation import Evaluation, combined, evaluate_model
+from cdp.evaluation.evaluate import evaluate_bm25, first_ten, judge_on, unjudged
+from cdp.retrievers import ResolvedRetriever, bm25, leakage, load, model_hash, resolve
 from cdp.retrievers.encode import EmbeddingStore, cast, precision_for
 from cdp.studies import records
 from cdp.studies.config import DISTIL, INFONCE
@@ -184,7 +184,7 @@ class Study:
             if place in evaluations:
                 continue
             watch = partial(self._watch, f"{name} {cell.source}: {benchmark.name}")
-            lexical = bm25.evaluate_bm25(benchmark, watch=watch) if hybrid or not base_hash else None
+            lexical = evaluate_bm25(benchmark, watch=watch) if hybrid or not base_hash else None
             if base_hash:
                 model = model or load(retriever, _device(self.config.gpus), length, memo=self._memo)
                 # The embeddings are kept: every study needs the untrained retriever again.

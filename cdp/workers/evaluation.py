@@ -17,11 +17,11 @@ from cdp.base.workspace import sha256_text
 from cdp.benchmarks.benchmark import Benchmark, load_benchmark
 from cdp.benchmarks.judged import is_judged
 from cdp.benchmarks.library import resolve_benchmark
-from cdp.evaluation import bm25, card, combined
-from cdp.evaluation.evaluate import Evaluation, embed_benchmark, evaluate_embeddings, unjudged
+from cdp.evaluation import card, combined
+from cdp.evaluation.evaluate import Evaluation, evaluate_bm25, evaluate_model, unjudged
 from cdp.evaluation.results import write_result
 from cdp.metrics.scorers import load_cross_encoder
-from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
+from cdp.retrievers import ResolvedRetriever, bm25, leakage, load, model_hash, resolve
 from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import EmbeddingStore, PoolEncoder, Share, cast, precision_for
 
@@ -62,7 +62,7 @@ def dense(
     job: Job, config: EvaluationConfig, benchmark: Benchmark, retriever: ResolvedRetriever
 ) -> tuple[Evaluation, dict[str, str]] | None:
     """Evaluate a model: (result, what ``retriever`` holds in the record). Of several processes that share the encoding
-    the first alone searches; the others get None."""
+    the first alone goes on; the others get None."""
     job.loading("the model")
     # On a cluster Ray tasks encode, and this process only loads the model to know it.
     workers = job.pool
@@ -73,10 +73,11 @@ def dense(
     precision = precision_for(model, on_gpu=on_gpu) if config.precision == "auto" else config.precision
     pool = PoolEncoder(workers.map, config.retriever, config.max_length, job.stop_requested) if workers else None
 
-    embedded = embed_benchmark(
+    result = evaluate_model(
         cast(model, precision),
         benchmark,
         protocol=config.protocol,
+        top_k=config.top_k,
         batch_size=config.batch_size,
         precision=precision,
         store=EmbeddingStore(job.workspace, share=share, pool=pool),
@@ -85,7 +86,6 @@ def dense(
     )
     if share.process:
         return None
-    result = evaluate_embeddings(embedded, benchmark, top_k=config.top_k, watch=job.advance)
     kind = retriever.origin if retriever.origin in ("preset", "job") else "model"
     return result, {"id": config.retriever, "name": retriever.title, "kind": kind, "hash": identity}
 
@@ -94,7 +94,7 @@ def lexical(
     job: Job, config: EvaluationConfig, benchmark: Benchmark, language: str
 ) -> tuple[Evaluation, dict[str, str]]:
     """Evaluate BM25, as ``dense`` does a model."""
-    result = bm25.evaluate_bm25(benchmark, language=language, top_k=config.top_k, watch=job.advance)
+    result = evaluate_bm25(benchmark, language=language, top_k=config.top_k, watch=job.advance)
     words = str(result.settings["language"])
     identity = sha256_text(bm25.NAME, str(bm25.K1), str(bm25.B), words)[:16]
     name = f"{bm25.TITLE} ({language})" if language not in ("", "en") else bm25.TITLE
@@ -110,7 +110,7 @@ def combine(
     if not (config.hybrid or config.rerank):
         return result, who
     if config.hybrid:
-        by_words = bm25.evaluate_bm25(benchmark, top_k=config.top_k, watch=job.advance)
+        by_words = evaluate_bm25(benchmark, top_k=config.top_k, watch=job.advance)
         result = combined.hybrid(benchmark, result, by_words)
     if config.rerank:
         job.loading("the cross-encoder")

@@ -30,13 +30,13 @@ from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import Benchmark, part, texts_hash
 from cdp.benchmarks.judged import Grade, Pool
 from cdp.corpus import iter_documents, load_manifest
-from cdp.evaluation import bm25, combined, judging
-from cdp.evaluation.evaluate import Evaluation, evaluate_model
+from cdp.evaluation import combined, judging
+from cdp.evaluation.evaluate import Evaluation, evaluate_bm25, evaluate_model
 from cdp.llm.answers import Answer, Cancelled, RequestError
 from cdp.llm.cache import Account, AnswerCache, cache_key
 from cdp.llm.prices import price_of
 from cdp.llm.tokens import cut
-from cdp.retrievers import load, model_hash, resolve
+from cdp.retrievers import bm25, load, model_hash, resolve
 from cdp.retrievers.api import Payer
 from cdp.retrievers.encode import EmbeddingStore
 from cdp.studies import records
@@ -178,7 +178,7 @@ def pool_documents(job: Job, config: JudgeConfig, target: Target, budget: float 
     for name in sorted(config.items("retrievers"), key=lambda name: bm25.language_in(name) is None):
         language = bm25.language_in(name)
         if language is not None:
-            results[name] = bm25.evaluate_bm25(benchmark, language=language, top_k=depth, watch=job.advance)
+            results[name] = evaluate_bm25(benchmark, language=language, top_k=depth, watch=job.advance)
             lexical = lexical or results[name]
             continue
         job.loading("the retriever")

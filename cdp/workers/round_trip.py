@@ -15,9 +15,9 @@ from cdp.base.config import RoundTripConfig
 from cdp.base.errors import InputError
 from cdp.base.worker import Job
 from cdp.corpus import iter_documents, load_manifest
-from cdp.evaluation import bm25, round_trip
+from cdp.evaluation import round_trip
 from cdp.query_sets import QuerySet, measured
-from cdp.retrievers import load, model_hash, resolve
+from cdp.retrievers import bm25, load, model_hash, resolve
 from cdp.retrievers.encode import EmbeddingStore, cast, precision_for
 
 SHOWN = (1, 10, round_trip.DEPTH)

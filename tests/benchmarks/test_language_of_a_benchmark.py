@@ -10,7 +10,8 @@ import pytest
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import add_benchmark, describe, load_benchmark
 from cdp.complexity import count_content_words
-from cdp.evaluation.bm25 import evaluate_bm25, language_in
+from cdp.evaluation.evaluate import evaluate_bm25
+from cdp.retrievers.bm25 import language_in
 from cdp.services import benchmarks, complexity
 from cdp.services import studies as service
 from cdp.studies import StudyConfig

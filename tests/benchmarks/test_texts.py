@@ -12,7 +12,7 @@ from cdp.base.workspace import SHIPPED_DATA, Workspace
 from cdp.benchmarks import benchmark as room
 from cdp.benchmarks import load_benchmark
 from cdp.benchmarks.benchmark import Texts
-from cdp.evaluation import bm25
+from cdp.evaluation.evaluate import evaluate_bm25
 from tests import strategies
 from tests.strategies import examples
 
@@ -82,5 +82,5 @@ def test_a_benchmark_in_a_file_is_evaluated_alike(monkeypatch: pytest.MonkeyPatc
     assert list(from_file.documents) == in_memory.documents
     assert list(from_file.document_ids) == in_memory.document_ids
     assert (from_file.hash, from_file.language) == (in_memory.hash, in_memory.language)
-    one, other = (bm25.evaluate_bm25(benchmark) for benchmark in (from_file, in_memory))
+    one, other = (evaluate_bm25(benchmark) for benchmark in (from_file, in_memory))
     assert one.measures == other.measures

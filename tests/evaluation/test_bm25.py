@@ -11,7 +11,8 @@ import pytest
 
 from cdp.base.errors import ConfigError, InputError
 from cdp.benchmarks import load_benchmark
-from cdp.evaluation import bm25
+from cdp.evaluation.evaluate import evaluate_bm25
+from cdp.retrievers import bm25
 from tests.benchmarks.folders import write_benchmark
 from tests.support import shared
 
@@ -68,7 +69,7 @@ def test_other_languages_use_their_own_words() -> None:
 def test_a_language_that_nobody_knows_is_refused(tmp_path: Path) -> None:
     benchmark = load_benchmark(write_benchmark(tmp_path / "small"))
     with pytest.raises(ConfigError, match="no stopword list for the language 'english'"):
-        bm25.evaluate_bm25(benchmark, language="english", top_k=10)
+        evaluate_bm25(benchmark, language="english", top_k=10)
 
 
 def test_it_says_how_far_it_is_and_can_be_ended(tmp_path: Path) -> None:
@@ -77,7 +78,7 @@ def test_it_says_how_far_it_is_and_can_be_ended(tmp_path: Path) -> None:
 
     benchmark = load_benchmark(write_benchmark(tmp_path / "small"))
     seen: list[tuple[str, int, int]] = []
-    bm25.evaluate_bm25(benchmark, top_k=10, watch=lambda *words: seen.append(words))
+    evaluate_bm25(benchmark, top_k=10, watch=lambda *words: seen.append(words))
     assert seen == [("indexing", 0, 4), ("searching", 0, 3)]
 
     def end(phase: str, *_: int) -> None:
@@ -85,7 +86,7 @@ def test_it_says_how_far_it_is_and_can_be_ended(tmp_path: Path) -> None:
             raise EndedError
 
     with pytest.raises(EndedError):
-        bm25.evaluate_bm25(benchmark, top_k=10, watch=end)
+        evaluate_bm25(benchmark, top_k=10, watch=end)
 
 
 def test_documents_without_any_word_are_refused() -> None:
@@ -102,7 +103,7 @@ def test_the_name_of_the_retriever(name: str, language: str | None) -> None:
 
 
 def test_an_evaluation_has_the_form_of_a_models(tmp_path: Path) -> None:
-    found = bm25.evaluate_bm25(load_benchmark(write_benchmark(tmp_path / "small")), top_k=10)
+    found = evaluate_bm25(load_benchmark(write_benchmark(tmp_path / "small")), top_k=10)
     assert found.measures["ndcg@10"] > 0.6
     assert found.ranking.documents.shape == (3, 10)
     assert found.settings["similarity"] == "bm25"
@@ -110,7 +111,7 @@ def test_an_evaluation_has_the_form_of_a_models(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_scifact_gives_the_value_of_every_table() -> None:
-    found = bm25.evaluate_bm25(load_benchmark(shared("data/scifact"), "test"))
+    found = evaluate_bm25(load_benchmark(shared("data/scifact"), "test"))
     assert found.measures["ndcg@10"] == pytest.approx(0.6804, abs=0.002)
     assert found.measures["recall@100"] == pytest.approx(0.922, abs=0.005)
 

@@ -34,7 +34,7 @@ def test_shares() -> None:
 
 def test_bm25_ranks_are_those_of_every_score_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Against the whole table of scores, in blocks that do not divide the number of queries."""
-    from cdp.evaluation import bm25
+    from cdp.retrievers import bm25
 
     random = np.random.default_rng(0)
     words = [f"w{i}" for i in range(30)]

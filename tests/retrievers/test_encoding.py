@@ -173,17 +173,6 @@ def test_protocols_differ_in_similarity(model) -> None:
         protocol_for(model, "mine")
 
 
-def test_prompts_are_found_under_the_names_models_use(model) -> None:
-    before = dict(model.prompts)
-    model.prompts = {"query": "Q: ", "document": "", "passage": "P: "}
-    try:
-        found = protocol_for(model)
-    finally:
-        model.prompts = before
-    assert (found.query_prompt, found.document_prompt) == ("Q: ", "P: ")
-    assert found.prompts_hash != protocol_for(model).prompts_hash
-
-
 def test_nothing_lies_outside_the_embeddings_folder(model, workspace: Workspace) -> None:
     EmbeddingStore(workspace).get(lambda: model, TEXTS[:3], Encoding("m", "document"))
     assert [path.name for path in workspace.root.iterdir()] == ["embeddings"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import subprocess
 import sys
 import time
@@ -217,3 +218,11 @@ def test_replacing_a_preset_is_possible_for_a_fork(tmp_path: Path) -> None:
         preset_on("qwen3-embedding-0.6b", tiny_decoder(tmp_path / "d")), preset=preset, prompts=preset.prompts
     )  # fmt: skip
     assert load(resolved, "cpu").prompts["query"] == "Find: "
+
+
+def test_prompts_are_found_under_the_names_models_use(tmp_path: Path) -> None:
+    folder = tiny_retriever(tmp_path)
+    facts = folder / "config_sentence_transformers.json"
+    facts.write_text(json.dumps({**json.loads(facts.read_text()), "prompts": {"query": "Q: ", "passage": "P: "}}))
+    model = load(resolve(str(folder), Workspace(tmp_path / "none")), "cpu")
+    assert (model.prompts["query"], model.prompts["document"]) == ("Q: ", "P: ")
