@@ -128,7 +128,7 @@ def models_show(run: Run, retriever: Trained) -> int:
         **value,
         "bytes": size(model.bytes),
         "files": [f"{path}: {size(n)}" for path, n in model.files],
-        "scores": [" ".join([f"{s.benchmark}: NDCG@10 {s.after:.2f}", *s.badges]) for s in model.scores],
+        "scores": [" ".join([f"{s.benchmark}: NDCG@10 {s.ndcg:.2f}", *s.badges]) for s in model.scores],
         "faults": [fault.sentence.replace("**", "") for fault in model.faults],
     }
     return run.say(value, view)

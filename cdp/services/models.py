@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cdp import jobs
+from cdp import catalog, jobs
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.staging import staging
 from cdp.base.version import __version__
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.benchmarks.download import first_line, is_network
-from cdp.evaluation.card import FOLDER, Score, licence_in, refresh, scores_of
-from cdp.retrievers import load, resolve
+from cdp.evaluation.card import FOLDER, NO_SCORES, licence_in
+from cdp.retrievers import leakage, load, resolve
 from cdp.retrievers.export import export as export_onnx
 from cdp.retrievers.export import require_onnx
 from cdp.retrievers.resolve import CARD, card_file, has_model, model_folder, training_result
@@ -45,8 +45,22 @@ class Fault:
 
 
 @dataclass(frozen=True)
+class Score:
+    """NDCG@10 in percent on a benchmark (``name/split``). ``badges`` and ``remark`` say what it is to be read with. A
+    ``fault`` (leaked queries, a stopped training) keeps it from the hub's metadata."""
+
+    benchmark: str
+    protocol: str
+    ndcg: float
+    queries: int
+    badges: tuple[str, ...]
+    remark: str
+    fault: bool
+
+
+@dataclass(frozen=True)
 class TrainedModel:
-    """A model that was trained here. ``files`` are (path in its folder, bytes), ``scores`` those on its card."""
+    """A model that was trained here. ``files`` are (path in its folder, bytes), ``scores`` its newest ones."""
 
     id: str
     title: str
@@ -86,7 +100,7 @@ def _described(workspace: Workspace, job: str) -> TrainedModel:
     spec = read_json_or_none(folder / "spec.json") or {}
     model = model_folder(folder)
     files = sorted(path for path in model.rglob("*") if path.is_file() and not path.name.startswith("."))
-    scores = tuple(scores_of(workspace, job, result))
+    scores = _scores(workspace, str(result["model_hash"]))
     return TrainedModel(
         id=job,
         title=str(spec.get("name") or job),
@@ -100,6 +114,21 @@ def _described(workspace: Workspace, job: str) -> TrainedModel:
         faults=tuple(_faults(result, scores)),
         result=result,
     )
+
+
+def _scores(workspace: Workspace, model_hash: str) -> tuple[Score, ...]:
+    """The newest evaluation of this very model, not fused or reranked, on each benchmark, split and protocol."""
+    newest: dict[tuple[str, str], Score] = {}
+    for row in reversed(catalog.evaluations(workspace)):
+        if row["retriever_hash"] == model_hash and row["retriever_kind"] == "job":
+            counts, place = row["counts"], f"{row['benchmark']}/{row['split']}"
+            marks = leakage.marks(counts)
+            badges = (*marks, "in-domain") if leakage.in_domain(counts) else marks
+            remark = " ".join(leakage.remarks(counts, row["n_queries"]))
+            newest[place, row["protocol"]] = Score(
+                place, row["protocol"], 100 * row["ndcg@10"], row["n_queries"], badges, remark, bool(marks)
+            )
+    return tuple(newest[key] for key in sorted(newest))
 
 
 def _faults(result: Mapping[str, Any], scores: Sequence[Score]) -> list[Fault]:
@@ -156,19 +185,50 @@ def push(
                 f"{model.title} needs your consent to be published: {fault.sentence.replace('**', '')}",
                 hint=f"Allow it: {FLAGS[fault.kind]}; the card says it at its top.",
             )
-    refresh(workspace, model.id)
     card = card_file(model.folder)
-    text = published(card.read_text(encoding="utf-8") if card.is_file() else "", repository, model.faults)
+    text = published(card.read_text(encoding="utf-8") if card.is_file() else "", repository, model)
     files = tuple((path, len(text.encode()) if path == CARD else size) for path, size in model.files)
     planned = Push(repository, not public, files, text, tuple(fault.sentence for fault in model.faults))
     return planned if dry_run else _upload(model, planned)
 
 
-def published(text: str, repository: str, faults: Sequence[Fault]) -> str:
-    """Return the card for the hub: it loads the model from there, and its faults stand under its title."""
-    text = text.replace(f'"{FOLDER}"', f'"{repository}"')
-    missing = "".join(f"> {fault.sentence}\n\n" for fault in faults if f"> {fault.sentence}" not in text)
-    return re.sub(r"(?m)^# .*\n\n?", lambda title: f"{title[0].rstrip()}\n\n{missing}", text, count=1)
+def published(text: str, repository: str, model: TrainedModel) -> str:
+    """Return the card for the hub: it loads the model from there, its faults stand under its title, its scores in a
+    table and as ``model-index`` in the metadata."""
+    from huggingface_hub import EvalResult, ModelCard
+    from yaml import YAMLError
+
+    text = text.replace(f'"{FOLDER}"', f'"{repository}"').replace(NO_SCORES, _table(model.scores))
+    missing = "".join(f"> {fault.sentence}\n\n" for fault in model.faults if f"> {fault.sentence}" not in text)
+    text = re.sub(r"(?m)^# .*\n\n?", lambda title: f"{title[0].rstrip()}\n\n{missing}", text, count=1)
+    try:
+        card = ModelCard(text)
+    except (ValueError, YAMLError):  # a card of one's own
+        return text
+    card.data.model_name = card.data.model_name or model.title
+    card.data.eval_results = [
+        EvalResult(
+            task_type="information-retrieval",
+            dataset_type=score.benchmark.split("/")[0],
+            dataset_name=f"{score.benchmark} ({', '.join((f'{score.protocol} protocol', *score.badges))})",
+            dataset_split=score.benchmark.rpartition("/")[2],
+            metric_type="ndcg_at_10",
+            metric_name="NDCG@10, percent",
+            metric_value=round(score.ndcg, 2),
+        )
+        for score in model.scores
+        if not score.fault
+    ] or None
+    return str(card)
+
+
+def _table(scores: Sequence[Score]) -> str:
+    rows = [
+        f"| {s.benchmark} | {s.protocol} | {s.queries:,} | {s.ndcg:.2f} | {', '.join(s.badges) or '–'} |"
+        for s in scores
+    ]
+    head = ["| Benchmark | Protocol | Queries | NDCG@10, percent | To be read with |", "|---|---|---|---|---|"]
+    return "\n".join([*head, *rows]) if rows else "Not evaluated yet."
 
 
 def _upload(model: TrainedModel, planned: Push) -> Push:

@@ -17,7 +17,7 @@ from cdp.base.workspace import sha256_text
 from cdp.benchmarks.benchmark import Benchmark, load_benchmark
 from cdp.benchmarks.judged import is_judged
 from cdp.benchmarks.library import resolve_benchmark
-from cdp.evaluation import card, combined
+from cdp.evaluation import combined
 from cdp.evaluation.evaluate import Evaluation, evaluate_bm25, evaluate_model, unjudged
 from cdp.evaluation.results import write_result
 from cdp.metrics.scorers import load_cross_encoder
@@ -52,8 +52,6 @@ def main(job: Job) -> None:
     if is_judged(folder):
         result.counts["unjudged_in_first_ten"] = unjudged(benchmark, result.ranking)
     write_result(job, config, who, benchmark, result, time.perf_counter() - began)
-    if job.is_main and retriever is not None and retriever.origin == "job":
-        card.refresh(job.workspace, config.retriever)
     print(", ".join(f"{name} {value:.4f}" for name, value in result.measures.items()), flush=True)
     job.progress("done", benchmark.n_queries, benchmark.n_queries, "queries")
 

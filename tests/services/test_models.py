@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from huggingface_hub import ModelCard
 
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.evaluation.card import FOLDER
+from cdp.evaluation.card import FOLDER, NO_SCORES
 from cdp.retrievers import load, resolve
 from cdp.training.plan import INCOMPLETE
 from tests.cli.support import answer, refusal, run
 from tests.services.support import evaluation
-from tests.services.upload_hub import TOKEN, Server, UploadHub
+from tests.services.upload_hub import TOKEN, Server, UploadHub, metadata_faults
 from tests.support_models import tiny_retriever, tiny_static
 
 pytestmark = pytest.mark.slow  # huggingface_hub and httpx take a second to load
@@ -35,7 +36,7 @@ model = SentenceTransformer("{FOLDER}")
 
 ## Results
 
-Not evaluated yet.
+{NO_SCORES}
 
 ## Licences
 
@@ -63,9 +64,13 @@ def trained(workspace: Workspace, job: str, **result: Any) -> Path:
     return folder
 
 
-def scored(workspace: Workspace, job: str, benchmark: str, scores: dict[str, float], **counts: int) -> None:
+def scored(
+    workspace: Workspace, job: str, benchmark: str, scores: dict[str, float], day: int = 2, **counts: int
+) -> None:
     """A finished evaluation of that training's model."""
-    path = workspace.job(evaluation(workspace, job, benchmark, scores, kind="job", counts=counts))
+    path = workspace.job(
+        evaluation(workspace, job, benchmark, scores, kind="job", counts=counts, created=f"2026-01-0{day}")
+    )
     spec, record = read_json(path / "spec.json"), read_json(path / "results" / "evaluation.json")
     write_json(path / "spec.json", {**spec, "config": {"retriever": job}})
     record["retriever"]["hash"] = "new"
@@ -85,11 +90,13 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[UploadHub]:
 
 def test_a_pushed_model_is_private_whole_and_under_a_fresh_card(workspace: Workspace, hub: UploadHub) -> None:
     trained(workspace, "t1")
-    scored(workspace, "t1", "scifact", {"a": 0.5, "b": 0.7})
-    dry = answer("models", "push", "t1", "me/sea", "--dry-run")
+    scored(workspace, "t1", "scifact", {"a": 0.1, "b": 0.1}, day=1)
+    scored(workspace, "t1", "scifact", {"a": 0.5, "b": 0.7}, trained_positives=4, judged_positives=4)
+    scored(workspace, "t1", "lake", {"a": 0.7, "b": 0.7}, leaked_queries=1)
+    dry = answer("models", "push", "t1", "me/sea", "--dry-run", "--allow-leakage")
     assert hub.asked == []
     assert set(dry["files"]) == {"modules.json", "README.md", "0_StaticEmbedding/model.safetensors"}
-    done = answer("models", "push", "Sea", "me/sea")
+    done = answer("models", "push", "Sea", "me/sea", "--allow-leakage")
     repository = hub.repositories["me/sea"]
     assert (repository.private, done["private"], done["url"]) == (True, True, f"{hub.address}/me/sea")
     assert repository.files.keys() == dry["files"].keys()
@@ -98,11 +105,16 @@ def test_a_pushed_model_is_private_whole_and_under_a_fresh_card(workspace: Works
     card = repository.files["README.md"].decode()
     assert card == dry["card"]
     assert 'SentenceTransformer("me/sea")' in card
-    assert "| scifact/test | published | 2 | – | 60.00 |" in card
-    assert "model-index" in card
+    assert "| lake/test | published | 2 | 70.00 | leaked |" in card
+    assert "| scifact/test | published | 2 | 60.00 | in-domain |" in card
+    (result,) = ModelCard(card).data.eval_results  # as the hub reads it; no leaked score goes to its tables
+    assert (result.dataset_name, result.dataset_split, result.metric_type, result.metric_value) == (
+        "scifact/test (published protocol, in-domain)", "test", "ndcg_at_10", 60.0
+    )  # fmt: skip
+    assert metadata_faults(card) == []
     assert FOLDER in (workspace.job("t1") / "model" / "README.md").read_text(encoding="utf-8")
     assert repository.messages == [f"Sea, trained with CDP Studio {_version()} (new)"]
-    answer("models", "push", "t1", "me/sea")  # once more, into the repository that is there
+    answer("models", "push", "t1", "me/sea", "--allow-leakage")  # once more, into the repository that is there
     assert len(repository.messages) == 2
 
 
