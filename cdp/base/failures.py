@@ -1,6 +1,6 @@
 """Failures, of one item of a run, which then goes on, or of the run itself.
 
-An exception raised for one document, pair, row or query is written to ``failures.jsonl`` with the item's id, text and
+An exception raised for one document, row or query is written to ``failures.jsonl`` with the item's id, text and
 traceback, counted, and the run continues::
 
     failures = job.failures("measuring")

@@ -78,8 +78,7 @@ class _Data:
 
     key: tuple[Any, ...]
     pairs: PairSet
-    stores: tuple[PairSet, Stores] | None = None
-    """The pairs that could be tokenised, and their tokens."""
+    stores: Stores | None = None
 
 
 class Study:
@@ -295,22 +294,17 @@ class Study:
         model = base_model(retriever, config, device, self._memo)
         if data.stores is None:
             self._report(f"tokenising {len(data.pairs):,} pairs of {condition.source}")
-            failures = self.job.failures(f"tokenising {condition.source} for {condition.retriever}", unit="pair")
-            usable, _, stores = stores_of(model, data.pairs, failures)
-            data.stores = usable, stores
-        pairs, stores = data.stores
-        failures = self.job.failures(f"weighting {condition.source}", unit="pair")
-        weights = pair_weights(pairs, config.weighting, kappa=config.kappa, failures=failures)
-        weights = np.nan_to_num(weights, nan=0.0)  # a query that cannot be weighted is listed, and pulls nothing
+            data.stores = stores_of(model, data.pairs)
+        weights = pair_weights(data.pairs, config.weighting, kappa=config.kappa)
         evaluate, dev = None, self._dev(condition)
         if dev is not None:
             evaluate = judge_on(dev, partial(self._watch, f"{condition}: {dev.name}"))
         trained = make_retriever(
-            model, config, pairs, stores, weights, _Hooks(self, condition), checkpoints, evaluate=evaluate
+            model, config, data.pairs, data.stores, weights, _Hooks(self, condition), checkpoints, evaluate=evaluate
         )
         if trained.outcome.stopped:
             raise Stopped
-        return model, _facts(pairs, trained.order, trained.outcome)
+        return model, _facts(data.pairs, trained.order, trained.outcome)
 
     def _dev(self, condition: Condition) -> Benchmark | None:
         languages = [dev.counted_language for dev in self.dev]

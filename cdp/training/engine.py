@@ -187,6 +187,8 @@ class TransformerEngine:
 
         The second pass of a group replays the random state of its first, so that dropout draws the same masks.
         """
+        from sentence_transformers.base.losses.gradcache import RandContext
+
         cached = []
         leaves = []
         for store, which in columns:
@@ -194,7 +196,7 @@ class TransformerEngine:
             states, parts = [], []
             with torch.no_grad():
                 for group in members:
-                    states.append(_RandomState(self.device))
+                    states.append(RandContext(self.parameters[0]))
                     parts.append(self._forward(store, which[group]))
             leaf = torch.cat(parts)[_inverse(members).to(self.device)].detach().requires_grad_()
             leaves.append(leaf)
@@ -217,25 +219,6 @@ def _inverse(members: list[NDArray[np.int64]]) -> Tensor:
     inverse = np.empty_like(order)
     inverse[order] = np.arange(len(order))
     return torch.from_numpy(inverse)
-
-
-class _RandomState:
-    """The random state at its making, in force inside ``with``; the state outside is untouched."""
-
-    def __init__(self, device: torch.device) -> None:
-        self.devices = [device] if device.type == "cuda" else []
-        self.cpu = torch.get_rng_state()
-        self.gpu = [torch.cuda.get_rng_state(d) for d in self.devices]
-
-    def __enter__(self) -> None:
-        self._fork = torch.random.fork_rng(devices=self.devices)
-        self._fork.__enter__()
-        torch.set_rng_state(self.cpu)
-        for device, state in zip(self.devices, self.gpu, strict=True):
-            torch.cuda.set_rng_state(state, device)
-
-    def __exit__(self, *details: Any) -> None:
-        self._fork.__exit__(*details)
 
 
 class SparseRows:

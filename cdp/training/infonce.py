@@ -15,15 +15,11 @@ Nothing here needs a model or sentence-transformers: our own loop has the embedd
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
 from cdp.base.errors import ConfigError, InputError
-
-Similarity = Callable[[Tensor, Tensor], Tensor]
 
 # The cap of RI (ReasonEmbed's).
 RI_KAPPA = 5.0
@@ -37,30 +33,12 @@ def cosine_scores(queries: Tensor, documents: Tensor) -> Tensor:
     return nn.functional.normalize(queries, dim=1) @ nn.functional.normalize(documents, dim=1).T
 
 
-def dot_scores(queries: Tensor, documents: Tensor) -> Tensor:
-    """Dot product of every query with every document: (q, dim) and (d, dim) give (q, d)."""
-    return queries @ documents.T
-
-
-def _pairwise(similarity: Similarity, queries: Tensor, documents: Tensor) -> Tensor:
-    """The similarity of each query with the document of its row, (B,)."""
-    if similarity is cosine_scores:
-        return nn.functional.cosine_similarity(queries, documents)
-    if similarity is dot_scores:
-        return (queries * documents).sum(1)
-    return similarity(queries, documents).diagonal()
-
-
-SIMILARITIES: dict[str, Similarity] = {"cos": cosine_scores, "cosine": cosine_scores, "dot": dot_scores}
-
-
 class WeightedInfoNCE(nn.Module):
     """The loss of a batch of embeddings; arguments and counters as ``WeightedInfoNCELoss`` (loss.py) has them."""
 
     def __init__(
         self,
         scale: float = 20.0,
-        similarity: str | Similarity = "cos",
         gather_across_devices: bool = False,
         ri_kappa: float = RI_KAPPA,
         distil: float = 0.0,
@@ -72,10 +50,7 @@ class WeightedInfoNCE(nn.Module):
             raise ConfigError(f"The cap of RI must be positive, not {ri_kappa!r}.")
         if not scale > 0:
             raise ConfigError(f"The scale must be positive, not {scale!r}.")
-        if isinstance(similarity, str) and similarity not in SIMILARITIES:
-            raise ConfigError(f"The similarity must be one of {', '.join(SIMILARITIES)}, not {similarity!r}.")
         self.scale = scale
-        self.similarity = SIMILARITIES[similarity] if isinstance(similarity, str) else similarity
         self.gather_across_devices = gather_across_devices
         self.ri_kappa = ri_kappa
         self.distil = distil
@@ -122,7 +97,7 @@ class WeightedInfoNCE(nn.Module):
         As sentence-transformers' DistillKLDivLoss at temperature 1, row by row.
         """
         queries, *columns = [e.to(teacher) for e in embeddings]
-        scores = self.scale * torch.stack([_pairwise(self.similarity, queries, column) for column in columns], 1)
+        scores = self.scale * torch.stack([nn.functional.cosine_similarity(queries, column) for column in columns], 1)
         absent = torch.isnan(teacher)
         targets = nn.functional.log_softmax(teacher.masked_fill(absent, -torch.inf), 1)
         chosen = nn.functional.log_softmax(scores.masked_fill(absent, -torch.inf), 1)
@@ -163,7 +138,7 @@ class WeightedInfoNCE(nn.Module):
 
     def _losses(self, queries: Tensor, documents: Tensor, mask: Tensor | None, offset: int) -> Tensor:
         """InfoNCE of each row, (B,): row i's document is column offset + i."""
-        scores = self.similarity(queries, documents) * self.scale
+        scores = cosine_scores(queries, documents) * self.scale
         if mask is not None:
             scores = scores.masked_fill(mask, -torch.inf)
         targets = torch.arange(offset, offset + len(queries), device=scores.device)

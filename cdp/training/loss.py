@@ -13,7 +13,7 @@ from sentence_transformers.base.losses.merged_forward import embed_columns
 from torch import Tensor
 
 from cdp.base.errors import ConfigError
-from cdp.training.infonce import RI_KAPPA, Similarity, WeightedInfoNCE
+from cdp.training.infonce import RI_KAPPA, WeightedInfoNCE
 
 
 class WeightedInfoNCELoss(CachedLossMixin, WeightedInfoNCE):
@@ -28,8 +28,7 @@ class WeightedInfoNCELoss(CachedLossMixin, WeightedInfoNCE):
 
     Args:
         model: the model to train.
-        scale: what similarities are multiplied by before the softmax: 1 / temperature.
-        similarity: ``cos``, ``dot``, or a function of (q, dim) and (d, dim) giving (q, d).
+        scale: what cosines are multiplied by before the softmax: 1 / temperature.
         gather_across_devices: use the documents of all processes as negatives. Batches must then be equally large.
         mini_batch: with GradCache, texts embedded at once; None embeds the whole batch. It changes memory and time,
             not the gradients.
@@ -45,13 +44,12 @@ class WeightedInfoNCELoss(CachedLossMixin, WeightedInfoNCE):
         self,
         model: SentenceTransformer | None,
         scale: float = 20.0,
-        similarity: str | Similarity = "cos",
         gather_across_devices: bool = False,
         mini_batch: int | None = None,
         ri: bool = False,
         ri_kappa: float = RI_KAPPA,
     ) -> None:
-        super().__init__(scale, similarity, gather_across_devices, ri_kappa)
+        super().__init__(scale, gather_across_devices, ri_kappa)
         if mini_batch is not None and mini_batch < 1:
             raise ConfigError(f"mini_batch must be at least 1, not {mini_batch!r}.")
         if mini_batch is not None and model is not None and has_static_embedding_input(model):
@@ -104,7 +102,6 @@ class WeightedInfoNCELoss(CachedLossMixin, WeightedInfoNCE):
         """What the trainer writes into a model card."""
         return {
             "scale": self.scale,
-            "similarity": getattr(self.similarity, "__name__", str(self.similarity)),
             "gather_across_devices": self.gather_across_devices,
             "mini_batch": self.mini_batch,
             "ri": self.ri,

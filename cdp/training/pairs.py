@@ -16,8 +16,6 @@ from cdp.base.workspace import Workspace
 from cdp.query_sets import QuerySet
 
 UNUSABLE = "documents whose queries or text could not be read"
-# Reasons under which `PairSet.dropped` counts what is listed in `failures.jsonl`.
-UNTOKENISED = "pairs that could not be tokenised or weighted"
 
 
 @dataclass(frozen=True)
@@ -178,10 +176,7 @@ def load_pairs(
         if "#" in document.id:  # that of a passage
             names.append(document.id)
         if document.id in wanted:
-            with failures.item(document.id, document.text) as attempt:
-                contents[document.id] = (document.content, document.content_hash)
-            if attempt.failed:
-                del wanted[document.id]
+            contents[document.id] = (document.content, document.content_hash)
 
     queries: list[str] = []
     query_ids: list[str] = []

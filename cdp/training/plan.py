@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,9 @@ from cdp.base.workspace import Workspace
 from cdp.corpus import load_manifest
 from cdp.query_sets import QuerySet
 from cdp.retrievers import Default, ResolvedRetriever, resolve
-from cdp.training.pairs import UNTOKENISED, BatchOrder, PairSet, draw_pairs, with_negatives, with_teacher
+from cdp.training.pairs import BatchOrder, PairSet, draw_pairs, with_negatives, with_teacher
 from cdp.training.reasoning import check_reasoned, unreasoned_note, uses_reasoned, with_reasoned
-from cdp.training.weightings import WEIGHTINGS, Weighting
+from cdp.training.weightings import WEIGHTINGS
 from cdp.training.weightings.column import read_weights
 
 # Evaluations of a training where nothing else is set: few enough to cost little, enough for the best to be near one.
@@ -110,38 +110,21 @@ def rate(value: float) -> str:
     return f"{float(digits):g}e{int(exponent)}"
 
 
-def pair_weights(
-    pairs: PairSet, weighting: str, *, kappa: float = 100.0, file: str = "", failures: Failures | None = None
-) -> NDArray[np.float64]:
+def pair_weights(pairs: PairSet, weighting: str, *, kappa: float = 100.0, file: str = "") -> NDArray[np.float64]:
     """The raw weights of a pair set, shape (n,), without RI, which the loss multiplies in while training.
 
     The queries of a mixed set are counted each in its own language. ``file`` holds the weights for the weighting
-    ``column``, see ``cdp.training.weightings.column``. A query that cannot be weighted goes to ``failures`` and
-    has NaN.
+    ``column``, see ``cdp.training.weightings.column``.
     """
     chosen = WEIGHTINGS.named(weighting)
     if chosen.needs == "column":
         return read_weights(file, pairs.query_ids)
-    failures = failures or Failures()
-    weights = np.full(len(pairs), np.nan)
+    weights = np.empty(len(pairs), dtype=np.float64)
     of_pair = np.array(pairs.languages)
     for language in dict.fromkeys(of_pair.tolist()):
-        weights[of_pair == language] = _of_language(chosen, pairs, of_pair == language, language, kappa, failures)
+        rows = np.flatnonzero(of_pair == language)
+        weights[rows] = chosen.raw([pairs.queries[row] for row in rows], language, kappa)
     return weights
-
-
-def _of_language(
-    weighting: Weighting, pairs: PairSet, chosen: NDArray[np.bool_], language: str, kappa: float, failures: Failures
-) -> NDArray[np.float64]:
-    """The raw weights of the chosen pairs, NaN where a query could not be weighted."""
-    rows = np.flatnonzero(chosen)
-    weights = failures.batch(
-        lambda queries: weighting.raw(queries, language, kappa),
-        [pairs.queries[row] for row in rows],
-        lambda i: pairs.query_ids[rows[i]],
-        str,
-    )
-    return np.array([np.nan if weight is None else weight for weight in weights], dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -153,17 +136,12 @@ class TrainingData:
     pairs: PairSet
     weights: NDArray[np.float64]
 
-    def part(self, rows: NDArray[np.int64]) -> TrainingData:
-        """Only these pairs, with their documents and hard negatives."""
-        return replace(self, pairs=self.pairs.part(rows), weights=self.weights[rows])
-
 
 def prepare(config: TrainingConfig, workspace: Workspace, failures: Failures | None = None) -> TrainingData:
     """Read it all. Raises what its parts raise: everything that can be wrong without a model is found here.
 
-    A document or pair that cannot be used goes to ``failures`` and is counted among what is left out.
+    A line of the query set that cannot be read goes to ``failures`` and is counted among what is left out.
     """
-    failures = failures or Failures()
     retriever = resolve(config.retriever, workspace)
     settings = complete(config, retriever)
     pairs = draw_pairs(
@@ -184,9 +162,8 @@ def prepare(config: TrainingConfig, workspace: Workspace, failures: Failures | N
         check_reasoned(settings, pairs.query_set.method)
         ri = WEIGHTINGS.named(settings.weighting).needs == "reasoning"
         pairs = with_reasoned(pairs, workspace, settings.reasoning, settings.query_source, ri=ri)
-    weights = pair_weights(pairs, settings.weighting, kappa=settings.kappa, file=settings.weights, failures=failures)
-    usable = ~np.isnan(weights)
-    return TrainingData(settings, retriever, pairs.without(usable, UNTOKENISED), weights[usable])
+    weights = pair_weights(pairs, settings.weighting, kappa=settings.kappa, file=settings.weights)
+    return TrainingData(settings, retriever, pairs, weights)
 
 
 INCOMPLETE = "The query set is incomplete: only what was there is trained on."

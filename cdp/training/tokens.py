@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from cdp.base.errors import ModelError
-from cdp.base.failures import Failures, is_fatal
 from cdp.retrievers.static import is_static
-from cdp.training.pairs import UNTOKENISED, PairSet
+from cdp.training.pairs import PairSet
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -144,34 +143,9 @@ def _silent(phase: str, done: int, total: int) -> None:
     pass
 
 
-def stores_of(
-    model: SentenceTransformer, pairs: PairSet, failures: Failures, report: Report = _silent
-) -> tuple[PairSet, NDArray[np.bool_], Stores]:
-    """The pairs that can be tokenised, which of the given ones they are (n_pairs,), and their stores.
+def stores_of(model: SentenceTransformer, pairs: PairSet, report: Report = _silent) -> Stores:
+    """Return the tokens of a pair set's queries, documents and, where RI needs them, reasoned queries."""
 
-    InputError where too few pairs are left to train on.
-    """
-    usable = np.ones(len(pairs), dtype=bool)
-    try:
-        return pairs, usable, _stores(model, pairs, report)
-    except Exception as error:
-        if is_fatal(error):
-            raise
-    asked_of = dict(zip(reversed(pairs.document_of.tolist()), reversed(pairs.query_ids), strict=True))
-    names = [asked_of[i].rsplit("-", 1)[0] if i in asked_of else f"{i}" for i in range(len(pairs.documents))]
-    bad_documents = np.array(_rejected(model, pairs.documents, "document", failures, names), dtype=bool)
-    usable &= ~bad_documents[pairs.document_of]
-    usable &= ~np.array(_rejected(model, pairs.queries, "query", failures, pairs.query_ids), dtype=bool)
-    if pairs.reasoned is not None:
-        usable &= ~np.array(_rejected(model, pairs.reasoned, "query", failures, pairs.query_ids), dtype=bool)
-    if pairs.negatives is not None:
-        bad = (pairs.negatives >= 0) & bad_documents[pairs.negatives]
-        pairs = replace(pairs, negatives=np.where(bad, -1, pairs.negatives))
-    pairs = pairs.without(usable, UNTOKENISED)
-    return pairs, usable, _stores(model, pairs, report)
-
-
-def _stores(model: SentenceTransformer, pairs: PairSet, report: Report) -> Stores:
     def store(role: str, phase: str, texts: list[str]) -> TokenStore:
         return tokenise(model, texts, model.prompts[role] or "", lambda done: report(phase, done, len(texts)))
 
@@ -180,21 +154,3 @@ def _stores(model: SentenceTransformer, pairs: PairSet, report: Report) -> Store
         store("document", "tokenising documents", pairs.documents),
         None if pairs.reasoned is None else store("query", "tokenising reasoned queries", pairs.reasoned),
     )
-
-
-def _rejected(
-    model: SentenceTransformer, texts: list[str], role: str, failures: Failures, names: list[str]
-) -> list[bool]:
-    """Which of the texts the tokenizer rejects; each is recorded under its name."""
-    prompt = model.prompts[role] or None
-
-    def taken(chunk: list[str]) -> list[bool]:
-        model.preprocess(chunk, prompt=prompt)
-        return [True] * len(chunk)
-
-    rejected: list[bool] = []
-    for start in range(0, len(texts), CHUNK):
-        ids = names[start : start + CHUNK]
-        results = failures.batch(taken, texts[start : start + CHUNK], ids.__getitem__, str)
-        rejected += [result is None for result in results]
-    return rejected

@@ -21,7 +21,6 @@ from cdp.evaluation.card import model_card
 from cdp.retrievers import leakage, model_hash
 from cdp.retrievers.load import pooling_of
 from cdp.retrievers.resolve import card_file, model_folder
-from cdp.training.pairs import UNTOKENISED
 from cdp.training.plan import TrainingData, licence_notes, notes_of, on_device, prepare
 
 # Processes wait for the first while it evaluates on a dev benchmark, which may take longer than the libraries' ten
@@ -78,16 +77,13 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     model = base_model(retriever, config, str(state.device), memo)
     base_hash = model_hash(model)
 
-    failures = job.failures("tokenising", unit="pair")
-    pairs, usable, stores = stores_of(
-        model, pairs, failures, lambda phase, done, total: job.progress(phase, done, total, "texts")
-    )
+    stores = stores_of(model, pairs, lambda phase, done, total: job.progress(phase, done, total, "texts"))
     made = make_retriever(
         model,
         config,
         pairs,
         stores,
-        data.weights[usable],
+        data.weights,
         JobHooks(job),
         job.folder / "checkpoints",
         processes=state.num_processes,
@@ -107,8 +103,6 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     if outcome.stopped:
         whole = f"**Stopped at step {outcome.step:,} of {outcome.steps:,}**: its scores are not those of a whole one."
         own_notes.insert(0, whole)
-    if rejected := int((~usable).sum()):
-        own_notes.append(f"Left out: {rejected:,} {UNTOKENISED}.")
     if filled:
         own_notes.append(f"{counted(filled, 'document')} cut off at the {limit:,} tokens that the model takes.")
     result: dict[str, Any] = {

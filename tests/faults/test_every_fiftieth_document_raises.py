@@ -95,20 +95,6 @@ def test_measuring(workspace: Workspace, generated: str, monkeypatch: pytest.Mon
     assert {value["n_documents"] for value in made["measures"]} == {147}
 
 
-@pytest.mark.soak
-def test_tokenising(workspace: Workspace, generated: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_fault(monkeypatch, "tokenising")
-    settings = ("--set", "epochs=1", "--set", "batch_size=32")
-    made, warning = waited("train", generated, "--retriever", "static-minilm", *settings)
-    assert made["state"] == "finished"
-    assert made["documents"] == 147
-    assert made["dropped"]["pairs that could not be tokenised or weighted"] == 6
-    assert "failed; the first, " in warning
-    lines = list(read_jsonl(workspace.job(made["id"]) / "failures.jsonl"))
-    assert {line["id"] for line in lines} >= {"d0", "d50", "d100", "d0-1", "d100-1"}
-    assert all("TextEncodeInput" in line["traceback"] for line in lines)
-
-
 @pytest.mark.slow
 def test_twenty_in_a_row_stop_it_and_the_set_is_trained_on_only_after_a_yes(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -5,22 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from cdp import query_sets
 from cdp.base.failures import Failures
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace, append_jsonl
-from cdp.complexity import count_content_words
 from cdp.metrics import measure_query_set
 from cdp.metrics import query_set as measures
 from cdp.query_sets import QuerySet
 from cdp.synthesis import ranking
 from cdp.synthesis.templates.phrases import sentences
-from cdp.training import plan
-from cdp.training.pairs import UNUSABLE, PairSet, load_pairs
-from cdp.training.weightings import content_words
+from cdp.training.pairs import UNUSABLE, load_pairs
 
 BAD = "a bad one"
 
@@ -60,19 +56,6 @@ def test_splitting_into_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     found, _ = ranking.distinct_sentences(documents, failures)
     assert [place for place, _ in found] == [0, 2]
     assert ids(failures) == ["d1"]
-
-
-def test_weighting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content_words, "count_content_words", raising(count_content_words))
-    pairs = PairSet(
-        ["which wheel", BAD, "which mill"], ["a", "b"], np.array([0, 0, 1]), query_ids=["d-1", "d-2", "e-1"]
-    )
-    failures = Failures(unit="pair")
-    found = plan.pair_weights(pairs, "cw", failures=failures)
-    assert np.isnan(found).tolist() == [False, True, False]
-    assert ids(failures) == ["d-2"]
-    left = pairs.without(~np.isnan(found), "no weight")
-    assert (left.queries, left.dropped) == (["which wheel", "which mill"], {"no weight": 1})
 
 
 def test_building_pairs(workspace: Workspace, tmp_path: Path) -> None:

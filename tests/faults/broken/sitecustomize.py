@@ -41,21 +41,9 @@ def in_measures(module: ModuleType) -> None:
     module.tokens = tokens
 
 
-def in_tokenising(module: ModuleType) -> None:
-    plain = module.StaticModel.preprocess
-
-    def preprocess(self: Any, texts: Any, *more: Any, **named: Any) -> Any:
-        if any(broken(text) for text in texts):
-            raise TypeError("TextEncodeInput must be Union[TextInputSequence, Tuple[InputSequence, InputSequence]]")
-        return plain(self, texts, *more, **named)
-
-    module.StaticModel.preprocess = preprocess
-
-
 STAGES = {
     "generation": ("cdp.synthesis.generators.template", in_generation),
     "measures": ("cdp.metrics.query_set", in_measures),
-    "tokenising": ("cdp.retrievers.static", in_tokenising),
 }
 
 
