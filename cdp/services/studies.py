@@ -394,8 +394,9 @@ def plan(
     if not known and not drawn:
         dev, dev_texts = _dev_places(workspace, config, benchmark_splits)
     for weighting in config.items("weightings"):
-        if with_kappa(weighting)[0] not in weightings():
-            raise NotFoundError("weighting", weighting, known=list(weightings()))
+        able = [name for name, known in WEIGHTINGS.items() if known.needs != "column"]
+        if with_kappa(weighting)[0] not in able:
+            raise NotFoundError("weighting", weighting, known=able)
     retrievers = {name: resolve(access.model(workspace, name), workspace) for name in config.items("retrievers")}
     for source in sources:
         problem = problems_of_budget(config, source)
@@ -623,19 +624,6 @@ def _about(view: JobView) -> dict[str, Any]:
         why = view.failure["message"] if view.failure else f"it is {view.state}"
         raise InputError(f"The study {view.id} has nothing to report yet: {why}.")
     return about
-
-
-def weightings() -> dict[str, str]:
-    """The weightings that can be compared, each with its title: those that need no file of one's own."""
-    return {name: weighting.title for name, weighting in WEIGHTINGS.items() if weighting.needs != "column"}
-
-
-def to_yaml(config: StudyConfig) -> str:
-    """The plan as a file that ``study run`` reads."""
-    import yaml
-
-    values = {name: value for name, value in config.to_dict().items() if value not in (None, "")}
-    return yaml.safe_dump(values, allow_unicode=True, sort_keys=False)
 
 
 def _benchmark(workspace: Workspace, config: StudyConfig, name: str, split: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Choosing a prompt on a sample: start the job, read what it found, write queries with a prompt."""
+"""Choosing a prompt on a sample: start the job, read what it found, the settings that write queries with it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from cdp.base.config import PromptTuningConfig, SynthesisConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace, fitting, read_json_or_none, slug
 from cdp.corpus import resolve_corpus
-from cdp.jobs import JobView
-from cdp.services import access, queries
+from cdp.services import access
 from cdp.studies.prompts import LINE, candidates_of
 from cdp.synthesis.generators import make_generator
 from cdp.synthesis.methods import OWN
@@ -102,11 +101,6 @@ def start(
     )
 
 
-def list_tunings(workspace: Workspace, *, corpus: str = "") -> list[JobView]:
-    """The jobs that tune prompts, newest first; only those of one corpus if it is named."""
-    return [v for v in jobs.list_jobs(workspace, [KIND]) if not corpus or v.config.get("corpus") == corpus]
-
-
 def result(workspace: Workspace, job: str) -> Tuning | None:
     """What a job found; None before its end."""
     folder = workspace.job(jobs.resolve_job(workspace, job))
@@ -134,9 +128,3 @@ def synthesis_of(tuning: Tuning, candidate: str = "") -> SynthesisConfig:
     settings = config.synthesis(record["method"], record["prompt"]).to_dict()
     name = f"{tuning.corpus} {record['name']}" if record["method"] == OWN else ""
     return SynthesisConfig.from_dict({**settings, "per_doc": config.per_doc, "name": name})
-
-
-@access.runs
-def write_queries(workspace: Workspace, job: str, candidate: str = "") -> str:
-    """Start writing queries for the whole corpus with a candidate's prompt; the job's id."""
-    return queries.generate(workspace, synthesis_of(finished(workspace, job), candidate))

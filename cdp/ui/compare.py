@@ -83,7 +83,7 @@ def page(workspace: Workspace) -> None:
     _differences(on_place)
     _tested(workspace, on_place, shown)
     _details(workspace, on_place, comparison, arrived)
-    frame.link("evidence", "Plan a study with several seeds", tab="plan")
+    frame.link("decide", "Test it with several seeds", icon=":material/experiment:", test="1")
 
 
 # what is compared

@@ -185,7 +185,6 @@ PAGES: dict[str, tuple[str, str, dict[str, str]]] = {
     "metrics": ("queries", "quality", {"sets": "query_set", "human": "human"}),
     "training": ("launch", "", {"query_set": "query_set", "retriever": "retriever"}),
     "judging": ("benchmarks", "judge", {"corpus": "corpus"}),
-    "study": ("evidence", "plan", {}),
 }
 
 
@@ -426,6 +425,8 @@ def _settings(job: JobView) -> None:
     else:
         shown += [commands.line("jobs", "resume", job.id, wait=True)] * (str(job.state) in RESUMABLE)
         shown.append(commands.line("jobs", "delete", job.id, yes=True))
+    if job.kind == "prompts":
+        shown.append(commands.line("prompts", "show", job.id))
     if job.kind == "training" and str(job.state) == "finished":
         shown += [commands.line("models", "push", job.id, "OWNER/NAME", "--dry-run"),
                   commands.line("models", "export", job.id, "FOLDER")]  # fmt: skip

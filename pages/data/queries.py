@@ -8,7 +8,7 @@ from cdp.base.workspace import Workspace
 from cdp.services import corpora, queries, review
 from cdp.ui import jobs as job_views
 from cdp.ui.decide import answer as decide_answer
-from cdp.ui.queries import quality, tuning, writing
+from cdp.ui.queries import quality, writing
 from cdp.ui.queries import review as review_page
 from cdp.ui.queries import sets as stored_sets
 from cdp.ui.shell import forms, frame, state
@@ -104,7 +104,6 @@ def measure(workspace: Workspace) -> None:
             quality.trade_off_chart(picked, measured, results)
             quality.curves(picked, measured, results)
             quality.model_based(workspace, picked, results, human)
-    tuning.section(workspace, query_sets)
     if query_sets:
         frame.next_step(
             "decide",

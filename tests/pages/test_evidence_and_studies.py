@@ -1,15 +1,14 @@
-"""The pages of the evidence and of studies: every table can be drawn, a study can be planned, its report is read."""
+"""The page of the evidence: every table can be drawn, a study's report is read."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 
 import pytest
 
 from cdp.base.workspace import Workspace, write_json
 from cdp.principle import tables
-from cdp.services import complexity, queries, studies
+from cdp.services import complexity, queries
 from cdp.studies import StudyConfig, StudySource, conditions, read_plan, records
 from cdp.studies.plan import counted
 from tests.pages.conftest import Open
@@ -99,23 +98,3 @@ def test_a_study_that_failed_before_it_began_says_why(filled: Workspace, open_pa
     at = open_page("evidence/studies", study="study-1")
     assert "nothing to report yet" in words(at)
     assert not at.error
-
-
-def test_a_ready_made_plan_fills_the_form_and_says_what_it_comes_to(filled: Workspace, open_page: Open) -> None:
-    at = open_page("evidence/plan")
-    at.selectbox(key="study_start").set_value("qdoc-scaling").run()
-    assert at.multiselect(key="study_qdoc-scaling_m").value == ["diverse"]
-    assert at.multiselect(key="study_qdoc-scaling_b").value == ["demo:test"]
-    metrics = {m.label: m.value for m in at.metric}
-    assert metrics["Trainings"] == "12"
-    assert metrics["Evaluations"] == "13"
-    assert at.button(key="study_start_button")
-    at.text_input(key="study_qdoc-scaling_seeds").set_value("0, x").run()
-    assert "whole numbers" in at.error[0].proto.title
-
-
-def test_a_plan_goes_out_as_yaml_and_comes_back(tmp_path_factory: pytest.TempPathFactory) -> None:
-    config = read_plan("document-quantity")
-    file = tmp_path_factory.mktemp("plan") / "plan.yaml"
-    file.write_text(studies.to_yaml(config), encoding="utf-8")
-    assert json.dumps(read_plan(file).to_dict()) == json.dumps(config.to_dict())

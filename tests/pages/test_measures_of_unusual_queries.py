@@ -8,10 +8,9 @@ import shutil
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from cdp.base.workspace import Workspace, write_json
+from cdp.base.workspace import Workspace
 from cdp.services import corpora, queries
 from tests.pages.conftest import Open
-from tests.pages.support import ended_job
 from tests.pages.test_every_page_in_every_state import words
 
 LONG = " ".join(f"word{'abcdefghij'[i % 10]}{'klmnopqrst'[i // 10 % 10]}{'uvwxyz'[i % 6]}" for i in range(10_000))
@@ -126,38 +125,3 @@ def test_sets_without_a_common_document_say_so(open_page: Open, filled: Workspac
     at = open_page("queries/quality", sets=sets)
     assert not at.error
     assert "no document in common" in words(at).replace("\\", "")
-
-
-def test_a_tuning_is_shown_with_the_prompts_that_wrote_queries(open_page: Open, filled: Workspace) -> None:
-    corpus = corpora.list_corpora(filled)[0].id
-    folder = ended_job(filled, "prompts-1", "prompts", {"corpus": corpus, "generator": "recorded"})
-
-    def candidate(name: str, distance: float, **more: object) -> dict[str, object]:
-        return {
-            "name": name, "title": name.title(), "method": name, "prompt": "", "prompt_hash": "x", "error": "",
-            "n_queries": 10, "failures": 0, "tokens": {"input": 400.0, "output": 90.0}, "corpus_cost": 1.25,
-            "distance": distance, "interval": [distance, distance], "inside": 1.0,
-            "measures": [{"name": "paraphrase_ratio", "value": 0.5 + distance}, {"name": "self_bleu", "value": 0.2}],
-            "examples": [{"document_id": "tides", "queries": [f"{name} <i>q</i>", "other"]}], **more,
-        }  # fmt: skip
-
-    write_json(
-        folder / "results" / "prompts.json",
-        {
-            "corpus": corpus, "config": {"corpus": corpus, "generator": "recorded"}, "target": "ood",
-            "created": "2026-01-02T03:04:05+00:00", "language": "en", "n_documents": 96, "n_corpus": 96,
-            "scorer": {"measure": "paraphrase_ratio", "model": "x", "threshold": 0.5, "note": ""},
-            "candidates": [
-                candidate("diverse", 0.0),
-                candidate("paraphrase", 0.3),
-                candidate("sap", 0.0, n_queries=0, error="none"),
-            ],
-            "choice": {"name": "diverse", "why": "It meets the target."},
-        },
-    )  # fmt: skip
-    at = open_page("queries/quality", corpus=corpus)
-    assert table_of(at, "Distance") == [0.0, 0.3, 0.0]
-    assert "It meets the target" in words(at).replace("\\", "")
-    box = at.selectbox(key="tuning_choice_prompts-1")
-    assert box.options == ["Diverse", "Paraphrase"]
-    assert box.value == "diverse"

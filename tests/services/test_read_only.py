@@ -101,7 +101,6 @@ READING = {
         "speeds",
         "splits_of",
         "synthesis_of",
-        "to_yaml",
         "with_dev",
     },
     "synthesis": {"bill_of_job", "siblings", "writer"},
@@ -117,7 +116,7 @@ READING = {
         "running",
         "trouble",
     },
-    "tuning": {"finished", "list_tunings", "result"},
+    "tuning": {"finished", "result"},
 }
 
 

@@ -51,7 +51,7 @@ def page() -> None:
     _prior_work()
     _all_tables()
     why = "test whether this holds for your documents and your task."
-    frame.next_step("evidence", "Plan a study", why, "evidence_next", tab="plan")
+    frame.next_step("decide", "Test it on my data", why, "evidence_next", test="1")
 
 
 def _answer(fit: Threshold, correlations: Sequence[Correlation], choice: str) -> None:
