@@ -58,7 +58,7 @@ def requests(workspace: Workspace, config: SynthesisConfig, cache: AnswerCache |
     """The batch lines of a job, in corpus order; with a cache, without those whose answer is kept already."""
     method = method_of(config)
     by_schema = config.output == "json"
-    limit = min(config.max_document_tokens, method.max_document_tokens or config.max_document_tokens)
+    limit = method.document_tokens(config.max_document_tokens)
     if method.generator:
         raise ConfigError(f"The method {method.name} needs no LLM, so there is nothing to ask in a batch.")
     corpus = load_manifest(workspace, config.corpus)
@@ -67,9 +67,8 @@ def requests(workspace: Workspace, config: SynthesisConfig, cache: AnswerCache |
     for item in work.items(workspace, groups=groups):
         texts = [cut(document.content, limit).text for document in documents_of(item.document)]
         m = min(config.per_doc, len(item.queries)) if method.from_queries else config.per_doc
-        samples = [method.sampling_for(m, sample) for sample in range(m if method.one_per_call else 1)]
-        for number, sampling in enumerate(samples):
-            prompt = method.render(texts, m, item.queries[number] if method.from_queries else "")
+        for prompt, sample, _ in method.requests(texts, m, item.queries):
+            sampling = method.sampling_for(m, sample)
             settings = {**parameters(config), **sampling.to_dict()}
             key = cache_key(item.document.content_hash, prompt, config.model_name, settings)
             if cache is None or cache.get(key) is None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from cdp import query_sets
 from cdp.base.config import SynthesisConfig
@@ -54,8 +54,6 @@ def estimate(
     *,
     tokens_per_query: float | None = None,
     latency_s: float | None = None,
-    sample: int = SAMPLE,
-    prices: Path | None = None,
 ) -> Estimate:
     """The expected tokens, price and time of a run.
 
@@ -68,24 +66,23 @@ def estimate(
     work = Work.of(workspace, config, method, corpus)
     n = work.documents
     generator = GENERATORS[config.generator]
-    if method.generator or not generator.is_llm:
+    free = method.generator or not generator.is_llm
+    n_queries, chosen = (0, []) if free else _sample(workspace, config, work)
+    if not chosen:
         return Estimate(n, 0, 0, 0, 0, 0, None, 0.0, 0.0, None)
-    n_queries, chosen = _sample(workspace, config, work, sample)
-    limit = min(config.max_document_tokens, method.max_document_tokens or config.max_document_tokens)
     asked: Sequence[tuple[Document, Sequence[str]]] = chosen
     if method.joint:  # each document is in one prompt, so any groups of the sample are as long as the real ones
         n = -(-n // config.together)
         n_queries = n * config.per_doc
         groups = [chosen[at : at + config.together] for at in range(0, len(chosen), config.together)]
         asked = [(Group.of([document for document, _ in group]), ()) for group in groups]
+    limit = method.document_tokens(config.max_document_tokens)
     lengths = [prompt_tokens(method, document, limit, config.per_doc, queries) for document, queries in asked]
-    if not lengths:
-        return Estimate(n, 0, 0, 0, 0, 0, None, 0.0, 0.0, None)
-    mean = sum(lengths) / len(lengths)
-    variance = sum((length - mean) ** 2 for length in lengths) / max(1, len(lengths) - 1)
-    margin = 0.0 if len(lengths) == n else Z_95 * math.sqrt(variance / len(lengths)) * n
-    usage = expected_usage(method, mean, n, n_queries, tokens_per_query)
-    price = None if generator.local else load_price(config.model_name, prices or price_file(workspace))
+    mean, spread = statistics.fmean(lengths), statistics.stdev(lengths) if len(lengths) > 1 else 0.0
+    margin = 0.0 if len(lengths) == n else Z_95 * spread / math.sqrt(len(lengths)) * n
+    written = method.tokens_per_query if tokens_per_query is None else tokens_per_query
+    usage = Usage(round(mean * n), round(n_queries * written), n_queries if method.one_per_call else n)
+    price = None if generator.local else load_price(config.model_name, price_file(workspace))
     cost = price.cost(usage) if price else 0.0 if generator.local else None
     return Estimate(
         n_documents=work.documents,
@@ -101,29 +98,20 @@ def estimate(
     )
 
 
-def expected_usage(
-    method: Method, prompt_tokens_each: float, documents: int, queries: int, per_query: float | None = None
-) -> Usage:
-    """Tokens and requests for ``queries`` of so many documents, ``prompt_tokens_each`` of input about each of them.
-    ``per_query`` of output as measured; without it, the method's typical query."""
-    written = method.tokens_per_query if per_query is None else per_query
-    requests = queries if method.one_per_call else documents
-    return Usage(round(prompt_tokens_each * documents), round(queries * written), requests)
-
-
 def _sample(
-    workspace: Workspace, config: SynthesisConfig, work: Work, size: int
+    workspace: Workspace, config: SynthesisConfig, work: Work
 ) -> tuple[int, list[tuple[Document, Sequence[str]]]]:
     """How many queries the job will have, and some of its documents with the queries it is to work from."""
     draw = random.Random(config.seed)
+    size = min(SAMPLE, work.documents)
     if not work.source:
         ids = load_documents(workspace, work.corpus_id, columns=["id"], limit=work.positions).column("id")
         candidates = range(work.positions) if work.drawn is None else sorted(work.drawn)
-        positions = sorted(draw.sample(candidates, min(size, work.documents)))
+        positions = sorted(draw.sample(candidates, size))
         documents = get_documents(workspace, work.corpus_id, [ids[position].as_py() for position in positions])
         return work.documents * config.per_doc, [(document, ()) for document in documents.values()]
     n_queries, queries_of = 0, {}
-    chosen = set(draw.sample(range(work.documents), min(size, work.documents)))
+    chosen = set(draw.sample(range(work.documents), size))
     lines = (line for line in query_sets.iter_lines(workspace, work.source) if work.takes(line["position"]))
     for number, line in enumerate(lines):
         n_queries += len(line["queries"][: config.per_doc])
@@ -136,6 +124,4 @@ def _sample(
 def prompt_tokens(method: Method, document: Document, limit: int, m: int, queries: Sequence[str]) -> int:
     """Input tokens of all requests about one document, or one group of them."""
     texts = [cut(one.content, limit).text for one in documents_of(document)]
-    if method.from_queries:
-        return sum(estimate_tokens(method.render(texts, m, query)) for query in queries)
-    return (m if method.one_per_call else 1) * estimate_tokens(method.render(texts, m))
+    return sum(estimate_tokens(prompt) for prompt, _, _ in method.requests(texts, m, queries))

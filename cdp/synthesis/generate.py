@@ -36,22 +36,22 @@ class Generation:
 
     ``problems`` are those of the answer that was used (see ``parsing.Parsed``), with ``cut_off`` where it hit the
     token limit and ``repaired`` where it is the second attempt. ``usage`` is what was paid now: nothing for an answer
-    from the cache. ``raw`` holds each answer as it came. ``cut`` is (kept, whole) in characters where the document
-    was too long for the prompt. ``notes`` are what the method keeps beside each query (SAP's summaries).
+    from the cache. ``raw`` holds each answer as it came, ``prompt`` the first request. ``cut`` is (kept, whole) in
+    characters where the document was too long for the prompt. ``notes`` are what the method keeps beside each query
+    (SAP's summaries), ``sources`` the query behind each for a method that works from existing ones, ``logprobs`` the
+    mean token log-probability of each one's answer; empty where the endpoint gave none.
     """
 
     queries: tuple[str, ...]
     problems: Mapping[str, int] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
     raw: tuple[str, ...] = ()
-    prompt_hash: str = ""
+    prompt: str = ""
     model: str = ""
     cut: tuple[int, int] | None = None
     notes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
-    """For a method that works from existing queries: the one behind each of ``queries``."""
     logprobs: tuple[float | None, ...] = ()
-    """The mean token log-probability of the answer behind each query; empty if the endpoint returned none."""
 
 
 def generate_for(
@@ -76,9 +76,7 @@ def generate_for(
     documents = documents_of(document)
     if method.joint and len(documents) < 2:
         raise ConfigError(f"{method.title} needs two or three related documents, and here is one.")
-    limit = min(max_document_tokens, method.max_document_tokens or max_document_tokens)
-    cuts = [cut(one.content, limit) for one in documents]
-    texts = [one.text for one in cuts]
+    cuts = [cut(one.content, method.document_tokens(max_document_tokens)) for one in documents]
 
     def ask(text: str, sample: int = 0, query: str = "") -> Answer:
         def send() -> Answer:
@@ -94,36 +92,25 @@ def generate_for(
         most = most_usage(usual, settings)
         return cache.get_or_ask(key, lambda: account.ask(key, usual, most, send), keep=False)
 
-    sources: list[str] = []
+    requests = method.requests([one.text for one in cuts], m, queries)
     if method.from_queries:
-        prompts = [(query, method.render(texts, m, query)) for query in queries[:m]]
-        read, answers, sources = _for_each(ask, prompts, method)
+        read = _for_each(ask, requests, method)
+    elif method.one_per_call and generator.is_llm:
+        read = _one_by_one(ask, requests[0][0], method, m)
     else:
-        read_all = _one_by_one if method.one_per_call and generator.is_llm else _at_once
-        read, answers = read_all(ask, method.render(texts, m), method, m, generator)
+        read = _at_once(ask, requests[0][0], method, m, generator.is_llm)
     return Generation(
-        queries=read.queries,
-        problems=read.problems,
-        usage=sum((answer.usage for answer in answers), Usage()),
-        raw=tuple(answer.text for answer in answers if answer.text),
-        prompt_hash=method.prompt_hash,
-        model=(answers[0].model if answers else "") or generator.model,
+        queries=tuple(read.queries),
+        problems=dict(read.problems),
+        usage=sum((answer.usage for answer in read.answers), Usage()),
+        raw=tuple(answer.text for answer in read.answers if answer.text),
+        prompt=requests[0][0] if requests else "",
+        model=(read.answers[0].model if read.answers else "") or generator.model,
         cut=(sum(one.kept for one in cuts), sum(one.length for one in cuts)) if any(c.was_cut for c in cuts) else None,
-        notes=read.notes if any(read.notes) else (),
-        sources=tuple(sources),
-        logprobs=_logprobs(read.queries, answers, method),
+        notes=tuple(read.notes) if any(read.notes) else (),
+        sources=tuple(read.sources),
+        logprobs=tuple(read.logprobs) if any(value is not None for value in read.logprobs) else (),
     )
-
-
-def _logprobs(queries: Sequence[str], answers: Sequence[Answer], method: Method) -> tuple[float | None, ...]:
-    """Return the log-probability of each query's answer; empty if no answer has one."""
-    if not method.one_per_call or all(answer.logprob is None for answer in answers):
-        return ()
-    logprob_of: dict[str, float | None] = {}
-    for answer in answers:
-        for query in _read(answer, method, 1).queries:
-            logprob_of.setdefault(query, answer.logprob)
-    return tuple(logprob_of.get(query) for query in queries)
 
 
 def most_usage(usual: Usage, settings: Mapping[str, object]) -> Usage:
@@ -135,68 +122,81 @@ def most_usage(usual: Usage, settings: Mapping[str, object]) -> Usage:
     return Usage(math.ceil(1.2 * usual.input_tokens) + ROOM_TOKENS, max(output, usual.output_tokens), 1)
 
 
-def _at_once(ask: Ask, prompt: str, method: Method, m: int, generator: Generator) -> tuple[Parsed, list[Answer]]:
+@dataclass
+class _Read:
+    """What the answers for one document held so far. The lists after ``queries`` have one entry for each of them, or
+    none."""
+
+    answers: list[Answer] = field(default_factory=list)
+    problems: Counter[str] = field(default_factory=Counter)
+    queries: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+    logprobs: list[float | None] = field(default_factory=list)
+
+    def one_of(self, answer: Answer, method: Method) -> Parsed:
+        """Count what is wrong with an answer that holds one query, and return it parsed."""
+        self.answers.append(answer)
+        parsed = _parsed(answer, method, 1)
+        self.problems.update({name: count for name, count in parsed.problems.items() if name != "too_few"})
+        return parsed
+
+    def of(self, m: int) -> _Read:
+        """Count what is missing of ``m`` queries."""
+        if len(self.queries) < m:
+            self.problems["too_few"] = m - len(self.queries)
+        return self
+
+
+def _at_once(ask: Ask, prompt: str, method: Method, m: int, is_llm: bool) -> _Read:
     """All M queries from one answer; a malformed one is asked for once more, and the better of the two is used."""
-    first = ask(prompt)
-    parsed = _read(first, method, m)
-    if parsed.usable or not generator.is_llm:
-        return parsed, [first]
-    try:
-        second = ask(repair_prompt(prompt, m))
-    except RequestError:
-        return Parsed(parsed.queries, {**parsed.problems, "repair_failed": 1}), [first]
-    again = _read(second, method, m)
-    if len(again.queries) > len(parsed.queries):
-        parsed = Parsed(again.queries, {**again.problems, "repaired": 1}, again.notes)
-    return parsed, [first, second]
+    answers = [ask(prompt)]
+    parsed = _parsed(answers[0], method, m)
+    problems = Counter(parsed.problems)
+    if is_llm and not parsed.usable:
+        try:
+            answers.append(ask(repair_prompt(prompt, m)))
+        except RequestError:
+            problems["repair_failed"] = 1
+        again = _parsed(answers[-1], method, m)
+        if len(again.queries) > len(parsed.queries):
+            parsed, problems = again, Counter({**again.problems, "repaired": 1})
+    return _Read(answers, problems, list(parsed.queries), list(parsed.notes))
 
 
-def _one_by_one(ask: Ask, prompt: str, method: Method, m: int, generator: Generator) -> tuple[Parsed, list[Answer]]:
+def _one_by_one(ask: Ask, prompt: str, method: Method, m: int) -> _Read:
     """M queries from M answers; for those that repeat one or cannot be read, up to half as many again (at least 2)."""
-    problems: Counter[str] = Counter()
-    queries: list[str] = []
-    notes: list[str] = []
-    answers: list[Answer] = []
+    read = _Read()
     for sample in range(m + max(2, m // 2)):
-        answer = ask(prompt, sample)
-        answers.append(answer)
-        parsed = _read(answer, method, 1)
-        problems.update({name: count for name, count in parsed.problems.items() if name != "too_few"})
-        for query, note in zip(parsed.queries, parsed.notes or ("",) * len(parsed.queries), strict=True):
-            if comparison_key(query) in map(comparison_key, queries):
-                problems["duplicate"] += 1
-            else:
-                queries.append(query)
-                notes.append(note)
-        if len(queries) == m:
+        parsed = read.one_of(ask(prompt, sample), method)
+        if not parsed.queries:
+            continue
+        if comparison_key(parsed.queries[0]) in map(comparison_key, read.queries):
+            read.problems["duplicate"] += 1
+            continue
+        read.queries += parsed.queries
+        read.notes += parsed.notes or [""]
+        read.logprobs.append(read.answers[-1].logprob)
+        if len(read.queries) == m:
             break
-    if len(queries) < m:
-        problems["too_few"] = m - len(queries)
-    return Parsed(tuple(queries), dict(problems), tuple(notes)), answers
+    return read.of(m)
 
 
-def _for_each(ask: Ask, prompts: Sequence[tuple[str, str]], method: Method) -> tuple[Parsed, list[Answer], list[str]]:
-    """One query for each (query, prompt), asked for once more where it cannot be read; the last value says for which.
+def _for_each(ask: Ask, requests: Sequence[tuple[str, int, str]], method: Method) -> _Read:
+    """One query for each request, asked for once more where it cannot be read.
 
     Two of them may well come out alike: they belong to different queries, so both are kept.
     """
-    problems: Counter[str] = Counter()
-    queries: list[str] = []
-    sources: list[str] = []
-    answers: list[Answer] = []
-    for query, prompt in prompts:
+    read = _Read()
+    for prompt, _, query in requests:
         for sample, text in enumerate((prompt, f"{prompt.rstrip()} (one paragraph, nothing else)")):
-            answer = ask(text, sample, query)
-            answers.append(answer)
-            parsed = _read(answer, method, 1)
-            problems.update({name: count for name, count in parsed.problems.items() if name != "too_few"})
+            parsed = read.one_of(ask(text, sample, query), method)
             if parsed.queries:
-                queries.append(parsed.queries[0])
-                sources.append(query)
+                read.queries += parsed.queries
+                read.sources.append(query)
+                read.logprobs.append(read.answers[-1].logprob)
                 break
-    if len(queries) < len(prompts):
-        problems["too_few"] = len(prompts) - len(queries)
-    return Parsed(tuple(queries), dict(problems)), answers, sources
+    return read.of(len(requests))
 
 
 def repair_prompt(prompt: str, m: int) -> str:
@@ -209,7 +209,7 @@ def repair_prompt(prompt: str, m: int) -> str:
     )
 
 
-def _read(answer: Answer, method: Method, m: int) -> Parsed:
+def _parsed(answer: Answer, method: Method, m: int) -> Parsed:
     parsed = method.read(answer.text, m) if answer.queries is None else select(answer.queries, m)
     if answer.finish_reason == "length":
         return Parsed(parsed.queries, {**parsed.problems, "cut_off": 1}, parsed.notes)
@@ -221,22 +221,19 @@ def to_line(
 ) -> dict[str, Any]:
     """The line of ``queries.jsonl`` for one document; what is empty is left out. ``together`` are the documents that
     the same queries were written for."""
-    line: dict[str, Any] = {"document_id": document.id, "position": position, "queries": list(generation.queries)}
-    if together:
-        line["together"] = [other.id for other in together]
-    if generation.problems:
-        line["problems"] = dict(generation.problems)
-    if generation.usage.requests:
-        line["usage"] = generation.usage.to_dict()
-    if generation.notes:
-        line["notes"] = list(generation.notes)
-    if generation.logprobs:
-        line["logprobs"] = list(generation.logprobs)
-    if generation.sources:
-        line["sources"] = list(generation.sources)
-    if generation.cut:
-        line["cut"] = {"kept": generation.cut[0], "length": generation.cut[1], "unit": "characters"}
-    return line
+    usage = generation.usage.to_dict() if generation.usage.requests else {}
+    cut = generation.cut and {"kept": generation.cut[0], "length": generation.cut[1], "unit": "characters"}
+    found = {
+        "together": [other.id for other in together],
+        "problems": dict(generation.problems),
+        "usage": usage,
+        "notes": list(generation.notes),
+        "logprobs": list(generation.logprobs),
+        "sources": list(generation.sources),
+        "cut": cut,
+    }
+    line = {"document_id": document.id, "position": position, "queries": list(generation.queries)}
+    return line | {name: value for name, value in found.items() if value}
 
 
 def generate(
@@ -272,19 +269,15 @@ def generate(
     source = make_generator(config, api_key=api_key)
     source.prepare()
 
-    def queries_of(record: Document) -> list[str]:
-        generation = generate_for(record, chosen, per_doc, source, max_document_tokens=config.max_document_tokens)
-        return list(generation.queries)
+    def queries_of(number: int) -> tuple[int, list[str]]:
+        generation = generate_for(
+            records[number], chosen, per_doc, source, max_document_tokens=config.max_document_tokens
+        )
+        return number, list(generation.queries)
 
-    if source.concurrency == 1 or not source.is_llm:
-        return [queries_of(record) for record in records]
-    with ThreadPoolExecutor(source.concurrency) as pool:
-        try:
-            return list(pool.map(queries_of, records))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            source.cancel()
-            raise
+    workers = source.concurrency if source.is_llm and source.concurrency > 1 else 0
+    made = map_unordered(queries_of, range(len(records)), workers, tick=lambda: None, cancel=source.cancel)
+    return [queries for _, queries in sorted(made, key=lambda pair: pair[0])]
 
 
 Item = TypeVar("Item")

@@ -35,13 +35,12 @@ _FENCE = re.compile(r"(?:```|~~~)\s*[\w+-]*")
 _DECORATION = r"[*_`#>\s]*"
 _NUMBER = re.compile(
     rf"^{_DECORATION}(?:q(?:uery|uestion)?\.?\s*#?\s*)?"
-    r"(?:[(（\[【〔]\s*(?P<enclosed>\d{1,3}|[一二三四五六七八九十]{1,3})\s*[)）\]】〕][.:．、：]?"
-    r"|(?P<circled>[①-⑳])[.:．、：]?"
-    r"|(?P<open>\d{1,3}|[一二三四五六七八九十]{1,3})\s*(?:[.)](?!\d)|[:：．。、）]|\s[-–—](?=\s)))"
+    r"(?:[(（\[]\s*(?P<enclosed>\d{1,3})\s*[)）\]][.:．、：]?"
+    r"|(?P<open>\d{1,3})\s*(?:[.)](?!\d)|[:：．。、）]|\s[-–—](?=\s)))"
     r"(?:[*_`]+\s+|\s*)(?P<rest>.*)$",
     re.IGNORECASE,
 )
-_BULLET = re.compile(r"^\s*(?:[-*+•‣◦▪●○·・–—※]|➤|→)\s+(?P<rest>.*)$")
+_BULLET = re.compile(r"^\s*[-*+•‣◦▪●○·・–—]\s+(?P<rest>.*)$")
 _INLINE_NUMBER = re.compile(r" (?=[(（]?(\d{1,2})[.)）、．] ?\S)")
 _LABEL = re.compile(
     r"^[*_\s]*[(\[]?(?:what|how|why|when(?:\s*(?:or|/)\s*if)?|if|keywords?|statement|claim|which|is it true"
@@ -67,7 +66,6 @@ _TASK_FIELD = re.compile(r"^[*_ \t]*(task|query|language)[*_ \t]*[:：][*_ \t]*(
 # A string, or the whole rest of one that never ends: reading continues behind it, so each quote is scanned once.
 _JSON_STRING = re.compile(r'"(?:[^"\\\n]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+(?P<end>"(?P<key>\s*+:)?)?')
 _QUOTES = ('""', "''", "“”", "‘’", "„“", "«»", "「」", "『』", "``")
-_CHINESE_DIGITS = "一二三四五六七八九"
 
 
 @dataclass(frozen=True)
@@ -102,21 +100,27 @@ def parse(text: str, m: int, *, longest: int = LONGEST_QUERY) -> Parsed:
 
 def parse_line(text: str, m: int = 1) -> Parsed:
     """The one query of an answer that is a single line ("Good question: …"); further lines are counted as stray."""
-    lines = [line for line in strip_thinking(text).splitlines() if line.strip() and not _is_fence(line)]
+    lines = _lines_of(text)
     problems = Counter({"stray_line": len(lines) - 1}) if len(lines) > 1 else Counter()
-    if lines and _REFUSAL.match(lines[0].replace("’", "'")):
-        return select([], 1, problems=Counter({"refusal": 1}))
-    return select([_FIELD_LABEL.sub("", line) for line in lines[:1]], 1, problems=problems)
+    return _only(lines[:1], LONGEST_QUERY, problems)
 
 
 def parse_passage(text: str, m: int = 1) -> Parsed:
     """The one query of an answer that is a paragraph: its lines as one, without a label or marks around it."""
-    lines = [line.strip() for line in strip_thinking(text).splitlines() if line.strip() and not _is_fence(line)]
+    lines = _lines_of(text)
     if len(lines) > 1 and (_is_preamble(lines[0]) or lines[0].strip("*_#").endswith(":")):
         lines = lines[1:]
-    if lines and _REFUSAL.match(lines[0].replace("’", "'")):
+    return _only(lines, LONGEST_PASSAGE, Counter())
+
+
+def _lines_of(text: str) -> list[str]:
+    return [line.strip() for line in strip_thinking(text).splitlines() if line.strip() and not _is_fence(line)]
+
+
+def _only(lines: list[str], longest: int, problems: Counter[str]) -> Parsed:
+    if lines and _is_refusal(lines[0]):
         return select([], 1, problems=Counter({"refusal": 1}))
-    return select([_FIELD_LABEL.sub("", " ".join(lines))] if lines else [], 1, longest=LONGEST_PASSAGE)
+    return select([_FIELD_LABEL.sub("", " ".join(lines))] if lines else [], 1, longest=longest, problems=problems)
 
 
 def parse_after_summary(text: str, m: int = 1) -> Parsed:
@@ -234,25 +238,16 @@ def _strings(value: Any) -> list[str] | None:
         items = [_text_of(item) for item in value]
         return [item or "" for item in items] if any(item is not None for item in items) else None
     if isinstance(value, dict):
-        for key in ("queries", "questions", "query_list", "paraphrases", "results", "items"):
-            if isinstance(value.get(key), list):
-                return _strings(value[key]) or []
         if value and all(isinstance(item, str) for item in value.values()):
             return list(value.values())
-        for item in value.values():
-            if isinstance(item, list) and (strings := _strings(item)):
-                return strings
+        lists = [item for item in value.values() if isinstance(item, list)]
+        return (_strings(lists[0]) or []) if lists else None
     return None
 
 
 def _text_of(item: Any) -> str | None:
-    if isinstance(item, str):
-        return item
-    if isinstance(item, dict):
-        for key in ("query", "question", "text"):
-            if isinstance(item.get(key), str):
-                return str(item[key])
-    return None
+    named = [item.get(key) for key in ("query", "question", "text")] if isinstance(item, dict) else [item]
+    return next((text for text in named if isinstance(text, str)), None)
 
 
 def _from_lines(text: str, m: int, problems: Counter[str]) -> list[str]:
@@ -263,7 +258,7 @@ def _from_lines(text: str, m: int, problems: Counter[str]) -> list[str]:
         lines = _split_inline(lines[0])
     if not lines:
         return []
-    if _REFUSAL.match(lines[0].replace("’", "'")):
+    if _is_refusal(lines[0]):
         problems["refusal"] += 1
         return []
     marked = _numbered(lines)
@@ -297,24 +292,13 @@ def _numbered(lines: list[str]) -> list[tuple[int | None, str]]:
     previous = 0
     for line in lines:
         match = _NUMBER.match(line)
-        number = _value(match) if match else 0
+        number = int(match["enclosed"] or match["open"]) if match else 0
         if match and (number == 1 or previous <= number <= previous + 5) and number > 0:
             marked.append((number, match["rest"]))
             previous = number
         else:
             marked.append((None, line))
     return marked
-
-
-def _value(match: re.Match[str]) -> int:
-    if match["circled"]:
-        return ord(match["circled"]) - ord("①") + 1
-    text = match["enclosed"] or match["open"]
-    if text.isdigit():
-        return int(text)
-    tens, ten, ones = text.rpartition("十")
-    head = (_CHINESE_DIGITS.find(tens) + 1 or 1) * 10 if ten else 0
-    return head + (_CHINESE_DIGITS.find(ones) + 1 if ones else 0)
 
 
 def _items(marked: list[tuple[int | None, str]], problems: Counter[str]) -> list[str]:
@@ -324,19 +308,18 @@ def _items(marked: list[tuple[int | None, str]], problems: Counter[str]) -> list
     head = [line for _, line in marked[:first] if not _is_preamble(line)]
     if head and (marked[first][0] == 2 or (marked[first][0] == 1 and _looks_like_query(head[-1]))):
         queries.append(head.pop())
-    problems["stray_line"] += len(head)
-    for number, line in marked[first:]:
-        if number is None:
-            problems["stray_line"] += 1
-        else:
-            queries.append(line)
-    if not problems["stray_line"]:
-        del problems["stray_line"]
-    return queries
+    items = [line for number, line in marked[first:] if number is not None]
+    if stray := len(head) + len(marked) - first - len(items):
+        problems["stray_line"] += stray
+    return [*queries, *items]
 
 
 def _looks_like_query(line: str) -> bool:
     return line.rstrip("*\"' ").endswith(("?", "？", "؟"))
+
+
+def _is_refusal(line: str) -> bool:
+    return bool(_REFUSAL.match(line.replace("’", "'")))
 
 
 def _is_fence(line: str) -> bool:

@@ -28,6 +28,7 @@ from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators import GENERATORS, Generator, make_generator
 from cdp.synthesis.grouping import documents_of, related_to
 from cdp.synthesis.methods import Method, method_of
+from cdp.synthesis.work import Work
 
 LONGEST_S = 900.0
 
@@ -68,7 +69,13 @@ def previews(
         method = method_of(own)
         if method.generator == "ranking":
             raise ConfigError(f"{method.title} ranks a whole corpus, so there is nothing to show for one document.")
-        queries = _queries_of(workspace, own, method, document_id)
+        queries: list[str] = []
+        if method.from_queries:
+            source_set = Work.of(workspace, own, method, load_manifest(workspace, own.corpus)).source
+            lines = query_sets.iter_lines(workspace, source_set)
+            queries = next((line["queries"] for line in lines if line["document_id"] == document_id), [])
+            if not queries:
+                raise ConfigError(f"The query set {source_set} has no query for document {document_id!r}.")
         kind = method.generator or own.generator
         source = sources.get(kind) or sources.setdefault(kind, make_generator(own, api_key=api_key))
         source.prepare()
@@ -91,8 +98,7 @@ def _shown(
     generation = generate_for(
         document, method, m, source, max_document_tokens=config.max_document_tokens, queries=queries
     )
-    texts = [one.content for one in documents_of(document)]
-    prompt = method.render(texts, m, queries[0] if queries else "") if source.is_llm else ""
+    prompt = generation.prompt if source.is_llm else ""
     return Shown(
         queries=list(generation.queries),
         problems=dict(generation.problems),
@@ -144,19 +150,6 @@ def previews_in_process(
     if "error" in answer:
         raise ModelError(answer["error"], hint=answer["hint"])
     return {name: Shown(**values) for name, values in answer["methods"].items()}
-
-
-def _queries_of(workspace: Workspace, config: SynthesisConfig, method: Method, document_id: str) -> list[str]:
-    if not method.from_queries:
-        return []
-    if not config.source:
-        raise ConfigError(f"{method.title} works from existing queries.", hint="Set source to a query set.")
-    source = query_sets.resolve_query_set(workspace, config.source)
-    lines = query_sets.iter_lines(workspace, source.id)
-    queries = next((line["queries"] for line in lines if line["document_id"] == document_id), None)
-    if queries is None:
-        raise ConfigError(f"The query set {source.name!r} has no query for document {document_id!r}.")
-    return list(queries)
 
 
 def main() -> None:

@@ -27,7 +27,6 @@ def test_queries_usage_and_provenance_come_from_the_endpoint(server: ChatServer)
     generation = generate_for(DOCUMENT, METHODS["diverse"], 4, openai(server))
     assert generation.queries == tuple(f"What is fact {i} about Basalt?" for i in range(1, 5))
     assert generation.problems == {}
-    assert generation.prompt_hash == METHODS["diverse"].prompt_hash
     assert generation.usage.requests == 1
     assert generation.usage.input_tokens == len(server.bodies[0]["messages"][0]["content"]) // 4
     assert generation.usage.output_tokens > 0

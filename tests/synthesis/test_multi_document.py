@@ -169,7 +169,7 @@ def test_the_estimate_counts_the_tokens_of_all_documents(
     server: ChatServer, corpus: CorpusManifest, make_job: JobMaker, workspace: Workspace
 ) -> None:
     values = settings(server, corpus.id, method="multi_document", output="list")
-    expected = estimate(workspace, SynthesisConfig.from_dict(values), sample=100)
+    expected = estimate(workspace, SynthesisConfig.from_dict(values))
     Run(make_job(**values), api_key=KEY).execute()
     sent = sum(estimate_tokens(body["messages"][0]["content"]) for body in server.bodies)
     assert (expected.n_documents, expected.requests, len(server.bodies)) == (7, 4, 3), "it cannot know of the odd one"

@@ -24,8 +24,6 @@ WELL_FORMED = {
     "no space": "1.What is a fjord?\n2.How does ice carve rock?\n3.fjord depth Norway",
     "fullwidth": "１．What is a fjord?\n２．How does ice carve rock?\n３．fjord depth Norway",
     "ideographic comma": "1、What is a fjord?\n2、How does ice carve rock?\n3、fjord depth Norway",
-    "chinese numerals": "一、What is a fjord?\n二、How does ice carve rock?\n三、fjord depth Norway",
-    "circled": "①What is a fjord?\n② How does ice carve rock?\n③ fjord depth Norway",
     "arabic-indic": "١. What is a fjord?\n٢. How does ice carve rock?\n٣. fjord depth Norway",
     "all ones": "1. What is a fjord?\n1. How does ice carve rock?\n1. fjord depth Norway",
     "Q1": "Q1: What is a fjord?\nQ2: How does ice carve rock?\nQ3: fjord depth Norway",

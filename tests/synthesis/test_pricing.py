@@ -14,6 +14,7 @@ from cdp.base.workspace import Workspace
 from cdp.llm import prices
 from cdp.llm.answers import Usage
 from cdp.llm.prices import PRICES, Price, load_price
+from cdp.synthesis import estimate as estimating
 from cdp.synthesis.estimate import estimate
 from cdp.synthesis.run import Run
 from tests.synthesis.conftest import CorpusMaker, JobMaker
@@ -65,7 +66,7 @@ def test_an_estimate_agrees_with_what_the_run_then_uses(
     corpus = make_corpus(30)
     values = {"corpus": corpus.id, "generator": "openai", "model": MODEL, "base_url": server.url, "per_doc": 4}
     config = SynthesisConfig.from_dict(values)
-    expected = estimate(workspace, config, prices=priced, latency_s=0.8)
+    expected = estimate(workspace, config, latency_s=0.8)
     result = Run(make_job(**values), api_key=KEY).execute()
     assert (expected.n_documents, expected.requests, expected.sampled) == (30, 30, 30)
     assert expected.input_margin == 0
@@ -78,11 +79,15 @@ def test_an_estimate_agrees_with_what_the_run_then_uses(
     assert result["price_as_of"] == "2026-01-01"
 
 
-def test_a_sample_stands_for_the_corpus_with_a_margin(workspace: Workspace, make_corpus: CorpusMaker) -> None:
+def test_a_sample_stands_for_the_corpus_with_a_margin(
+    workspace: Workspace, make_corpus: CorpusMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     corpus = make_corpus(rows=[(f"d{i}", "", "word " * (10 + i)) for i in range(300)])
     config = SynthesisConfig.from_dict({"corpus": corpus.id, "generator": "openai", "base_url": "http://x/v1"})
-    whole = estimate(workspace, config, sample=300)
-    part = estimate(workspace, config, sample=60)
+    monkeypatch.setattr(estimating, "SAMPLE", 300)
+    whole = estimate(workspace, config)
+    monkeypatch.setattr(estimating, "SAMPLE", 60)
+    part = estimate(workspace, config)
     assert part.input_margin > 0
     assert abs(part.input_tokens - whole.input_tokens) <= 1.5 * part.input_margin
     assert part.price == load_price("gpt-4o-mini")

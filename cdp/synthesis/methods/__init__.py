@@ -85,6 +85,19 @@ class Method(Registered):
         """The prompt for one document, or the several of a joint method, and M queries. See ``fill``."""
         return fill(self.template, document, m, query if self.from_queries else None)
 
+    def document_tokens(self, most: int) -> int:
+        """How many tokens of a document a prompt holds, where at ``most`` so many are allowed."""
+        return min(most, self.max_document_tokens or most)
+
+    def requests(self, texts: Sequence[str], m: int, queries: Sequence[str] = ()) -> list[tuple[str, int, str]]:
+        """(prompt, number of the sample, query) of each request for one document; second attempts are not among them.
+
+        A method that works from existing queries is asked about the first ``m`` of ``queries``.
+        """
+        if self.from_queries:
+            return [(self.render(texts, m, query), 0, query) for query in queries[:m]]
+        return [(self.render(texts, m), sample, "") for sample in range(m if self.one_per_call else 1)]
+
     def sampling_for(self, m: int, sample: int = 0) -> Sampling:
         """The fixed settings of one request: the ``sample``-th (from 0) of those for M queries."""
         if not self.one_per_call or self.from_queries or (m == 1 and sample == 0):
