@@ -14,7 +14,6 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
 
 from cdp import query_sets
@@ -46,13 +45,8 @@ SHOWN_ANSWER = 200
 LOOK = "Try one document in the preview, and change the model, the prompt or max_output_tokens."
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What happened to one document: its ``generation``, or the ``error`` that kept it from one."""
-
-    item: Item
-    generation: Generation | None = None
-    error: Exception | None = None
+# What happened to one document: what was written for it, or the error that kept it from that.
+Outcome = tuple[Item, Generation | Exception]
 
 
 class Run:
@@ -139,11 +133,6 @@ class Run:
         """What this attempt has consumed."""
         return self.spent - self._spent_before
 
-    @property
-    def cost(self) -> float | None:
-        """US dollars that all attempts of this job have cost; None where the model has no price."""
-        return self.price.cost(self.spent) if self.price else None
-
     def _open_account(self, cache: AnswerCache) -> None:
         charged = not GENERATORS[self.config.generator].local  # a local model's answers are lost too, and cost nothing
         lost = cache.take_lost(self.job.id, charged=charged)
@@ -163,14 +152,13 @@ class Run:
         def ask(item: Item) -> Outcome | None:
             return self._ask(item, cache)
 
-        left = max(1, self.total - self._done)
-        workers = min(self.source.concurrency, left) if self.source.is_llm else 0
+        workers = min(self.source.concurrency, max(1, self.total - self._done)) if self.source.is_llm else 0
         with closing(map_unordered(ask, self._left(), workers, tick=self._tick, cancel=self._cancel)) as outcomes:
             for outcome in outcomes:
                 if outcome is None:
                     continue
-                written = self.recorder.record(outcome)
-                for position, _ in outcome.item.members:
+                written = self.recorder.record(*outcome)
+                for position, _ in outcome[0].members:
                     self._done += not self._written[position]
                     self._written[position] |= written
                 self._report()
@@ -194,8 +182,8 @@ class Run:
         except Exception as error:
             if not isinstance(error, RequestError) and is_fatal(error):
                 raise
-            return Outcome(item, error=error)
-        return Outcome(item, generation)
+            return item, error
+        return item, generation
 
     def _left(self) -> Iterator[Item]:
         """The documents without a line, until the end or a request to stop."""
@@ -248,7 +236,9 @@ class Run:
         put_in_order(queries, merge=_last)
         if failures.exists():
             incomplete = {line["position"] for _, _, line in scan(queries) if "too_few" in line.get("problems", {})}
-            put_in_order(failures, merge=_last, keep=lambda at: not self._written[at] or at in incomplete)
+            put_in_order(
+                failures, merge=lambda lines: lines[-1], keep=lambda at: not self._written[at] or at in incomplete
+            )
         failed = [line for _, _, line in scan(failures)]
         n_failures = sum(not line.get("kept") for line in failed)
         totals = query_sets.count(queries)
@@ -263,7 +253,7 @@ class Run:
             incomplete=len(failed) - n_failures,
             usage=self.usage.to_dict(),
             spent=self.spent.to_dict(),
-            cost=self.cost,
+            cost=self.price.cost(self.spent) if self.price else None,
             price_as_of=self.price.as_of if self.price else None,
             model=self.source.model,
         )
@@ -286,28 +276,26 @@ class Recorder:
         self._failing = self._unread = self._paid_unread = 0
         self._first = ""
 
-    def record(self, outcome: Outcome) -> bool:
+    def record(self, item: Item, outcome: Generation | Exception) -> bool:
         """Write down what came out; True where the document now has queries. Raises where the run has to end."""
-        if isinstance(outcome.error, RequestError):
-            self._unanswered(outcome.item, outcome.error)
+        if isinstance(outcome, RequestError):
+            self._unanswered(item, outcome)
             return False
-        if outcome.error is not None:
-            self._broken(outcome.item, outcome.error)
+        if isinstance(outcome, Exception):
+            self._broken(item, outcome)
             return False
         self._failing = 0
-        generation, item = outcome.generation, outcome.item
-        assert generation is not None
-        if not generation.queries:
-            self._lose(item, _line(item, generation, self._nothing(generation), usage=generation.usage.to_dict()))
+        if not outcome.queries:
+            self._lose(item, {**_line(item, outcome, self._nothing(outcome)), "usage": outcome.usage.to_dict()})
             self._unread += 1
-            self._paid_unread += generation.usage.requests > 0
+            self._paid_unread += outcome.usage.requests > 0
             if self._paid_unread >= FAILURES_IN_A_ROW and not self.any_success:
                 raise ConfigError(f"The first {self._unread} answers held no query. {self._first}", hint=LOOK)
             return False
-        if "too_few" in generation.problems:
-            reason = f"Only {len(generation.queries)} of {self.per_doc} queries."
-            self.failures.write(_line(item, generation, reason), counts=False)
-        lines = _lines(item, generation)
+        if "too_few" in outcome.problems:
+            reason = f"Only {len(outcome.queries)} of {self.per_doc} queries."
+            self.failures.write(_line(item, outcome, reason), counts=False)
+        lines = _lines(item, outcome)
         try:
             json.dumps(lines, ensure_ascii=False).encode()
         except (TypeError, ValueError) as error:  # a query that is no text, or one that UTF-8 cannot hold
@@ -321,11 +309,7 @@ class Recorder:
 
     def leave_out(self, item: Item, reason: str) -> None:
         """Record a document that no request is about."""
-        self.n_failures += 1
-        name = item.document.id
-        self.failures.write(
-            {"id": name, "unit": "document", "document_id": name, "position": item.position, "reason": reason}
-        )
+        self._lose(item, {"unit": "document", "reason": reason})
 
     def none(self) -> CdpError:
         """Return why the whole run gave no query: the endpoint, its answers, or a corpus without words."""
@@ -385,16 +369,8 @@ def _lines(item: Item, generation: Generation) -> list[dict[str, Any]]:
     return lines
 
 
-def _line(item: Item, generation: Generation, reason: str, **more: object) -> dict[str, Any]:
+def _line(item: Item, generation: Generation, reason: str) -> dict[str, Any]:
     """Return the failure line of a document whose answer holds no query, or too few."""
-    return {
-        "id": item.document.id,
-        "unit": "document",
-        "document_id": item.document.id,
-        "position": item.position,
-        "reason": reason,
-        **more,
-        "kept": len(generation.queries),
-        "problems": generation.problems,
-        "raw": list(generation.raw),
-    }
+    name = item.document.id
+    line = {"id": name, "unit": "document", "document_id": name, "position": item.position, "reason": reason}
+    return line | {"kept": len(generation.queries), "problems": generation.problems, "raw": list(generation.raw)}

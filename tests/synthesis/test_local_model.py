@@ -84,14 +84,14 @@ def test_a_sampled_answer_depends_on_its_seed_and_not_on_its_batch(writer: Path)
 def test_draws_follow_the_softmax_at_their_temperature(writer: Path) -> None:
     import torch
 
-    from cdp.synthesis.generators.local_model import _Draw, _Prompt
+    from cdp.synthesis.generators.local_model import _Draw
 
     scores = torch.tensor([2.0, 1.0, 0.0, -1.0])
     n = 4000
-    drawn = _Draw([_Prompt((), 0.5, 1.0, seed) for seed in range(n)])(None, scores.repeat(n, 1)).argmax(-1)
+    drawn = _Draw(range(n), 0.5, 1.0)(None, scores.repeat(n, 1)).argmax(-1)
     shares = torch.bincount(drawn, minlength=4) / n
     assert torch.allclose(shares, (scores / 0.5).softmax(-1), atol=0.03)
-    nucleus = _Draw([_Prompt((), 1.0, 0.6, seed) for seed in range(500)])(None, scores.repeat(500, 1)).argmax(-1)
+    nucleus = _Draw(range(500), 1.0, 0.6)(None, scores.repeat(500, 1)).argmax(-1)
     assert set(nucleus.tolist()) == {0}
 
 

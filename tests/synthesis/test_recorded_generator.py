@@ -60,20 +60,6 @@ def test_a_method_without_recordings_offers_those_with(tmp_path: Path) -> None:
         generate_for(demo()[0], METHODS["diverse"], 8, RecordedGenerator(tmp_path))
 
 
-@pytest.mark.parametrize("queries", ["null", "7", "[7]", "{}", "[]"])
-def test_a_damaged_recording_is_its_documents_failure(tmp_path: Path, queries: str) -> None:
-    good, bad = demo()[:2]
-    lines = [
-        "[]", "7", '{"queries": ["no document"]}', '{"document_id": 7, "queries": []}',
-        f'{{"content_hash": "{bad.content_hash}", "queries": {queries}}}',
-        json.dumps({"content_hash": good.content_hash, "queries": ["What is it?"]}),
-    ]  # fmt: skip
-    (tmp_path / "diverse.jsonl").write_text("\n".join(lines) + "\n")
-    assert generate_for(good, METHODS["diverse"], 1, RecordedGenerator(tmp_path)).queries == ("What is it?",)
-    with pytest.raises(RequestError, match="is damaged"):
-        generate_for(bad, METHODS["diverse"], 1, RecordedGenerator(tmp_path))
-
-
 @pytest.mark.parametrize("method", ["diverse", "paraphrase"])
 def test_a_passage_of_a_public_benchmark_is_known_by_its_content(method: str) -> None:
     """The passages are not in the repository: each line holds the hash of what its queries were written for."""

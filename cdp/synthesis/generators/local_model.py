@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ModelError, NotFoundError
@@ -18,7 +18,7 @@ from cdp.base.records import Document
 from cdp.base.workspace import Workspace, sha256_text
 from cdp.llm.answers import Answer, Cancelled, RequestError, Usage
 from cdp.synthesis.generators import Generator, GeneratorType
-from cdp.synthesis.methods import Method, Sampling
+from cdp.synthesis.methods import Method
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
@@ -113,9 +113,16 @@ LOOK_AHEAD = 8
 @dataclass(frozen=True)
 class _Prompt:
     tokens: tuple[int, ...]
+    seed: int
+
+
+class _Settings(NamedTuple):
+    """What the requests of a batch have in common."""
+
+    longest: int
     temperature: float
     top_p: float
-    seed: int
+    stop: tuple[str, ...]
 
 
 class LocalModelGenerator(Generator):
@@ -132,7 +139,7 @@ class LocalModelGenerator(Generator):
         self._cancelled = threading.Event()
         self._loaded: tuple[Any, Any] | None = None
         self._largest = config.batch_size
-        self._batches: dict[tuple[int, tuple[str, ...]], Batcher[_Prompt, Answer]] = {}
+        self._batches: dict[_Settings, Batcher[_Prompt, Answer]] = {}
 
     @property
     def parameters(self) -> dict[str, object]:
@@ -164,8 +171,15 @@ class LocalModelGenerator(Generator):
         self.prepare()
         assert self._loaded is not None
         tokenizer, model = self._loaded
-        sampling = method.sampling_for(m, sample)
-        longest = sampling.max_output_tokens or self._config.max_output_tokens
+        sampling, config = method.sampling_for(m, sample), self._config
+        settings = _Settings(
+            sampling.max_output_tokens or config.max_output_tokens,
+            config.temperature if sampling.temperature is None else sampling.temperature,
+            1.0 if sampling.top_p is None else sampling.top_p,
+            sampling.stop,
+        )
+        # The request's own seed, so that its batch does not change the draw.
+        seed = int(sha256_text(str(config.seed), str(sampling.seed or 0), prompt)[:15], 16)
         tokens = _encode(tokenizer, prompt)
         room = getattr(model.config, "max_position_embeddings", None)
         if room is not None and len(tokens) + 1 > room:
@@ -173,23 +187,12 @@ class LocalModelGenerator(Generator):
                 f"The prompt has {len(tokens)} tokens, more than the {room} that {self.model} reads.",
                 hint="Lower max_document_tokens.",
             )
-        item = _Prompt(tokens, *self._drawing(sampling, prompt))
-        return self._batcher(longest, sampling.stop)(item, len(tokens))
-
-    def _drawing(self, sampling: Sampling, prompt: str) -> tuple[float, float, int]:
-        """Return temperature, top_p and the request's own seed, so that its batch does not change the draw."""
-        temperature = self._config.temperature if sampling.temperature is None else sampling.temperature
-        digest = sha256_text(str(self._config.seed), str(sampling.seed or 0), prompt)
-        return temperature, 1.0 if sampling.top_p is None else sampling.top_p, int(digest[:15], 16)
-
-    def _batcher(self, longest: int, stop: tuple[str, ...]) -> Batcher[_Prompt, Answer]:
         with self._lock:
-            key = (longest, stop)
-            if key not in self._batches:
-                self._batches[key] = Batcher(lambda items: self._answers(items, longest, stop), self._config.batch_size)
-            return self._batches[key]
+            if settings not in self._batches:
+                self._batches[settings] = Batcher(lambda items: self._answers(items, settings), config.batch_size)
+        return self._batches[settings](_Prompt(tokens, seed), len(tokens))
 
-    def _answers(self, prompts: Sequence[_Prompt], longest: int, stop: tuple[str, ...]) -> list[Answer]:
+    def _answers(self, prompts: Sequence[_Prompt], settings: _Settings) -> list[Answer]:
         """One answer per prompt; a batch too large for the GPU's memory is halved, and later ones stay so small."""
         import torch
 
@@ -199,7 +202,7 @@ class LocalModelGenerator(Generator):
                 raise Cancelled
             part = prompts[len(done) : len(done) + self._largest]
             try:
-                done += self._generate(part, longest, stop)
+                done += self._generate(part, settings)
             except torch.cuda.OutOfMemoryError:
                 if len(part) == 1:
                     raise
@@ -207,7 +210,7 @@ class LocalModelGenerator(Generator):
                 self._largest = len(part) // 2
         return done
 
-    def _generate(self, prompts: Sequence[_Prompt], longest: int, stop: tuple[str, ...]) -> list[Answer]:
+    def _generate(self, prompts: Sequence[_Prompt], settings: _Settings) -> list[Answer]:
         import torch
         from transformers import LogitsProcessorList, StoppingCriteriaList
 
@@ -218,23 +221,24 @@ class LocalModelGenerator(Generator):
         pad = tokenizer.pad_token_id
         ids = torch.tensor([[pad] * (width - len(p.tokens)) + list(p.tokens) for p in prompts], device=model.device)
         mask = torch.tensor([[0] * (width - len(p.tokens)) + [1] * len(p.tokens) for p in prompts], device=model.device)
-        criteria = [_Stop(tokenizer, width, stop, self._cancelled)]
+        criteria = [_Stop(tokenizer, width, settings.stop, self._cancelled)]
+        draw = [_Draw([p.seed for p in prompts], settings.temperature, settings.top_p)] if settings.temperature else []
         with torch.inference_mode():
             out = model.generate(
                 input_ids=ids,
                 attention_mask=mask,
-                max_new_tokens=longest if room is None else max(1, min(longest, room - width)),
+                max_new_tokens=settings.longest if room is None else max(1, min(settings.longest, room - width)),
                 do_sample=False,
                 num_beams=1,
                 pad_token_id=pad,
-                logits_processor=LogitsProcessorList([_Draw(prompts)]) if any(p.temperature for p in prompts) else None,
+                logits_processor=LogitsProcessorList(draw),
                 stopping_criteria=StoppingCriteriaList(criteria),
             )
         if self._cancelled.is_set():
             raise Cancelled
         ends = _end_tokens(model, tokenizer)
         return [
-            _answer(tokenizer, row, prompt, ends, stop, self.model)
+            _answer(tokenizer, row, prompt, ends, settings.stop, self.model)
             for row, prompt in zip(out[:, width:].tolist(), prompts, strict=True)
         ]
 
@@ -261,28 +265,24 @@ def until(text: str, stop: Sequence[str]) -> tuple[str, bool]:
 class _Draw:
     """Sampling row by row: Gumbel noise from each row's own seed makes the largest score a draw at its temperature."""
 
-    def __init__(self, prompts: Sequence[_Prompt]) -> None:
+    def __init__(self, seeds: Sequence[int], temperature: float, top_p: float) -> None:
         import torch
 
-        self._prompts = prompts
-        self._generators = [torch.Generator().manual_seed(prompt.seed) for prompt in prompts]
+        self._temperature, self._top_p = temperature, top_p
+        self._generators = [torch.Generator().manual_seed(seed) for seed in seeds]
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         import torch
 
-        scores = scores.float().clone()
-        for row, (prompt, generator) in enumerate(zip(self._prompts, self._generators, strict=True)):
-            if prompt.temperature == 0:
-                continue
-            values = scores[row] / prompt.temperature
-            if prompt.top_p < 1:
-                ordered, order = values.sort(descending=True)
-                share = ordered.softmax(-1)
-                beyond = share.cumsum(-1) - share >= prompt.top_p
-                values[order[beyond]] = -float("inf")
-            noise = torch.empty(values.shape).exponential_(generator=generator).to(values.device)
-            scores[row] = values - torch.log(noise)
-        return scores
+        values = scores.float() / self._temperature
+        if self._top_p < 1:
+            ordered, order = values.sort(descending=True)
+            share = ordered.softmax(-1)
+            beyond = share.cumsum(-1) - share >= self._top_p
+            values = values.masked_fill(beyond.scatter(-1, order, beyond), -float("inf"))
+        width = values.shape[-1]
+        noise = torch.stack([torch.empty(width).exponential_(generator=generator) for generator in self._generators])
+        return values - torch.log(noise).to(values.device)
 
 
 class _Stop:

@@ -44,15 +44,8 @@ class RecordedGenerator(Generator):
             raise NotFoundError(
                 "recording", method.name, known=self.methods(), hint="Use the generator template or openai instead."
             )
-        answers = (
-            ANSWERS.get(path, "recorded", lambda path=path: _read(path)).get(document.content_hash)  # type: ignore[misc]
-            for path in paths
-        )
-        queries = next((answer for answer in answers if answer is not None), None)
-        if queries == ():
-            raise RequestError(
-                f"The recorded answer for document {document.id!r} is damaged.", hint="Restore the file."
-            )
+        recordings = (ANSWERS.get(path, "recorded", lambda path=path: _read(path)) for path in paths)  # type: ignore[misc]
+        queries = next((kept for recorded in recordings if (kept := recorded.get(document.content_hash))), None)
         if queries is None:
             raise RequestError(
                 f"There is no recorded answer for document {document.id!r}: only the demo collection and the passages "
@@ -73,23 +66,10 @@ GENERATOR = GeneratorType(
 
 
 def _read(path: Path) -> dict[str, tuple[str, ...]]:
-    """Queries by the document's content hash, none where none of them is a text; a line without a hash names a document
-    of the collection beside its folder."""
-    documents = path.parent.parent / "corpus.jsonl"
-    hashes = ANSWERS.get(documents, "hashes", lambda: _hashes(documents)) if documents.exists() else {}
-    recorded: dict[str, tuple[str, ...]] = {}
-    for record in read_jsonl(path):
-        if not isinstance(record, dict):
-            continue
-        content_hash = record.get("content_hash") or hashes.get(str(record.get("document_id")))
-        if isinstance(content_hash, str):
-            queries = record.get("queries")
-            texts = tuple(query for query in queries if isinstance(query, str)) if isinstance(queries, list) else ()
-            recorded[content_hash] = texts
-    return recorded
-
-
-def _hashes(path: Path) -> dict[str, str]:
-    """Content hash by id of the documents of a collection (BEIR fields)."""
-    documents = (Document(line["_id"], line["text"], line.get("title", "")) for line in read_jsonl(path))
-    return {document.id: document.content_hash for document in documents}
+    """Queries by the document's content hash; a line without one names a document of the collection beside its
+    folder."""
+    collection = path.parent.parent / "corpus.jsonl"
+    rows = read_jsonl(collection) if collection.exists() else ()
+    hashes = {row["_id"]: Document(row["_id"], row["text"], row.get("title", "")).content_hash for row in rows}
+    records = ((record.get("content_hash") or hashes.get(record["document_id"]), record) for record in read_jsonl(path))
+    return {content_hash: tuple(record["queries"]) for content_hash, record in records if content_hash}
