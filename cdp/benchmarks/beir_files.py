@@ -20,6 +20,9 @@ from cdp.base.errors import SHOWN_PROBLEMS, InputError
 from cdp.base.records import Document
 from cdp.corpus.checks import storable
 from cdp.corpus.collector import SeenIds
+from cdp.corpus.options import ReadOptions
+from cdp.corpus.readers import BadRow
+from cdp.corpus.readers.jsonl import json_rows
 from cdp.corpus.sources import Budget, Source, numbered_lines, open_text
 
 T = TypeVar("T")
@@ -75,31 +78,24 @@ def lines_of(path: Path) -> Iterator[tuple[int, str | None]]:
                 yield number, line
 
 
-@dataclass
-class JsonLine:
-    """One line of a JSONL file that was read: its place, id and fields."""
-
-    line: int
-    id: str
-    fields: dict[str, Any]
-
+# (line, id, fields) of one line of a JSONL file.
+Entry = tuple[int, str, Mapping[str, Any]]
 
 # Lines whose ids are looked up together.
 BATCH = 4096
 
 
-def _entries(path: Path, problems: Problems) -> Iterator[JsonLine]:
+def _entries(path: Path, problems: Problems) -> Iterator[Entry]:
     """The usable lines of a JSONL file, each id once; the others go to ``problems``. Memory: 24 bytes per line."""
     seen = SeenIds()
     for batch in batched(_read_entries(path, problems), BATCH):
-        ids, lines = [entry.id for entry in batch], [entry.line for entry in batch]
+        lines, ids, _ = zip(*batch, strict=True)
         earlier = seen.add(ids, lines, [0] * len(batch))
-        for i, entry in enumerate(batch):
+        for i, (line, identifier, _) in enumerate(batch):
             if i in earlier:
-                line = earlier[i].place
-                problems.add(entry.line, f"The id {entry.id!r} was already used in line {line}.")
+                problems.add(line, f"The id {identifier!r} was already used in line {earlier[i].place}.")
             else:
-                yield entry
+                yield batch[i]
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -109,20 +105,14 @@ def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-def _read_entries(path: Path, problems: Problems) -> Iterator[JsonLine]:
+def _read_entries(path: Path, problems: Problems) -> Iterator[Entry]:
     """The lines of a JSONL file that have an id and a text."""
-    for number, line in lines_of(path):
-        if line is None:
-            problems.add(number, "The line is too long to be read.")
+    for row in json_rows(source_of(path), ReadOptions(encoding="utf-8")):
+        number = row.line or 0
+        if isinstance(row, BadRow):
+            problems.add(number, f"{row.kind[0].upper()}{row.kind[1:]}: {row.reason}.")
             continue
-        try:
-            fields = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            problems.add(number, f"This is not JSON: {getattr(error, 'msg', None) or error}.")
-            continue
-        if not isinstance(fields, dict):
-            problems.add(number, "This is JSON, but not an object with _id and text.")
-            continue
+        fields = row.values
         identifier = fields.get("_id", fields.get("id"))
         if isinstance(identifier, int) and not isinstance(identifier, bool):
             identifier = str(identifier)
@@ -133,7 +123,7 @@ def _read_entries(path: Path, problems: Problems) -> Iterator[JsonLine]:
         elif not isinstance(fields.get("text"), str):
             problems.add(number, f'{identifier!r} has no "text".')
         else:
-            yield JsonLine(number, identifier, fields)
+            yield number, identifier, fields
 
 
 _SHOWN_EMPTY = 3
@@ -146,16 +136,16 @@ def iter_corpus(path: Path, warnings: list[str] | None = None) -> Iterator[Docum
     InputError after the last one, naming every bad line, or for a file without documents.
     """
     problems, n, n_empty, empty, n_repaired = Problems(path.name), 0, 0, [], 0
-    for entry in _entries(path, problems):
-        title = entry.fields.get("title")
-        text, text_repaired = storable(entry.fields["text"])
+    for _, identifier, fields in _entries(path, problems):
+        title = fields.get("title")
+        text, text_repaired = storable(fields["text"])
         title, title_repaired = storable(title if isinstance(title, str) else "")
         n_repaired += text_repaired or title_repaired
-        document = Document(entry.id, text, title)
+        document = Document(identifier, text, title)
         n += 1
         if not document.content.strip():
             n_empty += 1
-            empty += [entry.id] if n_empty <= _SHOWN_EMPTY else []
+            empty += [identifier] if n_empty <= _SHOWN_EMPTY else []
         yield document
     problems.raise_if_any(_JSONL_HINT)
     if not n:
@@ -171,31 +161,27 @@ def iter_corpus(path: Path, warnings: list[str] | None = None) -> Iterator[Docum
 class QueryLine:
     """One line of queries.jsonl. ``excluded`` documents never count as retrieved for it (BRIGHT's excluded_ids)."""
 
-    line: int
     text: str
     excluded: tuple[str, ...] = ()
 
 
-def _excluded(fields: dict[str, Any]) -> tuple[str, ...]:
+def _excluded(fields: Mapping[str, Any]) -> tuple[str, ...]:
     """BRIGHT's ``excluded_ids``, at the top or in ``metadata``; it writes ["N/A"] for none."""
     metadata = fields.get("metadata")
     value = fields.get("excluded_ids") or (metadata.get("excluded_ids") if isinstance(metadata, dict) else None)
-    return (
-        tuple(str(d) for d in value if not isinstance(d, (dict, list)) and d != "N/A")
-        if isinstance(value, list)
-        else ()
-    )
+    named = value if isinstance(value, list) else []
+    return tuple(str(d) for d in named if not isinstance(d, (dict, list)) and d != "N/A")
 
 
 def read_queries(path: Path) -> dict[str, QueryLine]:
     """{query id: its line}. InputError naming every bad line, and for a file without queries."""
     problems, queries = Problems(path.name), {}
-    for entry in _entries(path, problems):
-        if not entry.fields["text"].strip():
-            problems.add(entry.line, f"The text of query {entry.id!r} is empty.")
-        elif storable(entry.fields["text"])[1]:
-            problems.add(entry.line, f"The text of query {entry.id!r} holds NUL or half of a surrogate pair.")
-        queries[entry.id] = QueryLine(entry.line, entry.fields["text"], _excluded(entry.fields))
+    for line, identifier, fields in _entries(path, problems):
+        if not fields["text"].strip():
+            problems.add(line, f"The text of query {identifier!r} is empty.")
+        elif storable(fields["text"])[1]:
+            problems.add(line, f"The text of query {identifier!r} holds NUL or half of a surrogate pair.")
+        queries[identifier] = QueryLine(fields["text"], _excluded(fields))
     problems.raise_if_any(_JSONL_HINT)
     if not queries:
         raise InputError("There is no query in it.", hint=_JSONL_HINT, file=path.name)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -219,14 +219,6 @@ def people_grades(pool: Pool, labels: Sequence[Label]) -> dict[str, dict[str, fl
         for query in sampled(pool)
         if query in whole
     }
-
-
-def count_labels(folder: Path) -> int:
-    """Write into the manifest how many whole queries people labelled; return the number."""
-    manifest, labelled = manifests.read(folder), len(finished(read_pool(folder), read_labels(folder)))
-    if manifest.source.get("labels") != labelled:
-        manifests.write(folder, replace(manifest, source={**manifest.source, "labels": labelled}))
-    return labelled
 
 
 def whole(folder: Path) -> Path:

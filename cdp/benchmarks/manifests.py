@@ -59,7 +59,6 @@ class Manifest:
     counts: Mapping[str, int] = field(default_factory=dict)
     self_match: bool | None = None
     relevant_from: int = 1
-    titles: bool = True
     allow_unknown: bool = False
     subset: Subset | None = None
     notes: tuple[str, ...] = ()
@@ -82,17 +81,8 @@ class Manifest:
 
 def of_entry(entry: Entry, **more: Any) -> Manifest:
     """The manifest of a benchmark made from a registry's entry."""
-    return Manifest(
-        entry=entry.name,
-        title=entry.title,
-        licence=entry.licence,
-        licence_source=entry.licence_source,
-        language=entry.language,
-        self_match=entry.self_match,
-        relevant_from=entry.relevant_from,
-        titles=entry.titles,
-        **more,
-    )
+    same = ("title", "licence", "licence_source", "language", "self_match", "relevant_from")
+    return Manifest(entry=entry.name, **{name: getattr(entry, name) for name in same}, **more)
 
 
 def read(folder: Path) -> Manifest:

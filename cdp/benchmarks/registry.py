@@ -69,18 +69,11 @@ def _entry(row: Mapping[str, str]) -> Entry:
         text = row[column] or printed.get(in_paper, "")
         return int(text) if text else None
 
+    same = ("name", "title", "part_of", "schema", "task", "split", "language", "licence", "licence_source", "note")
     return Entry(
-        name=row["name"],
-        title=row["title"],
+        **{column: row[column] for column in same},
         groups=_parts(row["groups"]),
-        part_of=row["part_of"],
-        schema=row["schema"],
         repos=_parts(row["repos"]),
-        task=row["task"],
-        split=row["split"],
-        language=row["language"],
-        licence=row["licence"],
-        licence_source=row["licence_source"],
         documents=whole("documents", "n_docs"),
         queries=whole("queries", "n_queries"),
         doc_chars=whole("doc_chars", "doc_len_chars"),
@@ -90,7 +83,6 @@ def _entry(row: Mapping[str, str]) -> Entry:
         self_match={"yes": True, "no": False}.get(row["self_match"]),
         titles=row["titles"] == "yes",
         relevant_from=int(row["relevant_from"]),
-        note=row["note"],
     )
 
 

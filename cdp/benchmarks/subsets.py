@@ -21,8 +21,8 @@ from cdp.benchmarks.benchmark import part, read_parts, split_of
 from cdp.benchmarks.library import BenchmarkInfo
 from cdp.benchmarks.manifests import Subset
 
-# What tells a subset by its name: between the whole benchmark's name and its size. Older ones say subset.
-SUBSET = re.compile(r"-(sample|subset)-")
+# What tells a subset by its name: between the whole benchmark's name and its size.
+SUBSET = re.compile(r"-sample-")
 
 # How much is drawn if nothing else is said: NanoBEIR's 50 queries, with somewhat fewer documents.
 QUERIES, DOCUMENTS = 50, 2000
@@ -110,7 +110,7 @@ def sample(
         title=f"{manifest.title or info.name}, a subset",
         licence=manifest.licence or info.licence,
         source={
-            **{key: manifest.source[key] for key in ("judge", "labels", "written_by") if key in manifest.source},
+            **{key: manifest.source[key] for key in ("judge", "written_by") if key in manifest.source},
             "kind": "subset", "of": info.name, "hash": info.content_hash, "commits": manifest.commits,
         },
         files=(), counts={}, subset=subset, notes=(), created=now(),

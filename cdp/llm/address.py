@@ -131,12 +131,8 @@ def _no_address(text: str, *, secret: bool) -> ConfigError:
             "The endpoint's address must not hold a user, a password or a key: it is stored with the results.",
             hint=f"Set {OWN} instead.",
         )
-    hint = "For example http://localhost:8000/v1."
-    if text.count("://") > 1:
-        hint = (
-            "Give one address. Several servers of a model share the work behind a router: see docs/how-to/endpoint.md."
-        )
-    return ConfigError(f"{text[:80]!r}{'…' if len(text) > 80 else ''} is not the address of an endpoint.", hint=hint)
+    shown = f"{text[:80]!r}{'…' if len(text) > 80 else ''}"
+    return ConfigError(f"{shown} is not the address of an endpoint.", hint="Give one, as http://localhost:8000/v1.")
 
 
 def _home(name: str, environment: Mapping[str, str]) -> str:

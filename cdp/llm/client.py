@@ -23,6 +23,7 @@ import openai
 
 from cdp.base.errors import ProviderError, RefusedError
 from cdp.base.redaction import CUT, without_secrets
+from cdp.base.worker import stop_grace_s
 from cdp.llm.address import NO_KEY, Endpoint
 from cdp.llm.answers import (
     KEPT_RAW,
@@ -163,11 +164,11 @@ class ChatClient:
             error.hint = NOT_EMBEDDING if error.hint == NOT_CHAT else error.hint
             raise
 
-    def stop(self, within_s: float) -> None:
-        """Cancel waiting requests now, and those in flight after ``within_s`` seconds."""
+    def stop(self) -> None:
+        """Cancel waiting requests now, and those in flight after as long as a stop may take: they are paid for."""
         with self._lock:
             if not self.stopping and self._started:
-                self._loop.call_soon_threadsafe(self._end, within_s)
+                self._loop.call_soon_threadsafe(self._end, max(0.0, 0.8 * stop_grace_s() - 1.0))
             self.stopping = True
 
     def _end(self, within_s: float) -> None:

@@ -54,6 +54,11 @@ def dollars(value: float | None) -> str:
     return f"${value:,.2f}" if value >= 0.1 or value == 0 else f"${value:.2g}"
 
 
+def priced(cost: float | None, price: Price | None, how: str) -> str:
+    """Return ``about $1.23 (prices as of 2026-01-01)`` with ``how`` in front, or that the price is unknown."""
+    return f"{how} {dollars(cost)} (prices as of {price.as_of})" if price else "its price is unknown"
+
+
 def price_file(workspace: Workspace) -> Path:
     """Return the path of the price table in use: the workspace's edited one, else the shipped one."""
     own = workspace.root / "prices.json"

@@ -164,7 +164,7 @@ LONGEST = 2000
 
 @dataclass(frozen=True)
 class Decisions:
-    """The last decision about each query, by its id. ``stale`` lines are about another content of the set.
+    """The last decision about each query, by its id.
 
     ``hash`` (16 hex digits) is over what was decided last, empty where nothing is. ``people`` {who: {query: 1 kept, 0
     rejected}} holds each person's own last decisions.
@@ -173,7 +173,6 @@ class Decisions:
     accepted: frozenset[str] = frozenset()
     rejected: frozenset[str] = frozenset()
     edited: dict[str, str] = field(default_factory=dict)
-    stale: int = 0
     people: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -221,13 +220,9 @@ def read_decisions(workspace: Workspace, query_set: QuerySet) -> Decisions:
     """The decisions that hold for the set as it is now. A line that says nothing of use is passed over."""
     last: dict[str, tuple[str, str]] = {}
     people: dict[str, dict[str, int]] = {}
-    stale = 0
-    known = (query_set.content_hash, query_set.parameters.get("made_from_hash"))
     for line in actions.read(store.files(workspace, query_set.id).review):
-        if line.get("decision") not in DECISIONS:
-            continue
-        if not query_set.content_hash or line.get("content_hash") != query_set.content_hash:
-            stale += line.get("content_hash") not in known
+        about_this = query_set.content_hash and line.get("content_hash") == query_set.content_hash
+        if line.get("decision") not in DECISIONS or not about_this:
             continue
         text = line.get("text")
         if isinstance(line.get("queries"), list) and (line["decision"] != EDIT or isinstance(text, str)):
@@ -239,7 +234,7 @@ def read_decisions(workspace: Workspace, query_set: QuerySet) -> Decisions:
     by_decision = {d: frozenset(name for name, (was, _) in last.items() if was == d) for d in DECISIONS}
     edited = {name: text for name, (was, text) in last.items() if was == EDIT}
     people.pop("", None)  # decisions without a name may be of anybody
-    return Decisions(by_decision[ACCEPT], by_decision[REJECT], edited, stale, people)
+    return Decisions(by_decision[ACCEPT], by_decision[REJECT], edited, people)
 
 
 def reviewed(

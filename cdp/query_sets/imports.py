@@ -21,10 +21,10 @@ from cdp.base.settings import Config, option
 from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, append_jsonl, sha256_file, slug, write_json
 from cdp.corpus import load_documents, load_manifest
-from cdp.corpus.checks import LONGEST_SHOWN, LOOKED_THROUGH, listed, storable
+from cdp.corpus.checks import LONGEST_SHOWN, LOOKED_THROUGH, storable
 from cdp.corpus.options import AUTO, ReadOptions, check_encoding
 from cdp.corpus.origin import KIND_OF, ORIGINS, UNKNOWN, check_origin, described
-from cdp.corpus.readers import BadRow, Row, RowFormat, format_of
+from cdp.corpus.readers import BadRow, RowFormat, format_of
 from cdp.corpus.sources import (
     Budget,
     Source,
@@ -309,22 +309,19 @@ def _names(options: ImportOptions) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def file_rows(source: Source, options: ImportOptions) -> Iterator[QueryRow]:
-    """The rows of JSON Lines, a JSON array, CSV or TSV, streamed. InputError where a table lacks a column."""
+    """The rows of JSON Lines, a JSON array, CSV or TSV, streamed. Columns of tables are found in any case."""
     given = {"id_field": options.document_field, "text_field": options.query_field, "encoding": options.encoding}
     read = ReadOptions.from_dict(given)
     reader = format_of(source, read)
     assert isinstance(reader, RowFormat)
-    fields, columns = _names(options), list[str]()
+    fields = _names(options)
     for row in reader.rows(source, read):
-        if not isinstance(row, Row):
-            assert isinstance(row, BadRow)  # no fields are named, so none come as columns
+        if isinstance(row, BadRow):
             yield QueryRow(row.line or 0, reason=f"{row.kind} ({row.reason})")
             continue
         values = row.values
         if reader.name != "jsonl":
-            columns = columns or [_column(list(values), names, source.name) for names in fields]
-            document, query = (values[name] for name in columns)
-            values = {fields[0][0]: document.strip(), fields[1][0]: query}
+            values = {name.lower(): cell.strip() for name, cell in values.items()}
         yield _row(row.line or 0, values, *fields)
 
 
@@ -372,24 +369,6 @@ def _ids(value: list[Any]) -> tuple[str, ...]:
     if any(isinstance(item, (dict, list)) for item in value):
         raise ValueError(f'"{NEGATIVES}" is no list of document ids')
     return tuple(map(str, value))
-
-
-def _column(header: Sequence[str], names: Sequence[str], file: str) -> str:
-    """The first of ``names`` that the header has, upper and lower case alike."""
-    lowered = {name.lower(): name for name in reversed(header)}
-    column = next((lowered[name.lower()] for name in names if name.lower() in lowered), None)
-    if column is not None:
-        return column
-    has = listed(header) or "nothing"
-    if len(names) == 1:
-        near = [name for name in header[:LOOKED_THROUGH] if len(name) <= LONGEST_SHOWN]
-        raise InputError(f"There is no column {names[0]!r}.", hint=offer(names[0], near), file=file, line=1)
-    raise InputError(
-        f"The first line must name the columns document_id and query; it has {has}.",
-        hint="Say with document_field and query_field which columns they are.",
-        file=file,
-        line=1,
-    )
 
 
 QUERIES = ("queries.jsonl", "queries.jsonl.gz")

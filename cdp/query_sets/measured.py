@@ -75,22 +75,22 @@ def save_scores(workspace: Workspace, query_set: QuerySet, kind: str, by: str, v
 
 def load_scores(workspace: Workspace, query_set: QuerySet, kind: str, by: str) -> QueryScores | None:
     """What this model said of each query of the set as it is now; None where it was not asked."""
-    columns = load_columns(workspace, query_set.id, kind, _scores_key(workspace, query_set, by))
-    if columns is None or set(columns) != {"values", "by", "created"}:
-        return None
-    return QueryScores(kind, str(columns["by"]), columns["values"], str(columns["created"]))
+    return _scores(workspace, query_set, kind, _scores_key(workspace, query_set, by))
 
 
 def list_scores(workspace: Workspace, query_set: QuerySet, kind: str) -> list[QueryScores]:
     """What was said of the set as it is now, the newest first; what was said of an earlier content is passed over."""
-    there = []
-    for path in (files(workspace, query_set.id).measures / kind).glob("*.npz"):
-        columns = load_columns(workspace, query_set.id, kind, path.stem)
-        if columns is not None and set(columns) == {"values", "by", "created"}:
-            scores = QueryScores(kind, str(columns["by"]), columns["values"], str(columns["created"]))
-            if path.stem == _scores_key(workspace, query_set, scores.by):
-                there.append(scores)
-    return sorted(there, key=lambda scores: (scores.created, scores.by), reverse=True)
+    keys = [path.stem for path in (files(workspace, query_set.id).measures / kind).glob("*.npz")]
+    there = {key: scores for key in keys if (scores := _scores(workspace, query_set, kind, key)) is not None}
+    now_said = [scores for key, scores in there.items() if key == _scores_key(workspace, query_set, scores.by)]
+    return sorted(now_said, key=lambda scores: (scores.created, scores.by), reverse=True)
+
+
+def _scores(workspace: Workspace, query_set: QuerySet, kind: str, key: str) -> QueryScores | None:
+    columns = load_columns(workspace, query_set.id, kind, key)
+    if columns is None or set(columns) != {"values", "by", "created"}:
+        return None
+    return QueryScores(kind, str(columns["by"]), columns["values"], str(columns["created"]))
 
 
 def _scores_key(workspace: Workspace, query_set: QuerySet, by: str) -> str:

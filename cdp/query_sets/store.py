@@ -14,7 +14,6 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -101,45 +100,24 @@ _log = logging.getLogger(__name__)
 NONE_YET = "There is none yet: write some (queries generate) or import some (queries import)."
 
 
-@dataclass(frozen=True, slots=True)
 class Files:
     """Where the parts of a query set lie below its folder."""
 
-    folder: Path
-
-    @property
-    def manifest(self) -> Path:
-        return self.folder / "manifest.json"
-
-    @property
-    def queries(self) -> Path:
-        """One line per document."""
-        return self.folder / "queries.jsonl"
-
-    @property
-    def failures(self) -> Path:
-        """What went wrong: documents without queries, or an import's rejected rows."""
-        return self.folder / "failures.jsonl"
-
-    @property
-    def rankings(self) -> Path:
-        """Of dragon_s_faithful alone: one line per teacher and sentence."""
-        return self.folder / "rankings.jsonl"
-
-    @property
-    def groups(self) -> Path:
-        """Of multi_document alone: which documents are asked about together."""
-        return self.folder / "groups.jsonl"
-
-    @property
-    def review(self) -> Path:
-        """What people decided about single queries, one line per decision, append-only."""
-        return self.folder / "review.jsonl"
-
-    @property
-    def measures(self) -> Path:
-        """The folder of what was measured of the set."""
-        return self.folder / "measures"
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.manifest = folder / "manifest.json"
+        # One line per document.
+        self.queries = folder / "queries.jsonl"
+        # Documents without queries, or an import's rejected rows.
+        self.failures = folder / "failures.jsonl"
+        # Of dragon_s_faithful alone: one line per teacher and sentence.
+        self.rankings = folder / "rankings.jsonl"
+        # Of multi_document alone: which documents are asked about together.
+        self.groups = folder / "groups.jsonl"
+        # What people decided about single queries, one line per decision, append-only.
+        self.review = folder / "review.jsonl"
+        # What was measured of the set.
+        self.measures = folder / "measures"
 
 
 def files(workspace: Workspace, query_set_id: str) -> Files:
@@ -321,16 +299,12 @@ def _documents(path: Path, failures: Failures | None) -> Iterator[DocumentQuerie
         if failures is None:
             with fitting(path):
                 document = document_queries(line)
-            yield document
-            continue
-        try:
-            document = document_queries(line)
-        except Exception:
+        else:
             name = line.get("document_id") if isinstance(line, dict) else None
-            with failures.item(name or f"line {number}", str(line)):
-                raise
-            continue
-        failures.done()
+            with failures.item(name or f"line {number}", str(line)) as attempt:
+                document = document_queries(line)
+            if attempt.reason:
+                continue
         yield document
 
 
@@ -346,15 +320,9 @@ def document_queries(line: Any) -> DocumentQueries:
 def iter_offsets(workspace: Workspace, query_set_id: str) -> Iterator[tuple[int, DocumentQueries]]:
     """(where its line begins, its queries) of each document: ``read_at`` reads one again without those before it."""
     path = files(workspace, load(workspace, query_set_id).id).queries
-    if not path.exists():
-        return
-    offset = 0
-    with open(path, "rb") as file, fitting(path):
-        for line in file:
-            if line.endswith(b"\n") and line.strip():
-                with suppress(ValueError, RecursionError):  # torn by a crash, as ``read_jsonl`` passes over it
-                    yield offset, document_queries(json.loads(line))
-            offset += len(line)
+    with fitting(path):
+        for offset, _, line in scan(path):
+            yield offset, document_queries(line)
 
 
 def read_at(workspace: Workspace, query_set_id: str, offset: int) -> dict[str, Any]:
@@ -364,11 +332,11 @@ def read_at(workspace: Workspace, query_set_id: str, offset: int) -> dict[str, A
         with open(path, "rb") as file:
             file.seek(offset)
             line = json.loads(file.readline())
-    except (OSError, ValueError) as error:
-        raise WorkspaceError(f"{path} has changed while it was read.", hint="Reload the page.") from error
-    if not isinstance(line, dict) or "document_id" not in line:
-        raise WorkspaceError(f"{path} has changed while it was read.", hint="Reload the page.")
-    return line
+        if isinstance(line, dict) and "document_id" in line:
+            return line
+    except (OSError, ValueError):
+        pass
+    raise WorkspaceError(f"{path} has changed while it was read.", hint="Reload the page.")
 
 
 def read_rankings(workspace: Workspace, query_set_id: str) -> Iterator[TeacherRanking]:

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from cdp.base.errors import ConfigError, ModelError
-from cdp.base.worker import Job, Stopped, stop_grace_s
+from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import Workspace, sha256_text
 from cdp.llm import address
 from cdp.llm.answers import Answer, Cancelled, Embeddings, RequestError, Usage
@@ -188,10 +188,9 @@ class ApiModel:
                     if left and self._payer.should_stop():
                         raise Stopped
             except BaseException as error:
-                # A stop waits for the answers on their way as long as it may: they are paid for.
                 pool.shutdown(wait=False, cancel_futures=True)
                 account.close()
-                client.stop(max(0.0, 0.8 * stop_grace_s() - 1.0))
+                client.stop()
                 if account.used_up:
                     raise ConfigError(
                         f"The budget for embeddings, {max(0.0, self._payer.budget or 0.0):g} US dollars, is used up.",

@@ -250,8 +250,7 @@ def _judged(source: Mapping[str, Any]) -> dict[str, Any]:
     if source.get("judge"):
         writer = str(source.get("written_by") or PEOPLE)
         return {
-            "judged_by": MODEL, "judge": str(source["judge"]), "labels": int(source.get("labels") or 0),
-            "queries_by": "" if writer == PEOPLE else writer,
+            "judged_by": MODEL, "judge": str(source["judge"]), "queries_by": "" if writer == PEOPLE else writer,
         }  # fmt: skip
     return {"judged_by": TEMPLATE if source.get("queries") == "template" else PEOPLE}
 

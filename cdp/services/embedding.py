@@ -17,7 +17,7 @@ from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import part
 from cdp.corpus import get_documents, load_documents, load_manifest, resolve_corpus
 from cdp.llm.answers import Usage
-from cdp.llm.prices import Price, dollars, price_of
+from cdp.llm.prices import Price, price_of, priced
 from cdp.llm.tokens import cut, estimate_tokens
 from cdp.retrievers import api
 from cdp.retrievers.api import ApiName
@@ -54,12 +54,9 @@ class Sending:
     @property
     def sentence(self) -> str:
         """Which text goes where, at which price."""
-        price = (
-            f"about {dollars(self.cost)} (prices as of {self.price.as_of})" if self.price else "its price is unknown"
-        )
         return (
             f"Up to {self.texts:,} texts (about {self.usage.input_tokens:,} tokens) are sent to {self.retriever.url} "
-            f"for {self.retriever.model}: {price}. Texts that were embedded before are not sent again."
+            f"for {self.retriever.model}: {priced(self.cost, self.price, 'about')}. Texts that were embedded before are not sent again."
         )
 
 

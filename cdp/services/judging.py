@@ -24,7 +24,7 @@ from cdp.complexity.query_log import QueryLog
 from cdp.corpus import load_manifest, resolve_corpus
 from cdp.evaluation import judging
 from cdp.llm.answers import Usage
-from cdp.llm.prices import Price, dollars, price_of
+from cdp.llm.prices import Price, price_of, priced
 from cdp.llm.tokens import estimate_tokens
 from cdp.retrievers import bm25
 from cdp.services import access, clusters, complexity, embedding, evaluation
@@ -60,35 +60,23 @@ class JudgePlan:
     embedding: tuple[Sending, ...] = ()
 
     @property
-    def endpoint(self) -> bool:
-        """Whether texts leave this machine's processes: an endpoint is asked, with its key."""
-        return not GENERATORS[self.config.generator].local
+    def local(self) -> bool:
+        """Whether the texts stay on this machine, which needs no key."""
+        return GENERATORS[self.config.generator].local
 
     @property
     def sentence(self) -> str:
         """Which text goes where, at which price."""
-        texts = f"{counted(self.n_queries, 'query', 'queries')} and the passages found for each"
-        most = f"at most {self.pairs:,} pairs"
-        url, local = self.config.base_url, GENERATORS[self.config.generator].local
-        parts = []
-        if self.writing is not None:
-            where = "stay on this machine" if local else f"are sent to {url}"
-            cost = "" if local else f", {_priced(self.writing.cost, self.writing.price, 'about')}"
-            parts.append(
-                f"{counted(self.writing.n_documents, 'document')} {where}: {writer_of(self.config)} writes "
-                f"{counted(self.n_queries, 'query', 'queries')}{cost}."
-            )
-        parts += [sending.sentence for sending in self.embedding]
-        if local:
-            parts.append(f"The {texts} stay on this machine: {self.config.synthesis.model_name} judges {most}.")
-        else:
-            price = _priced(self.cost, self.price, "at most")
-            parts.append(f"The {texts} are sent to {url} for {self.config.synthesis.model_name}: {most}, {price}.")
-        return " ".join(parts)
-
-
-def _priced(cost: float | None, price: Price | None, how: str) -> str:
-    return f"{how} {dollars(cost)} (prices as of {price.as_of})" if price else "its price is unknown"
+        place = "stay on this machine" if self.local else f"are sent to {self.config.base_url}"
+        queries = counted(self.n_queries, "query", "queries")
+        parts = [sending.sentence for sending in self.embedding]
+        if (writing := self.writing) is not None:
+            price = "" if self.local else f", {priced(writing.cost, writing.price, 'about')}"
+            documents = counted(writing.n_documents, "document")
+            parts.insert(0, f"{documents} {place}: {writer_of(self.config)} writes {queries}{price}.")
+        price = "" if self.local else f", {priced(self.cost, self.price, 'at most')}"
+        judge = f"{self.config.synthesis.model_name} judges at most {self.pairs:,} pairs{price}"
+        return " ".join([*parts, f"The {queries} and the passages found for each {place}: {judge}."])
 
 
 def writer_of(config: JudgeConfig) -> str:

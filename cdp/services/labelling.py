@@ -106,7 +106,6 @@ def label(workspace: Workspace, name: str, query: str, answers: Mapping[str, str
             raise ConfigError(f"{answer!r} is no answer.", hint=f"There is: {', '.join(ANSWERS_OF)}.")
     grades = {document: ANSWERS_OF[answer] for document, answer in answers.items()}
     judged.add_labels(folder, query, grades, actions.person(by))
-    judged.count_labels(folder)
 
 
 @access.writes
@@ -123,10 +122,7 @@ def answer(workspace: Workspace, name: str, by: str, shown: Task, word: str) -> 
 @access.writes
 def undo(workspace: Workspace, name: str, by: str) -> str:
     """Take back this person's last action; return its query, empty if there is none."""
-    folder, _ = _pool(workspace, name)
-    query = judged.undo(folder, actions.person(by))
-    judged.count_labels(folder)
-    return query
+    return judged.undo(_pool(workspace, name)[0], actions.person(by))
 
 
 def progress(workspace: Workspace, name: str) -> Progress:

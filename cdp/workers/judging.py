@@ -348,7 +348,7 @@ def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: Run) -
     }  # fmt: skip
     manifest = replace(
         target.manifest,
-        source={"labels": 0, **target.manifest.source, **facts},
+        source={**target.manifest.source, **facts},
         counts={"queries": len(pool), "pairs": len(pairs), "judged": len(grades)},
         notes=(f"Judged by {run.source.model}: {len(grades):,} of {len(pairs):,} pooled pairs.",),
     )

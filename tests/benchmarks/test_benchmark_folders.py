@@ -97,8 +97,8 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "line", "said"),
     [
-        ("corpus.jsonl", '{"_id": "d5", "text": "cut', "corpus.jsonl, line 5: This is not JSON"),
-        ("corpus.jsonl", '["d5"]', "corpus.jsonl, line 5: This is JSON, but not an object"),
+        ("corpus.jsonl", '{"_id": "d5", "text": "cut', "corpus.jsonl, line 5: Broken JSON"),
+        ("corpus.jsonl", '["d5"]', "corpus.jsonl, line 5: Not an object"),
         ("corpus.jsonl", '{"text": "no id"}', 'corpus.jsonl, line 5: There is no "_id"'),
         ("corpus.jsonl", '{"_id": "d5"}', "corpus.jsonl, line 5: 'd5' has no \"text\""),
         ("corpus.jsonl", '{"_id": "d2", "text": "x"}', "corpus.jsonl, line 5: The id 'd2' was already used in line 2"),

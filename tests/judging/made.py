@@ -23,7 +23,7 @@ def make(workspace: Workspace, grade: Grades, *, n_queries: int = 30, per_query:
     }
     grades = [Grade(f"q{q}", f"d{q}-{d}", grade(q, d), "because") for q in range(n_queries) for d in range(per_query)]
     by_query = {query: {g.document: g.grade for g in grades if g.query == query} for query in queries}
-    source = {"kind": judged.KIND, "judge": "a-model", "labels": 0, "written_by": "people"}
+    source = {"kind": judged.KIND, "judge": "a-model", "written_by": "people"}
     manifest = manifests.Manifest(source=source, relevant_from=2, self_match=False, language="en")
     library.make(workspace, name, documents, queries, {judged.SPLIT: by_query}, manifest)
     folder = workspace.benchmark(name)

@@ -46,7 +46,6 @@ def test_documents_and_a_log_become_a_benchmark(
         assert len(relevant) == 3
     manifest = manifests.read(made)
     assert manifest.source["judge"] == MODEL
-    assert manifest.source["labels"] == 0
     assert manifest.source["written_by"] == "people"
     pool = judged.read_pool(made)
     names = {name for documents in pool.values() for ranks in documents.values() for name in ranks}
@@ -171,7 +170,7 @@ def test_the_plan_says_what_goes_where_at_which_price(
     write_prices(workspace, [Price(MODEL, 1.0, 10.0)], "2026-01-01")
     planned = judging.plan(workspace, settings(corpus, log, written_by=MODEL))
     assert planned.sentence.startswith(
-        f"The 12 queries and the passages found for each are sent to {judge.url} for {MODEL}: at most 180 pairs, "
+        f"The 12 queries and the passages found for each are sent to {judge.url}: {MODEL} judges at most 180 pairs, "
     )
     assert planned.sentence.endswith("(prices as of 2026-01-01).")
     assert "wrote these queries and judges them" in planned.warnings[0]

@@ -34,7 +34,7 @@ def test_what_is_sent_where_stands_before_the_start(
     at.text_input(key="judge_api_key").set_value(KEY).run()
     said = words(at).replace("\\", "")
     assert "13 lines: 12 different queries, 1 repeated." in said
-    assert f"are sent to {judge.url} for {MODEL}: at most" in at.info[0].value.translate({0x5C: None, 0x2060: None})
+    assert f"are sent to {judge.url}: {MODEL} judges at most" in at.info[0].value.translate({0x5C: None, 0x2060: None})
     assert not judge.bodies
     at.button(key="judge_start").click().run()
     assert not at.exception

@@ -224,7 +224,7 @@ def test_a_field_that_was_chosen_is_not_guessed_to_hold_the_other(
     [
         ("q.jsonl", b"", "no query to import"),
         ("q.jsonl", b'{"document_id": "x1", "query": "a"}\n{"document_id": "x2", "query": "b"}\n', "None of the 2"),
-        ("q.csv", b"a,b\n1,2\n", "must name the columns"),
+        ("q.csv", b"a,b\n1,2\n", "no query to import"),
         ("q.xlsx", b"PK", "are read from .jsonl"),
         ("q.zip", b"PK", "cannot be opened as a zip"),
         ("q.json", b'[{"document_id": "d0", "query": "a"},', "JSON array cannot be read"),
@@ -248,7 +248,7 @@ def test_queries_that_came_with_the_documents(workspace: Workspace, make_corpus:
     path = shared("data/multiquery/fairytaleqa_train_en.jsonl.gz")
     with read_documents(path) as result:
         corpus = store(result, "fairytales", workspace)
-        imported = import_queries(iter(result.queries), workspace, corpus.id, "fairytales human")
-    assert imported.query_set.n_queries + imported.n_rejected == result.queries.n_queries
+        imported = import_queries(result.queries.items(), workspace, corpus.id, "fairytales human")
+    assert imported.query_set.n_queries + imported.n_rejected == result.n_queries
     assert imported.query_set.n_documents > 2000
     assert imported.query_set.language == "en"

@@ -8,7 +8,6 @@ from typing import Any
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import RefusedError
 from cdp.base.records import Document
-from cdp.base.worker import stop_grace_s
 from cdp.llm.address import address, resolve
 from cdp.llm.answers import Answer
 from cdp.synthesis.generators import Generator, GeneratorType, usual_usage
@@ -60,7 +59,7 @@ class OpenAIGenerator(Generator):
 
     def cancel(self) -> None:
         """No further request; those on their way are waited for, as long as a stop may take, and their answers kept."""
-        self._client.stop(max(0.0, 0.8 * stop_grace_s() - 1.0))
+        self._client.stop()
 
     def generate(
         self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""

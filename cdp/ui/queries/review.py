@@ -291,8 +291,6 @@ def _go(name: str) -> None:
 def _result(workspace: Workspace, query_set: QuerySet, n: int) -> None:
     """What was decided so far, and the set that it leaves."""
     made = review.decisions(workspace, query_set)
-    if made.stale:
-        st.caption(f":material/info: {count(made.stale, 'line')} of decisions are about another content of this set.")
     if not len(made):
         return
     said = (f"{len(names):,} {DECIDED[word]}" for word, names in
