@@ -8,12 +8,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import re
 import shutil
-import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from cdp.base.errors import InputError, NotFoundError, WorkspaceError
@@ -40,10 +38,9 @@ from cdp.benchmarks.benchmark import (
     read_parts,
     split_of,
 )
-from cdp.corpus.sources import DAMAGED, Budget, existing, shown_name, zip_member
+from cdp.corpus.sources import DAMAGED, existing, open_zip, shown_name
 
 _SCHEMA = 3
-_SPLIT = re.compile(r"qrels/[\w][\w. -]{0,100}")
 NOTES = ("SOURCE.md", "README.md", "README.txt", "README", "LICENSE.md", "LICENSE.txt", "LICENSE")
 # What is taken out of a zip, beside the qrels.
 BENCHMARK_FILES = (
@@ -51,8 +48,6 @@ BENCHMARK_FILES = (
     *NOTES,
     manifests.NAME,
 )
-
-_MEMBER = re.compile(rf"((?:[^/]+/)?)({_SPLIT.pattern}|{'|'.join(map(re.escape, BENCHMARK_FILES))})")
 
 # A zip that says it unpacks to more than 64 GB is refused.
 UNPACKED_LIMIT = 64 * 2**30
@@ -341,35 +336,15 @@ def _folder_of(source: Path, scratch: Path) -> Path:
 
 
 def _unpack(archive: Path, target: Path) -> None:
-    """Unpack from a zip into ``target`` what a benchmark is made of. InputError for what is no whole, harmless zip.
-
-    Files get the names that a benchmark's files have; no name that the archive chose reaches the disk.
-    """
-    hint = "Give a folder in BEIR layout, or a zip of one."
-    budget = Budget.of(archive, UNPACKED_LIMIT)
+    """Unpack from a zip what a benchmark is made of. InputError for what is no whole, harmless zip."""
     target.mkdir(parents=True)
     try:
-        with zipfile.ZipFile(archive) as file:
-            for info, name in _members(file).items():
-                source = zip_member(file, info, budget)
-                path = target / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with source.open() as stream, open(path, "wb") as out:
-                    while block := source.read_block(stream, 1 << 20):
-                        out.write(block)
+        with open_zip(archive) as file:
+            names = {info: PurePosixPath(info.filename) for info in file.infolist()}
+            wanted = [info for info, at in names.items() if at.name in BENCHMARK_FILES or at.parent.name == "qrels"]
+            if sum(info.file_size for info in wanted) > UNPACKED_LIMIT:
+                raise InputError(f"It unpacks to more than {UNPACKED_LIMIT / 1e9:.0f} GB.", file=archive)
+            file.extractall(target, wanted)  # keeps every name inside the target
     except DAMAGED as error:
+        hint = "Give a folder in BEIR layout, or a zip of one."
         raise InputError(f"It cannot be unpacked: {shown_name(str(error))}.", hint=hint, file=archive) from error
-
-
-def _members(archive: zipfile.ZipFile) -> dict[zipfile.ZipInfo, str]:
-    """{member: its path in the benchmark's folder}, at the archive's top or one folder below it."""
-    infos = [info for info in archive.infolist() if info.filename and not info.is_dir() and "\\" not in info.filename]
-    named = [match for info in infos if (match := _MEMBER.fullmatch(info.filename))]
-    tops = {match[1] for match in named if match[2].startswith("qrels/")} or {match[1] for match in named}
-    top = "" if "" in tops or len(tops) != 1 else tops.pop()
-    members: dict[str, zipfile.ZipInfo] = {}
-    for info in infos:
-        name = info.filename.removeprefix(top)
-        if info.filename.startswith(top) and (name in BENCHMARK_FILES or _SPLIT.fullmatch(name)):
-            members.setdefault(name, info)
-    return {info: name for name, info in members.items()}

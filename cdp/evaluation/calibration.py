@@ -8,6 +8,7 @@ queries (the difference estimator of two-phase sampling; Särndal, Swensson & Wr
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -55,13 +56,7 @@ class Corrected:
         """
         if self.half <= half:
             return 0
-        low, high = self.n_labelled, 2 * self.n_labelled
-        while self._half_at(high) > half:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self._half_at(middle) <= half else (middle, high)
-        return high - self.n_labelled
+        return bisect_left(range(self.n_labelled, 10**9), True, key=lambda n: self._half_at(n) <= half)
 
     def _half_at(self, n_labelled: int) -> float:
         return float(_half(n_labelled, max(n_labelled, self.n_queries), self.sd_people**2, self.sd_residual**2))

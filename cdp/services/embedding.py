@@ -54,9 +54,10 @@ class Sending:
     @property
     def sentence(self) -> str:
         """Which text goes where, at which price."""
+        price = priced(self.cost, self.price, "about")
         return (
             f"Up to {self.texts:,} texts (about {self.usage.input_tokens:,} tokens) are sent to {self.retriever.url} "
-            f"for {self.retriever.model}: {priced(self.cost, self.price, 'about')}. Texts that were embedded before are not sent again."
+            f"for {self.retriever.model}: {price}. Texts that were embedded before are not sent again."
         )
 
 

@@ -261,7 +261,7 @@ def test_what_cannot_be_used_leaves_nothing_behind(folder: Path, workspace: Work
         add_benchmark(folder, workspace)
     broken = tmp_path / "broken.zip"
     broken.write_bytes(b"PK\x03\x04 not really")
-    with pytest.raises(InputError, match="cannot be unpacked"):
+    with pytest.raises(InputError, match="cannot be opened as a zip"):
         add_benchmark(broken, workspace)
     assert list(workspace.benchmarks.iterdir()) == []
 

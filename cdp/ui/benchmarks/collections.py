@@ -16,7 +16,6 @@ from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import count, md, number, size
 
 ALL = "all"
-HUB, FOLDER = "Hugging Face Hub", "Folder on this server"
 NOT_STATED = "not stated"
 COUNTS = {name: st.column_config.NumberColumn(format="localized") for name in ("Documents", "Queries")}
 # A table of more rows than these is scrolled, at this height in pixels.
@@ -130,30 +129,15 @@ def _download(workspace: Workspace, item: RegistryStatus) -> None:
     """The form that brings a benchmark in; size and licence stand beside it."""
     entry = item.entry
     key = f"download_{entry.name}"
-    way = forms.segments("From", [HUB, FOLDER], key=f"{key}_way", persistent=False)
-    revision = folder = ""
-    if way == HUB:
-        revision = st.text_input(
-            "Revision", key=f"{key}_revision", placeholder="latest main branch",
-            help=md(DownloadConfig.settings()["revision"].about),
-        ).strip()  # fmt: skip
-    else:
-        folder = st.text_input(
-            "Folder", key=f"{key}_folder", placeholder="path of the downloaded files",
-            help="The files of the published repository, or a folder in BEIR layout.",
-        ).strip()  # fmt: skip
+    settings = forms.fields(DownloadConfig, key=key, leave_out=("benchmark", "name"))
     several = "" if item.wanted == 1 else f" It has {item.wanted} parts; {item.present} of them are downloaded."
     st.caption(f"{_text(item)} of text, licence {md(entry.licence)}.{several}")
-    pressed = forms.button(
-        "Download" if way == HUB else "Import benchmark", type="primary", icon=":material/download:",
-        key=f"{key}_start", disabled=way == FOLDER and not folder,
-    )  # fmt: skip
-    forms.command(commands.line("benchmarks", "download", entry.name, revision=revision, folder=folder))
+    pressed = forms.button("Download", type="primary", icon=":material/download:", key=f"{key}_start")
+    forms.command(commands.line("benchmarks", "download", entry.name, **settings))
     if pressed:
         with frame.guarded():
-            values = {"benchmark": entry.name, "revision": revision, "folder": folder}
-            job_id = benchmarks.start_download(workspace, DownloadConfig.from_dict(values))
-            frame.go("jobs", job=job_id)
+            config = DownloadConfig.from_dict({"benchmark": entry.name, **settings})
+            frame.go("jobs", job=benchmarks.start_download(workspace, config))
 
 
 def _stored(workspace: Workspace, shown: BenchmarkDetails) -> None:
