@@ -222,6 +222,7 @@ def list_(run: Run, *, corpus: Annotated[str, "only of this corpus"] = "") -> in
         rows.append(display.plain(item.query_set, state=item.label, unfinished_job=unfinished))
     columns = ["id", "name", "kind", "method", "generator", "per_doc", "n_documents", "n_queries", "n_failures"]
     columns += [c for c in ("model", "licence", "state", "unfinished_job") if any(row[c] for row in rows)]
+    note(*corpora.q_doc_notes(run.workspace, sets))
     return run.say(rows, columns=columns, empty="No query set yet: queries generate --corpus ID")
 
 
@@ -241,6 +242,7 @@ def show(run: Run, id: Id) -> int:
         failures={"n": failed.n, "first": failed.first},
     )
     failures = [f"{line.get('document_id') or line.get('line')}: {line['reason']}" for line in failed.first]
+    note(*corpora.q_doc_notes(run.workspace, [q]))
     view = {
         **_set(q),
         **{name: value[name] for name in ("kind", "method", "per_doc", "prompt_hash", "job_id", "state", "note")},

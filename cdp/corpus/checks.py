@@ -250,12 +250,8 @@ def resolve_fields(names: Sequence[str], options: ReadOptions, file: str) -> Fie
     """
     present = set(names)
     chosen: dict[str, str | None] = {}
-    for role, option in (
-        ("id", options.id_field),
-        ("title", options.title_field),
-        ("text", options.text_field),
-        ("query", options.query_field),
-    ):
+    for role in ("id", "title", "text", "query"):
+        option = getattr(options, f"{role}_field")
         if option is None:
             chosen[role] = None if role == "query" else column_named(names, GUESSES[role])
         elif option in present:

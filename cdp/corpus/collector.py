@@ -154,7 +154,7 @@ class Collector:
         self.n_documents = n
 
     def _duplicate(self, row: CheckedRow, earlier: Earlier, same: bool) -> Rejected:
-        file, before = _file_and_line(earlier.place)
+        file, before = divmod(earlier.place, 1 << _LINE_BITS)  # the line is 0 where the file is the row
         where = "" if file == row.file else f" in {self._files[file]}"
         where += f" on line {before}" if before else ""
         what = "the same document stands" if same else "another document has this id"
@@ -174,16 +174,7 @@ class Collector:
         return DocumentFile(self._documents_path), self._hash.hexdigest()
 
 
-def _file_and_line(position: int) -> tuple[int, int]:
-    """The line is 0 where the file is the row."""
-    return position >> _LINE_BITS, position & ((1 << _LINE_BITS) - 1)
-
-
 def hashed(ids: list[str], titles: list[str], texts: list[str]) -> bytes:
     """What is hashed of documents: each text as UTF-8 after its length, so that the boundaries count."""
-    parts: list[bytes] = []
-    for row in zip(ids, titles, texts, strict=True):
-        for text in row:
-            data = text.encode("utf-8")
-            parts += (b"%d:" % len(data), data)
-    return b"".join(parts)
+    encoded = (text.encode("utf-8") for row in zip(ids, titles, texts, strict=True) for text in row)
+    return b"".join(b"%d:%b" % (len(data), data) for data in encoded)

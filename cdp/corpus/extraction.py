@@ -17,7 +17,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
 
 from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.readers import Block, Report
@@ -48,17 +47,22 @@ class _Process:
         timer.start()
         answered = False
         try:
-            for answer in self._answers(process, {"format": format, "path": str(path), "passwords": self._passwords}):
+            assert process.stdin is not None
+            assert process.stdout is not None
+            request = {"format": format, "path": str(path), "passwords": self._passwords}
+            process.stdin.write(json.dumps(request) + "\n")
+            process.stdin.flush()
+            while not answered:
+                answer = json.loads(process.stdout.readline())
                 if "progress" in answer:
                     report.progress(*answer["progress"])
                 for block in answer.get("blocks", ()):
                     yield Block(*block)
-                if "refused" in answer or "notes" in answer:
-                    answered = True
-                    report.notes += answer.get("notes", ())
+                answered = "refused" in answer or "notes" in answer
+                report.notes += answer.get("notes", ())
                 if "refused" in answer:
                     raise RefusedValueError(*answer["refused"])
-        except (EOFError, OSError, ValueError):
+        except (OSError, ValueError):  # an empty line where the process ended
             reason = f"reading it took longer than {seconds:.0f} s" if late.is_set() else "reading it ended the process"
             raise RefusedValueError("unreadable file", f"{reason}; the file is damaged or too large") from None
         finally:
@@ -78,19 +82,6 @@ class _Process:
                 env=_environment(),
             )
         return self._process
-
-    @staticmethod
-    def _answers(process: subprocess.Popen[str], request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(json.dumps(request) + "\n")
-        process.stdin.flush()
-        for line in process.stdout:
-            answer: dict[str, Any] = json.loads(line)
-            yield answer
-            if "refused" in answer or "notes" in answer:
-                return
-        raise EOFError
 
     def close(self) -> None:
         if self._process is not None:

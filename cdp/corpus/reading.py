@@ -250,31 +250,30 @@ class _Import:
         fault where there were rows before it."""
         fine = []
         for number, source in enumerate(sources):
-            before, line = self.n_rows, None
+            before = self.n_rows
             self.place = (begins + 0.5 * number / len(sources), 0.5 / len(sources))
             self._tell(0.0, source)
             try:
                 read(source)
-                fine.append(source)
-                continue
             except RefusedValueError as refused:
                 self._reject_file(Rejected(source.name, None, refused.kind, refused.reason))
-                continue
-            except InputError as error:
-                if self.alone or error.file is None:  # it is about the import and not about this file
-                    raise
-                line = error.line
-                where = Path(str(error.file)).name + ("" if line is None else f", line {line}")
-                reason = str(error).removeprefix(f"{where}: ")
             except Exception as error:
-                if self.alone:
+                line = error.line if isinstance(error, InputError) else None
+                # Alone, or where the fault is the import's and not the file's, it ends the import.
+                if self.alone or (isinstance(error, InputError) and error.file is None):
                     raise
-                self.failures.record(source.name, error, file=source.name)
                 reason = describe(error)
-            kind = UNREADABLE
-            if self.n_rows > before:
-                kind, reason = BROKEN_OFF, f"the {self.n_rows - before:,} rows before were read; {reason}"
-            self._reject_file(Rejected(source.name, line, kind, reason))
+                if isinstance(error, InputError):
+                    where = Path(str(error.file)).name + ("" if line is None else f", line {line}")
+                    reason = str(error).removeprefix(f"{where}: ")
+                else:
+                    self.failures.record(source.name, error, file=source.name)
+                kind, n = UNREADABLE, self.n_rows - before
+                if n:
+                    kind, reason = BROKEN_OFF, f"the {n:,} rows before were read; {reason}"
+                self._reject_file(Rejected(source.name, line, kind, reason))
+            else:
+                fine.append(source)
         return fine
 
     def _tell(self, share: float, source: Source) -> None:

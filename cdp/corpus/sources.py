@@ -306,14 +306,20 @@ class Source:
         return PurePosixPath(self.plain_name).stem
 
     @contextmanager
-    def open(self) -> Iterator[BinaryIO]:
-        """The unpacked bytes. InputError for an archive that cannot be opened."""
+    def _faults_named(self) -> Iterator[None]:
         try:
-            raw = self.opener()
+            yield
         except DAMAGED as error:
-            raise self.damaged(error) from error
+            problem = f"The compressed data cannot be unpacked: {shown_name(str(error)) or type(error).__name__}."
+            raise InputError(problem, hint="Create or copy the file again.", file=self.name) from error
         except OSError as error:
             raise InputError(f"It cannot be read: {error.strerror or error}.", file=self.name) from error
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """The unpacked bytes. InputError for an archive that cannot be opened."""
+        with self._faults_named():
+            raw = self.opener()
         with raw:
             if self.compressed:
                 with gzip.open(raw) as unpacked:
@@ -323,24 +329,14 @@ class Source:
 
     def read_block(self, stream: BinaryIO, size: int) -> bytes:
         """Up to ``size`` bytes, counted against the budget; InputError where the archive is damaged."""
-        try:
+        with self._faults_named():
             block = stream.read(size)
-        except DAMAGED as error:
-            raise self.damaged(error) from error
-        except OSError as error:
-            raise InputError(f"It cannot be read: {error.strerror or error}.", file=self.name) from error
         self.spend(len(block))
         return block
 
     def spend(self, n: int) -> None:
         """Count bytes that came out; see ``Budget``."""
         self.budget.spend(n if self.packed else 0)
-
-    def damaged(self, error: Exception) -> InputError:
-        problem = shown_name(str(error)) or type(error).__name__
-        return InputError(
-            f"The compressed data cannot be unpacked: {problem}.", hint="Create or copy the file again.", file=self.name
-        )
 
     @contextmanager
     def on_disk(self) -> Iterator[Path]:

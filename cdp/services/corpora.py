@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,7 @@ from cdp.corpus import (
 )
 from cdp.corpus.readers import file_suffixes
 from cdp.corpus.reading import Watch
+from cdp.query_sets import QuerySet
 from cdp.services import access, growing, projects
 from cdp.services.growing import Growth
 
@@ -124,6 +125,13 @@ def name_of(source: Path) -> str:
     name = source.name.removesuffix(".gz")
     endings = (*file_suffixes(), ".zip")
     return next((name.removesuffix(ending) for ending in endings if name.endswith(ending)), name) or "corpus"
+
+
+def q_doc_notes(workspace: Workspace, query_sets: Iterable[QuerySet]) -> list[str]:
+    """Return what Q/Doc counts where the files of one of these corpora were cut; else nothing."""
+    cut = {manifest.id for manifest in list_corpora(workspace) if manifest.unit == "passage"}
+    whole = cut.isdisjoint(query_set.corpus_id for query_set in query_sets)
+    return [] if whole else ["Q/Doc counts queries per passage where files were cut into passages."]
 
 
 # Endings of files that are not read, but accepted as uploads so that the import can name them.

@@ -11,7 +11,18 @@ import streamlit as st
 from cdp.base.config import EvaluationConfig, TrainingConfig
 from cdp.base.errors import CdpError, InputError
 from cdp.base.workspace import Workspace
-from cdp.services import benchmarks, clusters, commands, embedding, evaluation, leakage, queries, studies, training
+from cdp.services import (
+    benchmarks,
+    clusters,
+    commands,
+    corpora,
+    embedding,
+    evaluation,
+    leakage,
+    queries,
+    studies,
+    training,
+)
 from cdp.services.leakage import Leak
 from cdp.services.queries import QuerySet
 from cdp.services.studies import eval_steps_of, rate, read_rates
@@ -176,6 +187,7 @@ def _settings(workspace: Workspace, query_sets: Sequence[QuerySet], leave_out: S
             name: forms.widget(TrainingConfig, name, key=key, label=label, value=first.get(name))
             for name, label in (("per_doc", "Q/Doc"), ("max_documents", "Maximum documents"))
         }
+    frame.remarks(corpora.q_doc_notes(workspace, [q for q in query_sets if q.id == query_set]))
     weighting = forms.segments(
         "Weighting",
         {name: weighting.title for name, weighting in WEIGHTINGS.items()},

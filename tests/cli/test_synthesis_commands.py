@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cdp import cli
+from cdp import cli, query_sets
 from cdp.base.workspace import Workspace
-from cdp.services import demo, queries
+from cdp.services import corpora, demo, queries
 from tests.cli.support import answer, refusal, run
 
 pytestmark = pytest.mark.slow
@@ -181,3 +181,15 @@ def test_one_is_not_many_and_the_rest_is_counted(workspace: Workspace, tmp_path:
     assert "rejected: 25\n" in text
     assert text.count("broken JSON") == 20
     assert "  and 5 more\n" in text
+
+
+def test_q_doc_is_said_to_count_passages_where_files_were_cut(
+    workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "log.txt").write_text(" ".join(f"On day {n} the ship sailed {n} miles." for n in range(100)))
+    cut = corpora.add(workspace, tmp_path / "log.txt").corpus
+    made = query_sets.import_queries([("log.txt#1", ["How far on day 3?"])], workspace, cut.id).query_set
+    whole = next(q for q in queries.list_query_sets(workspace) if q.corpus_id != cut.id)
+    for name, said_so in ((made.id, True), (whole.id, False)):
+        assert cli.main(["queries", "show", name]) == 0
+        assert ("queries per passage" in capsys.readouterr().err) == said_so

@@ -16,7 +16,7 @@ from cdp.charts.decide import cw_histogram
 from cdp.charts.quality_diversity import MeasuredSet, by_queries_per_document, trade_off
 from cdp.charts.style import by_method
 from cdp.metrics import MEASURES
-from cdp.services import commands, completeness, jobs, metrics, queries
+from cdp.services import commands, completeness, corpora, jobs, metrics, queries
 from cdp.services.metrics import PairedDifference, QuickMetrics
 from cdp.services.queries import QuerySet
 from cdp.ui import jobs as job_views
@@ -195,7 +195,8 @@ def table(
     )
     parts = [
         "Brackets: 95% intervals over documents. Arrows show the better direction: more diverse, or for Len-Sim "
-        "closer to human queries."
+        "closer to human queries.",
+        *corpora.q_doc_notes(workspace, picked),
     ]
     parts += [f"{q.name}: {count(m.n_empty, 'document')} without queries left out." for q, m in rows if m.n_empty]
     parts += [

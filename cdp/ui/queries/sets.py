@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import commands, completeness, queries
+from cdp.services import commands, completeness, corpora, queries
 from cdp.services.completeness import Completeness
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import ImportOptions, QuerySet, synthesis
@@ -96,8 +96,12 @@ def listing(workspace: Workspace, sets: list[QuerySet]) -> None:
                 "Created": [moment(q.created) for q in sets],
             },
             alt="Query sets",
-            about={"Pairs": "A pair is a query with a document that answers it."},
+            about={
+                "Pairs": "A pair is a query with a document that answers it.",
+                "Q/Doc": frame.DEFINITIONS["q_doc"],
+            },
         )
+        frame.remarks(corpora.q_doc_notes(workspace, sets))
 
 
 def facts(workspace: Workspace, query_set: QuerySet) -> None:

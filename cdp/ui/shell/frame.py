@@ -197,7 +197,7 @@ def next_step(name: str, label: str, why: str, key: str, **params: str | list[st
 DEFINITIONS = {
     "cw": "Content words (CW): the number of different words in a query that are not stopwords. It measures how "
     "complex a query is: the higher it is, the more a task tends to gain from diverse training queries.",
-    "q_doc": "Q/Doc (also M): the number of queries written for each document.",
+    "q_doc": "Q/Doc (also M): the number of queries written for each document; for each passage where files were cut.",
     "self_bleu": "Self-BLEU: how much the queries of a document repeat each other's words, from 0 to 1. Each query is "
     "compared with the document's other queries. Lower is more diverse.",
     "paraphrase_ratio": "Paraphrase ratio (CE): the share of a document's query pairs that a cross-encoder model "
