@@ -24,7 +24,7 @@ from cdp.base.workspace import Workspace, read_json_or_none, sha256_text, write_
 from cdp.complexity import CwProfile, profile
 from cdp.corpus import load_manifest
 from cdp.metrics.measures import MEASURES
-from cdp.metrics.query_set import IdWithQueries, measure_query_set
+from cdp.metrics.query_set import IdWithQueries, MetricValue, measure_query_set
 from cdp.query_sets import QuerySet
 from cdp.query_sets.measured import quick_file
 
@@ -61,15 +61,10 @@ def _whole(values: Any, path: Path) -> bool:
     """Return False for a damaged file of stored values, which is measured again."""
     try:
         checked(CwProfile, values["cw"], path)
-        numbers = (values["n_empty"], *(v["per_doc"] for v in values["values"]))
-        texts = [(v["name"], v["scope"]) for v in values["values"]]
-        return (
-            all(isinstance(number, int | float) for number in numbers)
-            and {name for name, measure in MEASURES.items() if measure.of_document} <= {name for name, _ in texts}
-            and all(name in MEASURES and isinstance(scope, str) for name, scope in texts)
-            and all(isinstance(v["value"], int | float | None) for v in values["values"])
-        )
-    except (TypeError, KeyError, AttributeError, WorkspaceError):
+        found = {checked(MetricValue, value, path).name for value in values["values"]}
+        plugged_in = {name for name, measure in MEASURES.items() if measure.of_document}
+        return isinstance(values["n_empty"], int) and plugged_in <= found <= set(MEASURES)
+    except (TypeError, KeyError, WorkspaceError):
         return False
 
 

@@ -27,7 +27,6 @@ def load(
     device: str | None = None,
     max_length: int | None = None,
     *,
-    dtype: str = "float32",
     memo: TokenMemo | None = None,
     payer: Payer | None = None,
 ) -> SentenceTransformer:
@@ -35,7 +34,7 @@ def load(
     ``StaticModel`` or ``ApiModel``, which answer to the same calls.
 
     ``device`` as torch names it (None: a GPU if there is one). ``max_length`` in tokens overrides what the model
-    says. ``dtype`` of the weights: float32 for training, ``auto`` for as they are stored. ``memo`` spares static models
+    says. The weights are float32, as training needs them. ``memo`` spares static models
     to tokenise what another model with it has tokenised. ``payer`` pays for one behind an API; without, ConfigError.
     ModelError if it fails.
     """
@@ -49,9 +48,9 @@ def load(
         if preset is not None and preset.kind == "static":
             model = _static(resolved.source, device)
         elif preset is not None:
-            model = _transformer(preset, resolved, device, dtype)
+            model = _transformer(preset, resolved, device)
         else:
-            model = _saved(resolved, device, dtype)
+            model = _saved(resolved, device)
     except (CdpError, MemoryError):
         raise
     except Exception as error:  # the libraries raise almost anything for a damaged folder
@@ -88,7 +87,7 @@ def use_threads(model: Any) -> None:
         torch.set_num_threads(1)
 
 
-def _saved(resolved: ResolvedRetriever, device: str | None, dtype: str) -> Any:
+def _saved(resolved: ResolvedRetriever, device: str | None) -> Any:
     """What a folder or a name on the hub says of itself."""
     if Path(resolved.source).is_dir():
         from cdp.retrievers.static import StaticModel
@@ -102,7 +101,7 @@ def _saved(resolved: ResolvedRetriever, device: str | None, dtype: str) -> Any:
         resolved.source,
         device=device,
         local_files_only=resolved.local,
-        model_kwargs={"dtype": dtype},
+        model_kwargs={"dtype": "float32"},
         trust_remote_code=False,
     )
 
@@ -140,7 +139,7 @@ def _from_hub(source: str, name: str) -> Path:
     return Path(path)
 
 
-def _transformer(preset: Retriever, resolved: ResolvedRetriever, device: str | None, dtype: str) -> SentenceTransformer:
+def _transformer(preset: Retriever, resolved: ResolvedRetriever, device: str | None) -> SentenceTransformer:
     """Encoder or decoder, pooling, normalisation from the preset, not from the repository's files."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
@@ -149,7 +148,7 @@ def _transformer(preset: Retriever, resolved: ResolvedRetriever, device: str | N
     options = {"local_files_only": resolved.local, "trust_remote_code": False}
     transformer = Transformer(
         resolved.source,
-        model_kwargs={"dtype": dtype, **options},
+        model_kwargs={"dtype": "float32", **options},
         config_kwargs=dict(options),
         processor_kwargs={"padding_side": preset.padding_side, **options},
     )
@@ -169,15 +168,6 @@ def set_max_length(model: SentenceTransformer, limit: int) -> None:
         return
     positions = getattr(getattr(first, "config", None), "max_position_embeddings", None)
     model.max_seq_length = min(limit, positions) if isinstance(positions, int) and positions > 0 else limit
-
-
-def pooling_of(model: SentenceTransformer) -> str:
-    """Return how a model makes one vector of its tokens' vectors; "not stated" where no module of it says so."""
-    from cdp.retrievers.static import is_static
-
-    if is_static(model):
-        return "mean"
-    return next((str(module.pooling_mode) for module in model if hasattr(module, "pooling_mode")), "not stated")
 
 
 def model_hash(model: SentenceTransformer) -> str:

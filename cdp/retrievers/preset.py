@@ -92,15 +92,8 @@ class Retriever(Registered):
     prompts: Mapping[str, str] = field(default_factory=lambda: {"query": "", "document": ""})
     padding_side: str = "right"
     embedded: bool = False
-    dimensions: int = 0
-    """Of an embedding; 0 where it is not said."""
     languages: tuple[str, ...] = ()
     """Language of the training data (ISO 639-1); empty for many languages, or if unknown."""
-
-    def default(self, setting: str) -> Any:
-        """The value of a default setting: learning_rate, batch_size, epochs, max_length or scale, and of the paper's
-        retrievers precision and gradient_checkpointing on a GPU."""
-        return self.defaults[setting].value
 
 
 SCALE = Default(20.0, "The paper's InfoNCE: cosine times 20, a temperature of 0.05.")

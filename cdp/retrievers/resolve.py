@@ -77,10 +77,6 @@ class ResolvedRetriever:
     """As the hub's metadata writes it; empty where it is not known."""
     preset: Retriever | None = None
 
-    def default(self, setting: str) -> Any:
-        """The default of learning_rate, batch_size, epochs, max_length or scale."""
-        return self.defaults[setting].value
-
 
 def resolve(name: str, workspace: Workspace, *, check_hub: bool = True) -> ResolvedRetriever:
     """Find the model called ``name``.
@@ -107,8 +103,7 @@ def resolve(name: str, workspace: Workspace, *, check_hub: bool = True) -> Resol
         return _from_folder(name, folder, "folder")
     if not _may_be_on_hub(name):
         raise NotFoundError("preset, training job or model folder", name, known=list(PRESETS))
-    candidates = [name] if "/" in name else [f"sentence-transformers/{name}", name]
-    source, local = _find_on_hub(name, candidates, check_hub)
+    source, local = _find_on_hub(name, _candidates(name), check_hub)
     cached = _cached_folder(source)
     return _described(name, source, cached, local, "hub")
 
@@ -230,8 +225,12 @@ def _described(name: str, source: str, folder: Path | None, local: bool, origin:
 
 def in_cache(name: str) -> bool:
     """Return True if a model of the hub is on this machine already."""
-    candidates = [name] if "/" in name else [f"sentence-transformers/{name}", name]
-    return _may_be_on_hub(name) and any(_cached_folder(candidate) is not None for candidate in candidates)
+    return _may_be_on_hub(name) and any(_cached_folder(candidate) is not None for candidate in _candidates(name))
+
+
+def _candidates(name: str) -> list[str]:
+    """The repositories that a hub name may mean, in the order in which they are looked for."""
+    return [name] if "/" in name else [f"sentence-transformers/{name}", name]
 
 
 def _may_be_on_hub(name: str) -> bool:
@@ -261,44 +260,41 @@ def _cached_folder(repository: str) -> Path | None:
 
 def _find_on_hub(name: str, candidates: list[str], check: bool) -> tuple[str, bool]:
     """(hub name, whether it is in the local cache) of the first candidate that exists."""
-    for candidate in candidates:
-        if _cached_folder(candidate) is not None:
-            return candidate, True
-    if not check:
-        return candidates[0], False
-    for candidate in candidates:
-        if _exists_on_hub(candidate, name):
-            return candidate, False
-    raise NotFoundError("preset, training job, folder or hub model", name, known=list(PRESETS))
+    if cached := next((candidate for candidate in candidates if _cached_folder(candidate) is not None), None):
+        return cached, True
+    found = next((each for each in candidates if _exists_on_hub(each, name)), None) if check else candidates[0]
+    if found is None:
+        raise NotFoundError("preset, training job, folder or hub model", name, known=list(PRESETS))
+    return found, False
 
 
 def _exists_on_hub(repository: str, name: str) -> bool:
     """Ask the hub once, within ``HUB_TIMEOUT_S``. ModelError if it does not answer or refuses."""
-    answer: list[bool | BaseException] = []
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+
+    answer: list[Exception | None] = []
 
     def ask() -> None:
-        from huggingface_hub import HfApi
-        from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
-
         try:
             HfApi().model_info(repository, timeout=HUB_TIMEOUT_S)
-            answer.append(True)
-        except GatedRepoError as error:
-            answer.append(error)
-        except RepositoryNotFoundError:
-            answer.append(False)
+            answer.append(None)
         except Exception as error:
             answer.append(error)
 
+    # A thread, for the library's timeout holds for each address of the hub, and not for name resolution.
     thread = threading.Thread(target=ask, daemon=True, name="hub-question")
     thread.start()
     thread.join(HUB_TIMEOUT_S)
-    if answer and isinstance(answer[0], bool):
-        return answer[0]
-    if answer and type(answer[0]).__name__ == "GatedRepoError":
-        raise ModelError(
-            f"The model {name} is gated.", hint="Accept its terms on the hub and log in with: hf auth login"
-        )
+    match answer:
+        case [None]:
+            return True
+        case [GatedRepoError()]:
+            raise ModelError(
+                f"The model {name} is gated.", hint="Accept its terms on the hub and log in with: hf auth login"
+            )
+        case [RepositoryNotFoundError()]:
+            return False
     raise ModelError(
         f"The model {name} is not on this machine, and the model hub cannot be reached to look for it.",
         hint=f"Use {' or '.join(n for n, p in PRESETS.items() if p.embedded)}, a folder, or connect to the network.",

@@ -9,15 +9,12 @@ resume. A checkpoint appears whole (temporary name, then rename), and the previo
 from __future__ import annotations
 
 import json
-import math
-import random
 import re
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
@@ -29,16 +26,8 @@ TENSORS, FACTS = "state.safetensors", "state.json"
 
 
 def random_state() -> dict[str, Tensor]:
-    """Return the random states of this process as tensors of fixed shapes on the CPU."""
-    python, gauss = random.getstate()[1:]
-    _, keys, position, has_gauss, cached = np.random.get_state()
-    states = {
-        "python": torch.tensor(python, dtype=torch.int64),
-        "numpy": torch.tensor([*map(int, keys), position, has_gauss], dtype=torch.int64),
-        # NaN: Python's generator holds no second normal deviate.
-        "gauss": torch.tensor([math.nan if gauss is None else gauss, cached], dtype=torch.float64),
-        "torch": torch.get_rng_state(),
-    }
+    """Return torch's random states of this process, which dropout draws from, as tensors on the CPU."""
+    states = {"torch": torch.get_rng_state()}
     if torch.cuda.is_available():
         states["cuda"] = torch.cuda.get_rng_state()
     return states
@@ -46,10 +35,6 @@ def random_state() -> dict[str, Tensor]:
 
 def restore_random_state(states: Mapping[str, Tensor]) -> None:
     """Set the random states of this process to those that ``random_state`` returned."""
-    gauss, cached = states["gauss"].tolist()
-    random.setstate((3, tuple(states["python"].tolist()), None if math.isnan(gauss) else gauss))
-    *keys, position, has_gauss = states["numpy"].tolist()
-    np.random.set_state(("MT19937", np.array(keys, dtype=np.uint32), position, has_gauss, cached))
     # torch reads a generator's state from the beginning of the memory, so a row of several processes' is copied.
     torch.set_rng_state(states["torch"].clone())
     if "cuda" in states and torch.cuda.is_available():

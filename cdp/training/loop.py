@@ -67,7 +67,6 @@ class Outcome:
     seconds: float = 0.0
     pairs_seen: int = 0
     masked: int = 0
-    clipped: int = 0
     skipped: int = 0
     first_losses: list[float] = field(default_factory=list)
     last_losses: list[float] = field(default_factory=list)
@@ -257,7 +256,6 @@ class Training:
         norms = torch.stack([norm for _, norm in pending]).tolist()
         for step, (loss, norm) in enumerate(zip(losses, norms, strict=True), start=outcome.step - len(pending) + 1):
             self._check(loss, norm, step)
-            outcome.clipped += int(self.config.clip_norm > 0 and self.config.clip_norm < norm < math.inf)
         outcome.masked += int(newly_masked)
         outcome.first_losses += losses[: self._ends - len(outcome.first_losses)]
         outcome.last_losses = (outcome.last_losses + losses)[-self._ends :]

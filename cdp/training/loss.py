@@ -13,7 +13,7 @@ from sentence_transformers.base.losses.merged_forward import embed_columns
 from torch import Tensor
 
 from cdp.base.errors import ConfigError
-from cdp.training.infonce import RI_KAPPA, WeightedInfoNCE
+from cdp.training.infonce import WeightedInfoNCE
 
 
 class WeightedInfoNCELoss(CachedLossMixin, WeightedInfoNCE):
@@ -32,9 +32,6 @@ class WeightedInfoNCELoss(CachedLossMixin, WeightedInfoNCE):
         gather_across_devices: use the documents of all processes as negatives. Batches must then be equally large.
         mini_batch: with GradCache, texts embedded at once; None embeds the whole batch. It changes memory and time,
             not the gradients.
-        ri: weight by RI as well: c_i = label weight · RI_i. The last text column then holds the reasoned queries q′,
-            which are embedded without gradients, in evaluation mode.
-        ri_kappa: the cap of RI.
 
     ``masked`` is the number of (query, document) cells masked in the last call on this process, ``masked_total`` the
     sum over all calls.
@@ -46,10 +43,8 @@ class WeightedInfoNCELoss(CachedLossMixin, WeightedInfoNCE):
         scale: float = 20.0,
         gather_across_devices: bool = False,
         mini_batch: int | None = None,
-        ri: bool = False,
-        ri_kappa: float = RI_KAPPA,
     ) -> None:
-        super().__init__(scale, gather_across_devices, ri_kappa)
+        super().__init__(scale, gather_across_devices)
         if mini_batch is not None and mini_batch < 1:
             raise ConfigError(f"mini_batch must be at least 1, not {mini_batch!r}.")
         if mini_batch is not None and model is not None and has_static_embedding_input(model):
@@ -61,38 +56,20 @@ class WeightedInfoNCELoss(CachedLossMixin, WeightedInfoNCE):
         self.mini_batch = mini_batch
         self.mini_batch_size = mini_batch or 1
         self.uses_gradient_cache = mini_batch is not None
-        self.ri = ri
-        self._reasoned: Tensor | None = None
 
     def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
         """The loss of a batch: one dict of features per column, labels (B, 2) = weight, document index."""
         assert self.model is not None, "a loss without a model takes embeddings"
         columns = list(sentence_features)
-        self._reasoned = self._embed_detached(columns.pop()) if self.ri else None
         if self.mini_batch is not None:
             return self.forward_cached(columns, labels)
-        return self.compute_loss_from_embeddings(embed_columns(self.model, columns), labels, self._reasoned)
-
-    def _embed_detached(self, features: dict[str, Tensor]) -> Tensor:
-        """(B, dim) without gradients and without dropout."""
-        assert self.model is not None
-        was_training = self.model.training
-        self.model.eval()
-        try:
-            with torch.no_grad():
-                if self.mini_batch is None:
-                    embedded: Tensor = self.model(features)["sentence_embedding"]
-                    return embedded
-                parts = self.embed_minibatch_iter(features, with_grad=False, copy_random_state=False)
-                return torch.cat([part for part, _ in parts])
-        finally:
-            self.model.train(was_training)
+        return self.compute_loss_from_embeddings(embed_columns(self.model, columns), labels)
 
     def calculate_loss(
         self, reps: list[list[Tensor]], labels: Tensor | None = None, *, with_backward: bool = False
     ) -> Tensor:
         """GradCache's second step: the loss of all mini-batches' embeddings, back-propagated up to them."""
-        loss = self.compute_loss_from_embeddings([torch.cat(column) for column in reps], labels, self._reasoned)
+        loss = self.compute_loss_from_embeddings([torch.cat(column) for column in reps], labels)
         if with_backward:
             loss.backward()
             loss = loss.detach()
@@ -104,6 +81,4 @@ class WeightedInfoNCELoss(CachedLossMixin, WeightedInfoNCE):
             "scale": self.scale,
             "gather_across_devices": self.gather_across_devices,
             "mini_batch": self.mini_batch,
-            "ri": self.ri,
-            "ri_kappa": self.ri_kappa,
         }

@@ -91,11 +91,6 @@ def with_reasoned(
     of it; those are counted as ``unreasoned``. Trained reasoning-only they are left out and counted among what is
     dropped. InputError if no query has a reasoned form.
     """
-    if not reasoning.strip():
-        raise ConfigError(
-            "Weighting by RI needs reasoned queries.",
-            hint="Set 'reasoning' to a query set made with the method reasoning from this query set.",
-        )
     reasoned = Reasoned(workspace, reasoning)
     check_corpus(reasoning, reasoned.corpus_id, pairs.query_set.corpus_id)
     forms = [reasoned.of(query_id, query) for query_id, query in zip(pairs.query_ids, pairs.queries, strict=True)]

@@ -19,7 +19,6 @@ from cdp.base.text import counted, public
 from cdp.base.worker import BATCH_FOR_S, Job, run
 from cdp.evaluation.card import model_card
 from cdp.retrievers import leakage, model_hash
-from cdp.retrievers.load import pooling_of
 from cdp.retrievers.resolve import card_file, model_folder
 from cdp.training.plan import TrainingData, licence_notes, notes_of, on_device, prepare
 
@@ -131,10 +130,8 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
         "loss_first": _mean(outcome.first_losses),
         "loss_last": _mean(outcome.last_losses),
         "masked": outcome.masked,
-        "clipped": outcome.clipped,
         "skipped": outcome.skipped,
         "precision": made.precision,
-        "pooling": pooling_of(model),
         "query_prompt": model.prompts["query"] or "",
         "max_length": limit,
         "best_ndcg@10": None if outcome.best_score is None else 100 * outcome.best_score,

@@ -112,8 +112,8 @@ def test_the_papers_settings_are_the_defaults() -> None:
     paper = {"contriever": (2e-6, 128, 100), "retromae": (5e-6, 128, 100), "qwen3-embedding-0.6b": (5e-6, 32, 20)}
     for name, expected in paper.items():
         preset = PRESETS[name]
-        assert tuple(preset.default(s) for s in ("learning_rate", "batch_size", "epochs")) == expected
-        assert preset.default("scale") == 20.0
+        assert tuple(preset.defaults[s].value for s in ("learning_rate", "batch_size", "epochs")) == expected
+        assert preset.defaults["scale"].value == 20.0
     assert PRESETS["contriever"].similarity == {"published": "dot", "paper": "cosine"}
 
 

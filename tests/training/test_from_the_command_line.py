@@ -90,7 +90,6 @@ def test_a_batch_larger_than_the_data_weights_that_are_all_zero_and_huge_gradien
     for result in (plain, zero):
         assert (result["state"], result["steps"], result["batch_size"]) == ("finished", 2, 24)
         assert "The batch is larger than the data: each step sees all 24 pairs." in result["notes"]
-        assert result["clipped"] == result["steps"]
     assert "Every weight is zero, so all pairs count the same." in zero["notes"]
     assert zero["model_hash"] == plain["model_hash"]  # zero weights count equally: the very same training
 

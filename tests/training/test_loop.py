@@ -277,10 +277,9 @@ def test_a_document_longer_than_the_models_length_is_cut_there(tmp_path: Path) -
     assert store.lengths.tolist()[0] == 16 > store.lengths.tolist()[1]
 
 
-def test_a_huge_gradient_is_clipped_and_counted(tmp_path: Path) -> None:
+def test_a_gradient_above_the_norm_is_clipped(tmp_path: Path) -> None:
     hooks = Recorder()
-    _, outcome = train(tmp_path / "run", source("static", tmp_path), hooks, clip_norm=1e-6)
-    assert outcome.clipped == 20
+    train(tmp_path / "run", source("static", tmp_path), hooks, clip_norm=1e-6)
     assert all(np.isfinite(line["loss"]) for line in hooks.lines)
 
 
@@ -299,7 +298,7 @@ def test_every_step_that_fp16_skips_is_counted_and_too_many_in_a_row_are_diverge
 
     infinite = float("inf")
     log([infinite, infinite, 0.5, infinite, 3.0])
-    assert (training.outcome.skipped, training.outcome.clipped) == (3, 1)
+    assert training.outcome.skipped == 3
     log([infinite] * 10)
     with pytest.raises(ConfigError, match="the gradient is no longer a finite number at step 25 of 80"):
         log([infinite] * 12)

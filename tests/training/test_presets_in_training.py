@@ -93,7 +93,7 @@ def test_every_transformer_preset_is_covered() -> None:
 def test_the_paper_s_retrievers_train_in_fp16_with_checkpointing_on_a_gpu(name: str) -> None:
     """As the setup in training_config.json: FP16 mixed precision and gradient checkpointing; on a CPU neither."""
     preset = PRESETS[name]
-    assert (preset.default("precision"), preset.default("gradient_checkpointing")) == ("fp16", True)
+    assert (preset.defaults["precision"].value, preset.defaults["gradient_checkpointing"].value) == ("fp16", True)
     retriever = found_as(preset)
     config = TrainingConfig(query_set="q", retriever=name)
     assert on_device(config, retriever, "cpu") == config

@@ -79,21 +79,6 @@ def test_online_ri_weighs_as_the_formula_and_is_detached(tmp_path: Path, kind: s
             torch.testing.assert_close(parameter.grad, gradients[name], **precision)
 
 
-@pytest.mark.parametrize("mini_batch", [None, 2])
-def test_the_loss_module_takes_reasoned_queries_as_its_last_column(tmp_path: Path, mini_batch: int | None) -> None:
-    model = SentenceTransformer(str(tiny_retriever(tmp_path, dropout=0.4)), device="cpu").double().eval()
-    reference, _ = expected(model)
-    loss = WeightedInfoNCELoss(model, ri=True, mini_batch=mini_batch)
-    labels = torch.tensor(np.stack([WEIGHTS, DOCUMENT_OF], 1))
-    columns = [QUERIES, [DOCUMENTS[i] for i in DOCUMENT_OF], REASONED]
-    assert loss([model.preprocess(texts) for texts in columns], labels).item() == pytest.approx(
-        reference.item(), rel=1e-10
-    )
-    model.train()
-    loss([model.preprocess(texts) for texts in columns], labels)
-    assert model.training  # q′ is embedded in evaluation mode, and the mode is put back
-
-
 def test_ri_is_capped_and_has_a_floor() -> None:
     ri = reasoning_intensity(torch.tensor([1.0, 9.0, 0.5, 0.0]), torch.tensor([2.0, 0.1, 0.0, 0.0]), 5.0)
     assert ri.tolist() == [0.5, 5.0, 5.0, 0.0]
@@ -125,8 +110,6 @@ def test_reasoned_queries_are_matched_by_their_source_or_by_position(workspace: 
 
 def test_what_is_wrong_with_reasoned_queries_is_said(workspace: Workspace, query_set: str) -> None:
     pairs = load_pairs(workspace, query_set)
-    with pytest.raises(ConfigError, match="needs reasoned queries"):
-        with_reasoned(pairs, workspace, "")
     with pytest.raises(NotFoundError, match="'nothing'"):
         with_reasoned(pairs, workspace, "nothing")
     with pytest.raises(InputError, match="None of the 39 queries"):

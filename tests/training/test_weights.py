@@ -56,14 +56,14 @@ def test_weights_are_read_from_each_format(tmp_path: Path, name: str, content: s
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("query_id,weight\na-1,-1\n", "line 2: '-1' is no weight"),
+        ("query_id,weight\na-1,-1\n", "a-1: '-1' is no weight"),
         ("query_id,weight\na-1,nan\n", "'nan' is no weight"),
         ("query_id,weight\na-1,heavy\n", "'heavy' is no weight"),
         ("query_id,weight\na-1,1e101\n", "'1e101' is no weight"),
-        ("query_id,weight\na-1,1\nb-1,2\na-1,2\n", "line 4 gives a-1 another weight"),
-        ("id,weight\na-1,1\n", "line 2 has no query_id"),
+        ("query_id,weight\na-1,1\nb-1,2\na-1,2\n", "a-1 has two weights"),
+        ("id,weight\na-1,1\n", "no column 'query_id'"),
         ("query_id,weight\nother,1\n", "a-1 has no weight"),
-        ("", "a-1 has no weight"),
+        ("", "cannot be read"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_said_line_by_line(tmp_path: Path, content: str, words: str) -> None:

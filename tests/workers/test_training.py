@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -64,16 +63,13 @@ def test_training_makes_a_model_that_loads_and_separates_its_pairs(
         "| learning rate | 0.003 |",
         "| pairs | 39 over 12 documents |",
         "- **Queries**: not recorded; written by unknown",
-        "Not evaluated yet.",
+        "`cdp models show` lists the scores",
         '"kappa": 100.0',
-        '"pooling": "mean"',
         "| longest text | 128 tokens |",
-        "made with | CDP Studio",
         f"- {result['notes'][0]}",
     ):
         assert stated in card
-    (stated_hash,) = re.findall(r"\| hash of the query set \| `(\w+)` \|", card)
-    assert stated_hash == query_sets.load(workspace, query_set).content_hash == result["query_set_hash"]
+    assert query_sets.load(workspace, query_set).content_hash == result["query_set_hash"]
 
     lines = [line for line in read_jsonl(folder / "metrics.jsonl") if "loss" in line]
     assert [line["step"] for line in lines] == list(range(1, 49))
@@ -106,7 +102,6 @@ def test_ri_times_cw_with_lora_keeps_the_best_model_by_a_dev_benchmark(
         "**ri-cw**",
         '"lora_rank": 2',
         '"reasoning": "thought"',
-        f"| NDCG@10 on the dev benchmark | {result['best_ndcg@10']:.2f} |",
     ):
         assert stated in card
     lines = [line for line in read_jsonl(folder / "metrics.jsonl") if "ndcg_at_10" in line]

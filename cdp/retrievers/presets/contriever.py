@@ -26,7 +26,6 @@ PRESET = Retriever(
     max_length=512,
     similarity=DOT_AS_PUBLISHED,
     parameters="110 M parameters, 440 MB",
-    dimensions=768,
     licence="CC BY-NC 4.0: not for commercial use, and neither is a model trained from it.",
     licence_id="cc-by-nc-4.0",
     defaults={

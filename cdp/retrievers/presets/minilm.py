@@ -17,7 +17,6 @@ PRESET = Retriever(
     max_length=256,
     similarity=COSINE,
     parameters="23 M parameters, 91 MB",
-    dimensions=384,
     licence="Apache 2.0.",
     licence_id="apache-2.0",
     embedded=True,

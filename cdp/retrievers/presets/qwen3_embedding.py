@@ -22,7 +22,6 @@ PRESET = Retriever(
     max_length=8192,
     similarity=COSINE,
     parameters="596 M parameters, 2.4 GB in fp32",
-    dimensions=1024,
     licence="Apache 2.0.",
     licence_id="apache-2.0",
     prompts={"query": f"Instruct: {TASK}\nQuery:", "document": ""},

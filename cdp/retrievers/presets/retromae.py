@@ -26,7 +26,6 @@ PRESET = Retriever(
     max_length=512,
     similarity=DOT_AS_PUBLISHED,
     parameters="110 M parameters, 440 MB",
-    dimensions=768,
     licence="The authors' repository states no licence: ask them before you pass a trained model on.",
     licence_id="unknown",
     defaults={

@@ -19,7 +19,6 @@ PRESET = Retriever(
     max_length=None,
     similarity=COSINE,
     parameters="12 M parameters, 47 MB",
-    dimensions=384,
     licence="Apache 2.0.",
     licence_id="apache-2.0",
     embedded=True,

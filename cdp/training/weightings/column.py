@@ -5,22 +5,14 @@ A query's id is ``<document id>-<its position among the document's queries, from
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.errors import SHOWN_PROBLEMS, ConfigError, InputError
 from cdp.base.text import shown, typed_path
-from cdp.corpus.sources import Budget, Source, numbered_lines, open_text
 from cdp.training.weightings import Weighting, equal
-
-# Of a file of weights: thirty million queries.
-MOST_BYTES = 2 * 10**9
 
 # Weights matter only against each other; what is larger could not be summed up over a batch.
 LARGEST = 1e100
@@ -31,6 +23,8 @@ def read_weights(file: str, query_ids: Sequence[str]) -> NDArray[np.float64]:
 
     ConfigError without a file; InputError with the first 20 problems and their number if it cannot be used.
     """
+    import pandas as pd
+
     if not file.strip():
         raise ConfigError(
             "The weighting 'column' needs a file of weights.",
@@ -39,48 +33,28 @@ def read_weights(file: str, query_ids: Sequence[str]) -> NDArray[np.float64]:
     path = typed_path(file)
     if not path.is_file():
         raise InputError(f"There is no file {file}.", hint="Give the path of a file on this server.")
-    weight_of: dict[str, float] = {}
-    problems: list[str] = []
-    for line, row in _rows(path):
-        try:
-            weight, query_id = float(row["weight"]), row["query_id"]
-            if not isinstance(query_id, str | int):
-                raise TypeError
-            if not 0 <= weight <= LARGEST:
-                raise ValueError
-            if weight_of.setdefault(str(query_id), weight) != weight:
-                problems.append(f"line {line} gives {query_id} another weight than a line before")
-        except (KeyError, TypeError):
-            problems.append(f"line {line} has no query_id or no weight")
-        except (ValueError, OverflowError):
-            problems.append(f"line {line}: {shown(row['weight'])} is no weight (a number from 0 to {LARGEST:g})")
-    problems += [f"{query_id} has no weight" for query_id in query_ids if query_id not in weight_of]
+    try:
+        if {".jsonl", ".ndjson"} & {*path.suffixes}:
+            rows = pd.read_json(path, lines=True, dtype=False)
+        else:
+            rows = pd.read_csv(path, sep="\t" if ".tsv" in path.suffixes else ",", dtype=str, keep_default_na=False)
+        given = pd.Series(rows["weight"].to_numpy(), rows["query_id"].astype(str))
+    except KeyError as error:
+        raise InputError(f"It has no column {error}.", file=path) from error
+    except (ValueError, OSError) as error:
+        raise InputError(f"It cannot be read: {error}.", file=path) from error
+    weights = pd.to_numeric(given, errors="coerce")
+    wrong = given[~weights.between(0, LARGEST)]
+    problems = [
+        f"{name}: {shown(value)} is no weight (a number from 0 to {LARGEST:g})" for name, value in wrong.items()
+    ]
+    weights = weights[~weights.reset_index().duplicated().to_numpy()]
+    problems += [f"{name} has two weights" for name in weights.index[weights.index.duplicated()]]
+    problems += [f"{query_id} has no weight" for query_id in query_ids if query_id not in weights.index]
     if problems:
         more = f" … and {len(problems) - SHOWN_PROBLEMS} more" if len(problems) > SHOWN_PROBLEMS else ""
         raise InputError("; ".join(problems[:SHOWN_PROBLEMS]) + more + ".", file=path)
-    return np.array([weight_of[query_id] for query_id in query_ids], dtype=np.float64)
-
-
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(line number, fields) of each row."""
-    source = Source.of_file(path, path.name, Budget(MOST_BYTES))
-    if source.suffix in (".jsonl", ".ndjson"):
-        with open_text(source, "utf-8") as text:
-            for number, line in numbered_lines(text):
-                if line is None or line.strip():
-                    try:
-                        value = json.loads(line or "")
-                    except (ValueError, RecursionError) as error:
-                        raise InputError("It is not JSON.", file=path, line=number) from error
-                    yield number, value if isinstance(value, dict) else {}
-        return
-    with open_text(source, "utf-8", newline="") as text:
-        reader = csv.DictReader(text, delimiter="\t" if source.suffix == ".tsv" else ",")
-        try:
-            for row in reader:
-                yield reader.line_num, row
-        except csv.Error as error:
-            raise InputError(f"It cannot be read: {error}.", file=path, line=reader.line_num) from error
+    return weights.loc[list(query_ids)].to_numpy(np.float64)
 
 
 WEIGHTING = Weighting(
