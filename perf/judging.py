@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp.base.statistics import stdtrit
 from cdp.base.workspace import REPOSITORY, Workspace
-from cdp.evaluation.calibration import Corrected, estimate, uncorrected
+from cdp.evaluation.calibration import Corrected, estimate
 
 Floats = NDArray[np.float64]
 K = 10
@@ -85,11 +86,11 @@ def simulate(pool: Pool, judge: Judge, n_labelled: int, draws: int, seed: int) -
         sample = slice(0, n_labelled)
         people = pool.differences(pool.relevant[drawn[:, sample]], drawn[:, sample])
         mean, half, weight, sd_people, sd_residual = estimate(model, people, model[:, sample])
-        own, own_half = uncorrected(model)
+        own, own_half = model.mean(-1), stdtrit(n_queries - 1, 0.975) * model.std(-1, ddof=1) / np.sqrt(n_queries)
         rows.append([mean, half, own, own_half, weight, sd_people, sd_residual])
     mean, half, own, own_half, weight, sd_people, sd_residual = np.concatenate(rows, axis=1)
     usual = Corrected(
-        n_queries, n_labelled, 0.0, (0.0, 0.0), 0.0, float(half.mean()), 1.0,
+        n_queries, n_labelled, 0.0, float(half.mean()), 1.0,
         float(np.sqrt((sd_people**2).mean())), float(np.sqrt((sd_residual**2).mean())),
     )  # fmt: skip
     alone = people.std(-1, ddof=1).mean()

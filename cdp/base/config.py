@@ -226,9 +226,7 @@ class JudgeConfig(Config):
         "model writes them.",
     )
     benchmark: str = option(
-        "",
-        "Instead of corpus and queries: a benchmark that a model judged. Documents of further retrievers are judged "
-        "too.", holds="benchmark",
+        "", "Instead of corpus and queries, with runs: a benchmark that a model judged.", holds="benchmark",
     )
     name: str = option("", "What to call the benchmark; made from the corpus if empty.")
     retrievers: str = option(
@@ -238,8 +236,8 @@ class JudgeConfig(Config):
         holds="retrievers",
     )
     runs: str = option(
-        "", "With a benchmark, instead of retrievers: evaluations and studies (job ids, separated by commas) whose "
-        "first ten documents are judged. Nothing is searched again.",
+        "", "With a benchmark: evaluations and studies (job ids, separated by commas) whose first ten documents are "
+        "judged too. Nothing is searched again.",
     )
     depth: int = option(
         10, "Documents of each retriever that are judged, per query.", reason="NDCG@10 reads ten.", unit="documents",
@@ -284,8 +282,8 @@ class JudgeConfig(Config):
     def check(self) -> None:
         if bool(self.benchmark) == bool(self.corpus) or (self.benchmark and self.queries):
             raise ConfigError("Give a corpus, perhaps with queries, or a benchmark that a model judged.")
-        if self.runs and not self.benchmark:
-            raise ConfigError("Runs are of a benchmark that a model judged: name it.", hint="Set benchmark.")
+        if bool(self.runs) != bool(self.benchmark):
+            raise ConfigError("Runs and the benchmark that a model judged belong together.", hint="Set both.")
         if self.writes and self.limit is None:
             raise ConfigError("How many queries is the model to write?", hint="Set limit, for example to 200.")
         if not registry("generator")[self.generator].is_llm:

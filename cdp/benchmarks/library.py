@@ -40,7 +40,7 @@ from cdp.benchmarks.benchmark import (
 )
 from cdp.corpus.sources import DAMAGED, existing, open_zip, shown_name
 
-_SCHEMA = 3
+_SCHEMA = 4
 NOTES = ("SOURCE.md", "README.md", "README.txt", "README", "LICENSE.md", "LICENSE.txt", "LICENSE")
 # What is taken out of a zip, beside the qrels.
 BENCHMARK_FILES = (
@@ -57,10 +57,10 @@ UNPACKED_LIMIT = 64 * 2**30
 class BenchmarkInfo:
     """What a benchmark is, without its texts.
 
-    ``n_queries`` counts the queries file, ``judged`` {split: queries judged in it}, ``relevant`` {split: judgments with
-    a grade above 0}. ``characters`` is the mean length of a document, ``bytes`` the size on disk. ``content_hash`` is
-    the ``hash`` of every ``Benchmark`` loaded from it. ``problem`` says why it cannot be used, and is empty if it can.
-    ``entry`` is its name in the registry, ``subset_of`` the benchmark that it was drawn from; empty if there is none.
+    ``n_queries`` counts the queries file, ``judged`` {split: queries judged in it}. ``characters`` is the mean length
+    of a document, ``bytes`` the size on disk. ``content_hash`` is the ``hash`` of every ``Benchmark`` loaded from it.
+    ``problem`` says why it cannot be used, and is empty if it can. ``entry`` is its name in the registry, ``subset_of``
+    the benchmark that it was drawn from; empty if there is none.
     """
 
     name: str
@@ -69,7 +69,6 @@ class BenchmarkInfo:
     n_queries: int = 0
     splits: tuple[str, ...] = ()
     judged: Mapping[str, int] = field(default_factory=dict)
-    relevant: Mapping[str, int] = field(default_factory=dict)
     characters: float = 0.0
     bytes: int = 0
     content_hash: str = ""
@@ -130,10 +129,6 @@ def survey(folder: Path, *, allow_unknown: bool, progress: Callable[[int], None]
         n_queries=len(parts.queries),
         splits=tuple(splits),
         judged={name: split.n_queries for name, split in splits.items()},
-        relevant={
-            name: sum(grade > 0 for grades in split.qrels.values() for grade in grades.values())
-            for name, split in splits.items()
-        },
         characters=parts.characters / len(parts.texts),
         bytes=folder_size(folder),
         content_hash=parts.hash,

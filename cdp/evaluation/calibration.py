@@ -31,14 +31,12 @@ LEVEL = 0.95
 class Corrected:
     """The difference of two systems over ``n_queries``, corrected by ``n_labelled`` of them.
 
-    ``judged`` is the judge's own mean and ``uncorrected`` its 95% interval; ``mean`` and ``half`` are the corrected
-    ones. ``weight`` is the share λ of the judge's differences that the estimate uses. All in the unit of the input.
+    ``mean`` ± ``half`` is the 95% interval, ``weight`` the share λ of the judge's differences that the estimate uses.
+    All in the unit of the input.
     """
 
     n_queries: int
     n_labelled: int
-    judged: float
-    uncorrected: tuple[float, float]
     mean: float
     half: float
     weight: float
@@ -75,9 +73,7 @@ def correct(judged: Mapping[str, float], people: Mapping[str, float]) -> Correct
     h = np.array([people[query] for query in labelled], np.float64)
     m = np.array([judged[query] for query in labelled], np.float64)
     mean, half, weight, sd_people, sd_residual = (float(value) for value in estimate(model, h, m))
-    own, own_half = (float(value) for value in uncorrected(model))
-    interval = (own - own_half, own + own_half)
-    return Corrected(len(model), len(h), own, interval, mean, half, weight, sd_people, sd_residual)
+    return Corrected(len(model), len(h), mean, half, weight, sd_people, sd_residual)
 
 
 def estimate(model: Floats, people: Floats, paired: Floats) -> tuple[Any, Any, Any, Any, Any]:
@@ -96,12 +92,6 @@ def estimate(model: Floats, people: Floats, paired: Floats) -> tuple[Any, Any, A
     variances = [np.where(same, spread, values.var(-1, ddof=1)) for values in (people, residual)]
     half = _half(n, total, *variances)
     return residual.mean(-1), half, weights.mean(-1), np.sqrt(variances[0]), np.sqrt(variances[1])
-
-
-def uncorrected(model: Floats) -> tuple[Any, Any]:
-    """Return (mean, half of the 95% interval) of the judge's own values over the last axis, as if they were true."""
-    n = model.shape[-1]
-    return model.mean(-1), stdtrit(n - 1, 0.5 + LEVEL / 2) * model.std(-1, ddof=1) / np.sqrt(n)
 
 
 def _leave_one_out_weights(people: Floats, paired: Floats) -> Floats:

@@ -49,14 +49,6 @@ class Usage:
         always = ("input_tokens", "output_tokens", "requests")
         return {n: value for n in self.__dataclass_fields__ if (value := getattr(self, n)) or n in always}
 
-    @classmethod
-    def from_dict(cls, values: object) -> Usage:
-        """Read the output of ``to_dict``; invalid counts are 0."""
-        if not isinstance(values, dict):
-            return cls()
-        counts = {name: value for name, value in values.items() if name in cls.__dataclass_fields__}
-        return cls(**{name: value for name, value in counts.items() if type(value) is int and value >= 0})
-
 
 @dataclass(frozen=True)
 class Answer:

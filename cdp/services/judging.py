@@ -52,7 +52,6 @@ class JudgePlan:
     queries: tuple[str, ...]
     log: QueryLog | None
     pairs: int
-    usage: Usage
     price: Price | None
     cost: float | None
     warnings: tuple[str, ...]
@@ -90,36 +89,31 @@ def plan(workspace: Workspace, config: JudgeConfig, api_key: str = "") -> JudgeP
     config, queries, log = _resolved(workspace, config)
     endpoint = access.endpoint_for(config.to_dict(), api_key)
     config = config.replace(base_url=endpoint.url or config.base_url)
-    retrievers = config.items("retrievers")
-    dense = sum(bm25.language_in(name) is None for name in retrievers)
-    # Each dense retriever is also fused where BM25 is there.
-    rankings = len(retrievers) + (dense if dense < len(retrievers) else 0)
-    longest = config.max_document_tokens
+    n, writing, sent = len(queries), None, list[Sending]()
+    length = float(np.mean([estimate_tokens(query) for query in queries])) if queries else TARGET_TOKENS
     if config.benchmark:
-        documents = embedding.of_benchmark(workspace, resolve_benchmark(config.benchmark, workspace), longest)
+        folder = _judged_folder(workspace, config.benchmark)
+        documents = embedding.of_benchmark(workspace, folder, config.max_document_tokens)
+        pairs = len(missing(workspace, config.benchmark, config.items("runs")))
     else:
-        documents = embedding.of_corpus(workspace, config.corpus, longest)
-    writing = _writing(workspace, config, documents.n)
-    if config.runs:
-        lacking = missing(workspace, config.benchmark, config.items("runs"))
-        if not lacking:
-            raise ConfigError("Every document of their first ten is judged.", hint="There is nothing to judge.")
-        texts = read_queries(part(_judged_folder(workspace, config.benchmark), "queries"))
-        queries, retrievers = [texts[query].text for query in sorted({query for query, _ in lacking})], []
-    n = len(queries) or min(config.limit or 0, targets.KINDS * documents.n)
-    asked = [estimate_tokens(query) for query in queries] or [TARGET_TOKENS]
-    pairs = len(lacking) if config.runs else n * min(config.depth * rankings, documents.n)
-    frame = estimate_tokens(judging.TEMPLATE) + np.mean(asked)
-    sent = embedding.sendings(workspace, retrievers, [documents, embedding.Texts(n, float(np.mean(asked)))])
-    usage = Usage(round(pairs * (frame + documents.mean)), pairs * judging.ANSWER_TOKENS, pairs)
+        documents = embedding.of_corpus(workspace, config.corpus, config.max_document_tokens)
+        retrievers = config.items("retrievers")
+        dense = sum(bm25.language_in(name) is None for name in retrievers)
+        # Each dense retriever is also fused where BM25 is there.
+        rankings = len(retrievers) + (dense if dense < len(retrievers) else 0)
+        if config.writes:
+            n = min(config.limit or 0, targets.KINDS * documents.n)
+            asked = targets.documents_for(config.limit or documents.n, documents.n)
+            writing = estimate(workspace, config.writing(targets.PROMPT, targets.KINDS, asked))
+        pairs = n * min(config.depth * rankings, documents.n)
+        sent = embedding.sendings(workspace, retrievers, [documents, embedding.Texts(n, length)])
+    read = round(pairs * (estimate_tokens(judging.TEMPLATE) + length + documents.mean))
+    usage, model = Usage(read, pairs * judging.ANSWER_TOKENS, pairs), config.synthesis.model_name
     local = GENERATORS[config.generator].local
-    model = config.synthesis.model_name
     price = None if local else price_of(workspace, model)
-    return JudgePlan(
-        config, n, tuple(queries), log, pairs, usage, price,
-        0.0 if local else price.cost(usage) if price else None, tuple(_warnings(workspace, config, model, log)),
-        writing, tuple(sent),
-    )  # fmt: skip
+    cost = 0.0 if local else price.cost(usage) if price else None
+    warnings = tuple(_warnings(workspace, config, model, log))
+    return JudgePlan(config, n, tuple(queries), log, pairs, price, cost, warnings, writing, tuple(sent))
 
 
 def missing(workspace: Workspace, benchmark: str, runs: Sequence[str]) -> set[tuple[str, str]]:
@@ -127,14 +121,6 @@ def missing(workspace: Workspace, benchmark: str, runs: Sequence[str]) -> set[tu
     folder = _judged_folder(workspace, benchmark)
     found = [run for name in runs for run in records.retrieved(workspace.job(name), folder)]
     return judged.missing(judged.grades_of(folder), *found)
-
-
-def _writing(workspace: Workspace, config: JudgeConfig, documents: int) -> Estimate | None:
-    """Return what it takes to have the target queries written; None where they are given."""
-    if not config.writes:
-        return None
-    asked = targets.documents_for(config.limit or documents, documents)
-    return estimate(workspace, config.writing(targets.PROMPT, targets.KINDS, asked))
 
 
 def _warnings(workspace: Workspace, config: JudgeConfig, model: str, log: QueryLog | None) -> list[str]:
@@ -161,7 +147,9 @@ def _resolved(workspace: Workspace, config: JudgeConfig) -> tuple[JudgeConfig, l
     """Return the settings with ids and names, the target queries, and the log that they were drawn from."""
     if config.benchmark:
         folder = _judged_folder(workspace, config.benchmark)
-        queries = [line.text for line in read_queries(part(folder, "queries")).values()]
+        if not (lacking := {query for query, _ in missing(workspace, folder.name, config.items("runs"))}):
+            raise ConfigError("Every document of their first ten is judged.", hint="There is nothing to judge.")
+        queries = [line.text for query, line in read_queries(part(folder, "queries")).items() if query in lacking]
         return config.replace(benchmark=folder.name, name=folder.name), queries, None
     corpus = resolve_corpus(workspace, config.corpus)
     name = checked_name(config.name or f"{slug(corpus.name, fallback='documents')}-judged")
@@ -202,24 +190,21 @@ def start(workspace: Workspace, config: JudgeConfig, *, api_key: str = "") -> st
     """Submit a judging job; return its id. ConfigError for a name that another benchmark has."""
     planned = plan(workspace, config, api_key)
     config = planned.config
-    if not config.benchmark and config.name in library.list_names(workspace):
-        raise ConfigError(
-            f"The workspace has a benchmark called {config.name!r}.", hint="Choose another name for this one."
-        )
+    inputs: dict[str, Any] = {"estimate": {"cost": planned.cost, "pairs": planned.pairs}}
+    if config.benchmark:
+        inputs["benchmark"] = config.benchmark
+    else:
+        if config.name in library.list_names(workspace):
+            raise ConfigError(
+                f"The workspace has a benchmark called {config.name!r}.", hint="Choose another name for this one."
+            )
+        inputs |= {"corpus": config.corpus, "corpus_hash": load_manifest(workspace, config.corpus).content_hash}
+    if planned.queries:
+        inputs["queries"] = sha256_text(*planned.queries)
     if planned.queries and not config.benchmark:
         # The drawn queries, by the hash of their text: a file that changes meanwhile changes no job.
-        text = "\n".join(planned.queries)
-        saved = complexity.save(workspace, text)
+        saved = complexity.save(workspace, "\n".join(planned.queries))
         config = config.replace(queries=str(workspace.root / complexity.FOLDER / f"{saved}.txt"))
-    inputs: dict[str, Any] = {
-        **({} if config.writes else {"queries": sha256_text(*planned.queries)}),
-        "estimate": {"cost": planned.cost, "pairs": planned.pairs},
-    }
-    if config.corpus:
-        inputs |= {"corpus": config.corpus, "corpus_hash": load_manifest(workspace, config.corpus).content_hash}
-    else:
-        inputs |= {"benchmark": config.benchmark}
-    local = GENERATORS[config.generator].local
     return jobs.submit(
         workspace,
         kind="judging",
@@ -227,7 +212,7 @@ def start(workspace: Workspace, config: JudgeConfig, *, api_key: str = "") -> st
         module="cdp.workers.judging",
         config=config.to_dict(),
         inputs=inputs,
-        device=clusters.request(workspace, config.gpus) if local else jobs.DeviceRequest.light(),
+        device=clusters.request(workspace, config.gpus) if planned.local else jobs.DeviceRequest.light(),
         env_secrets=access.environment_for(config.to_dict(), api_key),
     )
 

@@ -18,7 +18,6 @@ from cdp.base.text import counted
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.corpus import resolve_corpus
 from cdp.llm import address, prices
-from cdp.llm.answers import Usage
 from cdp.llm.prices import Price, PriceTable, read_prices
 from cdp.llm.prices import dollars as dollars
 from cdp.query_sets import QuerySet, exports
@@ -257,8 +256,8 @@ def bill_of_job(workspace: Workspace, job: str) -> Bill | None:
         (values["input_tokens"], values["output_tokens"]) if "input_tokens" in values else None
         for values in (expected, spent)
     )
-    as_of, unanswered = result.get("price_as_of") or "", Usage.from_dict(spent).unanswered
-    return Bill(expected.get("cost"), result.get("cost"), planned, used, as_of, unanswered)
+    as_of = result.get("price_as_of") or ""
+    return Bill(expected.get("cost"), result.get("cost"), planned, used, as_of, spent.get("unanswered", 0))
 
 
 @access.writes

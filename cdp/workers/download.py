@@ -12,8 +12,7 @@ from typing import Any
 from cdp.base.config import DownloadConfig
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.worker import Job, run
-from cdp.base.workspace import read_json_or_none, write_json
-from cdp.benchmarks import download, library, manifests, registry
+from cdp.benchmarks import download, manifests, registry
 from cdp.benchmarks.download import DownloadError
 from cdp.benchmarks.schemas import Entry
 
@@ -25,17 +24,12 @@ def main(job: Job) -> None:
     wanted = registry.leaves(config.benchmark)
     if config.name and len(wanted) > 1:
         raise ConfigError(f"{config.benchmark} is {len(wanted)} benchmarks, which keep their own names.")
-    path = job.folder / "checkpoints" / "there_before.json"  # the benchmarks from before the job's first attempt
-    before = read_json_or_none(path)
-    if not isinstance(before, list):
-        before = library.list_names(job.workspace)
-        write_json(path, before)
     done: list[dict[str, Any]] = []
     failed: dict[str, CdpError] = {}
     for number, entry in enumerate(wanted, 1):
         label = f"{entry.name} ({number} of {len(wanted)})" if len(wanted) > 1 else entry.name
         try:
-            done.append(_download(job, config, entry, label, before))
+            done.append(_download(job, config, entry, label))
         except CdpError as error:
             if len(wanted) == 1:
                 raise
@@ -53,7 +47,7 @@ def main(job: Job) -> None:
     job.progress("done", len(done), len(wanted), "benchmarks")
 
 
-def _download(job: Job, config: DownloadConfig, entry: Entry, label: str, before: list[str]) -> dict[str, Any]:
+def _download(job: Job, config: DownloadConfig, entry: Entry, label: str) -> dict[str, Any]:
     """Download one benchmark and return its row of the result."""
 
     def progress(phase: str, finished: int, total: int) -> None:
@@ -69,15 +63,14 @@ def _download(job: Job, config: DownloadConfig, entry: Entry, label: str, before
         progress=progress,
     )
     info, manifest = stored.info, manifests.read(Path(stored.info.folder))
-    existed = stored.existed and info.name in before
-    state = "was there already" if existed else "is stored"
+    state = "was there already" if stored.existed else "is stored"
     print(f"{info.name} {state}: {info.n_documents:,} documents, {info.n_queries:,} queries", flush=True)
     for note in (*manifest.notes, *info.warnings):
         print(f"  note: {note}", flush=True)
     return {
         "benchmark": info.name,
         "entry": entry.name,
-        "existed": existed,
+        "existed": stored.existed,
         "documents": info.n_documents,
         "queries": info.n_queries,
         "commits": manifest.commits,

@@ -91,8 +91,7 @@ def main(job: Job) -> None:
     left = None if config.budget is None else config.budget - written
     pool = judged.read_pool(job.folder)
     if not pool:
-        runs = config.runs and target.folder
-        pool = pool_runs(job, config, runs) if runs else pool_documents(job, config, target, left)
+        pool = pool_runs(job, config, target.folder) if target.folder else pool_documents(job, config, target, left)
         judged.write_pool(job.folder, pool)
     embedded = Payer.of(job, None).cost(config.items("retrievers"))
     with AnswerCache(job.workspace) as cache:

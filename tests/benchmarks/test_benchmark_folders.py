@@ -203,7 +203,6 @@ def test_a_description_counts_and_is_kept_until_a_file_changes(folder: Path, wor
     first = describe(folder, workspace)
     assert (first.n_documents, first.n_queries, first.splits) == (4, 3, ("test",))
     assert first.judged == {"test": 3}
-    assert first.relevant == {"test": 3}
     assert first.content_hash == load_benchmark(folder).hash
     assert describe(folder, workspace) == first
     with open(folder / "corpus.jsonl", "a") as file:

@@ -20,11 +20,11 @@ def test_queries_that_differ_in_case_spacing_and_final_marks_are_one() -> None:
     ("query", "hint"),
     [
         ("mail to ada.l+x@example.co.uk please", "e-mail"),
-        ("who has +49 30 901820", "phone number"),
-        ("call (212) 555-0187", "phone number"),
-        ("0301234567 whose number", "phone number"),
-        ("card 4111 1111 1111 1111 declined", "card number"),
-        ("order 4111 1111 1111 1112", ""),  # no card: the check digit is wrong
+        ("who has +49 30 901820", "phone or card number"),
+        ("call (212) 555-0187", "phone or card number"),
+        ("0301234567 whose number", "phone or card number"),
+        ("card 4111 1111 1111 1111 declined", "phone or card number"),
+        ("card 4111111111111111", "phone or card number"),
         ("population of oslo 2024", ""),
         ("iso 9001 and 27001", ""),
         ("error 0x80070005", ""),

@@ -87,7 +87,7 @@ def test_the_weight_of_a_query_is_fitted_to_the_others() -> None:
 
 
 def test_missing_labels_are_counted_until_the_interval_is_narrow_enough() -> None:
-    result = Corrected(500, 60, 0.0, (0.0, 0.0), 0.0, 7.0, 0.8, sd_people=35.0, sd_residual=25.0)
+    result = Corrected(500, 60, 0.0, 7.0, 0.8, sd_people=35.0, sd_residual=25.0)
     for target in (4.0, 2.0):
         more = result.more_labels(target)
         assert result._half_at(60 + more) <= target < result._half_at(59 + more)

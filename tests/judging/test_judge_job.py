@@ -121,26 +121,6 @@ def test_a_budget_stops_it_and_a_larger_one_goes_on(
     assert len(judge.bodies) == result["pairs"] > asked
 
 
-def test_a_later_retriever_is_judged_into_the_same_benchmark(
-    workspace: Workspace, corpus: CorpusManifest, log: Path, judge: ChatServer, jobs_here: None
-) -> None:
-    run(workspace, settings(corpus, log, retrievers="bm25", depth=2))
-    made = workspace.benchmark("animals-judged")
-    before, asked = load_benchmark(made), len(judge.bodies)
-    judged.add_labels(made, "q1", {"heron-0": 3}, "Ada")
-    more = JudgeConfig.from_dict({"benchmark": "animals-judged", "retrievers": "static-minilm", "model": MODEL})
-    folder, state = run(workspace, more)
-    assert state == "finished", (folder / "worker.log").read_text()
-    after = load_benchmark(made)
-    pool = judged.read_pool(made)
-    new = sum(len(pool[query]) - len(before.qrels[query]) for query in pool)
-    assert 0 < new == len(judge.bodies) - asked, "what was judged is not judged again"
-    assert all(before.qrels[query].items() <= after.qrels[query].items() for query in before.qrels)
-    assert after.hash != before.hash
-    assert manifests.read(made).source["retrievers"] == ["bm25", "static-minilm"]
-    assert judged.read_labels(made) == [judged.Label("q1", "heron-0", 3, "Ada")]
-
-
 def test_what_a_run_found_is_judged_and_it_is_evaluated_again(
     workspace: Workspace, corpus: CorpusManifest, log: Path, judge: ChatServer, jobs_here: None
 ) -> None:
@@ -149,16 +129,22 @@ def test_what_a_run_found_is_judged_and_it_is_evaluated_again(
     first = evaluation.start(workspace, config)
     lacking, asked = judging.missing(workspace, "animals-judged", [first]), len(judge.bodies)
     assert lacking
+    made = workspace.benchmark("animals-judged")
+    before = load_benchmark(made)
+    judged.add_labels(made, "q1", {"heron-0": 3}, "Ada")
     again = judging.repeated(workspace, "animals-judged", [first])
     assert judging.plan(workspace, again).pairs == len(lacking)
     judging.start_again(workspace, again)
     assert len(judge.bodies) - asked == len(lacking), "nothing else is asked"
-    made = workspace.benchmark("animals-judged")
+    after = load_benchmark(made)
+    assert all(before.qrels[query].items() <= after.qrels[query].items() for query in before.qrels)
+    assert after.hash != before.hash
+    assert judged.read_labels(made) == [judged.Label("q1", "heron-0", 3, "Ada")]
     graded = {(grade.query, grade.document) for grade in judged.read_grades(made)}
     assert lacking <= graded
     assert manifests.read(made).source["retrievers"] == sorted(["bm25", first])
-    newest, before = jobs.list_jobs(workspace, ["evaluation"])
-    assert before.id == first
+    newest, earlier = jobs.list_jobs(workspace, ["evaluation"])
+    assert earlier.id == first
     assert read_json(workspace.job(newest.id) / "results" / "evaluation.json")["counts"]["unjudged_in_first_ten"] == 0
     with pytest.raises(ConfigError, match="Every document of their first ten is judged"):
         judging.plan(workspace, again)

@@ -179,6 +179,7 @@ def test_settings_that_do_not_fit(workspace: Workspace, corpus: CorpusManifest) 
         ({}, "Give a corpus"),
         ({"benchmark": "b", "corpus": "c"}, "Give a corpus"),
         ({"benchmark": "b", "queries": "q"}, "Give a corpus"),
+        ({"benchmark": "b"}, "belong together"),
     ):
         with pytest.raises(ConfigError, match=words):
             JudgeConfig.from_dict(values)

@@ -45,25 +45,13 @@ def test_a_stop_keeps_the_place_and_a_second_attempt_goes_on(
     assert result["benchmarks"][0]["documents"] == 3
 
 
-def test_what_a_killed_attempt_stored_was_not_there_before(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hub = Hub()
-    with Server(hub):
-        monkeypatch.setenv("HF_ENDPOINT", hub.address)
-        monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
-        hub.commit("zeta-alpha-ai/NanoSciFact", published.nano())
-        killed = job(workspace, benchmark="nanoscifact")
-        download_worker.main(killed)
-        (killed.results / "download.json").unlink()  # as a kill between the benchmark and the result leaves it
-        download_worker.main(Job(killed.folder))
-        assert not read_json(killed.results / "download.json")["benchmarks"][0]["existed"]
-        write_json(
-            workspace.jobs / "download-2" / "spec.json", {**read_json(killed.folder / "spec.json"), "id": "download-2"}
-        )
-        later = Job(workspace.jobs / "download-2")
-        download_worker.main(later)
-        assert read_json(later.results / "download.json")["benchmarks"][0]["existed"]
+def test_a_second_download_finds_it_there(workspace: Workspace, tmp_path: Path) -> None:
+    put(tmp_path / "NanoSciFact", published.nano())
+    at_work = job(workspace, benchmark="nanoscifact", folder=str(tmp_path))
+    download_worker.main(at_work)
+    assert not read_json(at_work.results / "download.json")["benchmarks"][0]["existed"]
+    download_worker.main(job(workspace, benchmark="nanoscifact"))
+    assert read_json(at_work.results / "download.json")["benchmarks"][0]["existed"]
 
 
 def test_a_member_that_fails_does_not_keep_the_others_back(workspace: Workspace, tmp_path: Path) -> None:
