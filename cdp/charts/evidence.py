@@ -24,21 +24,17 @@ def difference_against_cw(
     fit: Threshold | None,
     *,
     here: float | None = None,
-    band: bool = False,
-    height: int = 360,
 ) -> go.Figure:
     """Every difference at its dataset's CW and the fitted line; each point tells its origin on hover.
 
-    ``fit`` is None where no line can be drawn; ``here`` marks the user's queries; with ``band`` the 95% confidence band
-    of the line through the dataset means is drawn too.
+    ``fit`` is None where no line can be drawn; ``here`` marks the user's queries. The band is the 95% confidence band
+    of the line through the dataset means.
     """
-    chart = figure(
-        x="mean content words of the dataset's queries (CW)", y="difference in NDCG@10 (points)", height=height
-    )
+    chart = figure(x="mean content words of the dataset's queries (CW)", y="difference in NDCG@10 (points)", height=400)
     low, high = min(p.cw for p in points), max(p.cw for p in points)
     left, right = min(low, here or low) - 0.7, max(high, here or high) + 0.7
     _published_lines(chart, left, right)
-    if band and not why_no_threshold(points):
+    if fit is not None and not why_no_threshold(points):
         _band(chart, points, low, high)
     for i, retriever in enumerate(dict.fromkeys(p.retriever for p in points)):
         chosen = [p for p in points if p.retriever == retriever]

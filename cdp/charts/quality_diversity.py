@@ -1,13 +1,14 @@
-"""Quality against diversity, and a measure against the number of queries per document."""
+"""Query sets: quality against diversity, a measure against the queries per document, queries by content words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import plotly.graph_objects as go
 
-from cdp.charts.style import MUTED, SYMBOLS, across, bars, by_method, colours, figure, plain
+from cdp.charts.style import MUTED, PALETTE, SYMBOLS, across, bars, by_method, figure, plain
 
 Interval = tuple[float, float]
 
@@ -56,11 +57,10 @@ def trade_off(sets: Sequence[MeasuredSet], *, x: str, y: str, lines: bool = Fals
 
 
 def by_queries_per_document(
-    curves: Mapping[str, Mapping[int, float]], *, measure: str, palette: Mapping[str, str] | None = None
+    curves: Mapping[str, Mapping[int, float]], *, measure: str, palette: Mapping[str, str]
 ) -> go.Figure:
     """A measure at each Q/Doc, nested: the first M queries of every document. ``curves[name][M]``."""
     chart = figure(x="queries per document (Q/Doc)", y=measure, height=300)
-    palette = palette or colours(list(curves))
     for i, (name, values) in enumerate(curves.items()):
         chart.add_scatter(
             x=list(values),
@@ -72,4 +72,42 @@ def by_queries_per_document(
             hovertemplate=f"{plain(name)}<br>Q/Doc %{{x}}: %{{y:.3f}}<extra></extra>",
         )
     chart.update_xaxes(dtick=1)
+    return chart
+
+
+LOW_LINE, HIGH_LINE = 7, 10
+# Queries with more content words than this share the last bar.
+LAST_BAR = 30
+
+
+def cw_histogram(histograms: Mapping[str, Sequence[int]], palette: Mapping[str, str] | None = None) -> go.Figure:
+    """Share of queries by content words, one series per query set, with the published lines at 7 and 10.
+
+    ``histograms[name][i]`` counts the queries with CW = i; what lies above ``LAST_BAR`` is shown in the last bar.
+    """
+    chart = figure(x="content words per query (CW)", y="share of queries (%)", legend=len(histograms) > 1)
+    labels = [*map(str, range(LAST_BAR)), f"{LAST_BAR} or more"]
+    highest = HIGH_LINE + 2
+    for name, histogram in histograms.items():
+        bar = np.minimum(np.arange(len(histogram)), LAST_BAR)
+        counts = np.bincount(bar, weights=histogram, minlength=LAST_BAR + 1)
+        highest = max(highest, int(np.flatnonzero(counts).max(initial=0)))
+        chart.add_bar(
+            x=np.arange(LAST_BAR + 1),
+            y=100 * counts / max(1, counts.sum()),
+            name=plain(name),
+            marker_color=palette[name] if palette else PALETTE[0],
+            customdata=np.stack([labels, counts.astype(int).astype(str)], axis=1),
+            hovertemplate=f"{plain(name)}<br>CW %{{customdata[0]}}: %{{y:.1f}}% "
+            "(%{customdata[1]} queries)<extra></extra>",
+        )
+    for value, anchor in ((LOW_LINE, "right"), (HIGH_LINE, "left")):
+        across(
+            chart,
+            x=value,
+            line={"color": MUTED, "dash": "dash", "width": 1.5},
+            annotation={"text": f"{value}", "xanchor": anchor, "font": {"color": MUTED}},
+        )
+    chart.update_xaxes(range=[-0.6, highest + 0.6], dtick=1 if highest <= 20 else 5)
+    chart.update_layout(barmode="group")
     return chart

@@ -1,67 +1,50 @@
-"""NDCG@10 of retrievers side by side, their differences from a baseline, a study's scores, and training curves."""
+"""Differences from a baseline, a study's scores, and training curves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from cdp.charts.style import DASHES, GAIN, LOSS, MUTED, SYMBOLS, across, bars, by_method, colours, figure, plain
+from cdp.charts.style import DASHES, GAIN, LOSS, MUTED, PALETTE, SYMBOLS, across, bars, by_method, figure, plain
 from cdp.studies.plan import UNTRAINED, Cell
 from cdp.studies.report import StudyReport, StudyRow
 
 
-@dataclass(frozen=True, slots=True)
-class GainPoint:
-    """A difference from the baseline in NDCG@10 points, with its 95% interval over the queries."""
+class GainPoint(NamedTuple):
+    """A difference in NDCG@10 points with its 95% interval."""
 
-    benchmark: str
-    retriever: str
+    name: str
     points: float
     low: float
     high: float
     significant: bool = True
 
 
-def gains(
-    differences: Sequence[GainPoint],
-    *,
-    palette: Mapping[str, str] | None = None,
-    x: str = "difference in NDCG@10 (points)",
-) -> go.Figure:
-    """Differences from the baseline with their intervals; the dashed line is no difference.
+def gains(rows: Sequence[GainPoint], *, x: str) -> go.Figure:
+    """Differences with their intervals, one below the other; the dashed line is no difference.
 
     A filled symbol is a significant difference, an open one is not.
     """
-    names = list(dict.fromkeys(g.retriever for g in differences))
-    chart = figure(x=x, y="", height=90 + 22 * max(1, len(differences)), legend=len(names) > 1)
-    palette = palette or (colours(names) if len(names) > 1 else {})
-    for i, name in enumerate(names):
-        rows = [g for g in differences if g.retriever == name]
-        chart.add_scatter(
-            x=[g.points for g in rows],
-            y=[plain(g.benchmark, 48) for g in rows],
-            mode="markers",
-            orientation="h",
-            offsetgroup=str(i),
-            name=plain(name, 40),
-            marker={
-                "size": 11,
-                "symbol": [SYMBOLS[i % len(SYMBOLS)] + ("" if g.significant else "-open") for g in rows],
-                "color": palette.get(name) or [GAIN if g.points >= 0 else LOSS for g in rows],
-            },
-            # Of a colour of its own: with several marker colours Plotly draws black, which a dark page swallows.
-            error_x={**bars([(g.points, g.low, g.high) for g in rows]), "color": MUTED},
-            customdata=[(g.low, g.high) for g in rows],
-            hovertemplate=f"{plain(name)}<br>%{{y}}: %{{x:+.2f}} points, 95% from %{{customdata[0]:+.2f}} to "
-            "%{customdata[1]:+.2f}<extra></extra>",
-        )
+    chart = figure(x=x, y="", height=90 + 24 * max(1, len(rows)), legend=False)
+    chart.add_scatter(
+        x=[row.points for row in rows],
+        y=[plain(row.name, 48) for row in rows],
+        mode="markers",
+        name="points",
+        marker={
+            "size": 11,
+            "symbol": ["circle" if row.significant else "circle-open" for row in rows],
+            "color": [GAIN if row.points >= 0 else LOSS for row in rows],
+        },
+        # Of a colour of its own: with several marker colours Plotly draws black, which a dark page swallows.
+        error_x={**bars([(row.points, row.low, row.high) for row in rows]), "color": MUTED},
+        customdata=[(row.low, row.high) for row in rows],
+        hovertemplate="%{y}: %{x:+.2f} points, 95% from %{customdata[0]:+.2f} to %{customdata[1]:+.2f}<extra></extra>",
+    )
     across(chart, x=0, line={"color": MUTED, "dash": "dash", "width": 1.5})
     chart.update_yaxes(autorange="reversed")
-    if len(names) > 1:
-        chart.update_layout(scattermode="group")
     return chart
 
 
@@ -76,35 +59,21 @@ LABELS = {
 }
 
 
-def curve(
-    runs: Mapping[str, Sequence[Mapping[str, Any]]],
-    measure: str,
-    *,
-    palette: Mapping[str, str] | None = None,
-    x: str = "step",
-    y: str = "",
-) -> go.Figure:
-    """One measure over the steps, one line per run. Each run is a list of the lines of its ``metrics.jsonl``. ``x`` and
-    ``y`` name the axes where they are something else."""
-    chart = figure(x=x, y=y or LABELS.get(measure, measure), height=280, legend=len(runs) > 1)
-    palette = palette or colours(list(runs))
-    for i, (name, lines) in enumerate(runs.items()):
-        points = [(line["step"], line[measure]) for line in lines if line.get(measure) is not None]
+def curve(runs: Mapping[str, tuple[Sequence[int], Sequence[float]]], measure: str) -> go.Figure:
+    """One measure over the steps, one line per run: ``runs[name]`` holds the steps and the values."""
+    chart = figure(x="step", y=LABELS[measure], height=280, legend=len(runs) > 1)
+    for i, (name, (steps, values)) in enumerate(runs.items()):
         chart.add_scatter(
-            x=[step for step, _ in points],
-            y=[value for _, value in points],
-            mode="lines+markers" if len(points) < 40 else "lines",
+            x=steps,
+            y=values,
+            mode="lines+markers" if len(steps) < 40 else "lines",
             name=plain(name),
-            line={"color": palette[name], "dash": DASHES[i % len(DASHES)], "width": 2},
+            line={"color": PALETTE[i % len(PALETTE)], "dash": DASHES[i % len(DASHES)], "width": 2},
             marker={"size": 5},
-            hovertemplate=f"{plain(name)}<br>{x} %{{x}}: %{{y:.4g}}<extra></extra>",
+            hovertemplate=f"{plain(name)}<br>step %{{x}}: %{{y:.4g}}<extra></extra>",
         )
-    if max((step for trace in chart.data for step in trace.x), default=0) <= 10:
+    if max((step for steps, _ in runs.values() for step in steps), default=0) <= 10:
         chart.update_xaxes(dtick=1)
-    if not any(trace.x for trace in chart.data):
-        chart.add_annotation(
-            text="no values yet", showarrow=False, x=0.5, y=0.5, xref="paper", yref="paper", font={"color": MUTED}
-        )
     return chart
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import plotly.graph_objects as go
@@ -31,20 +31,6 @@ MUTED = "#8793a0"
 
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "hexagon")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
-
-
-def colours(names: Sequence[str]) -> dict[str, str]:
-    """A colour for each name: the method's own where the name is a method, the next free one of the palette else."""
-    chosen: dict[str, str] = {}
-    free = [colour for colour in PALETTE if colour not in {METHOD_COLOURS.get(name) for name in names}] or list(PALETTE)
-    others = 0
-    for name in names:
-        if name in METHOD_COLOURS:
-            chosen[name] = METHOD_COLOURS[name]
-        else:
-            chosen[name] = free[others % len(free)]
-            others += 1
-    return chosen
 
 
 def by_method(methods: Mapping[str, str]) -> dict[str, str]:

@@ -26,7 +26,8 @@ TABLE, VIEW = "board_table", "compare_view"
 PICKED = "retrievers"
 
 SHOWN_QUERIES = 5
-ROW_HEIGHT, HEADER_HEIGHT = 30, 40  # pixels
+# Pixels, and from how many rows on the table scrolls.
+ROW_HEIGHT, TALL = 30, 900
 
 # Columns that can be added to the table: of a row's training, then of the row.
 OF_TRAINING = {"source": "Queries", "per_doc": "Q/Doc", "pairs": "Pairs", "documents": "Documents", "steps": "Steps",
@@ -215,7 +216,7 @@ def _table(rows: Sequence[Row], baseline: str) -> None:
         on_select=pick,
         selection_mode="multi-row",
         row_height=ROW_HEIGHT,
-        height=ROW_HEIGHT * min(len(rows), 2 * MOST) + HEADER_HEIGHT,
+        height="content" if len(rows) <= 2 * MOST else TALL,
     )
 
 
@@ -316,7 +317,7 @@ def _differences(comparison: Comparison) -> None:
     charts.show(
         gains(
             [
-                GainPoint(row.retriever, "", row.difference or 0.0, row.low or 0.0, row.high or 0.0, row.significant)
+                GainPoint(row.retriever, row.difference or 0.0, row.low or 0.0, row.high or 0.0, row.significant)
                 for row in rows
             ],
             x=f"points above {cut(comparison.baseline, 40)}",

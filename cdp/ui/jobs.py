@@ -160,17 +160,14 @@ def curves(workspace: Workspace, runs: Mapping[str, str], *, key: str) -> bool:
     if len(measures) > 1:
         chosen = str(forms.segments("Curve", measures, key=key, hidden=True))
     logged = {run: jobs.curve(workspace, run, chosen) for run in latest if chosen in latest[run]}
-    lines = {
-        runs[run]: [{"step": step, chosen: value} for step, value in zip(found.steps, found.values, strict=True)]
-        for run, found in logged.items()
-    }
+    lines = {runs[run]: (found.steps, found.values) for run, found in logged.items()}
     notes = []
     if chosen == "loss" and len(lines) > 1:
         notes.append("Losses are comparable only with the same batch size and weighting.")
     if any(found.n > len(found.steps) for found in logged.values()):
         notes.append("Long curves are reduced to the lowest and highest value of each interval.")
     drawn.show(
-        curve(lines, chosen, y=LABELS[chosen]),
+        curve(lines, chosen),
         key=f"{key}-{chosen}",
         alt=f"{LABELS[chosen]} over the training steps. Last values: "
         + ", ".join(f"{runs[run]} {latest[run][chosen]:.4g}" for run in logged),

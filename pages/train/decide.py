@@ -31,8 +31,7 @@ with frame.guarded():
     if target is not None and found is not None:
         with opened[COMPLEXITY]:
             rule.rule(found, request, target, known)
-            rule.prior()
-            rule.similar(found)
             st.subheader("Content words per query", anchor=False, help=frame.DEFINITIONS["cw"])
             rule.distribution(target)
             rule.expected(found)
+            rule.similar(found)

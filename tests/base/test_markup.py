@@ -43,9 +43,7 @@ def test_no_csv_file_holds_a_formula(workspace: Workspace) -> None:
         scores = {f"q{k}": (k * 3 + i) % 10 / 10 for k in range(12)}
         evaluation(workspace, f"model-{i}", "-1+bench", scores, name=name, kind="folder")
     found = results.compare(workspace, "model-0")
-    chart = style.to_csv(
-        gains([GainPoint(FORMULA, FORMULA, -0.5, -1.0, 0.5), GainPoint("-1+bench", "b", 0.5, 0.1, 1.0)])
-    )
+    chart = style.to_csv(gains([GainPoint(FORMULA, -0.5, -1.0, 0.5), GainPoint("-1+bench", 0.5, 0.1, 1.0)], x="points"))
     texts = [result_tables.to_csv(found), chart]
     for text in texts:
         assert f"'{FORMULA}" in cells(text)

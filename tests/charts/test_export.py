@@ -10,7 +10,7 @@ import pytest
 from cdp.charts import style
 from cdp.charts.results import GainPoint, gains
 
-FOUND = [GainPoint("<b>mine</b>", "", 3.0, 1.0, 6.0, True), GainPoint("two", "", 1.0, -1.0, 3.0, False)]
+FOUND = [GainPoint("<b>mine</b>", 3.0, 1.0, 6.0, True), GainPoint("two", 1.0, -1.0, 3.0, False)]
 
 
 def rows(figure: object) -> list[dict[str, str]]:
@@ -18,7 +18,7 @@ def rows(figure: object) -> list[dict[str, str]]:
 
 
 def test_every_value_is_in_the_data_with_its_bounds() -> None:
-    found = [r for r in rows(gains(FOUND)) if r["low"]]
+    found = [r for r in rows(gains(FOUND, x="points")) if r["low"]]
     assert [(r["y"], float(r["x"]), float(r["low"]), float(r["high"]), r["axis"]) for r in found] == [
         ("<b>mine</b>", 3.0, 1.0, 6.0, "x"),
         ("two", 1.0, -1.0, 3.0, "x"),
@@ -27,7 +27,7 @@ def test_every_value_is_in_the_data_with_its_bounds() -> None:
 
 @pytest.mark.parametrize("width", list(style.WIDTHS))
 def test_the_paper_version_is_dark_on_white_and_leaves_the_page_alone(width: str) -> None:
-    figure = gains(FOUND)
+    figure = gains(FOUND, x="points")
     before = figure.to_json()
     drawn = style.paper(figure, width)
     assert drawn.layout.paper_bgcolor == drawn.layout.plot_bgcolor == "#ffffff"
@@ -38,5 +38,5 @@ def test_the_paper_version_is_dark_on_white_and_leaves_the_page_alone(width: str
 
 
 def test_what_is_not_significant_has_an_open_symbol() -> None:
-    figure = gains(FOUND)
+    figure = gains(FOUND, x="points")
     assert [symbol.endswith("-open") for symbol in figure.data[0].marker.symbol] == [False, True]

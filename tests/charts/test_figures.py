@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.charts import decide, evidence, quality_diversity, results, style
+from cdp.charts import evidence, quality_diversity, results, style
 from cdp.principle import differences, threshold
 
 
 def test_histogram_shares_and_the_last_bar() -> None:
-    chart = decide.cw_histogram({"diverse": [0, 1, 2, 1], "human": [0] * 40 + [4]}, last=30)
+    chart = quality_diversity.cw_histogram(
+        {"diverse": [0, 1, 2, 1], "human": [0] * 40 + [4]}, {"diverse": "red", "human": "blue"}
+    )
     diverse, human = chart.data
     assert diverse.y[:4] == pytest.approx([0, 25, 50, 25])
     assert human.y[30] == pytest.approx(100)
@@ -26,19 +28,12 @@ def test_a_method_has_one_colour_whatever_stands_beside_it() -> None:
 
 
 def test_few_steps_stand_at_whole_numbers() -> None:
-    assert results.curve({"run": [{"step": 1, "loss": 2.0}, {"step": 3, "loss": 1.0}]}, "loss").layout.xaxis.dtick == 1
-
-
-def test_training_curve_skips_lines_without_the_measure() -> None:
-    lines = [{"step": 1, "loss": 2.0}, {"step": 2}, {"step": 3, "loss": 1.0, "ndcg_at_10": 50.0}]
-    assert results.curve({"run": lines}, "loss").data[0].x == (1, 3)
-    assert results.curve({"run": lines}, "ndcg_at_10").data[0].y == (50.0,)
-    assert "no values yet" in results.curve({"run": []}, "loss").layout.annotations[0].text
+    assert results.curve({"run": ([1, 3], [2.0, 1.0])}, "loss").layout.xaxis.dtick == 1
 
 
 def test_gains() -> None:
-    found = [results.GainPoint("a", "after", 5.0, 3.0, 7.5), results.GainPoint("b", "after", -1.0, -2.0, 0.5)]
-    points = results.gains(found).data[0]
+    found = [results.GainPoint("a", 5.0, 3.0, 7.5), results.GainPoint("b", -1.0, -2.0, 0.5)]
+    points = results.gains(found, x="points").data[0]
     assert list(points.error_x.array) == [2.5, 1.5]
     assert list(points.error_x.arrayminus) == [2.0, 1.0]
     assert points.marker.color[0] != points.marker.color[1]
@@ -52,7 +47,9 @@ def test_trade_off_and_curves_by_queries_per_document() -> None:
     )
     (own,) = chart.data
     assert (own.x, own.y, own.error_y.array) == ((0.1,), (0.8,), (pytest.approx(0.05),))
-    curve = quality_diversity.by_queries_per_document({"A": {2: 0.1, 3: 0.2}}, measure="Self-BLEU")
+    curve = quality_diversity.by_queries_per_document(
+        {"A": {2: 0.1, 3: 0.2}}, measure="Self-BLEU", palette={"A": "red"}
+    )
     assert curve.data[0].x == (2, 3)
 
 
@@ -64,16 +61,9 @@ def test_evidence_shows_every_difference_and_where_the_user_stands() -> None:
 
 def test_names_made_of_markup_are_shown_as_text() -> None:
     hostile = "<b onmouseover=alert(1)>x</b>"
-    chart = results.gains([results.GainPoint(hostile, hostile, 10.0, 9.0, 11.0)])
-    assert "<b" not in chart.data[0].name
+    chart = results.gains([results.GainPoint(hostile, 10.0, 9.0, 11.0)], x="points")
     assert "<b" not in chart.data[0].y[0]
     assert style.plain("a" * 100, 10) == "aaaaaaaaa…"
-
-
-def test_methods_keep_their_colour_and_others_get_one_of_their_own() -> None:
-    chosen = style.colours(["diverse", "paraphrase", "mine", "yours"])
-    assert chosen["diverse"] == style.METHOD_COLOURS["diverse"]
-    assert len(set(chosen.values())) == 4
 
 
 def test_lines_and_areas_are_those_of_plotlys_own_slower_way() -> None:

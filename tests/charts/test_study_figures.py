@@ -23,7 +23,7 @@ def test_scaling_has_a_line_per_way_of_training_and_the_untrained_level() -> Non
 
 def test_the_published_scatter_holds_every_point_and_the_band() -> None:
     data = differences()
-    chart = difference_against_cw(data, threshold(data), band=True)
+    chart = difference_against_cw(data, threshold(data))
     markers = [t for t in chart.data if t.mode == "markers"]
     assert sum(len(t.x) for t in markers) == len(data) == 56
     assert any("95% band, 4 datasets" in (t.name or "") for t in chart.data)
@@ -32,5 +32,5 @@ def test_the_published_scatter_holds_every_point_and_the_band() -> None:
 
 def test_without_a_line_the_points_still_show() -> None:
     data = [d for d in differences() if d.dataset == "musique"]
-    chart = difference_against_cw(data, None, band=True)
+    chart = difference_against_cw(data, None)
     assert [t.mode for t in chart.data] == ["markers", "markers"]

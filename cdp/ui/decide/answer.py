@@ -10,7 +10,7 @@ import streamlit as st
 
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.charts.decide import differences
+from cdp.charts.results import GainPoint, gains
 from cdp.principle import Answer
 from cdp.principle.decide import ELSEWHERE, NO_EVIDENCE, name_of
 from cdp.principle.evidence import MODEL, PEOPLE, TEMPLATE
@@ -202,8 +202,8 @@ LOOKS = {
     NO_EVIDENCE: ("help", "gray"),
 }
 
-# Of a table's row: all options are to be seen without scrolling in the table.
-ROW_PX = 35
+# The price of an option that asks no model; a table of nothing else says nothing.
+FREE = "free"
 
 
 def answer(workspace: Workspace, known: Answer, request: AdviceRequest) -> None:
@@ -279,31 +279,32 @@ def options(workspace: Workspace, known: Answer, corpus: str) -> None:
         "Price": [row.price_text for row in rows],
         "Training": [row.training_text if row.arm else None for row in rows],
     }
-    tables.show(
-        {name: cells for name, cells in columns.items() if any(cell is not None for cell in cells)},
-        height=ROW_PX * (len(rows) + 1) + 3,
-        alt="Every option with its score, its difference to the choice, price and training time",
-        digits={"NDCG@10": 1},
-        about={
-            "NDCG@10": frame.DEFINITIONS["ndcg"],
-            "Price": f"Of queries for all documents, by {writes.name} ({writes.basis}).",
-            "Training": "One training, as measured.",
-        },
-        width={"NDCG@10": 80, "Option": 210},
-        pinned="Option",
-    )
-    if over and reference:
-        listed = [(name_of(c.option), c.points, c.low, c.high) for c in over]
-        charts.show(
-            differences(listed, name_of(reference)),
-            key="decide_differences",
-            alt=f"NDCG@10 points over {name_of(reference)}: " + "; ".join(f"{n} {points(p, 1)}" for n, p, *_ in listed),
-            caption="Bars: simultaneous 95% intervals.",
+    if known.measured or any(row.price_text != FREE for row in rows):
+        tables.show(
+            {name: cells for name, cells in columns.items() if any(cell is not None for cell in cells)},
+            height="content",
+            alt="Every option with its score, its difference to the choice, price and training time",
+            digits={"NDCG@10": 1},
+            about={
+                "NDCG@10": frame.DEFINITIONS["ndcg"],
+                "Price": f"Of queries for all documents, by {writes.name} ({writes.basis}).",
+                "Training": "One training, as measured.",
+            },
+            width={"NDCG@10": 80, "Option": 210},
+            pinned="Option",
         )
-    elif known.evidence is not None and known.evidence.expected:
-        listed = [(f"{e.per_doc} different queries", e.points, e.low, e.high) for e in known.evidence.expected]
+    if over and reference:
+        points_over = [(name_of(c.option), c.points, c.low, c.high) for c in over]
+        caption, beside = "Bars: simultaneous 95% intervals.", name_of(reference)
+    else:
+        expected = known.evidence.expected if known.evidence else ()
+        points_over = [(f"{e.per_doc} different queries", e.points, e.low, e.high) for e in expected]
+        caption = f"{known.basis.name if known.basis else ''}, at equal documents. Bars: 95% of new datasets."
+        beside = "one query"
+    if points_over:
         charts.show(
-            differences(listed, "one query"), key="decide_differences",
-            alt="Expected gains over one query: " + "; ".join(f"{n} {points(p, 1)}" for n, p, *_ in listed),
-            caption=f"{known.basis.name if known.basis else ''}, at equal documents. Bars: 95% of new datasets.",
-        )  # fmt: skip
+            gains([GainPoint(*row, row[2] > 0 or row[3] < 0) for row in points_over], x=f"points over {beside}"),
+            key="decide_differences",
+            alt=f"NDCG@10 points over {beside}: " + "; ".join(f"{n} {points(p, 1)}" for n, p, *_ in points_over),
+            caption=caption,
+        )

@@ -9,20 +9,17 @@ import streamlit as st
 
 from cdp import principle
 from cdp.base.workspace import Workspace
-from cdp.charts.decide import cw_histogram
 from cdp.charts.evidence import difference_against_cw
-from cdp.complexity import LANGUAGES, CwProfile, language_of, stopword_variants
+from cdp.charts.quality_diversity import cw_histogram
+from cdp.complexity import LANGUAGES, CwProfile, language_of
 from cdp.principle import KINDS, Answer
-from cdp.principle.prior import priors
 from cdp.principle.prior_work import prior_work
 from cdp.services import benchmarks, commands, complexity, corpora, queries
 from cdp.services.access import read_only
 from cdp.services.complexity import Profiled, Recommendation
 from cdp.ui.queries import sets as stored_sets
 from cdp.ui.shell import charts, forms, frame, state, tables
-from cdp.ui.shell.tables import interval, md, number, points
-
-STOPWORDS = {"standard": "Standard list", "question-words-kept": "Count question words"}
+from cdp.ui.shell.tables import md, number, points
 
 PASTE, BENCHMARK, QUERY_SET = "Pasted text", "Benchmark", "Query set"  # where the target queries are from
 
@@ -30,7 +27,6 @@ REAL = (
     "Queries of the task the retriever is meant for. Real ones work best: a benchmark's, or a sample of a search log."
 )
 DOMAINS = {"ood": "Different from the training queries", "in-domain": "Similar to the training queries"}
-MINUS = {principle.SCALING: "one query", principle.PARAPHRASE: "paraphrases"}
 OUTSIDE = ("no evidence for this type of task", "help", "orange")
 
 LEVELS = {
@@ -119,39 +115,23 @@ def choose_rest(workspace: Workspace, corpus: str, source: str, name: str) -> Ad
             "multi-hop questions; for other task types you see the results on the published datasets most similar to "
             "yours.",
         )  # fmt: skip
-        language, words = _counting()
+        language = forms.pick(
+            "Language", {"": "Automatic", **{code: entry.name for code, entry in LANGUAGES.items()}},
+            key="target_language", width=200,
+            help="Determines how the text is split into words and which stopwords are not counted.",
+        )  # fmt: skip
     target: Profiled | None = None
     if source == BENCHMARK:
-        target = complexity.profile_benchmark(workspace, name, language=language, stopwords=words)
+        target = complexity.profile_benchmark(workspace, name, language=language)
     elif source == QUERY_SET:
-        target = complexity.profile_query_set(workspace, name, language=language, stopwords=words)
+        target = complexity.profile_query_set(workspace, name, language=language)
     elif name.strip():
-        target = complexity.profile_texts(name.splitlines(), language=language, stopwords=words)
+        target = complexity.profile_texts(name.splitlines(), language=language)
     if target is None:
         st.caption("No target queries yet: paste some, one per line. Use fifty or more for a reliable answer.")
     elif target.doubt:
         st.warning(md(target.doubt), icon=":material/translate:")
     return AdviceRequest(target, domain, task, corpus)
-
-
-def _counting() -> tuple[str, str]:
-    """How words are counted: the language, empty to detect it, and the name of a list of stopwords."""
-    about = "The language of the queries, and the words that are not counted."
-    with st.popover("Word counting", icon=":material/translate:", type="tertiary", help=about):
-        language = forms.pick(
-            "Language", {"": "Detect automatically", **{code: entry.name for code, entry in LANGUAGES.items()}},
-            key="target_language",
-            help="Determines how the text is split into words and which stopwords are ignored.",
-        )  # fmt: skip
-        options = stopword_variants(language or "en")
-        if st.session_state.get("target_stopwords", options[0]) not in options:
-            st.session_state["target_stopwords"] = options[0]
-        stopwords = forms.pick(
-            "Stopwords", {option: STOPWORDS[option] for option in options}, key="target_stopwords",
-            help="Words that are not counted. The French and Chinese lists contain question words (pourquoi, 为什么), "
-            "which you can choose to count.",
-        )  # fmt: skip
-        return language or "", stopwords
 
 
 def rule(found: Recommendation, request: AdviceRequest, target: Profiled, known: Answer) -> None:
@@ -189,7 +169,6 @@ def command(request: AdviceRequest, target: Profiled | None, *, rule: bool = Fal
         "task": request.task,
         "corpus": request.corpus,
         "language": None if target is None or target.language == "en" else target.language,
-        "stopwords": None if target is None or target.stopwords == "standard" else target.stopwords,
     }
     return commands.line("cw", "recommend", query_set, **given) if rule else commands.line("decide", query_set, **given)
 
@@ -233,7 +212,12 @@ def similar(recommendation: Recommendation) -> None:
     if not recommendation.similar:
         return
     n = len(recommendation.similar)
-    st.subheader(f"Results on the {n} published datasets most similar to yours", anchor=False)
+    title = f"Results on the {n} published datasets most similar to yours"
+    with st.expander(title, icon=":material/table_chart:"):
+        _similar(recommendation)
+
+
+def _similar(recommendation: Recommendation) -> None:
     rows = [(s, retriever, gains) for s in recommendation.similar for retriever, gains in s.gains.items()]
     per_docs = sorted(rows[0][2])
     tables.show(
@@ -254,32 +238,6 @@ def similar(recommendation: Recommendation) -> None:
     )
 
 
-def prior() -> None:
-    """What a new dataset lets expect, by design and loss."""
-    st.subheader("A new dataset, before anything is measured on it", anchor=False)
-    rows = priors()
-    tables.show(
-        {
-            "Diverse queries minus": [MINUS[p.comparison] for p in rows],
-            "Held equal": [p.design for p in rows],
-            "Loss": [p.loss for p in rows],
-            "Q/Doc": [p.per_doc for p in rows],
-            "Points": [points(p.points) for p in rows],
-            "95% prediction interval": [interval((p.low, p.high), sign=True) for p in rows],
-            "Probability of a gain": [f"{p.probability:.0%}" for p in rows],
-            "Datasets (published)": [f"{p.datasets} ({p.published})" for p in rows],
-            "Held, left out": [f"{p.covered:.0%}" for p in rows],
-        },
-        alt="Expected differences in NDCG@10 points on a new dataset, by design and loss, with prediction intervals",
-        about={"Held, left out": "How often the interval held for a dataset that was left out of its estimate."},
-    )
-    st.caption(
-        "The paper's differences and those of its reproduction here, out of domain, in English. The paper's trainings "
-        "take more steps with more queries."
-    )
-    forms.command(commands.line("principle", "prior"))
-
-
 def expected(recommendation: Recommendation) -> None:
     """The published line, and where these queries lie on it; nothing of it outside its evidence."""
     if not recommendation.expected:
@@ -295,19 +253,3 @@ def expected(recommendation: Recommendation) -> None:
         caption="Each point is one retriever on one dataset under one condition. Above zero, diverse queries "
         f"helped. These are only {fit.n_datasets} datasets, so read the line as a tendency.",
     )
-    with st.expander("Expected differences at this CW", icon=":material/table_chart:"):
-        tables.show(
-            {
-                "Comparison": [principle.COMPARISONS.get(e.comparison, e.comparison) for e in recommendation.expected],
-                "Q/Doc": [e.per_doc for e in recommendation.expected],
-                "Points": [points(e.points) for e in recommendation.expected],
-                "95% prediction interval": [interval((e.low, e.high), sign=True) for e in recommendation.expected],
-                "Probability of a gain": [f"{e.probability:.0%}" for e in recommendation.expected],
-                "Datasets": [e.n_datasets for e in recommendation.expected],
-            },
-            alt="Expected differences in NDCG@10 points at this mean CW, with prediction intervals",
-        )
-        st.caption(
-            "Difference in NDCG@10 points, from the line through the dataset means. The interval is for one new "
-            "dataset, so it includes the variation between datasets."
-        )

@@ -83,7 +83,7 @@ def _answer(fit: Threshold, correlations: Sequence[Correlation], choice: str) ->
 def _scatter(data: Sequence[Difference], fit: Threshold) -> None:
     """Every difference at its dataset's CW."""
     charts.show(
-        difference_against_cw(data, fit, band=True, height=420),
+        difference_against_cw(data, fit),
         key="evidence_scatter",
         alt=f"{len(data)} differences in NDCG@10 against the mean content words of {fit.n_datasets} datasets, with the "
         f"fitted line (slope {fit.slope:.2f}, zero at {fit.crossing:.2f}) and its 95% band.",

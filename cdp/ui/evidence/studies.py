@@ -145,7 +145,7 @@ def relation(report: StudyReport) -> None:
     st.subheader("Relation to content words", anchor=False, help=frame.DEFINITIONS["cw"])
     if report.differences:
         charts.show(
-            difference_against_cw(report.differences, report.threshold, band=True),
+            difference_against_cw(report.differences, report.threshold),
             key="study_relation",
             alt=f"{len(report.differences)} differences of this study against the content words of its benchmarks",
             caption="Each difference of this study at its benchmark's CW. Shaded: the published advice.",

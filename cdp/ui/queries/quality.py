@@ -12,8 +12,7 @@ import streamlit as st
 from cdp.base.config import MetricsConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace, slug
-from cdp.charts.decide import cw_histogram
-from cdp.charts.quality_diversity import MeasuredSet, by_queries_per_document, trade_off
+from cdp.charts.quality_diversity import MeasuredSet, by_queries_per_document, cw_histogram, trade_off
 from cdp.charts.style import by_method
 from cdp.metrics import MEASURES
 from cdp.services import commands, completeness, corpora, jobs, metrics, queries
@@ -244,7 +243,7 @@ def curves(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics], model_
         )
     st.subheader("Content words per query", anchor=False, help=frame.DEFINITIONS["cw"])
     charts.show(
-        cw_histogram({names[q.id]: m.cw.histogram for q, m in rows}, palette=palette),
+        cw_histogram({names[q.id]: m.cw.histogram for q, m in rows}, palette),
         key="cw_of_sets",
         alt="Distribution of content words of each query set",
         caption="Dashed lines: the published thresholds 7 and 10.",

@@ -120,7 +120,7 @@ def _table(
     width: Mapping[str, int | Literal["small", "medium", "large"]] | None = None,
     config: Mapping[str, Any] | None = None,
     pinned: str = "",
-    height: int | None = None,
+    height: int | Literal["auto", "content"] = "auto",
     **options: Any,
 ) -> Any:
     """``digits`` (decimals), ``about`` (help in the head) and ``width`` are by column; ``config`` holds Streamlit's own
@@ -136,7 +136,7 @@ def _table(
         )
     return st.dataframe(
         dict(columns), hide_index=True, placeholder=MISSING, column_config={**settings, **(config or {})}, alt=alt,
-        height="auto" if height is None else height, **options,
+        height=height, **options,
     )  # fmt: skip
 
 
