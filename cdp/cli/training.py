@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.text import duration, size
 from cdp.cli import display
-from cdp.cli.answers import Run, note, refuse_unless, warn, warn_incomplete
+from cdp.cli.answers import Run, note, warn, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, command
 from cdp.services import models, studies, training
 from cdp.services.models import TrainedModel
@@ -31,14 +31,10 @@ def train(
     evaluate: Annotated[
         list[str] | None, "evaluate before and after on this benchmark; repeatable", "BENCHMARK[:SPLIT]"
     ] = None,
-    when: Annotated[
-        Literal["both", "before", "after"], "with --evaluate: only before or only after the training; both if omitted"
-    ] = "both",
     allow_incomplete: AllowIncomplete = False,
     allow_leakage: AllowLeakage = False,
 ) -> int:
     """Train a retriever; with --plan only say what it would do and take."""
-    refuse_unless(evaluate or when == "both", f"--when {when} needs a benchmark.", "Add --evaluate BENCHMARK.")
     if plan:
         planned = training.plan(run.workspace, config)
         warn_incomplete(run.workspace, *training.trained_on(planned.settings))
@@ -47,8 +43,6 @@ def train(
         run.workspace,
         config,
         benchmarks=[_benchmark_split(text) for text in evaluate or ()],
-        before=when != "after",
-        after=when != "before",
         allow_incomplete=allow_incomplete,
         allow_leakage=allow_leakage,
     )

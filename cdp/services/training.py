@@ -260,8 +260,6 @@ def start(
     config: TrainingConfig,
     *,
     benchmarks: Sequence[tuple[str, str]] = (),
-    before: bool = True,
-    after: bool = True,
     allow_incomplete: bool = False,
     allow_leakage: bool = False,
 ) -> TrainingStart:
@@ -279,15 +277,13 @@ def start(
     leakage.require(leaks, allow_leakage)
     reused: list[str] = []
     evaluations: list[str] = []
-    if before:
-        # BM25 stands beside every score: a retriever that does not beat it is no gain.
-        for wish in (one for untrained in wanted for one in (untrained, untrained.replace(retriever=bm25.NAME))):
-            there = evaluation.existing(workspace, wish)
-            if there:
-                reused.append(there)
-            else:
-                evaluations.append(evaluation.start(workspace, wish))
+    # BM25 stands beside every score: a retriever that does not beat it is no gain.
+    for wish in (one for untrained in wanted for one in (untrained, untrained.replace(retriever=bm25.NAME))):
+        there = evaluation.existing(workspace, wish)
+        if there:
+            reused.append(there)
+        else:
+            evaluations.append(evaluation.start(workspace, wish))
     job_id = submit(workspace, config, leakage.links(leaks))
-    if after:
-        evaluations += [evaluation.start_after(workspace, wish, job_id) for wish in wanted]
+    evaluations += [evaluation.start_after(workspace, wish, job_id) for wish in wanted]
     return TrainingStart(job_id, evaluations, reused)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
@@ -11,6 +10,7 @@ import streamlit as st
 from cdp.base.config import EvaluationConfig, TrainingConfig
 from cdp.base.errors import CdpError, InputError
 from cdp.base.workspace import Workspace
+from cdp.benchmarks import BenchmarkInfo
 from cdp.services import (
     benchmarks,
     clusters,
@@ -41,9 +41,14 @@ OTHER, OTHER_TITLE = "other", "Other model (name or folder)"
 BM25 = "bm25"
 # What the name of a group begins with among the benchmarks to choose from.
 GROUP = "group:"
+# Benchmarks that are selected at first.
+MOST_AT_FIRST = 3
 # Settings with a place of their own above all others; those that a sweep chooses in its own way.
 CHOSEN_ABOVE = ("query_set", "retriever", "weighting", "per_doc", "max_documents", "name", "benchmark", "split")
 BY_SWEEP = ("learning_rate", "benchmark", "split")
+
+# A benchmark and its split.
+Place = tuple[str, str]
 
 
 def page(workspace: Workspace) -> None:
@@ -64,39 +69,45 @@ def page(workspace: Workspace) -> None:
         if config is None:
             return
         rates: tuple[float, ...] = ()
-        judged = Judged([], False, False)
+        judges: list[Place] = []
         if mode == SWEEP:
             rates, config = _grid(workspace, config)
         else:
-            judged = _judges(workspace, config.query_set)
-    with right, frame.guarded():
-        if mode == ONE:
-            _summary(workspace, config, judged)
-        elif rates:  # without, a box has said why
-            _sweep_summary(workspace, config, rates)
+            judges = _judges(workspace, config.query_set)
+    if mode == ONE or rates:  # without rates a box has said why
+        with right, frame.guarded():
+            _summary(workspace, config, judges, rates)
 
 
 # what can be chosen from
 
 
-def usable_splits(workspace: Workspace) -> dict[str, tuple[str, str]]:
-    """Name → (benchmark, split) of every usable one of the project."""
+def _usable(workspace: Workspace) -> list[BenchmarkInfo]:
+    """The benchmarks of the project that can be evaluated on."""
     own = state.of_project(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
-    return {f"{b.name}/{split}": (b.name, split) for b in own if not b.problem for split in b.splits}
+    return [info for info in own if not info.problem]
 
 
-def _split_labels(workspace: Workspace) -> dict[str, str]:
-    """The names of ``usable_splits``, each with how many queries it judges."""
-    judged = {b.name: b.judged for b in benchmarks.list_benchmarks(workspace)}
+def _splits(infos: Iterable[BenchmarkInfo]) -> dict[str, str]:
+    """NAME/SPLIT → the label of each split, with how many queries it judges."""
     return {
-        key: f"{name} · {split}" + (f" ({count(n, 'query', 'queries')})" if (n := judged[name].get(split)) else "")
-        for key, (name, split) in usable_splits(workspace).items()
+        f"{info.name}/{split}": f"{info.name} · {split}"
+        + (f" ({count(n, 'query', 'queries')})" if (n := info.judged.get(split)) else "")
+        for info in infos
+        for split in info.splits
     }
 
 
-def _dev_options(workspace: Workspace) -> dict[str, tuple[str, str]]:
-    """``usable_splits`` with those made for choosing first."""
-    return dict(sorted(usable_splits(workspace).items(), key=lambda item: item[1][1] not in DEV_SPLITS))
+def _dev_splits(workspace: Workspace) -> dict[str, str]:
+    """``_splits`` with those made for choosing first."""
+    splits = _splits(_usable(workspace))
+    return dict(sorted(splits.items(), key=lambda item: _place(item[0])[1] not in DEV_SPLITS))
+
+
+def _place(key: str) -> Place:
+    """NAME/SPLIT taken apart; a name alone has no split."""
+    name, _, split = key.partition("/")
+    return name, split
 
 
 def _other_model(key: str, value: str = "") -> str:
@@ -113,27 +124,10 @@ def _add_benchmarks() -> None:
     frame.link("benchmarks", "Add benchmarks", icon=":material/add:")
 
 
-@dataclass(frozen=True)
-class Consent:
-    """What stands in the way of a training (incomplete sets, leaks), and whether the user trains all the same."""
-
-    incomplete: bool
-    leaking: bool
-    given: bool
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """The command's options that say yes to each."""
-        return {"allow_incomplete": self.incomplete, "allow_leakage": self.leaking}
-
-    @property
-    def allowed(self) -> dict[str, Any]:
-        """The arguments that say what was agreed to."""
-        return {name: needed and self.given for name, needed in self.options.items()}
-
-
-def consent(workspace: Workspace, query_sets: Iterable[str], leaks: Sequence[Leak], key: str) -> Consent:
-    """Say what sets lack and what leaks, and ask for a yes to each."""
+def _consent(
+    workspace: Workspace, query_sets: Iterable[str], leaks: Sequence[Leak], key: str
+) -> tuple[dict[str, bool], bool]:
+    """Say what sets lack and what leaks, and ask for a yes to each; (the options that say it, whether it was given)."""
     lacking = stored_sets.incomplete_notes(workspace, query_sets)
     agreed = not lacking or st.checkbox(
         f"Train on {'this incomplete set' if len(lacking) == 1 else 'these incomplete sets'}",
@@ -148,26 +142,10 @@ def consent(workspace: Workspace, query_sets: Iterable[str], leaks: Sequence[Lea
         help="Choose another query set or benchmark instead: a score on queries seen in training says nothing about "
         "unseen queries.",
     )
-    return Consent(bool(lacking), bool(leaks), agreed and train_anyway)
+    return {"allow_incomplete": bool(lacking), "allow_leakage": bool(leaks)}, agreed and train_anyway
 
 
-def _where(workspace: Workspace) -> str:
-    """Return where the job will run, in a sentence."""
-    own = clusters.setting(workspace)
-    place = f"on the Ray cluster {md(own)}" if own else "in the background"
-    return f"Runs {place}. You can close this page, the browser and the app."
-
-
-# one training
-
-
-@dataclass(frozen=True)
-class Judged:
-    """The benchmarks to evaluate on, as (name, split), and when."""
-
-    benchmarks: list[tuple[str, str]]
-    before: bool
-    after: bool
+# the settings of a training
 
 
 def _settings(workspace: Workspace, query_sets: Sequence[QuerySet], leave_out: Sequence[str]) -> TrainingConfig | None:
@@ -204,11 +182,10 @@ def _settings(workspace: Workspace, query_sets: Sequence[QuerySet], leave_out: S
         presets = training.defaults(workspace, retriever, lora=lora is not None)
         with st.expander("Training settings", bool(first), icon=":material/tune:", key=f"{key}_settings"):
             st.caption("Empty fields use the retriever's own value, shown in grey; its reason is behind the ?.")
-            judged = {} if "benchmark" in leave_out else _dev(workspace, first, key)
+            dev = {} if "benchmark" in leave_out else _dev(workspace, first, key)
             # Of the settings of weightings only those of the chosen one have an effect.
-            idle = {name for other in WEIGHTINGS.values() for name in other.settings} - set(
-                WEIGHTINGS[weighting].settings
-            )
+            used = WEIGHTINGS[weighting].settings
+            idle = {name for other in WEIGHTINGS.values() for name in other.settings if name not in used}
             more = forms.fields(
                 TrainingConfig, key=key, leave_out=(*CHOSEN_ABOVE, "query_source", *leave_out, *needed, *idle),
                 values=first, presets=presets,
@@ -217,7 +194,7 @@ def _settings(workspace: Workspace, query_sets: Sequence[QuerySet], leave_out: S
                 st.warning(trouble, icon=":material/memory:")
         given = {name: int(value) for name, value in limits.items() if value is not None}
         chosen = {"query_set": query_set, "retriever": retriever, "weighting": weighting, "name": name}
-        return TrainingConfig.from_dict({**more, **judged, **given, **needed, **chosen})
+        return TrainingConfig.from_dict({**more, **dev, **given, **needed, **chosen})
     except CdpError as error:
         frame.show_error(error)
         return None
@@ -237,13 +214,12 @@ def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
     picked = state.choose("Retriever to start from", names, "retriever", what="retriever", help=about) or choices[0].id
     if picked == OTHER:
         return _other_model(f"{key}_model", preset) or choices[0].id
-    note = next((c.note for c in choices if c.id == picked), "")
-    if note:
+    if note := next((c.note for c in choices if c.id == picked), ""):
         st.caption(md(note))
-    if embedding := training.embedding(picked):
+    if embedded := training.embedding(picked):
         st.caption(
-            md(" · ".join(str(default.value) for default in embedding.values())),
-            help="\n\n".join(f"**{what.capitalize()}**: {md(default.reason)}" for what, default in embedding.items()),
+            md(" · ".join(str(default.value) for default in embedded.values())),
+            help="\n\n".join(f"**{what.capitalize()}**: {md(default.reason)}" for what, default in embedded.items()),
         )
     return picked
 
@@ -282,121 +258,38 @@ def _needed(workspace: Workspace, query_set: str, weighting: str, first: dict[st
 
 def _dev(workspace: Workspace, first: dict[str, Any], key: str) -> dict[str, str]:
     """The settings ``benchmark`` and ``split`` of a single training; empty where the last model is to be kept."""
-    options = {"": ("", ""), **_dev_options(workspace)}
-    preset = (str(first.get("benchmark") or ""), str(first.get("split") or ""))
-    if preset not in options.values():
-        options["/".join(filter(None, preset))] = preset
+    options = {"": "none (keep the last model)", **_dev_splits(workspace)}
+    preset = "/".join(str(first[name]) for name in ("benchmark", "split") if first.get(name))
+    options.setdefault(preset, " · ".join(_place(preset)).removesuffix(" · "))
     chosen = forms.pick(
-        "Dev benchmark",
-        {name: " · ".join(filter(None, option)) or "none (keep the last model)" for name, option in options.items()},
-        first=next(name for name, option in options.items() if option == preset),
-        key=f"{key}_dev",
+        "Dev benchmark", options, first=preset, key=f"{key}_dev",
         help="Evaluated during training (every 500 steps; change it under More settings). The model with the best "
         "NDCG@10 is kept. Do not report results on this benchmark.",
-    )
-    return {"benchmark": options[chosen][0], "split": options[chosen][1]} if chosen else {}
+    )  # fmt: skip
+    return dict(zip(("benchmark", "split"), _place(chosen), strict=True)) if chosen else {}
 
 
-def _judges(workspace: Workspace, query_set: str) -> Judged:
-    """The benchmarks to evaluate on before and after. Without a choice the first three that do not judge what is
-    trained on: the others are named with what is in the way."""
-    options = usable_splits(workspace)
-    if not options:
+def _judges(workspace: Workspace, query_set: str) -> list[Place]:
+    """The benchmarks to evaluate on before and after. At first a few that do not judge what is trained on, and none
+    that was drawn from another one here; those that do are named with what is in the way."""
+    infos = _usable(workspace)
+    if not infos:
         st.caption("No benchmark yet, so the retriever is trained without an evaluation.")
         _add_benchmarks()
-        return Judged([], False, False)
-    names = list(dict.fromkeys(name for name, _ in options.values()))[:3]
-    ready = [f"{n}/test" if f"{n}/test" in options else next(k for k, v in options.items() if v[0] == n) for n in names]
-    leaks = {key: leakage.find_leaks(workspace, [query_set], [options[key]]) for key in ready}
+        return []
+    names = {info.name for info in infos}
+    whole = [info for info in infos if info.subset_of not in names][:MOST_AT_FIRST]
+    ready = [f"{info.name}/{'test' if 'test' in info.splits else info.splits[0]}" for info in whole if info.splits]
+    leaks = {key: leakage.find_leaks(workspace, [query_set], [_place(key)]) for key in ready}
     chosen = state.choose_many(
-        "Evaluate on", _split_labels(workspace), "benchmarks", default=[key for key in ready if not leaks[key]],
+        "Evaluate before and after on", _splits(infos), "benchmarks", default=[key for key in ready if not leaks[key]],
         help=frame.DEFINITIONS["benchmark"], placeholder="no evaluation",
     )  # fmt: skip
     for key in ready:
         if leaks[key] and key not in chosen:
             st.caption(f":material/gpp_maybe: Not selected by default: {md(leaks[key][0].sentence)}")
-    with st.container(horizontal=True, vertical_alignment="center"):
-        before = st.checkbox("Evaluate before training", value=True, key="train_before", persist_state="session")
-        after = st.checkbox("Evaluate after training", value=True, key="train_after", persist_state="session")
-        _add_benchmarks()
-    return Judged([options[key] for key in chosen], before, after)
-
-
-def _plan_figures(plan: TrainingPlan, trainings: int = 1) -> None:
-    """Pairs, documents, steps, what to know of them, and whose terms apply."""
-    each = "" if trainings == 1 else " each"
-    tables.figures(
-        ("Pairs", number(plan.pairs), "Each pair is a query and its document."),
-        ("Documents", number(plan.documents)),
-        (f"Steps{each}", number(plan.steps), "Updates of the model's weights."),
-        ("Trainings", number(trainings)) if each else None,
-        None
-        if plan.seconds is None
-        else (
-            f"Time{each}",
-            duration(plan.seconds),
-            "At the speed of the last training of this retriever here, without evaluations.",
-        ),
-    )
-    frame.remarks(plan.notes)
-    with st.expander("Licences", icon=":material/gavel:", type="compact", key="train_licences"):
-        st.markdown("\n".join(f"- **{what.capitalize()}**: {md(note)}" for what, note in plan.licences.items()))
-
-
-def _start_button(label: str, key: str, consented: Consent | None = None) -> bool:
-    return forms.button(
-        label, type="primary", icon=":material/rocket_launch:", key=key, width="stretch",
-        disabled=consented is not None and not consented.given,
-    )  # fmt: skip
-
-
-def _summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> None:
-    """What will happen, in figures, and the button that makes it happen."""
-    plan = training.plan(workspace, config)
-    runs = len(judged.benchmarks) * (int(judged.before) + int(judged.after))
-    judges = judged.benchmarks if runs else []
-    with st.container(border=True):
-        st.markdown("#### What will happen")
-        _plan_figures(plan)
-        st.caption(
-            f"Includes {count(runs, 'evaluation')}. Existing results of the untrained retriever are reused."
-            if runs
-            else "No evaluation. You can evaluate the retriever later."
-        )
-        leaks = leakage.of_training(workspace, config, judges)
-        consented = consent(workspace, training.trained_on(config), leaks, "train")
-        _offer_copy(workspace, leaks, config.query_set)
-        if _start_button("Start training", "train_start", consented):
-            with frame.guarded():
-                with st.spinner("Starting"):
-                    started = training.start(
-                        workspace, config, benchmarks=judged.benchmarks, before=judged.before, after=judged.after,
-                        **consented.allowed,
-                    )  # fmt: skip
-                frame.go("jobs", job=started.job_id)
-        st.caption(_where(workspace))
-    when = "both" if judged.before and judged.after else "before" if judged.before else "after"
-    begin = commands.line(
-        "train", config.query_set, config=config, without=("query_set",),
-        evaluate=[f"{name}:{split}" for name, split in judges], when=when if judges and when != "both" else "",
-        **consented.options, wait=True,
-    )  # fmt: skip
-    forms.command(begin, commands.line("train", config.query_set, config=config, without=("query_set",), plan=True))
-
-
-def _offer_copy(workspace: Workspace, leaks: Sequence[Leak], query_set: str) -> None:
-    """A button that goes on with a copy of the set without the judged queries, where a copy would cure it."""
-    benchmark_splits = [(leak.benchmark, leak.split) for leak in leaks if leak.queries and leak.query_set == query_set]
-    if benchmark_splits and forms.button(
-        "Train on a copy without these queries", icon=":material/content_copy:", key="leave_out_judged",
-        help="The query set itself stays as it is. Nothing in the copy is judged there: its results carry no mark.",
-    ):  # fmt: skip
-        with frame.guarded():
-            copy, _ = leakage.leave_out(workspace, query_set, benchmark_splits)
-            frame.go("launch", query_set=copy.id)
-
-
-# one training per learning rate
+    _add_benchmarks()
+    return [_place(key) for key in chosen]
 
 
 def _grid(workspace: Workspace, config: TrainingConfig) -> tuple[tuple[float, ...], TrainingConfig]:
@@ -413,9 +306,8 @@ def _grid(workspace: Workspace, config: TrainingConfig) -> tuple[tuple[float, ..
     rates: tuple[float, ...] = ()
     with frame.guarded():
         rates = read_rates(text)
-    options = _dev_options(workspace)
     chosen = state.choose(
-        "Dev benchmark", {name: " · ".join(option) for name, option in options.items()}, "dev", what="benchmark",
+        "Dev benchmark", _dev_splits(workspace), "dev", what="benchmark",
         help="Used to compare the learning rates. Do not report results on this benchmark.",
     )  # fmt: skip
     if not chosen:
@@ -423,35 +315,93 @@ def _grid(workspace: Workspace, config: TrainingConfig) -> tuple[tuple[float, ..
             "A learning-rate sweep needs a dev benchmark, and the workspace has none.",
             hint="Add one: benchmarks add FOLDER.",
         )
-    name, split = options[chosen]
+    name, split = _place(chosen)
     return rates, config.replace(benchmark=name, split=split)
 
 
-def _sweep_summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ...]) -> None:
-    """What the sweep comes to, and the button that starts it."""
+# what will happen
+
+
+def _summary(workspace: Workspace, config: TrainingConfig, judges: list[Place], rates: tuple[float, ...]) -> None:
+    """What the training, or the sweep over the rates, comes to in figures, and the button that starts it."""
     plan = training.plan(workspace, config)
-    study = studies.sweep(workspace, config, rates)
-    planned = studies.plan(workspace, study)
+    study = studies.sweep(workspace, config, rates) if rates else None
+    key = "train" if study is None else "sweep"
     with st.container(border=True):
         st.markdown("#### What will happen")
-        _plan_figures(plan, trainings=len(rates))
-        every = eval_steps_of(plan.settings, planned.steps[config.retriever])
-        st.caption(f":material/info: Each training is evaluated every {count(every, 'step')} and at the end.")
-        frame.remarks([note for note in planned.notes if note.startswith("No dev split")])
-        leaks = leakage.of_training(workspace, config, [])
-        consented = consent(workspace, training.trained_on(config), leaks, "sweep")
-        if _start_button("Start the sweep", "sweep_start", consented):
+        _plan_figures(plan, len(rates))
+        if study is not None:
+            planned = studies.plan(workspace, study)
+            every = eval_steps_of(plan.settings, planned.steps[config.retriever])
+            st.caption(f":material/info: Each training is evaluated every {count(every, 'step')} and at the end.")
+            frame.remarks([note for note in planned.notes if note.startswith("No dev split")])
+        elif judges:
+            st.caption("Evaluated before and after, beside BM25. Results that exist are reused.")
+        else:
+            st.caption("No evaluation. You can evaluate the retriever later.")
+        leaks = leakage.of_training(workspace, config, judges)
+        needed, given = _consent(workspace, training.trained_on(config), leaks, key)
+        if study is None:
+            _offer_copy(workspace, leaks, config.query_set)
+        label = "Start training" if study is None else "Start the sweep"
+        if _start_button(label, f"{key}_start", disabled=not given):
             with frame.guarded():
                 with st.spinner("Starting"):
-                    begun = studies.run(workspace, study, **consented.allowed)
-                frame.link("evidence", "Follow the sweep", study=begun.job_id, tab="studies")
-        st.caption(_where(workspace))
-    forms.command(
-        commands.line(
-            "sweep", config.query_set, config=config, without=("query_set", "learning_rate"),
-            rates=",".join(rate(value) for value in rates), **consented.options, wait=True,
+                    started = (
+                        training.start(workspace, config, benchmarks=judges, **needed).job_id
+                        if study is None
+                        else studies.run(workspace, study, **needed).job_id
+                    )
+                frame.go("jobs", job=started)
+        own = clusters.setting(workspace)
+        place = f"on the Ray cluster {md(own)}" if own else "in the background"
+        st.caption(f"Runs {place}. You can close this page, the browser and the app.")
+    if study is not None:
+        tried = ",".join(map(rate, rates))
+        without = ("query_set", "learning_rate")
+        forms.command(
+            commands.line("sweep", config.query_set, config=config, without=without, rates=tried, **needed, wait=True)
         )
-    )  # fmt: skip
+        return
+    shared: dict[str, Any] = {"config": config, "without": ("query_set",)}
+    places = [f"{name}:{split}" for name, split in judges]
+    forms.command(
+        commands.line("train", config.query_set, **shared, evaluate=places, **needed, wait=True),
+        commands.line("train", config.query_set, **shared, plan=True),
+    )
+
+
+def _plan_figures(plan: TrainingPlan, trainings: int) -> None:
+    """Pairs, documents, steps, what to know of them, and whose terms apply; of a sweep's ``trainings`` for each."""
+    each = " each" if trainings else ""
+    about = "At the speed of the last training of this retriever here, without evaluations."
+    tables.figures(
+        ("Pairs", number(plan.pairs), "Each pair is a query and its document."),
+        ("Documents", number(plan.documents)),
+        (f"Steps{each}", number(plan.steps), "Updates of the model's weights."),
+        ("Trainings", number(trainings)) if trainings else None,
+        None if plan.seconds is None else (f"Time{each}", duration(plan.seconds), about),
+    )
+    frame.remarks(plan.notes)
+    with st.expander("Licences", icon=":material/gavel:", type="compact", key="train_licences"):
+        st.markdown("\n".join(f"- **{what.capitalize()}**: {md(note)}" for what, note in plan.licences.items()))
+
+
+def _start_button(label: str, key: str, *, disabled: bool = False) -> bool:
+    icon = ":material/rocket_launch:"
+    return forms.button(label, type="primary", icon=icon, key=key, width="stretch", disabled=disabled)
+
+
+def _offer_copy(workspace: Workspace, leaks: Sequence[Leak], query_set: str) -> None:
+    """A button that goes on with a copy of the set without the judged queries, where a copy would cure it."""
+    places = [(leak.benchmark, leak.split) for leak in leaks if leak.queries and leak.query_set == query_set]
+    if places and forms.button(
+        "Train on a copy without these queries", icon=":material/content_copy:", key="leave_out_judged",
+        help="The query set itself stays as it is. Nothing in the copy is judged there: its results carry no mark.",
+    ):  # fmt: skip
+        with frame.guarded():
+            copy, _ = leakage.leave_out(workspace, query_set, places)
+            frame.go("launch", query_set=copy.id)
 
 
 # an evaluation of a retriever that is there
@@ -467,61 +417,55 @@ def _evaluation(workspace: Workspace, left: Any, right: Any) -> None:
         retriever = state.choose("Retriever", names, "judged", what="retriever", help=about) or ""
         if retriever == OTHER:
             retriever = _other_model("evaluate_model")
-        chosen = _places(workspace)
+        places = _places(workspace)
         with st.expander("Evaluation settings", icon=":material/tune:", key="evaluate_settings"):
             above = ("retriever", "benchmark", "split")
             settings = forms.fields(EvaluationConfig, key="evaluate", leave_out=above)
-    if retriever and chosen:
+    if retriever and places:
         with right, frame.guarded():
-            _evaluation_summary(workspace, retriever, chosen, settings)
+            _evaluation_summary(workspace, retriever, places, settings)
 
 
-def _places(workspace: Workspace) -> dict[str, tuple[str, str]]:
-    """What is chosen to evaluate on: {name in the address: (benchmark or group, split)}."""
-    options, labels = usable_splits(workspace), _split_labels(workspace)
-    if not options:
+def _places(workspace: Workspace) -> list[Place]:
+    """What is chosen to evaluate on: benchmarks, and groups of them, which have no split."""
+    labels = _splits(_usable(workspace))
+    if not labels:
         text = "Retrievers are evaluated on judged queries. Add a benchmark first."
         frame.empty("No benchmarks yet", text, "benchmarks", "Add a benchmark")
-        return {}
-    first = list(options)[:1]
+        return []
+    first = list(labels)[:1]
     for name, title in benchmarks.GROUPS.items():
         members = benchmarks.list_registry(workspace, name)
         if here := sum(member.here for member in members):
-            options[f"{GROUP}{name}"] = (name, "")
             labels[f"{GROUP}{name}"] = f"{title}: {here} of {len(members)} downloaded"
     chosen = state.choose_many("Evaluate on", labels, "on", default=first, help=frame.DEFINITIONS["benchmark"])
     _add_benchmarks()
-    return {key: options[key] for key in chosen}
+    return [_place(key.removeprefix(GROUP)) for key in chosen]
 
 
-def _sendings(workspace: Workspace, config: EvaluationConfig) -> None:
-    """Which texts go to a retriever behind an API, at which price."""
-    for sending in embedding.for_evaluation(workspace, config):
-        st.info(md(sending.sentence), icon=":material/send:")
-
-
-def _evaluation_summary(
-    workspace: Workspace, retriever: str, chosen: dict[str, tuple[str, str]], settings: dict[str, Any]
-) -> None:
+def _evaluation_summary(workspace: Workspace, retriever: str, places: list[Place], settings: dict[str, Any]) -> None:
     """What will be done, what is there already, and the button."""
+    configs = [
+        EvaluationConfig.from_dict({**settings, "retriever": retriever, "benchmark": name, "split": split})
+        for name, split in places
+    ]
     with st.container(border=True):
         st.markdown("#### What will happen")
-        to_do = False
-        named = EvaluationConfig.from_dict({**settings, "retriever": retriever, "benchmark": "any"})
-        for key, (name, split) in chosen.items():
-            if key.startswith(GROUP):
-                st.markdown(f":material/stacks: Every downloaded benchmark of **{md(benchmarks.GROUPS[name])}**")
-                _sendings(workspace, named.replace(benchmark=name))
-                to_do = True
+        to_do: list[EvaluationConfig] = []
+        for config in configs:
+            if not config.split:
+                title = benchmarks.GROUPS[config.benchmark]
+                st.markdown(f":material/stacks: Every downloaded benchmark of **{md(title)}**")
+                to_do.append(config)
                 continue
-            wanted = evaluation.checked(workspace, retriever, name, split, **settings)
+            wanted = evaluation.checked(workspace, retriever, config.benchmark, config.split, **settings)
             evaluated = evaluation.existing(workspace, wanted) is not None
-            to_do = to_do or not evaluated
+            to_do += [] if evaluated else [wanted]
             done = "already has a result with these settings" if evaluated else "will be evaluated"
             icon = "check_circle" if evaluated else "play_arrow"
-            st.markdown(f":material/{icon}: **{md(name)}** · {md(split)} {done}")
-            if not evaluated:
-                _sendings(workspace, wanted)
+            st.markdown(f":material/{icon}: **{md(config.benchmark)}** · {md(config.split)} {done}")
+        for sending in (sending for config in to_do for sending in embedding.for_evaluation(workspace, config)):
+            st.info(md(sending.sentence), icon=":material/send:")
         if not to_do:
             frame.page_button("compare", "Compare results", "evaluate_compare")
         else:
@@ -533,19 +477,10 @@ def _evaluation_summary(
             if _start_button("Start the evaluation", "evaluate_start"):
                 with frame.guarded():
                     with st.spinner("Starting"):
-                        started = benchmarks.evaluate_on(workspace, retriever, list(chosen.values()), settings)
+                        started = benchmarks.evaluate_on(workspace, retriever, places, settings)
                     if started:
                         frame.go("jobs", job=started[0])
                     st.info("All of these results already exist.", icon=":material/check_circle:")
                     frame.link("compare", "Compare results")
-    forms.command(
-        *(
-            commands.line(
-                "evaluate", retriever, without=("retriever",), wait=True,
-                config=EvaluationConfig.from_dict(
-                    {**settings, "retriever": retriever, "benchmark": name, "split": split}
-                ),
-            )
-            for name, split in chosen.values()
-        )
-    )  # fmt: skip
+    lines = (commands.line("evaluate", retriever, without=("retriever",), wait=True, config=one) for one in configs)
+    forms.command(*lines)

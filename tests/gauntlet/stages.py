@@ -154,7 +154,7 @@ class Course:
         wanted: tuple[str, ...] = ()
         if judged:
             split = f"{name}:{self.collection.split}"
-            wanted = ("--evaluate", split, "--when", "after")
+            wanted = ("--evaluate", split)
             usable = self.cdp("queries", "leave-out", query_set, "--judged-by", split)
             if usable is None:
                 return

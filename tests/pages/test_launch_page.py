@@ -93,7 +93,7 @@ def test_a_dev_benchmark_is_chosen_among_those_that_there_are(open_page: Open, f
     at.session_state["command-train"] = True
     at.run()
     dev = at.selectbox(key="train_dev")
-    assert dev.options == ["none (keep the last model)", "demo · dev", "demo · test"]
+    assert dev.options == ["none (keep the last model)", "demo · dev (40 queries)", "demo · test (164 queries)"]
     assert "--benchmark" not in next(c.value for c in at.code if "cdp train" in c.value)
     dev.select("demo/dev").run()
     assert not at.exception

@@ -159,10 +159,11 @@ def test_what_it_starts_from_counts_too(workspace: Workspace, corpus: str) -> No
 @pytest.mark.slow
 def test_a_yes_is_kept_with_the_training(workspace: Workspace, corpus: str) -> None:
     config = TrainingConfig(query_set=imported(workspace, corpus, "tested", "test"), retriever=RETRIEVER)
-    begun = training.start(workspace, config, benchmarks=[("mills", "test")], before=False, after=False,
-                           allow_leakage=True)  # fmt: skip
-    stop(workspace, begun.job_id, at_once=True)
-    wait(workspace, begun.job_id, lambda view: None)
+    begun = training.start(workspace, config, benchmarks=[("mills", "test")], allow_leakage=True)
+    for job in (*begun.evaluations, begun.job_id):
+        stop(workspace, job, at_once=True)
+    for job in (*begun.evaluations, begun.job_id):
+        wait(workspace, job, lambda view: None)
     spec = json.loads((workspace.job(begun.job_id) / "spec.json").read_text())
     assert spec["inputs"]["leakage"][0]["queries"] == 8
     other = load_benchmark(write_benchmark(workspace.benchmark("other")))
