@@ -307,12 +307,11 @@ def _resume(workspace: Workspace, view: JobView) -> None:
 
 def _delete(workspace: Workspace, view: JobView) -> None:
     """Delete after a look at what goes with it, and how large it is."""
-    with st.popover("Delete", icon=":material/delete:", type="tertiary", key=f"delete_open_{view.id}"):
-        total = jobs.show(workspace, view.id).size or 0
-        st.markdown(f"Delete this job and everything it created ({size(total)})?")
-        if view.kind == "synthesis":
-            st.caption("The query set that it wrote is kept.")
-        if forms.button("Delete the job", key=f"delete_{view.id}"):
+    total = size(jobs.show(workspace, view.id).size or 0)
+    question = f"Delete this job and everything it created ({total})?"
+    note = "The query set that it wrote is kept." if view.kind == "synthesis" else ""
+    with forms.deletion("Delete", question, note, view.id) as agreed:
+        if agreed:
             jobs.delete(workspace, view.id)
             state.keep("job", None)
             st.query_params.clear()
@@ -377,10 +376,7 @@ def _log(workspace: Workspace, job: JobView) -> None:
     folded = st.expander("Log", icon=":material/receipt_long:", on_change="rerun", key=f"log_{job.id}")
     if folded.open:
         with folded:
-            follow = job.active and st.toggle(
-                "Follow", value=True, key=f"log_follow_{job.id}", help="Show new lines as they are written."
-            )
-            live(_log_body, follow, workspace, job.id, follow)
+            live(_log_body, job.active, workspace, job.id, job.active)
 
 
 def _log_body(workspace: Workspace, job_id: str, follow: bool) -> None:
@@ -431,27 +427,18 @@ def _settings(job: JobView) -> None:
 
 
 def listing(all_jobs: Sequence[JobView]) -> None:
-    """All jobs, filtered by kind and state; choosing one opens it."""
+    """All jobs; choosing one opens it."""
     st.subheader("All jobs", anchor=False)
-    kinds = list(dict.fromkeys(v.kind for v in all_jobs))
-    states = list(dict.fromkeys(str(v.state) for v in all_jobs))
-    with st.container(horizontal=True):
-        kind = st.pills(
-            "Kind", kinds, format_func=lambda k: KINDS.get(k, label_of(k)), selection_mode="multi", key="jobs_kinds",
-            persist_state="session",
-        )  # fmt: skip
-        wanted = st.pills("State", states, selection_mode="multi", key="jobs_states", persist_state="session")
-    shown = [v for v in all_jobs if (not kind or v.kind in kind) and (not wanted or str(v.state) in wanted)]
     columns: dict[str, Sequence[Any]] = {
-        "State": [str(v.state) for v in shown],
-        "Queue position": [v.position for v in shown],
-        "Job": [v.name for v in shown],
-        "Kind": [KINDS.get(v.kind, label_of(v.kind)) for v in shown],
+        "State": [str(v.state) for v in all_jobs],
+        "Queue position": [v.position for v in all_jobs],
+        "Job": [v.name for v in all_jobs],
+        "Kind": [KINDS.get(v.kind, label_of(v.kind)) for v in all_jobs],
         # Progress of active jobs is in the live card and the menu; this table is not redrawn.
-        "Duration": ["" if v.active else duration(v.seconds) for v in shown],
-        "Created": [moment(v.created) for v in shown],
-        "Failed items": [v.n_failures or None for v in shown],
-        "Error": [(v.failure or {}).get("message", "") for v in shown],
+        "Duration": ["" if v.active else duration(v.seconds) for v in all_jobs],
+        "Created": [moment(v.created) for v in all_jobs],
+        "Failed items": [v.n_failures or None for v in all_jobs],
+        "Error": [(v.failure or {}).get("message", "") for v in all_jobs],
     }
     used = {
         name: cells
@@ -459,8 +446,8 @@ def listing(all_jobs: Sequence[JobView]) -> None:
         if name in ("State", "Job") or any(cell not in ("", None) for cell in cells)
     }
     row = tables.pick_row(used, alt="All jobs; choose one to open it", key="jobs_table", width={"Job": "large"})
-    if row is not None and shown[row].id != st.session_state.get("jobs_opened"):
-        st.session_state["jobs_opened"] = shown[row].id
-        state.keep("job", shown[row].id)
-        st.query_params["job"] = shown[row].id
+    if row is not None and all_jobs[row].id != st.session_state.get("jobs_opened"):
+        st.session_state["jobs_opened"] = all_jobs[row].id
+        state.keep("job", all_jobs[row].id)
+        st.query_params["job"] = all_jobs[row].id
         st.rerun()

@@ -126,7 +126,7 @@ def _add_benchmarks() -> None:
 
 def _consent(
     workspace: Workspace, query_sets: Iterable[str], leaks: Sequence[Leak], key: str
-) -> tuple[dict[str, bool], bool]:
+) -> tuple[dict[str, Any], bool]:
     """Say what sets lack and what leaks, and ask for a yes to each; (the options that say it, whether it was given)."""
     lacking = stored_sets.incomplete_notes(workspace, query_sets)
     agreed = not lacking or st.checkbox(

@@ -100,7 +100,6 @@ def measure(workspace: Workspace) -> None:
             results = quality.newest(workspace, picked)
             quality.answer(workspace, picked, measured)
             quality.table(workspace, picked, measured, results)
-            quality.differences(workspace, picked, measured)
             quality.trade_off_chart(picked, measured, results)
             quality.curves(picked, measured, results)
             quality.model_based(workspace, picked, results, human)

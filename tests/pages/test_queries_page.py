@@ -95,13 +95,12 @@ def test_a_preview_of_an_endpoint_is_measured_and_priced(
     at.button(key="preview_ask").click().run(timeout=60)
     assert not at.exception
     assert not at.error
-    table = next(frame.value for frame in at.dataframe if "Whole corpus" in frame.value)
-    assert list(table["Requests"]) == [1, 1]
     config = SynthesisConfig(corpus="demo", generator="openai", model=MODEL, base_url=endpoint.url)
-    per_query = table["Output tokens"][0] / 5
-    expected = synthesis.estimate(filled, config, tokens_per_query=per_query)
-    assert expected.cost is not None
-    assert table["Whole corpus"][0] in (f"${expected.cost:,.2f}", f"${expected.cost:.2g}")
+    per_query, latency = at.session_state["preview_measured"]["diverse", MODEL]
+    expected = synthesis.estimate(filled, config, tokens_per_query=per_query, latency_s=latency)
+    shown = [(metric.label, metric.value) for metric in at.metric]
+    assert ("Cost", synthesis.dollars(expected.cost)) in shown
+    assert [label for label, _ in shown].count("This preview") == 2
     assert KEY not in repr([m.value for m in at.markdown]) + repr([c.value for c in at.code])
 
 

@@ -55,7 +55,6 @@ def page(workspace: Workspace) -> None:
         if forms.button("Start judging", type="primary", icon=":material/gavel:", key=f"{key}_start"):
             frame.go("jobs", job=judging.start(workspace, config, api_key=chosen.api_key))
         forms.command(commands.line("benchmarks", "judge", config=shown, wait=True))
-    writing.price_table(workspace)
 
 
 def _queries(workspace: Workspace, key: str, stack: ExitStack) -> str | None:

@@ -11,7 +11,7 @@ from cdp import principle
 from cdp.charts.evidence import difference_against_cw
 from cdp.principle import Correlation, Difference, Threshold
 from cdp.principle.prior_work import prior_work
-from cdp.principle.tables import COLUMNS, MARKS_HELP, TABLES, PublishedTable, read, short_name, table, wide
+from cdp.principle.tables import COLUMNS, MARKS_HELP, TABLES, PublishedTable, short_name, table, wide
 from cdp.services import commands, complexity
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import count, interval, md, p_value, points
@@ -93,12 +93,8 @@ def _scatter(data: Sequence[Difference], fit: Threshold) -> None:
 
 
 def _correlation_table(correlations: Sequence[Correlation]) -> None:
-    """r, p, ρ and their limits per condition, with what the paper printed."""
+    """r, p, ρ and their limits per condition."""
     st.subheader("Correlation with content words", anchor=False)
-    # The paper prints r and p for its four multi-hop datasets alone.
-    beside = {(r["retriever"], r["comparison"], r["queries_per_doc"]): r for r in read("correlation_printed")}
-    four = all(c.n_datasets <= 4 for c in correlations)
-    rows = [beside.get((c.retriever, c.comparison, c.per_doc)) if four else None for c in correlations]
     columns: dict[str, list[Any]] = {
         "Retriever": [c.retriever for c in correlations],
         "Compared with": [MINUS.get(c.comparison, "") for c in correlations],
@@ -106,19 +102,10 @@ def _correlation_table(correlations: Sequence[Correlation]) -> None:
         "r": [points(c.r) for c in correlations],
         "95% interval of r": [interval(c.interval) for c in correlations],
         "p": [p_value(c.p) for c in correlations],
-        **({"Printed r, p": [f"{r['r']:.2f}, {r['p_printed']}" if r else "–" for r in rows]} if four else {}),
         "Spearman's ρ": [points(c.rho) for c in correlations],
         "p of ρ": [p_value(c.rho_p) for c in correlations],
         "r, one left out": [interval(c.without_one) for c in correlations],
     }
-    noted = {
-        (row["retriever"], row["comparison"], row["queries_per_doc"]): row["notes"]
-        for row in table("content_words").rows
-    }
-    columns["Notes"] = [
-        ", ".join(map(str, noted.get((c.retriever, c.comparison, c.per_doc), []))) if row else ""
-        for c, row in zip(correlations, rows, strict=True)
-    ]
     sizes = {c.n_datasets for c in correlations}
     if len(sizes) > 1:
         columns["Datasets"] = [c.n_datasets for c in correlations]
@@ -130,10 +117,8 @@ def _correlation_table(correlations: Sequence[Correlation]) -> None:
             "or one query per document.",
             "95% interval of r": "Fisher's interval, with each dataset as one observation.",
             "r, one left out": "Lowest and highest r when one dataset is left out.",
-            "Notes": "Conflicts in these numbers, explained below the table.",
         },
     )
-    _notes(table("content_words"), table("content_words").rows)
 
 
 def _rates(data: Sequence[Difference], fit: Threshold) -> None:

@@ -16,7 +16,7 @@ from cdp.charts.quality_diversity import MeasuredSet, by_queries_per_document, c
 from cdp.charts.style import by_method
 from cdp.metrics import MEASURES
 from cdp.services import commands, completeness, corpora, jobs, metrics, queries
-from cdp.services.metrics import PairedDifference, QuickMetrics
+from cdp.services.metrics import QuickMetrics
 from cdp.services.queries import QuerySet
 from cdp.ui import jobs as job_views
 from cdp.ui.queries import sets as stored_sets
@@ -107,35 +107,19 @@ def answer(workspace: Workspace, picked: Sequence[QuerySet], measured: dict[str,
     st.markdown(f"#### {md(first.name)} is the most diverse by Self-BLEU\n{figures}: its queries share fewer words.")
 
 
-def differences(workspace: Workspace, picked: Sequence[QuerySet], measured: dict[str, QuickMetrics]) -> None:
-    """Every other set against the first, document by document: what tells sets apart whose intervals overlap."""
-    rows = [q for q in picked if q.id in measured]
-    if len(rows) < 2:
-        return
-    first, *others = rows
-    found: dict[str, PairedDifference] = {}
-    for other in others:
+def _paired(workspace: Workspace, rows: Sequence[tuple[QuerySet, QuickMetrics]]) -> list[str]:
+    """The differences in Self-BLEU from the first set on the documents that both have: what tells sets apart whose
+    intervals overlap."""
+    shown = [""]
+    for query_set, measured in rows[1:]:
         try:
-            found[other.name] = metrics.paired(workspace, measured[first.id], measured[other.id])
+            found = metrics.paired(workspace, rows[0][1], measured)
         except CdpError as error:
-            st.caption(f"{md(other.name)} against {md(first.name)}: {md(error.message)}")
-    if not found:
-        return
-    st.markdown(f"**Self-BLEU: difference from {md(first.name)} on the same documents**")
-    tables.show(
-        {
-            "Query set": list(found),
-            "Difference": [points(d.mean, 3) for d in found.values()],
-            "95% interval": [interval(d.interval, 3, sign=True) for d in found.values()],
-            "Higher on": [f"{d.higher:.0%} of documents" for d in found.values()],
-            "Documents": [d.n_documents for d in found.values()],
-            "Verdict": [
-                "less diverse" if d.interval[0] > 0 else "more diverse" if d.interval[1] < 0 else "no clear difference"
-                for d in found.values()
-            ],
-        },
-        alt=f"Differences in Self-BLEU of each query set from {first.name} over the same documents, with 95% intervals",
-    )
+            shown.append("")
+            st.caption(f"{md(query_set.name)} against {md(rows[0][0].name)}: {md(error.message)}")
+        else:
+            shown.append(f"{points(found.mean, 3)}  [{interval(found.interval, 3, sign=True)}]")
+    return shown
 
 
 def with_interval(value: Value | None, digits: int = 3) -> str:
@@ -166,11 +150,13 @@ def table(
         for measure in MEASURES.values()
         if measure.of_document
     }
+    apart = _paired(workspace, rows)
     tables.show(
         {
             "Query set": [stored_sets.set_name(workspace, q) for q, _ in rows],
             "Q/Doc": [q.per_doc for q, _ in rows],
             "Self-BLEU ↓": [with_interval(value_of(m, "self_bleu")) for _, m in rows],
+            **({f"Self-BLEU − {rows[0][0].name}": apart} if any(apart) else {}),
             "Embedding diversity ↑": [with_interval(value) if value else "not measured" for value in embedded],
             **({"Len-Sim ↑": [with_interval(v) for v in lengths]} if any(lengths) else {}),
             **{title: [with_interval(value_of(m, other.name)) for _, m in rows] for title, other in others.items()},
@@ -193,8 +179,8 @@ def table(
         },
     )
     parts = [
-        "Brackets: 95% intervals over documents. Arrows show the better direction: more diverse, or for Len-Sim "
-        "closer to human queries.",
+        "Brackets: 95% intervals over documents; of a difference over those that both sets have. Arrows show the "
+        "better direction: more diverse, or for Len-Sim closer to human queries.",
         *corpora.q_doc_notes(workspace, picked),
     ]
     parts += [f"{q.name}: {count(m.n_empty, 'document')} without queries left out." for q, m in rows if m.n_empty]

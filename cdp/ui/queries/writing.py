@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 import streamlit as st
@@ -207,38 +206,9 @@ def cost_before(workspace: Workspace, config: SynthesisConfig) -> None:
         None if estimate.seconds is None else ("Time", duration(estimate.seconds)),
     )
     if estimate.cost is None:
-        st.caption(f"{md(config.model_name)} is not in the price table: add it below to see what this costs.")
+        st.caption(f"{md(config.model_name)} is not in the price table. `queries prices --model NAME` adds it.")
     elif estimate.price is not None:
         st.caption(f"Prices as of {md(estimate.price.as_of)}. Output tokens are {basis}.")
-
-
-def price_table(workspace: Workspace) -> None:
-    """The price table, to be edited."""
-    with st.expander("Price table", icon=":material/sell:", key="prices"):
-        prices = synthesis.read_prices(workspace)
-        st.caption(
-            f"US dollars per million tokens, as of {md(prices.as_of)}. Update prices that have changed, and add models."
-        )
-        column = st.column_config.NumberColumn
-        edited = st.data_editor(
-            [
-                {"model": r.model, "input": r.input, "output": r.output, "batch_discount": r.batch_discount}
-                for r in prices.rows
-            ],
-            num_rows="dynamic",
-            hide_index=True,
-            key="prices_rows",
-            column_config={
-                "model": st.column_config.TextColumn("Model", required=True),
-                "input": column("Input", min_value=0.0, format="%g", required=True),
-                "output": column("Output", min_value=0.0, format="%g", required=True),
-                "batch_discount": column("Batch discount", min_value=0.0, max_value=1.0, format="percent"),
-            },
-        )
-        if forms.button("Save prices", key="prices_save"):
-            with frame.guarded():
-                synthesis.save_prices(workspace, [dict(row) for row in edited], date.today().isoformat())
-                st.rerun()
 
 
 def export(workspace: Workspace, query_set: QuerySet) -> None:
@@ -298,7 +268,6 @@ def generate(
             )
             frame.go("jobs", job=job)
         forms.command(commands.line("queries", "generate", config=config, wait=True))
-    price_table(workspace)
 
 
 # the preview for one document
@@ -312,7 +281,10 @@ def preview(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]
         return
     all_methods = [method for method in METHODS.values() if method.generator != "ranking"]
     titles = method_titles(all_methods)
-    methods = forms.pick_many("Methods to compare", titles, first=("diverse", "paraphrase"), key="preview_methods")
+    methods = st.multiselect(
+        "Methods to compare", list(titles), default=["diverse", "paraphrase"], format_func=titles.__getitem__,
+        key="preview_methods", placeholder="Choose one or several", persist_state="session",
+    )  # fmt: skip
     per_doc = st.slider(
         f"Queries per {manifest.unit} (M)", 1, 20, 5, key="preview_m", help=frame.DEFINITIONS["q_doc"],
         persist_state="session", width=320,
@@ -363,9 +335,6 @@ def preview(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]
             for name, one in previews.items():
                 with st.container(border=True, height="stretch"):
                     _draw(one, titles.get(name, name))
-        if chosen.slow:
-            with frame.guarded():
-                _cost(workspace, {titles[name]: (configs[name], previews[name]) for name in previews})
     with st.expander("Document text", icon=":material/article:", expanded=previews is None):
         st.markdown(f"**{md(document.title or document.id)}**")
         st.text(document.text)
@@ -430,6 +399,7 @@ def _draw(preview: Preview, title: str) -> None:
         ("Self-BLEU", bleu, frame.DEFINITIONS["self_bleu"]),
         ("Mean CW", cw, frame.DEFINITIONS["cw"]),
         ("Formats", len(preview.mix), "The number of different query formats, such as questions and keywords."),
+        ("This preview", dollars(preview.cost)) if preview.usage.get("requests") else None,
     )
     if preview.queries:
         st.markdown("\n".join(_line(preview, index) for index in range(len(preview.queries))))
@@ -456,24 +426,3 @@ def _line(preview: Preview, index: int) -> str:
     marks = [f"CW\u00a0{preview.cw[index]}", md(preview.formats[index])]
     from_query = f" :small[:gray[from: {md(preview.sources[index], 120)}]]" if preview.sources else ""
     return f"{index + 1}. {md(preview.queries[index])} :small[:gray[{' · '.join(marks)}]]{from_query}"
-
-
-def _cost(workspace: Workspace, previews: Mapping[str, tuple[SynthesisConfig, Preview]]) -> None:
-    """What this preview cost, and what the same costs for the whole corpus."""
-    estimates = {name: estimated(workspace, config) for name, (config, _) in previews.items()}
-    st.markdown("#### Cost of this preview and of the whole corpus")
-    tables.show(
-        {
-            "Method": list(previews),
-            "Requests": [preview.usage.get("requests", 0) for _, preview in previews.values()],
-            "Input tokens": [preview.usage.get("input_tokens", 0) for _, preview in previews.values()],
-            "Output tokens": [preview.usage.get("output_tokens", 0) for _, preview in previews.values()],
-            "This preview": [dollars(preview.cost) for _, preview in previews.values()],
-            "Whole corpus": [dollars(estimate.cost) for estimate in estimates.values()],
-            "Cost as a batch": [dollars(estimate.batch_cost) for estimate in estimates.values()],
-            "Time": [
-                "–" if estimate.seconds is None else duration(estimate.seconds) for estimate in estimates.values()
-            ],
-        },
-        alt="Cost of the preview and of the whole corpus, by method",
-    )

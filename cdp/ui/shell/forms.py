@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import streamlit as st
 from streamlit.typing import UploadedFile
@@ -15,19 +14,11 @@ from cdp.base.errors import InputError
 from cdp.base.failures import FailedItems
 from cdp.base.settings import Config, Setting
 from cdp.base.workspace import Workspace
+from cdp.retrievers.preset import Default
 from cdp.services import access, adding, demo, projects
 from cdp.services.commands import PROGRAM
 from cdp.ui.shell import frame, state, tables
 from cdp.ui.shell.tables import cut, label_of, md
-
-
-class Preset(Protocol):
-    """What a setting becomes when it is left empty, and why."""
-
-    @property
-    def value(self) -> Any: ...
-    @property
-    def reason(self) -> str: ...
 
 
 def segments(
@@ -77,15 +68,6 @@ def pick(
     )  # fmt: skip
 
 
-def pick_many(label: str, titles: Mapping[str, str], *, key: str, first: Sequence[str] = ()) -> list[str]:
-    """A multi-select over options with their titles."""
-    return st.multiselect(
-        label, list(titles), default=[option for option in first if option in titles],
-        format_func=lambda option: titles.get(option, option), key=key, placeholder="Choose one or several",
-        persist_state="session",
-    )  # fmt: skip
-
-
 def button(label: str, *, disabled: bool = False, help: str | None = None, **options: Any) -> bool:
     """``st.button`` for what changes the workspace: disabled, with the reason, on a read-only dashboard."""
     locked = access.read_only()
@@ -103,7 +85,7 @@ def fields(
     key: str,
     leave_out: Collection[str] = (),
     values: Mapping[str, Any] | None = None,
-    presets: Mapping[str, Preset] | None = None,
+    presets: Mapping[str, Default] | None = None,
     columns: int = 2,
 ) -> dict[str, Any]:
     """Draw a widget for each field and return what was set: only values that differ from the field's default.
@@ -134,7 +116,7 @@ def widget(
     *,
     key: str,
     value: Any = None,
-    preset: Preset | None = None,
+    preset: Default | None = None,
     label: str = "",
 ) -> Any:
     """The widget of one field; its value. ``value`` replaces the field's default as the first value."""
@@ -160,7 +142,7 @@ def widget(
     return (typed or None) if setting.optional else (typed or "")
 
 
-def help_text(text: str, preset: Preset | None) -> str:
+def help_text(text: str, preset: Default | None) -> str:
     """A field's help, with what stands for an empty value."""
     if preset is None:
         return md(text)
@@ -169,7 +151,7 @@ def help_text(text: str, preset: Preset | None) -> str:
     return f"{md(text)} If empty: {value}{reason}."
 
 
-def _number(title: str, setting: Setting, first: Any, key: str, about: str, preset: Preset | None) -> Any:
+def _number(title: str, setting: Setting, first: Any, key: str, about: str, preset: Default | None) -> Any:
     kind = setting.kind
     low, high, first = (None if bound is None else kind(bound) for bound in (setting.minimum, setting.maximum, first))
     step: float = 1
@@ -182,7 +164,7 @@ def _number(title: str, setting: Setting, first: Any, key: str, about: str, pres
     )  # fmt: skip
 
 
-def _placeholder(key: str, preset: Preset | None) -> str:
+def _placeholder(key: str, preset: Default | None) -> str:
     """What stands in an empty field: the preset's value, "all" or "none" for a limit, else "automatic"."""
     if preset is not None and preset.value is not None:
         return f"{preset.value:g}" if isinstance(preset.value, float) else str(preset.value)
@@ -268,8 +250,6 @@ def _failures(summary: FailedItems, key: str) -> None:
 
 
 MAX_UPLOAD_MB = 500
-# Each drawing of a progress bar is a message to the browser.
-REDRAW_S = 0.2
 
 
 def remember(message: str, notes: list[str], *, problem: str = "", details: Sequence[str] = ()) -> None:
@@ -286,24 +266,6 @@ def flash() -> None:
         body = "\n".join(f"- {md(note)}" for note in notes) or "It is selected below."
         show, icon = (st.info, ":material/info:") if problem else (st.success, ":material/check_circle:")
         show(body, title=md(message), icon=icon)
-
-
-@contextmanager
-def progress() -> Iterator[Callable[[float, str], None]]:
-    """A bar that is gone at the end; call it with the share that is done and what is at work."""
-    place = st.empty()
-    drawn = 0.0
-
-    def show(share: float, text: str) -> None:
-        nonlocal drawn
-        if time.monotonic() - drawn > REDRAW_S:
-            drawn = time.monotonic()
-            place.progress(min(1.0, share), text=md(text))
-
-    try:
-        yield show
-    finally:
-        place.empty()
 
 
 def source(
@@ -348,7 +310,8 @@ def deletion(label: str, question: str, note: str, key: str) -> Iterator[bool]:
     """A popover that asks before something is deleted; yields whether the button was pressed, errors in one box."""
     with st.popover(label, icon=":material/delete:", type="tertiary"):
         st.markdown(question)
-        st.caption(note)
+        if note:
+            st.caption(note)
         with frame.guarded():
             yield button("Delete", key=f"delete_{key}", icon=":material/delete:")
 
