@@ -487,19 +487,16 @@ def filtered(
     rows: Sequence[Row],
     *,
     places: Collection[str] = (),
-    text: str = "",
     tags: Collection[str] = (),
     archived: bool = False,
 ) -> tuple[list[Row], list[str]]:
     """(the rows that fit, what is not shown in sentences); ``tags``: one of them, ``archived`` shows those too."""
     visible = [row for row in rows if archived or not row.annotation.archived]
-    words = text.casefold().split()
     shown = [
         row
         for row in visible
         if (not places or row.place in places or row.benchmark in places)
         and (not tags or set(tags) & set(row.annotation.tags))
-        and all(word in f"{row.record()}".casefold() for word in words)
     ]
     hidden, unfit = len(rows) - len(visible), len(visible) - len(shown)
     left_out = [(hidden, "archived row", "not shown"), (unfit, "row", "left out by the filters")]

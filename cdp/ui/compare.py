@@ -29,12 +29,6 @@ SHOWN_QUERIES = 5
 # Pixels, and from how many rows on the table scrolls.
 ROW_HEIGHT, TALL = 30, 900
 
-# Columns that can be added to the table: of a row's training, then of the row.
-OF_TRAINING = {"source": "Queries", "per_doc": "Q/Doc", "pairs": "Pairs", "documents": "Documents", "steps": "Steps",
-               "corpus": "Corpus", "study": "Study"}  # fmt: skip
-OF_ROW = {"start": "Start", "kind": "From", "n_queries": "Judged queries", "created": "Evaluated",
-          "evaluation_id": "ID"}  # fmt: skip
-
 STRONG = {
     "BM25": "Keyword search, without a model.",
     "hybrid": "BM25 fused with the baseline, and with the best training (reciprocal rank fusion).",
@@ -52,7 +46,7 @@ def page(workspace: Workspace) -> None:
     if not rows:
         text = "Train a retriever with an evaluation before and after to compare both here."
         frame.empty("No results yet", text, "launch", "Set up a training")
-        frame.link("launch", "Or evaluate an existing retriever", start="evaluation")
+        frame.link("launch", "Or evaluate an existing retriever", tab="evaluation")
         return
     run = st.query_params.get("run", "")  # a link led here for its row
     arrived = next((row.retriever_id for row in rows if run and run in row.runs), "")
@@ -116,18 +110,16 @@ def _filtered(here: Sequence[Row]) -> tuple[list[Row], list[str]]:
     """The rows that fit the filters, and what is not shown in sentences."""
     tags = sorted({tag for row in here for tag in row.annotation.tags})
     archived = sum(row.annotation.archived for row in here)
-    active = any(st.session_state.get(key) for key in ("board_search", "board_tags"))
     wanted: list[str] = []
-    with st.popover("Filter (on)" if active else "Filter", icon=":material/filter_list:", type="tertiary"):
-        text = st.text_input("Words", key="board_search", placeholder="diverse × 5", persist_state="session")
-        if tags:
-            wanted = st.multiselect("Tags", tags, key="board_tags", persist_state="session")
-        if archived:
-            st.toggle(f"Archived ({archived})", key="board_archived", persist_state="session")
-    with st.popover("Columns", icon=":material/view_column:", type="tertiary"):
-        state.choose_many("Further columns", {**OF_TRAINING, **OF_ROW, "tags": "Tags", "note": "Note"}, "columns")
-    with_archived = bool(archived and st.session_state.get("board_archived"))
-    return results.filtered(here, text=text or "", tags=wanted, archived=with_archived)
+    with_archived = False
+    if tags or archived:
+        active = any(st.session_state.get(key) for key in ("board_tags", "board_archived"))
+        with st.popover("Filter (on)" if active else "Filter", icon=":material/filter_list:", type="tertiary"):
+            if tags:
+                wanted = st.multiselect("Tags", tags, key="board_tags", persist_state="session")
+            if archived:
+                with_archived = st.toggle(f"Archived ({archived})", key="board_archived", persist_state="session")
+    return results.filtered(here, tags=wanted, archived=with_archived)
 
 
 # the answer and the table
@@ -180,8 +172,13 @@ def _table(rows: Sequence[Row], baseline: str) -> None:
         ],
     }
     columns = {title: cells for title, cells in columns.items() if title == "Recipe" or any(cells)}
-    for key in state.kept_many("columns"):
-        columns[{**OF_TRAINING, **OF_ROW, "tags": "Tags", "note": "Note"}[key]] = [_cell(row, key) for row in rows]
+    further: dict[str, Sequence[Any]] = {
+        "Pairs": [row.trained and row.trained.pairs for row in rows],
+        "Steps": [row.trained and row.trained.steps for row in rows],
+        "Tags": [", ".join(row.annotation.tags) for row in rows],
+        "Note": [row.annotation.note for row in rows],
+    }
+    columns |= {title: cells for title, cells in further.items() if len({*cells} - {None}) > 1}
     current = st.query_params.get_all(PICKED)
     selected = [i for i, row in enumerate(rows) if row.retriever_id in current]
     if list(st.session_state.get(TABLE, {}).get("selection", {}).get("rows", [])) != selected:
@@ -239,38 +236,25 @@ def _common(rows: Sequence[Row]) -> set[str]:
     return set.intersection(*trained) if len(trained) > 1 else set()
 
 
-def _cell(row: Row, key: str) -> Any:
-    if key in OF_TRAINING:
-        return None if row.trained is None else getattr(row.trained, key) or None
-    if key in ("tags", "note"):
-        return ", ".join(row.annotation.tags) if key == "tags" else row.annotation.note
-    return getattr(row, key)
-
-
 def _edit(workspace: Workspace, picked: Sequence[Row]) -> None:
-    """Name, tags, note and archive of the rows that are chosen."""
+    """Name, tags and note of the row that is chosen; the archive for all of them."""
     first, alone = picked[0], len(picked) == 1
     runs = [run for row in picked for run in row.runs]
     said = first.annotation
     with st.container(horizontal=True, vertical_alignment="center"):
-        with st.popover("Name, tags, note" if alone else "Tags", icon=":material/edit:", type="tertiary"):
-            key = hashlib.sha256(" ".join(runs).encode()).hexdigest()[:12]  # other runs, other fields
-            name = note = ""
-            if alone:
+        if alone:
+            with st.popover("Name, tags, note", icon=":material/edit:", type="tertiary"):
+                key = hashlib.sha256(" ".join(runs).encode()).hexdigest()[:12]  # other runs, other fields
                 name = st.text_input("Name", said.name, placeholder=first.made_name, key=f"name_{key}")
-            before = set.intersection(*(set(row.annotation.tags) for row in picked))
-            text = st.text_input(
-                "Tags", ", ".join(sorted(before)), help="Words with a comma between them.", key=f"tags_{key}"
-            )
-            if alone:
+                about = "Words with a comma between them."
+                text = st.text_input("Tags", ", ".join(sorted(said.tags)), help=about, key=f"tags_{key}")
                 note = st.text_area("Note", said.note, key=f"note_{key}")
-            if forms.button("Save", key="board_save", type="primary"):
-                with frame.guarded():
-                    tags = [tag.strip() for tag in text.split(",") if tag.strip()]
-                    results.annotate(workspace, runs, add=tags, remove=before - set(tags))
-                    if alone:
-                        results.annotate(workspace, runs, name=name, note=note)
-                    st.rerun()
+                if forms.button("Save", key="board_save", type="primary"):
+                    with frame.guarded():
+                        tags = [tag.strip() for tag in text.split(",") if tag.strip()]
+                        gone = {*said.tags} - {*tags}
+                        results.annotate(workspace, runs, name=name, note=note, add=tags, remove=gone)
+                        st.rerun()
         archived = all(row.annotation.archived for row in picked)
         if forms.button(
             "Bring back" if archived else "Archive",

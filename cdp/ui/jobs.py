@@ -180,7 +180,7 @@ def curves(workspace: Workspace, runs: Mapping[str, str], *, key: str) -> bool:
 PAGES: dict[str, tuple[str, str, dict[str, str]]] = {
     "synthesis": ("queries", "write", {"corpus": "corpus"}),
     "metrics": ("queries", "quality", {"sets": "query_set", "human": "human"}),
-    "training": ("launch", "", {"query_set": "query_set", "retriever": "retriever"}),
+    "training": ("launch", "training", {"query_set": "query_set", "retriever": "retriever"}),
     "judging": ("benchmarks", "judge", {"corpus": "corpus"}),
 }
 
@@ -331,11 +331,11 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
         evaluations = [
             job for job in jobs.list_jobs(workspace, ["evaluation"]) if job.config.get("retriever") == view.id
         ]
-        if any(job.active for job in evaluations):
-            live(_evaluating, True, workspace, [job.id for job in evaluations])
+        if waiting := [job for job in evaluations if job.active]:  # the menu draws the page again when they end
+            st.caption(f":material/hourglass_empty: {md(waiting[0].name)}: {waiting[0].state}", width="content")
         elif evaluations:
             button("compare", "Compare results", "leaderboard", **evaluation.compared(evaluations[0]))
-        frame.link("launch", "Evaluate this retriever", icon=":material/speed:", start="evaluation", judged=view.id)
+        frame.link("launch", "Evaluate this retriever", icon=":material/speed:", tab="evaluation", judged=view.id)
     elif view.kind == "evaluation":
         button("compare", "See the result", "leaderboard", **evaluation.compared(view))
     elif view.kind == "synthesis":
@@ -354,7 +354,7 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
         made = str(jobs.outcome(workspace, view.id).get("benchmark"))
         button("benchmarks", "Label some queries", "edit", tab="label", judged_benchmark=made)
         frame.link("decide", "Test it on my data", icon=":material/experiment:", target_benchmark=made, test="1")
-        frame.link("launch", "Evaluate a retriever on it", start="evaluation", on=[f"{made}/test"])
+        frame.link("launch", "Evaluate a retriever on it", tab="evaluation", on=[f"{made}/test"])
     elif view.kind == "study" and view.config.get("corpus"):
         benchmark = str(view.config["benchmarks"]).partition(",")[0].partition(":")[0]
         corpus = str(view.config["corpus"])
@@ -362,14 +362,6 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
         frame.link("evidence", "Read the findings", study=view.id, tab="studies")
     elif view.kind == "study":
         button("evidence", "Read the findings", "science", study=view.id, tab="studies")
-
-
-def _evaluating(workspace: Workspace, ids: Sequence[str]) -> None:
-    """Wait for a training's evaluations: the comparison then shows it at once."""
-    waiting = [view for view in (jobs.show(workspace, job) for job in ids) if view.active]
-    if not waiting:
-        st.rerun()
-    st.caption(f":material/hourglass_empty: {md(waiting[0].name)}: {md(str(waiting[0].state))}", width="content")
 
 
 def _log(workspace: Workspace, job: JobView) -> None:

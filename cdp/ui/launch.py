@@ -1,4 +1,4 @@
-"""The Launch page: one training, one per learning rate, or an evaluation; what it comes to, and its start."""
+"""The Launch page: a training or an evaluation; what it comes to, and its start."""
 
 from __future__ import annotations
 
@@ -8,25 +8,12 @@ from typing import Any
 import streamlit as st
 
 from cdp.base.config import EvaluationConfig, TrainingConfig
-from cdp.base.errors import CdpError, InputError
+from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo
-from cdp.services import (
-    benchmarks,
-    clusters,
-    commands,
-    corpora,
-    embedding,
-    evaluation,
-    leakage,
-    queries,
-    studies,
-    training,
-)
+from cdp.services import benchmarks, clusters, commands, corpora, embedding, evaluation, leakage, queries, training
 from cdp.services.leakage import Leak
 from cdp.services.queries import QuerySet
-from cdp.services.studies import eval_steps_of, rate, read_rates
-from cdp.services.training import TrainingPlan
 from cdp.studies.config import DEV_SPLITS
 from cdp.training.weightings import WEIGHTINGS
 from cdp.ui import jobs as job_views
@@ -34,8 +21,6 @@ from cdp.ui.queries import sets as stored_sets
 from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import count, duration, md, number
 
-ONE, SWEEP, EVALUATION = "one", "sweep", "evaluation"
-MODES = {ONE: "Training", SWEEP: "Learning-rate sweep", EVALUATION: "Evaluation"}
 # A model that is no preset and was not trained here.
 OTHER, OTHER_TITLE = "other", "Other model (name or folder)"
 BM25 = "bm25"
@@ -43,40 +28,30 @@ BM25 = "bm25"
 GROUP = "group:"
 # Benchmarks that are selected at first.
 MOST_AT_FIRST = 3
-# Settings with a place of their own above all others; those that a sweep chooses in its own way.
-CHOSEN_ABOVE = ("query_set", "retriever", "weighting", "per_doc", "max_documents", "name", "benchmark", "split")
-BY_SWEEP = ("learning_rate", "benchmark", "split")
+# Settings with a place of their own.
+CHOSEN_ABOVE = (
+    "query_set", "retriever", "weighting", "per_doc", "max_documents", "name", "benchmark", "split", "query_source",
+)  # fmt: skip
 
 # A benchmark and its split.
 Place = tuple[str, str]
 
 
-def page(workspace: Workspace) -> None:
-    """The choices on the left, what will happen on the right."""
-    mode = state.choose("What to start", MODES, "start", hidden=True, buttons=True) or ONE
+def train(workspace: Workspace) -> None:
+    """The tab "Training": the choices on the left, what will happen on the right."""
     own = state.of_project(workspace, "query_set", queries.list_query_sets(workspace))
     query_sets = [q for q in own if q.n_queries]
-    if mode != EVALUATION and not query_sets:
+    if not query_sets:
         text = "A retriever is trained on queries and their documents. Write or import some."
         frame.empty("No query sets yet", text, "queries", "Write queries")
         return
     left, right = st.columns([3, 2], gap="large")
-    if mode == EVALUATION:
-        _evaluation(workspace, left, right)
-        return
     with left:
-        config = _settings(workspace, query_sets, BY_SWEEP if mode == SWEEP else ())
-        if config is None:
-            return
-        rates: tuple[float, ...] = ()
-        judges: list[Place] = []
-        if mode == SWEEP:
-            rates, config = _grid(workspace, config)
-        else:
-            judges = _judges(workspace, config.query_set)
-    if mode == ONE or rates:  # without rates a box has said why
+        config = _settings(workspace, query_sets)
+        judges = _judges(workspace, config.query_set) if config else []
+    if config:
         with right, frame.guarded():
-            _summary(workspace, config, judges, rates)
+            _summary(workspace, config, judges)
 
 
 # what can be chosen from
@@ -96,12 +71,6 @@ def _splits(infos: Iterable[BenchmarkInfo]) -> dict[str, str]:
         for info in infos
         for split in info.splits
     }
-
-
-def _dev_splits(workspace: Workspace) -> dict[str, str]:
-    """``_splits`` with those made for choosing first."""
-    splits = _splits(_usable(workspace))
-    return dict(sorted(splits.items(), key=lambda item: _place(item[0])[1] not in DEV_SPLITS))
 
 
 def _place(key: str) -> Place:
@@ -124,21 +93,19 @@ def _add_benchmarks() -> None:
     frame.link("benchmarks", "Add benchmarks", icon=":material/add:")
 
 
-def _consent(
-    workspace: Workspace, query_sets: Iterable[str], leaks: Sequence[Leak], key: str
-) -> tuple[dict[str, Any], bool]:
+def _consent(workspace: Workspace, query_sets: Iterable[str], leaks: Sequence[Leak]) -> tuple[dict[str, Any], bool]:
     """Say what sets lack and what leaks, and ask for a yes to each; (the options that say it, whether it was given)."""
     lacking = stored_sets.incomplete_notes(workspace, query_sets)
     agreed = not lacking or st.checkbox(
         f"Train on {'this incomplete set' if len(lacking) == 1 else 'these incomplete sets'}",
-        key=f"{key}_incomplete_{'_'.join(item.query_set.id for item in lacking)}",
+        key=f"train_incomplete_{'_'.join(item.query_set.id for item in lacking)}",
         help="Incomplete query sets are used for training only if you tick this box.",
     )
     for leak in leaks:
         st.error(f"**Test leakage.** {md(leak.sentence)}", icon=":material/gpp_maybe:")
     train_anyway = not leaks or st.checkbox(
         f"Train anyway. {leakage.FOLLOWS}",
-        key="_".join([f"{key}_leakage", *(f"{leak.source}_{leak.benchmark}_{leak.split}" for leak in leaks)]),
+        key="_".join(["train_leakage", *(f"{leak.source}_{leak.benchmark}_{leak.split}" for leak in leaks)]),
         help="Choose another query set or benchmark instead: a score on queries seen in training says nothing about "
         "unseen queries.",
     )
@@ -148,11 +115,8 @@ def _consent(
 # the settings of a training
 
 
-def _settings(workspace: Workspace, query_sets: Sequence[QuerySet], leave_out: Sequence[str]) -> TrainingConfig | None:
-    """The choices that matter first, then everything else; None where they do not make a configuration.
-
-    ``leave_out`` are settings that are chosen elsewhere.
-    """
+def _settings(workspace: Workspace, query_sets: Sequence[QuerySet]) -> TrainingConfig | None:
+    """The choices that matter first, then everything else; None where they do not make a configuration."""
     first, suffix = job_views.prefilled(workspace, "training")
     key = f"train{suffix}"
     ordered = training.in_order(query_sets, state.kept("corpus") or "")
@@ -182,12 +146,12 @@ def _settings(workspace: Workspace, query_sets: Sequence[QuerySet], leave_out: S
         presets = training.defaults(workspace, retriever, lora=lora is not None)
         with st.expander("Training settings", bool(first), icon=":material/tune:", key=f"{key}_settings"):
             st.caption("Empty fields use the retriever's own value, shown in grey; its reason is behind the ?.")
-            dev = {} if "benchmark" in leave_out else _dev(workspace, first, key)
+            dev = _dev(workspace, first, key)
             # Of the settings of weightings only those of the chosen one have an effect.
             used = WEIGHTINGS[weighting].settings
             idle = {name for other in WEIGHTINGS.values() for name in other.settings if name not in used}
             more = forms.fields(
-                TrainingConfig, key=key, leave_out=(*CHOSEN_ABOVE, "query_source", *leave_out, *needed, *idle),
+                TrainingConfig, key=key, leave_out=(*CHOSEN_ABOVE, *needed, *idle),
                 values=first, presets=presets,
             )  # fmt: skip
             if trouble := clusters.gpu_problem():
@@ -225,40 +189,34 @@ def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
 
 
 def _needed(workspace: Workspace, query_set: str, weighting: str, first: dict[str, Any], key: str) -> dict[str, str]:
-    """What a weighting needs besides the queries: the reasoned forms, or a file of weights. Where there are reasoned
-    forms, also what of both is trained on."""
-    needs = WEIGHTINGS[weighting].needs
+    """What a weighting needs besides the queries: a file of weights, or the reasoned forms and what of both is trained
+    on. A training that used these without such a weighting keeps them when it is run again."""
+    needs, preset = WEIGHTINGS[weighting].needs, str(first.get("reasoning") or "")
     if needs == "column":
         return {"weights": forms.widget(TrainingConfig, "weights", key=key, value=first.get("weights"))}
-    candidates = training.reasoned_sets(workspace, query_set)
-    preset = str(first.get("reasoning") or "")
-    names = _set_titles(workspace, candidates)
+    if needs != "reasoning" and not preset:
+        return {}
+    names = _set_titles(workspace, training.reasoned_sets(workspace, query_set))
     if preset:
         names.setdefault(preset, preset)
-    ri = needs == "reasoning"
     if not names:
-        if ri:
-            st.caption(
-                "This corpus has no reasoned queries yet. Write them with the method “reasoning”, or import some."
-            )
-            frame.link("queries", "Write or import reasoned queries", icon=":material/edit_note:")
+        st.caption("This corpus has no reasoned queries yet. Write them with the method “reasoning”, or import some.")
+        frame.link("queries", "Write or import reasoned queries", icon=":material/edit_note:")
         return {}
-    source = str(first.get("query_source") or "query-only")
-    if any(q.method == "reasoning" for q in candidates) or ri or preset:
-        source = str(forms.widget(TrainingConfig, "query_source", key=key, value=source) or source)
-    if not ri and source == "query-only":
-        return {"query_source": source}
+    source = forms.widget(TrainingConfig, "query_source", key=key, value=first.get("query_source"))
     chosen = forms.pick(
         "Reasoned queries", names, first=preset, key=f"{key}_reasoned", persistent=False,
         help="The query set that holds the reasoned form q′ of each query: written with the method reasoning, or "
         "imported. It is matched by the queries it was made from, or by position.",
     )  # fmt: skip
-    return {"reasoning": chosen or "", "query_source": source}
+    return {"reasoning": chosen or "", "query_source": str(source)}
 
 
 def _dev(workspace: Workspace, first: dict[str, Any], key: str) -> dict[str, str]:
     """The settings ``benchmark`` and ``split`` of a single training; empty where the last model is to be kept."""
-    options = {"": "none (keep the last model)", **_dev_splits(workspace)}
+    splits = _splits(_usable(workspace))
+    made_for_it = sorted(splits, key=lambda split: _place(split)[1] not in DEV_SPLITS)
+    options = {"": "none (keep the last model)", **{split: splits[split] for split in made_for_it}}
     preset = "/".join(str(first[name]) for name in ("benchmark", "split") if first.get(name))
     options.setdefault(preset, " · ".join(_place(preset)).removesuffix(" · "))
     chosen = forms.pick(
@@ -292,99 +250,47 @@ def _judges(workspace: Workspace, query_set: str) -> list[Place]:
     return [_place(key) for key in chosen]
 
 
-def _grid(workspace: Workspace, config: TrainingConfig) -> tuple[tuple[float, ...], TrainingConfig]:
-    """The learning rates, and the training with the dev benchmark that they are compared on."""
-    retriever, lora = config.retriever, config.lora_rank is not None
-    text = st.text_input(
-        "Learning rates",
-        value=", ".join(map(rate, studies.grid_for(workspace, retriever, lora))),
-        key=f"sweep_rates_{retriever}" + ("_lora" if lora else ""),
-        help="Peak learning rates, separated by commas; one training each. The default is the paper's grid, or a "
-        "grid around the retriever's own rate if the paper's does not include it.",
-        persist_state="session",
-    )
-    rates: tuple[float, ...] = ()
-    with frame.guarded():
-        rates = read_rates(text)
-    chosen = state.choose(
-        "Dev benchmark", _dev_splits(workspace), "dev", what="benchmark",
-        help="Used to compare the learning rates. Do not report results on this benchmark.",
-    )  # fmt: skip
-    if not chosen:
-        raise InputError(
-            "A learning-rate sweep needs a dev benchmark, and the workspace has none.",
-            hint="Add one: benchmarks add FOLDER.",
-        )
-    name, split = _place(chosen)
-    return rates, config.replace(benchmark=name, split=split)
-
-
 # what will happen
 
 
-def _summary(workspace: Workspace, config: TrainingConfig, judges: list[Place], rates: tuple[float, ...]) -> None:
-    """What the training, or the sweep over the rates, comes to in figures, and the button that starts it."""
+def _summary(workspace: Workspace, config: TrainingConfig, judges: list[Place]) -> None:
+    """What the training comes to in figures, and the button that starts it."""
     plan = training.plan(workspace, config)
-    study = studies.sweep(workspace, config, rates) if rates else None
-    key = "train" if study is None else "sweep"
+    about = "At the speed of the last training of this retriever here, without evaluations."
     with st.container(border=True):
         st.markdown("#### What will happen")
-        _plan_figures(plan, len(rates))
-        if study is not None:
-            planned = studies.plan(workspace, study)
-            every = eval_steps_of(plan.settings, planned.steps[config.retriever])
-            st.caption(f":material/info: Each training is evaluated every {count(every, 'step')} and at the end.")
-            frame.remarks([note for note in planned.notes if note.startswith("No dev split")])
-        elif judges:
-            st.caption("Evaluated before and after, beside BM25. Results that exist are reused.")
-        else:
-            st.caption("No evaluation. You can evaluate the retriever later.")
+        tables.figures(
+            ("Pairs", number(plan.pairs), "Each pair is a query and its document."),
+            ("Documents", number(plan.documents)),
+            ("Steps", number(plan.steps), "Updates of the model's weights."),
+            None if plan.seconds is None else ("Time", duration(plan.seconds), about),
+        )
+        frame.remarks(plan.notes)
+        with st.expander("Licences", icon=":material/gavel:", type="compact", key="train_licences"):
+            st.markdown("\n".join(f"- **{what.capitalize()}**: {md(note)}" for what, note in plan.licences.items()))
+        st.caption(
+            "Evaluated before and after, beside BM25. Results that exist are reused."
+            if judges
+            else "No evaluation. You can evaluate the retriever later."
+        )
         leaks = leakage.of_training(workspace, config, judges)
-        needed, given = _consent(workspace, training.trained_on(config), leaks, key)
-        if study is None:
-            _offer_copy(workspace, leaks, config.query_set)
-        label = "Start training" if study is None else "Start the sweep"
-        if _start_button(label, f"{key}_start", disabled=not given):
+        needed, given = _consent(workspace, training.trained_on(config), leaks)
+        _offer_copy(workspace, leaks, config.query_set)
+        if _start_button("Start training", "train_start", disabled=not given):
             with frame.guarded():
                 with st.spinner("Starting"):
-                    started = (
-                        training.start(workspace, config, benchmarks=judges, **needed).job_id
-                        if study is None
-                        else studies.run(workspace, study, **needed).job_id
-                    )
-                frame.go("jobs", job=started)
+                    started = training.start(workspace, config, benchmarks=judges, **needed)
+                frame.go("jobs", job=started.job_id)
         own = clusters.setting(workspace)
         place = f"on the Ray cluster {md(own)}" if own else "in the background"
         st.caption(f"Runs {place}. You can close this page, the browser and the app.")
-    if study is not None:
-        tried = ",".join(map(rate, rates))
-        without = ("query_set", "learning_rate")
-        forms.command(
-            commands.line("sweep", config.query_set, config=config, without=without, rates=tried, **needed, wait=True)
-        )
-        return
     shared: dict[str, Any] = {"config": config, "without": ("query_set",)}
     places = [f"{name}:{split}" for name, split in judges]
     forms.command(
         commands.line("train", config.query_set, **shared, evaluate=places, **needed, wait=True),
         commands.line("train", config.query_set, **shared, plan=True),
+        commands.line("sweep", config.query_set, config=config, without=("query_set", "learning_rate")),
     )
-
-
-def _plan_figures(plan: TrainingPlan, trainings: int) -> None:
-    """Pairs, documents, steps, what to know of them, and whose terms apply; of a sweep's ``trainings`` for each."""
-    each = " each" if trainings else ""
-    about = "At the speed of the last training of this retriever here, without evaluations."
-    tables.figures(
-        ("Pairs", number(plan.pairs), "Each pair is a query and its document."),
-        ("Documents", number(plan.documents)),
-        (f"Steps{each}", number(plan.steps), "Updates of the model's weights."),
-        ("Trainings", number(trainings)) if trainings else None,
-        None if plan.seconds is None else (f"Time{each}", duration(plan.seconds), about),
-    )
-    frame.remarks(plan.notes)
-    with st.expander("Licences", icon=":material/gavel:", type="compact", key="train_licences"):
-        st.markdown("\n".join(f"- **{what.capitalize()}**: {md(note)}" for what, note in plan.licences.items()))
 
 
 def _start_button(label: str, key: str, *, disabled: bool = False) -> bool:
@@ -407,7 +313,9 @@ def _offer_copy(workspace: Workspace, leaks: Sequence[Leak], query_set: str) -> 
 # an evaluation of a retriever that is there
 
 
-def _evaluation(workspace: Workspace, left: Any, right: Any) -> None:
+def evaluate(workspace: Workspace) -> None:
+    """The tab "Evaluation"."""
+    left, right = st.columns([3, 2], gap="large")
     with left:
         choices = state.of_project(workspace, "job", training.list_retrievers(workspace))
         names = {c.id: c.title for c in reversed(choices) if c.kind == "job"}

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from cdp.base.workspace import Workspace
 from cdp.ui.benchmarks import collections, judging, labelling
-from cdp.ui.shell import forms, frame, state
+from cdp.ui.shell import forms, frame
 
-TABS = {"collections": "Collections", "judge": "Judge by a model", "label": "Label"}
-
-workspace = Workspace.default()
 frame.head("benchmarks")
 
 with frame.guarded():
     forms.flash()
-    opened = state.tabs(TABS)
-    for tab, draw in (("collections", collections.page), ("judge", judging.page), ("label", labelling.page)):
-        if opened[tab].open:
-            with opened[tab], frame.guarded():
-                draw(workspace)
+    frame.tabs(
+        Workspace.default(),
+        {
+            "collections": ("Collections", collections.page),
+            "judge": ("Judge by a model", judging.page),
+            "label": ("Label", labelling.page),
+        },
+    )

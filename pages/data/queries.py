@@ -13,8 +13,7 @@ from cdp.ui.queries import review as review_page
 from cdp.ui.queries import sets as stored_sets
 from cdp.ui.shell import forms, frame, state
 
-WRITE, REVIEW, QUALITY = "write", "review", "quality"
-TABS = {WRITE: "Preview and write", REVIEW: "Review", QUALITY: "Quality and diversity"}
+WRITE, QUALITY = "write", "quality"
 
 
 def write(workspace: Workspace) -> None:
@@ -53,7 +52,6 @@ def read(workspace: Workspace) -> None:
         return
     chosen = state.choose("Query set", stored_sets.set_names(workspace, sets), "query_set", what="query set")
     query_set = next(q for q in sets if q.id == chosen)
-    stored_sets.listing(workspace, sets)
     stored_sets.incomplete_notes(workspace, [query_set.id])
     stored_sets.facts(workspace, query_set)
     if query_set.n_queries:
@@ -96,12 +94,12 @@ def measure(workspace: Workspace) -> None:
             st.caption("Choose at least one query set.")
         else:
             stored_sets.incomplete_notes(workspace, [*chosen, human])
-            measured = quality.quick(workspace, picked, human)
+            rows = quality.quick(workspace, picked, human)
             results = quality.newest(workspace, picked)
-            quality.answer(workspace, picked, measured)
-            quality.table(workspace, picked, measured, results)
-            quality.trade_off_chart(picked, measured, results)
-            quality.curves(picked, measured, results)
+            quality.answer(workspace, rows)
+            quality.table(workspace, rows, results)
+            quality.trade_off_chart(rows, results)
+            quality.curves(rows, results)
             quality.model_based(workspace, picked, results, human)
     if query_sets:
         frame.next_step(
@@ -112,13 +110,15 @@ def measure(workspace: Workspace) -> None:
         )
 
 
-workspace = Workspace.default()
 frame.head("queries")
 
 with frame.guarded():
     forms.flash()
-    opened = state.tabs(TABS)
-    for tab, draw in ((WRITE, write), (REVIEW, read), (QUALITY, measure)):
-        if opened[tab].open:
-            with opened[tab], frame.guarded():
-                draw(workspace)
+    frame.tabs(
+        Workspace.default(),
+        {
+            WRITE: ("Preview and write", write),
+            "review": ("Review", read),
+            QUALITY: ("Quality and diversity", measure),
+        },
+    )

@@ -1,4 +1,4 @@
-"""Set up a training, several, or an evaluation; see what it comes to; start it."""
+"""Set up a training or an evaluation; see what it comes to; start it."""
 
 from __future__ import annotations
 
@@ -10,4 +10,5 @@ frame.head("launch")
 
 with frame.guarded():
     forms.flash()
-    launch.page(Workspace.default())
+    tabs = {"training": ("Training", launch.train), "evaluation": ("Evaluation", launch.evaluate)}
+    frame.tabs(Workspace.default(), tabs)

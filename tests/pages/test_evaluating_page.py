@@ -18,7 +18,7 @@ from tests.pages.test_every_page_in_every_state import words
 
 
 def test_without_benchmarks_it_leads_to_them(open_page: Open, workspace: Workspace) -> None:
-    at = open_page("launch", start="evaluation")
+    at = open_page("launch", tab="evaluation")
     assert "No benchmarks yet" in words(at)
     assert at.button(key="to_benchmarks")
 
@@ -28,7 +28,7 @@ def test_an_evaluation_is_started_once(
     open_page: Open, workspace: Workspace, tmp_path: Path, in_process: Callable[[], list[str]]
 ) -> None:
     benchmarks.add(workspace, write_benchmark(tmp_path / "small"))
-    at = open_page("launch", start="evaluation", judged="bm25", on=["small/test"])
+    at = open_page("launch", tab="evaluation", judged="bm25", on=["small/test"])
     assert "small** · test will be evaluated" in words(at).replace("\\", "")
     at.session_state["command-evaluate"] = True
     at.run()
@@ -40,7 +40,7 @@ def test_an_evaluation_is_started_once(
     assert (job.kind, job.config["retriever"], job.config["benchmark"]) == ("evaluation", "bm25", "small")
     assert in_process() == [job.id]
 
-    again = open_page("launch", start="evaluation", judged="bm25", on=["small/test"])
+    again = open_page("launch", tab="evaluation", judged="bm25", on=["small/test"])
     assert "already has a result with these settings" in words(again)
     assert "evaluate_start" not in [b.key for b in again.button]
     again.button(key="evaluate_compare").click().run()
@@ -50,7 +50,7 @@ def test_an_evaluation_is_started_once(
 @pytest.mark.usefixtures("in_process")
 def test_a_group_stands_for_what_is_here_of_it(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
     stored(workspace, "musique", put(tmp_path / "m", published.musique()))
-    at = open_page("launch", start="evaluation", judged="bm25", on=["group:multi-hop"])
+    at = open_page("launch", tab="evaluation", judged="bm25", on=["group:multi-hop"])
     assert "Every downloaded benchmark of **Multi-hop**" in words(at).replace("\\", "")
     assert "Multi-hop: 1 of 4 downloaded" in at.multiselect(key="choose_on").options
     at.button(key="evaluate_start").click().run()

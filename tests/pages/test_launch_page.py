@@ -1,4 +1,4 @@
-"""Launch: which pairs, what it takes, and sweeps over learning rates."""
+"""Launch: which pairs, what it takes, and what is refused until a yes."""
 
 from __future__ import annotations
 
@@ -77,15 +77,12 @@ def test_only_settings_that_have_an_effect_are_asked_for(open_page: Open, filled
     assert {"κ", "RI κ", "Weights", "Reasoning"} & labels(at) == {"RI κ", "Reasoning"}
 
 
-def test_loras_own_rate_is_shown_and_swept_around(open_page: Open, filled: Workspace) -> None:
+def test_loras_own_rate_is_shown(open_page: Open, filled: Workspace) -> None:
     at = open_page("launch", retriever="minilm")
     at.number_input(key="train_lora_rank").set_value(8).run()
     rate = at.number_input(key="train_learning_rate")
     assert rate.proto.placeholder == "0.0001"
     assert "With LoRA" in rate.help
-    at = open_page("launch", retriever="minilm", start="sweep")
-    at.number_input(key="train_lora_rank").set_value(8).run()
-    assert at.text_input(key="sweep_rates_minilm_lora").value == "1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4"
 
 
 def test_a_dev_benchmark_is_chosen_among_those_that_there_are(open_page: Open, filled: Workspace) -> None:
@@ -99,7 +96,7 @@ def test_a_dev_benchmark_is_chosen_among_those_that_there_are(open_page: Open, f
     assert not at.exception
     assert "--benchmark demo --split dev" in next(c.value for c in at.code if "cdp train" in c.value)
     trained(filled, "judged", queries.list_query_sets(filled)[0].id, name="judged", benchmark="elsewhere", split="")
-    again = open_page("launch", clone="judged", start="one")
+    again = open_page("launch", clone="judged")
     assert again.selectbox(key="train_judged_dev").value == "elsewhere"
 
 
@@ -136,28 +133,6 @@ def test_reasoned_queries_and_a_file_of_weights_are_asked_for_where_they_are_nee
     at.segmented_control(key="train_weighting").set_value("column").run()
     assert at.text_input(key="train_weights").value == ""
     assert len(at.error) == 1
-
-
-def test_a_sweep_is_a_study_with_the_rates_of_its_grid(open_page: Open, filled: Workspace) -> None:
-    at = open_page("launch", start="sweep")
-    assert at.selectbox(key="choose_dev").value == "demo/dev"
-    assert metrics(at)["Trainings"] == "6"
-    at.session_state["command-sweep"] = True
-    at.run()
-    command = next(c.value for c in at.code if "cdp sweep" in c.value)
-    assert "--benchmark demo --split dev" in command
-    assert "--rates 5e-4,1.25e-3,2.5e-3,5e-3,1.25e-2,2.5e-2" in command
-
-
-def test_a_grid_of_one_rate_and_nonsense_give_one_box(open_page: Open, filled: Workspace) -> None:
-    at = open_page("launch", start="sweep")
-    box = at.text_input(key="sweep_rates_static-minilm")
-    assert box.value == "5e-4, 1.25e-3, 2.5e-3, 5e-3, 1.25e-2, 2.5e-2"
-    for wrong in ("1e-3", "1e-3, fast"):
-        box.set_value(wrong).run()
-        assert not at.exception
-        assert len(at.error) == 1
-        assert "Start the sweep" not in [b.label for b in at.button]
 
 
 def test_an_incomplete_set_says_so_and_waits_for_a_yes(open_page: Open, filled: Workspace) -> None:

@@ -44,12 +44,13 @@ def test_a_leaked_run_is_not_the_first(runs_here: Workspace, open_page: Any) -> 
 def test_archived_and_filtered_rows_are_counted_and_one_switch_away(runs_here: Workspace, open_page: Any) -> None:
     evaluation(runs_here, "minilm", "second", BEFORE)
     results.annotate(runs_here, ["training-1"], archived=True)
+    results.annotate(runs_here, ["bm25"], add=["lexical"])
     at = open_page("compare", project="all")
     assert len(table(at)) == 4
     assert any("1 archived row not shown." in c.value for c in at.caption)
     at.toggle(key="board_archived").set_value(True).run()
     assert len(table(at)) == 5
-    at.text_input(key="board_search").set_value("paraphrase").run()
+    at.multiselect(key="board_tags").set_value(["lexical"]).run()
     assert len(table(at)) == 1
     assert any("4 rows left out by the filters." in c.value for c in at.caption)
 

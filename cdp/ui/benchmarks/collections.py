@@ -152,7 +152,7 @@ def _stored(workspace: Workspace, shown: BenchmarkDetails) -> None:
     split = shown.entry.split if shown.entry is not None and shown.entry.split in info.splits else info.splits[0]
     benchmark_split = f"{info.name}/{split}"
     frame.link("launch", "Train and evaluate on it", benchmarks=[benchmark_split])
-    frame.link("launch", "Evaluate a retriever on it", start="evaluation", on=[benchmark_split])
+    frame.link("launch", "Evaluate a retriever on it", tab="evaluation", on=[benchmark_split])
     for repository, commit in manifest.commits.items():
         st.caption(f"{md(repository)} at `{commit[:12]}`")
     for note in manifest.notes:
@@ -202,7 +202,7 @@ def _own(workspace: Workspace) -> None:
         alt="Your own benchmarks and subsets",
         config=COUNTS,
     )
-    frame.link("launch", "Evaluate a retriever on them", start="evaluation")
+    frame.link("launch", "Evaluate a retriever on them", tab="evaluation")
     with st.expander("Create a subset or delete", icon=":material/more_horiz:", type="compact", key="own_manage"):
         name = forms.pick("Benchmark", [b.name for b in stored], key="own_benchmark", persistent=False)
         info = next(b for b in stored if b.name == name)

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from cdp import principle
+from cdp.base.workspace import Workspace
 from cdp.charts.evidence import difference_against_cw
 from cdp.principle import Correlation, Difference, Threshold
 from cdp.principle.prior_work import prior_work
@@ -26,7 +27,7 @@ FIELLER = (
 )
 
 
-def page() -> None:
+def page(_: Workspace) -> None:
     """The tab."""
     choice = str(
         forms.segments(

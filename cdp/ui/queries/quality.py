@@ -24,6 +24,7 @@ from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import count, interval, md, points
 
 Value = dict[str, Any]
+Measured = tuple[QuerySet, QuickMetrics]
 
 # Which way a measure is better.
 ARROWS = {"higher": "↑", "lower": "↓"}
@@ -59,16 +60,16 @@ def choose_human(query_sets: Sequence[QuerySet]) -> str:
     return chosen or ""
 
 
-def quick(workspace: Workspace, picked: Sequence[QuerySet], human: str) -> dict[str, QuickMetrics]:
-    """The measures that need no model, by query set; sets that are still being written are named and left out."""
-    metrics_by_set = {}
+def quick(workspace: Workspace, picked: Sequence[QuerySet], human: str) -> list[Measured]:
+    """The measures that need no model; sets that are still being written are named and left out."""
+    rows: list[Measured] = []
     for query_set in picked:
         if completeness.check(workspace, query_set).active:
             st.caption(f"{md(query_set.name)} is still being written. It will be measured when it is finished.")
             continue
         with frame.guarded(), st.spinner("Measuring"):
-            metrics_by_set[query_set.id] = metrics.quick(workspace, query_set.id, human=human)
-    return metrics_by_set
+            rows.append((query_set, metrics.quick(workspace, query_set.id, human=human)))
+    return rows
 
 
 def value_of(measured: QuickMetrics, name: str, scope: str = "document") -> Value | None:
@@ -79,25 +80,24 @@ def value_of(measured: QuickMetrics, name: str, scope: str = "document") -> Valu
     return None
 
 
-def answer(workspace: Workspace, picked: Sequence[QuerySet], measured: dict[str, QuickMetrics]) -> None:
+def answer(workspace: Workspace, rows: Sequence[Measured]) -> None:
     """Which set repeats itself least, in one sentence, at the largest Q/Doc that all of them have.
 
     Where the documents that the two ends share do not tell them apart, that is the answer.
     """
-    curves = {q.id: measured[q.id].by_per_doc.get("self_bleu", {}) for q in picked if q.id in measured}
-    common = set.intersection(*(set(curve) for curve in curves.values())) if curves else set()
-    depth = max(common, default=0)
-    ranked = sorted(((curves[q.id][depth], q) for q in picked if depth and q.id in curves), key=lambda pair: pair[0])
-    if len(ranked) < 2:
+    curves = [measured.by_per_doc.get("self_bleu", {}) for _, measured in rows]
+    depth = max(set.intersection(*map(set, curves)), default=0) if len(rows) > 1 else 0
+    if not depth:
         return
-    (best, first), (worst, last) = ranked[0], ranked[-1]
+    ranked = sorted(zip((curve[depth] for curve in curves), rows, strict=True), key=lambda pair: pair[0])
+    (best, (first, of_first)), *_, (worst, (last, of_last)) = ranked
     if math.isclose(best, worst, abs_tol=0.0005):
         st.markdown(f"#### These sets are equally diverse\nSelf-BLEU is {best:.3f} for all of them.")
         return
     figures = f"Self-BLEU {best:.3f} against {worst:.3f} for {md(last.name)}, both at {depth} queries per document"
     shared = None
     with suppress(CdpError):  # no document in common
-        shared = metrics.paired(workspace, measured[first.id], measured[last.id])
+        shared = metrics.paired(workspace, of_first, of_last)
     if shared is not None and shared.interval[0] <= 0 <= shared.interval[1]:
         st.markdown(
             f"#### None of these sets is clearly the most diverse\n{md(first.name)} has {figures}; over the "
@@ -107,7 +107,7 @@ def answer(workspace: Workspace, picked: Sequence[QuerySet], measured: dict[str,
     st.markdown(f"#### {md(first.name)} is the most diverse by Self-BLEU\n{figures}: its queries share fewer words.")
 
 
-def _paired(workspace: Workspace, rows: Sequence[tuple[QuerySet, QuickMetrics]]) -> list[str]:
+def _paired(workspace: Workspace, rows: Sequence[Measured]) -> list[str]:
     """The differences in Self-BLEU from the first set on the documents that both have: what tells sets apart whose
     intervals overlap."""
     shown = [""]
@@ -133,17 +133,11 @@ def with_interval(value: Value | None, digits: int = 3) -> str:
     return shown
 
 
-def table(
-    workspace: Workspace,
-    picked: Sequence[QuerySet],
-    measured: dict[str, QuickMetrics],
-    results: Mapping[str, Value] | None = None,
-) -> None:
+def table(workspace: Workspace, rows: Sequence[Measured], results: Mapping[str, Value]) -> None:
     """One row per set: Self-BLEU, Len-Sim, CW, each with its interval, and embedding diversity where a job gave it."""
-    rows = [(q, measured[q.id]) for q in picked if q.id in measured]
     if not rows:
         return
-    embedded = [metrics.values(m, (results or {}).get(q.id)).get("embedding_diversity") for q, m in rows]
+    embedded = [metrics.values(m, results.get(q.id)).get("embedding_diversity") for q, m in rows]
     lengths = [value_of(m, "len_sim") for _, m in rows]
     others = {
         f"{measure.title} {ARROWS.get(measure.better, '')}".rstrip(): measure
@@ -193,12 +187,11 @@ def table(
     st.caption(md(" ".join(parts)))
 
 
-def curves(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics], model_values: Mapping[str, Value]) -> None:
+def curves(rows: Sequence[Measured], model_values: Mapping[str, Value]) -> None:
     """Self-BLEU and, where it was measured, CE against Q/Doc, and the distribution of content words."""
-    rows = [(q, measured[q.id]) for q in picked if q.id in measured]
-    names = state.labels({q.id: q.name for q, _ in rows})
     if not rows:
         return
+    names = state.labels({q.id: q.name for q, _ in rows})
     palette = by_method({names[q.id]: q.method or q.kind for q, _ in rows})
     bleu = {names[q.id]: m.by_per_doc["self_bleu"] for q, m in rows if m.by_per_doc.get("self_bleu")}
     ratios: dict[str, dict[str, dict[int, float]]] = {}
@@ -297,40 +290,37 @@ def _with_model(query_set: QuerySet, value: Value) -> str:
     return f"{query_set.name}: {title} {with_interval(value)} ({', '.join(filter(None, about))})"
 
 
-def trade_off_chart(
-    picked: Sequence[QuerySet], measured: Mapping[str, QuickMetrics], results: Mapping[str, Value]
-) -> None:
+def trade_off_chart(rows: Sequence[Measured], results: Mapping[str, Value]) -> None:
     """Quality against diversity; both diversity measures without human queries."""
-    values = {q.id: metrics.values(measured[q.id], results.get(q.id)) for q in picked if q.id in measured}
-    measure_names = {name for by_measure in values.values() for name in by_measure}
-    xs = [name for name in DIVERSITY if name in measure_names]
-    ys = [name for name in (*QUALITY, "self_bleu") if name in measure_names]
-    if not xs or not ys or ys == xs[:1]:
+    values = [(q, metrics.values(measured, results.get(q.id))) for q, measured in rows]
+    names = {name for _, by_measure in values for name in by_measure}
+    xs = [name for name in DIVERSITY if name in names]
+    ys = [name for name in (*QUALITY, "self_bleu") if name in names and name not in xs[:1]]
+    if not xs or not ys:
         return
     st.subheader("Quality against diversity", anchor=False, help=frame.DEFINITIONS["q_d"])
-    x, y = xs[0], next(name for name in ys if name != xs[0])
+    x, y = xs[0], ys[0]
     points = [
-        MeasuredSet(q.name, q.method or q.kind, by_measure[x]["value"], by_measure[y]["value"],
-                    by_measure[x].get("interval"), by_measure[y].get("interval"))
-        for q in picked
-        if (by_measure := values.get(q.id, {})) and x in by_measure and y in by_measure
+        MeasuredSet(q.name, q.method or q.kind, found[x]["value"], found[y]["value"], found[x].get("interval"),
+                    found[y].get("interval"))
+        for q, found in values
+        if x in found and y in found
     ]  # fmt: skip
-    stand_in = "ce" in (x, y) and any(v["ce"]["name"] != "paraphrase_ratio" for v in values.values() if "ce" in v)
-    parts = [
+    stand_in = any("ce" in found and found["ce"]["name"] != "paraphrase_ratio" for _, found in values)
+    caption = (
         "The lower left corner is the most diverse. Dotted lines at 0.5: the targets of prompt tuning."
         if y == "self_bleu"
         else "The upper left corner is best: close to human queries and diverse."
-    ]
+    )
     if stand_in:
-        parts.append("CE was computed with a bi-encoder, so its axis is not comparable with the paper's.")
+        caption += " CE was computed with a bi-encoder, so its axis is not comparable with the paper's."
     charts.show(
-        trade_off(points, x=_title(x, stand_in), y=_title(y, stand_in), lines=y == "self_bleu"),
+        trade_off(points, x=_title(x), y=_title(y), lines=y == "self_bleu"),
         key="trade_off",
-        alt=f"{_title(y, stand_in)} against {_title(x, stand_in)} for {len(points)} query sets",
-        caption=" ".join(parts),
+        alt=f"{_title(y)} against {_title(x)} for {len(points)} query sets",
+        caption=caption,
     )
 
 
-def _title(name: str, stand_in: bool) -> str:
-    measure = "CE by bi-encoder" if name == "ce" and stand_in else {**DIVERSITY, **QUALITY}[name]
-    return f"{measure} ({ENDS[name]})"
+def _title(name: str) -> str:
+    return f"{(DIVERSITY | QUALITY)[name]} ({ENDS[name]})"

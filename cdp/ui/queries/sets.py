@@ -12,8 +12,8 @@ from cdp.services.completeness import Completeness
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import ImportOptions, QuerySet, synthesis
 from cdp.ui import jobs as job_views
-from cdp.ui.shell import forms, frame, state, tables
-from cdp.ui.shell.tables import count, md, moment
+from cdp.ui.shell import forms, frame, state
+from cdp.ui.shell.tables import count, md
 
 
 def set_name(workspace: Workspace, query_set: QuerySet) -> str:
@@ -72,38 +72,6 @@ def add(workspace: Workspace, manifest: CorpusManifest) -> None:
             st.rerun()
 
 
-def listing(workspace: Workspace, sets: list[QuerySet]) -> None:
-    """All query sets in a table."""
-    if len(sets) < 2:
-        return
-    states = [completeness.check(workspace, q) for q in sets]
-    with st.expander(f"All {len(sets)} query sets", icon=":material/table_rows:", key="all_sets"):
-        tables.show(
-            {
-                "Name": [q.name for q in sets],
-                "State": [item.label for item in states],
-                # The method that wrote a set, or who did.
-                "Kind": [
-                    q.kind if q.kind != "synthetic" else "LLM" if q.method == "imported" else q.method or q.kind
-                    for q in sets
-                ],
-                "Generator": [" ".join(dict.fromkeys(part for part in (q.generator, q.model) if part)) for q in sets],
-                "Licence": [q.licence or "–" for q in sets],
-                "Q/Doc": [q.per_doc for q in sets],
-                "Documents": [q.n_documents for q in sets],
-                "Pairs": [q.n_queries for q in sets],
-                "Without queries": [q.n_failures for q in sets],
-                "Created": [moment(q.created) for q in sets],
-            },
-            alt="Query sets",
-            about={
-                "Pairs": "A pair is a query with a document that answers it.",
-                "Q/Doc": frame.DEFINITIONS["q_doc"],
-            },
-        )
-        frame.remarks(corpora.q_doc_notes(workspace, sets))
-
-
 def facts(workspace: Workspace, query_set: QuerySet) -> None:
     """Who wrote the queries, under which licence and at what cost, and the documents without queries."""
     licence = f" Licence: {md(query_set.licence)}." if query_set.licence else ""
@@ -113,6 +81,7 @@ def facts(workspace: Workspace, query_set: QuerySet) -> None:
             f"{count(query_set.n_shared, 'query', 'queries')} of several documents. All of these count as answers; "
             "training takes none of them as a negative."
         )
+    frame.remarks(corpora.q_doc_notes(workspace, [query_set]))
     job_views.bill(synthesis.bill_of_job(workspace, query_set.job_id) if query_set.job_id else None)
     # The documents without queries or with too few, or the rows that an import rejected.
     what = (

@@ -374,19 +374,15 @@ def _comparison(previews: Mapping[str, Preview], titles: Mapping[str, str]) -> N
         if not self_bleu:
             st.caption("Self-BLEU needs at least two queries.")
         return
-    ordered = sorted(self_bleu, key=lambda name: self_bleu[name])
-    first, rest = ordered[0], ordered[1:]
+    first, *rest = sorted(self_bleu, key=lambda name: self_bleu[name])
     values = ", ".join(f"{self_bleu[name]:.3f} for {md(titles.get(name, name))}" for name in rest)
     if self_bleu[rest[-1]] - self_bleu[first] < SAME:
-        st.markdown(
-            f"#### For this document, the methods are equally diverse\n"
-            f"Self-BLEU {self_bleu[first]:.3f} for each of them."
-        )
-        return
-    degree = "less" if len(rest) == 1 else "least"
+        answer = "the methods are equally diverse"
+    else:
+        degree = "less" if len(rest) == 1 else "least"
+        answer = f"the {md(titles.get(first, first))} queries repeat each other {degree}"
     st.markdown(
-        f"#### For this document, the {md(titles.get(first, first))} queries repeat each other {degree}\nSelf-BLEU "
-        f"{self_bleu[first]:.3f} against {values}; lower is more diverse."
+        f"#### For this document, {answer}\nSelf-BLEU {self_bleu[first]:.3f} against {values}; lower is more diverse."
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -59,12 +59,12 @@ PAGES: dict[str, PageInfo] = {
          "One query, paraphrases or different queries, how many, and does it help on your data?", "Decide and train",
          ("corpus", "target_benchmark", "pasted"), "answer"),
         ("launch", "pages/train/launch.py", "Launch", "rocket_launch",
-         "What do you want to train or evaluate?", "Decide and train", ("query_set",)),
+         "What do you want to train or evaluate?", "Decide and train", ("query_set",), "training"),
         ("jobs", "pages/train/jobs.py", "Jobs", "progress_activity",
          "What is running, and how is it going?", "Decide and train", ("job",)),
         ("compare", "pages/results/compare.py", "Compare", "leaderboard",
          "Which run is best, and is the difference more than chance?", "Results",
-         ("baseline", "retrievers", "benchmark", "board", "columns")),
+         ("baseline", "retrievers", "benchmark")),
         ("search", "pages/results/search.py", "Try a query", "search",
          "What does each retriever retrieve for a query of yours?", "Results", ("collection", "search_with", "q")),
         ("evidence", "pages/results/evidence.py", "Evidence", "fact_check",
@@ -138,6 +138,15 @@ def head(name: str) -> None:
         st.caption(project)
     else:
         st.caption(f"{page.question} · {project}" if project else page.question)
+
+
+def tabs(workspace: Workspace, drawn: Mapping[str, tuple[str, Callable[[Workspace], None]]]) -> None:
+    """Tabs (id → title and what draws it), of which only the open one is drawn."""
+    opened = state.tabs({tab: title for tab, (title, _) in drawn.items()})
+    for tab, (_, draw) in drawn.items():
+        if opened[tab].open:
+            with opened[tab], guarded():
+                draw(workspace)
 
 
 def show_error(error: CdpError) -> None:

@@ -10,7 +10,7 @@ button. The first choice on a page writes all selections of that page at once; t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import streamlit as st
 from streamlit.elements.lib.mutable_tab_container import TabContainer
@@ -67,31 +67,23 @@ def choose(
     optional: bool = False,
     placeholder: str = "Choose",
     help: str | None = None,
-    hidden: bool = False,
     alone: bool = False,
-    buttons: bool = False,
     width: int | Literal["stretch"] = "stretch",
 ) -> str | None:
     """A select box over ``items`` (id → name) whose choice is kept and stands in the address as ``?param=id``.
 
     Without an earlier choice the first item is chosen, or nothing if ``optional``. A link that names something that
-    is not here says so and falls back. A choice ``alone`` resets everything else that was chosen. ``hidden`` leaves the
-    label to screen readers; ``buttons`` stand side by side.
+    is not here says so and falls back. A choice ``alone`` resets everything else that was chosen.
     """
     names = labels(items)
     _remember(param, names)
     current = _current(names, param, what or label.lower(), optional)
     key = f"choose_{param}"
     _set(key, current)
-    shared: dict[str, Any] = {
-        "format_func": lambda item: names.get(item, str(item)), "key": key, "help": help,
-        "on_change": _chosen, "args": (param, key, alone), "label_visibility": "collapsed" if hidden else "visible",
-    }  # fmt: skip
-    if buttons:
-        st.segmented_control(label, list(names), required=True, wrap=True, **shared)
-    else:
-        index = None if optional or not names else 0
-        st.selectbox(label, list(names), index=index, placeholder=placeholder, width=width, **shared)
+    st.selectbox(
+        label, list(names), index=None if optional or not names else 0, key=key, placeholder=placeholder, width=width,
+        format_func=lambda item: names.get(item, str(item)), on_change=_chosen, args=(param, key, alone), help=help,
+    )  # fmt: skip
     settle(param, current)
     return current
 
