@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -423,11 +424,8 @@ def faults(workspace: Workspace, manifest: CorpusManifest) -> None:
 
 def remove(workspace: Workspace, manifest: CorpusManifest) -> None:
     """Delete the corpus, after asking."""
-    question = f"Delete **{md(manifest.name)}** and its {count(manifest.n_documents, 'document')}?"
-    with forms.deletion("Delete this corpus", question, "Delete its query sets first.", manifest.id) as agreed:
-        if agreed:
-            corpora.delete(workspace, manifest.id)
-            state.keep("corpus", None)
-            st.query_params.clear()
-            forms.remember(f"{manifest.name} is deleted.", ["Nothing else was changed."])
-            st.rerun()
+    forms.deletion(
+        "Delete this corpus", f"Delete **{md(manifest.name)}** and its {count(manifest.n_documents, 'document')}?",
+        "Nothing else is deleted.", partial(corpora.delete, workspace, manifest.id), key=manifest.id, param="corpus",
+        told=f"{manifest.name} is deleted.",
+    )  # fmt: skip

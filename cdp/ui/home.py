@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from cdp.base.workspace import Workspace
@@ -71,13 +73,10 @@ def project_section(workspace: Workspace) -> None:
                     if name.strip() != current.name:
                         projects.rename(workspace, current.id, name)
                     st.rerun()
-        if current.implied:
-            return
-        kept = "Its documents, benchmarks, queries and results are kept."
-        question = f"Remove the project **{md(current.name, 60)}**?"
-        with forms.deletion("Remove this project", question, kept, "project") as agreed:
-            if agreed:
-                projects.delete(workspace, current.id)
-                forms.remember(f"The project {current.name} is removed.", [kept])
-                st.query_params.clear()
-                st.rerun()
+        if not current.implied:
+            forms.deletion(
+                "Remove this project", f"Remove the project **{md(current.name, 60)}**?",
+                "Its documents, benchmarks, queries and results are kept.",
+                partial(projects.delete, workspace, current.id), key="project",
+                told=f"The project {current.name} is removed.",
+            )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -272,7 +273,11 @@ def _actions(workspace: Workspace, view: JobView) -> None:
             given: dict[str, str | list[str]] = {param: value for param, value in params.items() if value}
             frame.link(page, "Run again with changes", icon=":material/content_copy:", clone=view.id, **given)
         if not view.active:
-            _delete(workspace, view)
+            total = size(jobs.show(workspace, view.id).size or 0)
+            note = "The query set that it wrote is kept." if view.kind == "synthesis" else ""
+            question = f"Delete this job and everything it created ({total})?"
+            delete = partial(jobs.delete, workspace, view.id)
+            forms.deletion("Delete", question, note, delete, key=view.id, param="job")
 
 
 def _resume(workspace: Workspace, view: JobView) -> None:
@@ -303,19 +308,6 @@ def _resume(workspace: Workspace, view: JobView) -> None:
             if forms.button("Resume the job", key=f"resume_{view.id}", type="primary", disabled=not ready):
                 jobs.resume(workspace, view.id, env_secrets=typed, allow=outside)
                 st.rerun()
-
-
-def _delete(workspace: Workspace, view: JobView) -> None:
-    """Delete after a look at what goes with it, and how large it is."""
-    total = size(jobs.show(workspace, view.id).size or 0)
-    question = f"Delete this job and everything it created ({total})?"
-    note = "The query set that it wrote is kept." if view.kind == "synthesis" else ""
-    with forms.deletion("Delete", question, note, view.id) as agreed:
-        if agreed:
-            jobs.delete(workspace, view.id)
-            state.keep("job", None)
-            st.query_params.clear()
-            st.rerun()
 
 
 def _where_next(workspace: Workspace, view: JobView) -> None:

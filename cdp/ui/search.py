@@ -16,7 +16,7 @@ from cdp.services.projects import Members
 from cdp.services.search import Answer, Collection, Hit, Judgment
 from cdp.ui import jobs as job_views
 from cdp.ui.shell import forms, frame, state
-from cdp.ui.shell.tables import count, cut, duration, md, number
+from cdp.ui.shell.tables import count, cut, duration, md
 
 QUERY = "q"
 MOST_QUERIES = 500  # queries of a benchmark that are offered: a browser is sent all of them
@@ -88,35 +88,23 @@ def _add_api(chosen: list[str]) -> None:
 
 def from_benchmark(workspace: Workspace, picked: Collection, members: Members) -> None:
     """Offer queries that a benchmark judges: their relevant documents are marked."""
-
     popover = st.popover(
         "Use a judged query", icon=":material/fact_check:", type="tertiary", on_change="rerun", key="judged"
     )
     if not popover.open:  # looking into benchmarks takes a moment where they are large
         return
     with popover:
-        benchmarks = [n for n in search.list_benchmarks(workspace, picked) if members.has("benchmark", n)]
-        if not benchmarks:
+        judging = [name for name in search.list_benchmarks(workspace, picked) if members.has("benchmark", name)]
+        if not judging:
             st.caption("No benchmark of this project judges these documents.")
             return
-        name = benchmarks[0]
-        if len(benchmarks) > 1:
-            name = st.selectbox("Benchmark", benchmarks, key="judged_benchmark")
-        texts = search.list_queries(workspace, name)
-        offered = texts[:MOST_QUERIES]
+        name = forms.pick("Benchmark", judging, key="judged_benchmark") or judging[0]
         st.selectbox(
-            f"Query of {name}",
-            offered,
-            index=None,
-            format_func=lambda text: cut(" ".join(text.split()), 160),
-            key="judged_query",
-            placeholder="Choose a query",
-            on_change=_chosen,
-            args=("judged_query",),
-            filter_mode="fuzzy",
-        )
-        more = f"The first {number(len(offered))} of {number(len(texts))}. " if len(texts) > len(offered) else ""
-        st.caption(f"{more}Documents that {name} judges relevant are marked, also for a judged query that you type.")
+            f"Query of {name}", search.list_queries(workspace, name)[:MOST_QUERIES], index=None, key="judged_query",
+            format_func=lambda text: cut(" ".join(text.split()), 160), placeholder="Choose a query",
+            on_change=_chosen, args=("judged_query",), filter_mode="fuzzy",
+        )  # fmt: skip
+        st.caption(f"Documents that {name} judges relevant are marked, also for a judged query that you type.")
 
 
 def show(workspace: Workspace, members: Members, collection: Collection, retrievers: Sequence[str], query: str) -> None:

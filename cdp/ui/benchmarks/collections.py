@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -18,8 +19,6 @@ from cdp.ui.shell.tables import count, md, number, size
 ALL = "all"
 NOT_STATED = "not stated"
 COUNTS = {name: st.column_config.NumberColumn(format="localized") for name in ("Documents", "Queries")}
-# A table of more rows than these is scrolled, at this height in pixels.
-LONG_TABLE, TABLE_HEIGHT = 14, 390
 
 
 def page(workspace: Workspace) -> None:
@@ -64,7 +63,6 @@ def _table(statuses: Sequence[RegistryStatus], group: str) -> None:
         digits={"CW": 2},
         about={"CW": md(frame.DEFINITIONS["cw"]), "Text size": "Approximate size of the documents' texts."},
         config=COUNTS,
-        height=TABLE_HEIGHT if len(statuses) > LONG_TABLE else None,
     )
 
 
@@ -208,13 +206,12 @@ def _own(workspace: Workspace) -> None:
         info = next(b for b in stored if b.name == name)
         if not info.problem and not info.subset_of:
             _subset(workspace, info)
-        kept = "Results on it are kept."
-        question = f"Delete **{md(info.name)}** with {count(info.n_queries, 'query', 'queries')} and judgments?"
-        with forms.deletion("Delete this benchmark", question, kept, f"benchmark_{info.name}") as agreed:
-            if agreed:
-                benchmarks.delete(workspace, info.name)
-                forms.remember(f"The benchmark {info.name} is deleted.", [kept])
-                st.rerun()
+        forms.deletion(
+            "Delete this benchmark",
+            f"Delete **{md(info.name)}** with {count(info.n_queries, 'query', 'queries')} and judgments?",
+            "Results on it are kept.", partial(benchmarks.delete, workspace, info.name), key=f"benchmark_{info.name}",
+            told=f"The benchmark {info.name} is deleted.",
+        )  # fmt: skip
 
 
 def _add(workspace: Workspace) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import streamlit as st
 
@@ -96,11 +97,8 @@ def facts(workspace: Workspace, query_set: QuerySet) -> None:
 
 def remove(workspace: Workspace, query_set: QuerySet) -> None:
     """Delete the set, after asking."""
-    question = f"Delete **{md(query_set.name)}** with {count(query_set.n_queries, 'pair')}?"
-    kept = "Retrievers trained on it are kept."
-    with forms.deletion("Delete this query set", question, kept, query_set.id) as agreed:
-        if agreed:
-            queries.delete(workspace, query_set.id)
-            state.keep("query_set", None)
-            forms.remember(f"{query_set.name} is deleted.", [kept])
-            st.rerun()
+    forms.deletion(
+        "Delete this query set", f"Delete **{md(query_set.name)}** with {count(query_set.n_queries, 'pair')}?",
+        "Retrievers trained on it are kept.", partial(queries.delete, workspace, query_set.id), key=query_set.id,
+        param="query_set", told=f"{query_set.name} is deleted.",
+    )  # fmt: skip

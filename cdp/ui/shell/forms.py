@@ -305,15 +305,26 @@ def opened(
         raise InputError("No file is selected.", hint="Choose a file to upload, or enter a path on this server.")
 
 
-@contextmanager
-def deletion(label: str, question: str, note: str, key: str) -> Iterator[bool]:
-    """A popover that asks before something is deleted; yields whether the button was pressed, errors in one box."""
+def deletion(
+    label: str, question: str, note: str, delete: Callable[[], object], *, key: str, param: str = "", told: str = ""
+) -> None:
+    """A popover that asks before something is deleted, with a ``note`` on what stays; ``told`` is shown afterwards.
+
+    ``param`` is the selection that named what is deleted.
+    """
     with st.popover(label, icon=":material/delete:", type="tertiary"):
         st.markdown(question)
         if note:
             st.caption(note)
         with frame.guarded():
-            yield button("Delete", key=f"delete_{key}", icon=":material/delete:")
+            if button("Delete", key=f"delete_{key}", icon=":material/delete:"):
+                delete()
+                if param:
+                    state.keep(param, None)
+                st.query_params.clear()
+                if told:
+                    remember(told, [note])
+                st.rerun()
 
 
 def demo_button(workspace: Workspace, key: str) -> None:
