@@ -33,11 +33,11 @@ def test_a_workspace_with_a_cluster_says_so(open_page: Open, filled: Workspace) 
         assert any(told in plain(caption.value) for caption in at.caption)
 
 
-@pytest.mark.parametrize(("start_with", "button"), [("", "train_start"), ("evaluation", "evaluate_start")])
+@pytest.mark.parametrize(("tab", "button"), [("training", "train_start"), ("evaluation", "evaluate_start")])
 def test_a_cluster_that_does_not_answer_is_said_and_nothing_begins(
-    open_page: Open, named: Workspace, start_with: str, button: str
+    open_page: Open, named: Workspace, tab: str, button: str
 ) -> None:
-    at = open_page("launch", **({"start": start_with} if start_with else {}))
+    at = open_page(f"launch/{tab}")
     at.button(key=button).click().run()
     assert not at.exception
     (error,) = at.error

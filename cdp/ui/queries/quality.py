@@ -175,7 +175,7 @@ def table(workspace: Workspace, rows: Sequence[Measured], results: Mapping[str, 
     parts = [
         "Brackets: 95% intervals over documents; of a difference over those that both sets have. Arrows show the "
         "better direction: more diverse, or for Len-Sim closer to human queries.",
-        *corpora.q_doc_notes(workspace, picked),
+        *corpora.q_doc_notes(workspace, [q for q, _ in rows]),
     ]
     parts += [f"{q.name}: {count(m.n_empty, 'document')} without queries left out." for q, m in rows if m.n_empty]
     parts += [
