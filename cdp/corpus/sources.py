@@ -149,6 +149,13 @@ class _Counted(io.RawIOBase):
 
 
 @contextmanager
+def open_bytes(source: Source) -> Iterator[io.BufferedReader]:
+    """The unpacked bytes of a source, counted against its budget."""
+    with source.open() as stream:
+        yield io.BufferedReader(_Counted(source, stream), BLOCK)
+
+
+@contextmanager
 def open_text(source: Source, encoding: str, *, newline: str = "\n") -> Iterator[io.TextIOWrapper]:
     """The text of a source. ``newline`` as for ``open``: a line break is ``\\n`` alone, or with ``""`` any of three.
 
@@ -156,8 +163,7 @@ def open_text(source: Source, encoding: str, *, newline: str = "\n") -> Iterator
     """
     source.encoding = (source.encoding or _found_encoding(source)) if encoding == AUTO else encoding
     is_utf8 = codecs.lookup(source.encoding).name in ("utf-8", "utf-8-sig")
-    with source.open() as stream:
-        data = io.BufferedReader(_Counted(source, stream), BLOCK)
+    with open_bytes(source) as data:
         if is_utf8:
             _check_head(source, data.peek(1)[:HEAD_BYTES])
         with io.TextIOWrapper(data, "utf-8-sig" if is_utf8 else source.encoding, newline=newline) as text:

@@ -19,7 +19,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError, InputError, WorkspaceError
 from cdp.base.workspace import Workspace
 from cdp.corpus import load_manifest
-from cdp.corpus.sources import Budget, Source
+from cdp.corpus.sources import Budget, Source, open_bytes
 from cdp.llm.answers import Malformed, RequestError, read_batch_line
 from cdp.llm.cache import AnswerCache, cache_key
 from cdp.llm.tokens import cut
@@ -41,7 +41,6 @@ MAX_UNPACKED_BYTES = 20 * 2**30
 # Of one answer in an output file; the longest that may be asked for is below 1 MB.
 MOST_LINE_BYTES = 8 * 2**20
 
-BLOCK_BYTES = 2**20
 KEPT_PROBLEMS = 20
 
 
@@ -66,13 +65,12 @@ def requests(workspace: Workspace, config: SynthesisConfig, cache: AnswerCache |
     groups = work.groups(workspace, config, corpus) if method.joint else None
     for item in work.items(workspace, groups=groups):
         texts = [cut(document.content, limit).text for document in documents_of(item.document)]
-        m = min(config.per_doc, len(item.queries)) if method.from_queries else config.per_doc
-        for prompt, sample, _ in method.requests(texts, m, item.queries):
-            sampling = method.sampling_for(m, sample)
+        for prompt, sample, _ in method.requests(texts, config.per_doc, item.queries):
+            sampling = method.sampling_for(config.per_doc, sample)
             settings = {**parameters(config), **sampling.to_dict()}
             key = cache_key(item.document.content_hash, prompt, config.model_name, settings)
             if cache is None or cache.get(key) is None:
-                body = request_body(config, prompt, m, sampling, by_schema=by_schema)
+                body = request_body(config, prompt, config.per_doc, sampling, by_schema=by_schema)
                 body = {"model": config.model_name, **body}
                 yield {"custom_id": PREFIX + key, "method": "POST", "url": URL, "body": body}
 
@@ -138,17 +136,16 @@ def read_batch(workspace: Workspace, path: Path) -> BatchResult:
 
 
 def _lines(source: Source) -> Iterator[tuple[int, bytes]]:
-    """(number from 1, line as bytes) of each line that is not empty; of one that is too long, some of its bytes.
+    """(number from 1, line as bytes) of each line that is not empty; of one that is too long, its beginning.
 
     Bytes, because one that is no UTF-8 must not cost more than its own line: each is an answer that was paid for.
     """
-    with source.open() as stream:
-        number, rest, block = 1, b"", b"-"
-        while block:
-            block = source.read_block(stream, BLOCK_BYTES)
-            *whole, rest = (rest + block).split(b"\n") if block else (rest, b"")
-            for line in whole:
-                if line.strip():
-                    yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-                number += 1
-            rest = rest[: MOST_LINE_BYTES + 1]
+    with open_bytes(source) as data:
+        number = 0
+        while line := data.readline(MOST_LINE_BYTES + 1):
+            number += 1
+            rest = line
+            while len(rest) > MOST_LINE_BYTES and not rest.endswith(b"\n"):
+                rest = data.readline(MOST_LINE_BYTES + 1)
+            if line.strip():
+                yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line

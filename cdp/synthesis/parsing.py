@@ -240,7 +240,7 @@ def _strings(value: Any) -> list[str] | None:
     if isinstance(value, dict):
         if value and all(isinstance(item, str) for item in value.values()):
             return list(value.values())
-        lists = [item for item in value.values() if isinstance(item, list)]
+        lists = [item for item in (value.get("queries"), *value.values()) if isinstance(item, list)]
         return (_strings(lists[0]) or []) if lists else None
     return None
 

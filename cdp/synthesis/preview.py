@@ -23,7 +23,6 @@ from cdp.base.failures import Failures
 from cdp.base.records import Document
 from cdp.base.workspace import CODE, Workspace
 from cdp.corpus import get_documents, load_manifest
-from cdp.llm.tokens import estimate_tokens
 from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators import GENERATORS, Generator, make_generator
 from cdp.synthesis.grouping import documents_of, related_to
@@ -44,10 +43,7 @@ class Shown:
     problems: dict[str, int] = field(default_factory=dict)
     usage: dict[str, int] = field(default_factory=dict)
     prompt: str = ""
-    prompt_tokens: int = 0
-    model: str = ""
     seconds: float = 0.0
-    cut: list[int] | None = None
     notes: list[str] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
     together: list[str] = field(default_factory=list)
@@ -86,7 +82,7 @@ def previews(
             by_method[name] = _shown(asked, own, method, source, queries)
         if attempt.failed:
             line = failures.first[-1]
-            by_method[name] = Shown([], error=attempt.reason, traceback=line.get("traceback", ""), model=source.model)
+            by_method[name] = Shown([], error=attempt.reason, traceback=line.get("traceback", ""))
     return by_method
 
 
@@ -94,20 +90,15 @@ def _shown(
     document: Document, config: SynthesisConfig, method: Method, source: Generator, queries: Sequence[str]
 ) -> Shown:
     began = time.monotonic()
-    m = min(config.per_doc, len(queries)) if method.from_queries else config.per_doc
     generation = generate_for(
-        document, method, m, source, max_document_tokens=config.max_document_tokens, queries=queries
+        document, method, config.per_doc, source, max_document_tokens=config.max_document_tokens, queries=queries
     )
-    prompt = generation.prompt if source.is_llm else ""
     return Shown(
         queries=list(generation.queries),
         problems=dict(generation.problems),
         usage=generation.usage.to_dict(),
-        prompt=prompt,
-        prompt_tokens=estimate_tokens(prompt),
-        model=generation.model,
+        prompt=generation.prompt if source.is_llm else "",
         seconds=time.monotonic() - began,
-        cut=list(generation.cut) if generation.cut else None,
         notes=list(generation.notes),
         sources=list(generation.sources),
         together=[other.id for other in documents_of(document)[1:]],

@@ -12,8 +12,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from cdp import query_sets
@@ -36,9 +37,6 @@ from cdp.synthesis.work import Groups, Item, Work, finish, open_query_set, query
 # So many at the start whose answers hold no query: the model does not do what it is asked, and every one is paid for.
 FAILURES_IN_A_ROW = 20
 
-# Answers that cost nothing are written in blocks; those of an LLM at once.
-FLUSH_LINES = 256
-FLUSH_EVERY_S = 1.0
 METRIC_EVERY_S = 5.0
 
 SHOWN_ANSWER = 200
@@ -66,11 +64,9 @@ class Run:
         self._spent_before = Usage()
         self.price = price_of(job.workspace, self.source.model, self.config.budget) if self.source.is_llm else None
         failures = job.failures("generating", path=self.files.failures, keep=True)
-        self.recorder = Recorder(self.config.per_doc, is_llm=self.source.is_llm, failures=failures, put=self._put)
+        self.recorder = Recorder(self.config.per_doc, self.files.queries, failures, is_llm=self.source.is_llm)
         self.job.n_failures = 0  # what failed before is asked about again
-        self._began = time.monotonic()
-        self._buffer: list[dict[str, Any]] = []
-        self._flushed = self._measured = self._began
+        self._began = self._measured = time.monotonic()
         self._done = 0
         self._groups: Groups | None = None
         self._written = bytearray(self.work.positions)
@@ -97,7 +93,6 @@ class Run:
                     self._open_account(cache)
                 self._write(cache)
             finally:
-                self._flush()
                 result = self._close()
         if self._over_budget() and not result["complete"]:
             raise ConfigError(
@@ -165,12 +160,11 @@ class Run:
 
     def _ask(self, item: Item, cache: AnswerCache) -> Outcome | None:
         """Ask about one document; None if it was given up. Errors that concern the whole run are raised."""
-        per_doc = self.config.per_doc
         try:
             generation = generate_for(
                 item.document,
                 self.method,
-                min(per_doc, len(item.queries)) if self.method.from_queries else per_doc,
+                self.config.per_doc,
                 self.source,
                 max_document_tokens=self.config.max_document_tokens,
                 cache=cache,
@@ -210,17 +204,6 @@ class Run:
         if self.job.stop_requested():
             self._cancel()
         self._report()
-
-    def _put(self, line: dict[str, Any]) -> None:
-        self._buffer.append(line)
-        waited = time.monotonic() - self._flushed
-        if self.source.is_llm or len(self._buffer) >= FLUSH_LINES or waited >= FLUSH_EVERY_S:
-            self._flush()
-
-    def _flush(self) -> None:
-        append_jsonl(self.files.queries, self._buffer)
-        self._buffer = []
-        self._flushed = time.monotonic()
 
     def _report(self) -> None:
         failed = self.recorder.n_failures
@@ -264,15 +247,13 @@ def _last(lines: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 class Recorder:
-    """Gives ``put`` the line of each document, writes what went wrong to ``failures``, and ends a run that is wrong."""
+    """Appends the line of each document to ``path``, writes what went wrong to ``failures``, and ends a run that is
+    wrong."""
 
-    def __init__(
-        self, per_doc: int, *, is_llm: bool, failures: Failures, put: Callable[[dict[str, Any]], None]
-    ) -> None:
-        self.per_doc, self.is_llm, self.failures = per_doc, is_llm, failures
+    def __init__(self, per_doc: int, path: Path, failures: Failures, *, is_llm: bool) -> None:
+        self.per_doc, self.path, self.failures, self.is_llm = per_doc, path, failures, is_llm
         self.n_failures = 0
         self.any_success = False
-        self._put = put
         self._failing = self._unread = self._paid_unread = 0
         self._first = ""
 
@@ -303,8 +284,7 @@ class Recorder:
             return False
         self.failures.done()
         self.any_success = True
-        for line in lines:
-            self._put(line)
+        append_jsonl(self.path, lines)
         return True
 
     def leave_out(self, item: Item, reason: str) -> None:

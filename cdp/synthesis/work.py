@@ -113,11 +113,6 @@ class Work:
         return related_groups(workspace, config, corpus, taken, watch)
 
 
-# Of the configuration, kept with the query set where they are set.
-KEPT_SETTINGS = ("prompt", "source")
-KEPT_OF_GROUPS = ("together", "related")
-
-
 def open_query_set(
     job: Job,
     config: SynthesisConfig,
@@ -132,16 +127,14 @@ def open_query_set(
     name = query_set_id(job.id, config)
     if query_sets.exists(job.workspace, name):
         return name
-    settings = {**parameters, "max_document_tokens": config.max_document_tokens, "limit": config.limit}
-    if method.joint:
-        settings |= {key: getattr(config, key) for key in KEPT_OF_GROUPS}
-    if config.limit is not None and config.draw is not None:
-        settings["draw"] = config.draw
+    kept = ["max_document_tokens", "limit", *(key for key in ("prompt", "source") if getattr(config, key))]
+    kept += ["together", "related"] if method.joint else []
+    kept += ["draw"] if config.limit is not None and config.draw is not None else []
     query_sets.create(
         job.workspace,
         query_sets.QuerySet(
             id=name,
-            name=query_set_name(config, corpus.name),
+            name=config.name or f"{corpus.name} · {config.method} × {config.per_doc}",
             corpus_id=corpus.id,
             corpus_hash=corpus.content_hash,
             kind="synthetic",
@@ -151,7 +144,7 @@ def open_query_set(
             per_doc=config.per_doc,
             prompt_hash=method.prompt_hash,
             language=known_language(corpus),
-            parameters=settings | {key: value for key in KEPT_SETTINGS if (value := getattr(config, key))},
+            parameters={**parameters, **{key: getattr(config, key) for key in kept}},
             job_id=job.id,
         ),
     )
@@ -179,7 +172,3 @@ def query_set_id(job_id: str, config: SynthesisConfig) -> str:
     """The id of the set that a job writes: the same in every attempt, known before the job starts."""
     name = config.name or f"{config.corpus}-{config.method}-{config.per_doc}"
     return f"{slug(name)}-{sha256_text(job_id)[:8]}"
-
-
-def query_set_name(config: SynthesisConfig, corpus_name: str) -> str:
-    return config.name or f"{corpus_name} · {config.method} × {config.per_doc}"
