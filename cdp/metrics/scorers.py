@@ -6,8 +6,7 @@ that is neither on this machine nor to be had from the hub is known to be missin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -134,6 +133,7 @@ def _cross_encoder(
     name: str, workspace: Workspace, threshold: float, batch_size: int, device: str | None, logits: bool = False
 ) -> PairScorer:
     from cdp.retrievers import resolve
+    from cdp.retrievers.load import loading
 
     resolved = resolve(name, workspace)
     if resolved.origin in ("preset", "job"):
@@ -145,7 +145,7 @@ def _cross_encoder(
     from sentence_transformers import CrossEncoder
 
     on_gpu = torch.cuda.is_available() if device is None else device.startswith("cuda")
-    with _loading(name):
+    with loading(resolved, "scores pairs"):
         model = CrossEncoder(
             resolved.source,
             device=device,
@@ -174,15 +174,3 @@ def _cross_encoder(
 def _encodable(text: str) -> str:
     """Lone surrogates, which a tokenizer refuses, as question marks."""
     return text.encode("utf-8", "replace").decode("utf-8")
-
-
-@contextmanager
-def _loading(name: str) -> Iterator[None]:
-    """What goes wrong while a model is loaded, as a ModelError; running out of memory stays what it is."""
-    try:
-        yield
-    except (OSError, ValueError, ImportError, KeyError, RuntimeError, TypeError) as error:
-        if type(error).__name__ == "OutOfMemoryError":
-            raise
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelError(f"The model {name} cannot be loaded: {reason}") from error

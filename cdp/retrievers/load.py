@@ -7,6 +7,8 @@ Static models are loaded without sentence-transformers (``cdp.retrievers.static`
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,24 +45,14 @@ def load(
             raise api.refused(resolved.name)
         answering: Any = api.ApiModel(named, payer, max_length)
         return answering
-    try:
-        preset = resolved.preset
+    preset = resolved.preset
+    with loading(resolved, "embeds texts"):
         if preset is not None and preset.kind == "static":
             model = _static(resolved.source, device)
         elif preset is not None:
             model = _transformer(preset, resolved, device)
         else:
             model = _saved(resolved, device)
-    except (CdpError, MemoryError):
-        raise
-    except Exception as error:  # the libraries raise almost anything for a damaged folder
-        if type(error).__name__ == "OutOfMemoryError":
-            raise
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelError(
-            f"The model {resolved.name} cannot be loaded from {resolved.source}: {reason}",
-            hint="Is the folder complete, and is it a model that embeds texts?",
-        ) from error
     if preset is not None:
         model.prompts = dict(preset.prompts)
         model.similarity_fn_name = resolved.similarity["published"]
@@ -73,6 +65,24 @@ def load(
     if memo is not None and hasattr(model, "remember"):
         model.remember(memo)
     return model.eval()
+
+
+@contextmanager
+def loading(resolved: ResolvedRetriever, what: str) -> Iterator[None]:
+    """Raise what goes wrong while a model is loaded, which is one that ``what``, as a ModelError. Running out of memory
+    stays what it is."""
+    try:
+        yield
+    except (CdpError, MemoryError):
+        raise
+    except Exception as error:  # the libraries raise almost anything for a damaged folder
+        if type(error).__name__ == "OutOfMemoryError":
+            raise
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelError(
+            f"The model {resolved.name} cannot be loaded from {resolved.source}: {reason}",
+            hint=f"Is the folder complete, and is it a model that {what}?",
+        ) from error
 
 
 def use_threads(model: Any) -> None:
