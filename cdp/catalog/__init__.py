@@ -22,18 +22,9 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "STUDY",
-    "STUDY_START",
-    "IngestReport",
-    "QueryResult",
-    "evaluations",
-    "ingest",
-    "per_query",
-    "query",
-    "rebuild",
-    "runs",
-    "trainings",
-]
+    "STUDY", "STUDY_START", "IngestReport", "QueryResult", "evaluations", "ingest", "per_query", "query", "rebuild",
+    "runs", "trainings",
+]  # fmt: skip
 
 
 QUERY_TIMEOUT_S = 30.0

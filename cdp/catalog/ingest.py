@@ -352,28 +352,19 @@ def _replace_rows(connection: Any, paths: list[str], contents: list[Content]) ->
             _insert(connection, table, pa.Table.from_pylist(rows, schema=schema))
     scores = [entry for content in contents for entry in content.scores]
     if scores:
-        _insert(connection, "scores", _score_table(pa, scores))
+        texts, numbers = pa.list_(pa.string()), pa.list_(pa.float64())
+        lists = {"evaluation_id": pa.string(), "measure": pa.string(), "query_id": texts, "value": numbers}
+        arrays = [
+            pa.array(values, kind) for values, kind in zip(zip(*scores, strict=True), lists.values(), strict=True)
+        ]
+        long = "evaluation_id, measure, unnest(query_id) AS query_id, unnest(value) AS value"
+        _insert(connection, "scores", pa.table(arrays, names=list(lists)), long)
     names = ("path", "stamp", "hash", "problem")
     files = {name: pa.array([getattr(content, name) for content in contents], pa.string()) for name in names}
     _insert(connection, "files", pa.table(files))
 
 
-def _insert(connection: Any, table: str, data: Any) -> None:
+def _insert(connection: Any, table: str, data: Any, columns: str = "*") -> None:
     connection.register("incoming", data)
-    connection.execute(f"INSERT INTO {table} BY NAME SELECT * FROM incoming")
+    connection.execute(f"INSERT INTO {table} BY NAME SELECT {columns} FROM incoming")
     connection.unregister("incoming")
-
-
-def _score_table(pa: Any, scores: list[tuple[str, str, list[str], list[float]]]) -> Any:
-    """Return the scores in long form: evaluation_id, query_id, measure, value. Repeated texts are dictionaries."""
-    chunks = []
-    for evaluation_id, measure, ids, values in scores:
-        zeros = pa.repeat(pa.scalar(0, pa.int32()), len(ids))
-        columns = {
-            "evaluation_id": pa.DictionaryArray.from_arrays(zeros, pa.array([evaluation_id])),
-            "query_id": pa.array(ids, pa.string()),
-            "measure": pa.DictionaryArray.from_arrays(zeros, pa.array([measure])),
-            "value": pa.array(values, pa.float64()),
-        }
-        chunks.append(pa.table(columns))
-    return pa.concat_tables(chunks).unify_dictionaries()

@@ -163,7 +163,7 @@ def threshold(data: Sequence[Difference] | None = None) -> Threshold:
 
 def fit_of_means(data: Sequence[Difference]) -> LineFit:
     """The line through the dataset means: the fit that every interval of this module comes from. InputError for fewer
-    than two datasets, or equal CW."""
+    than three datasets, or equal CW."""
     return fit_line(*dataset_means(data))
 
 

@@ -309,22 +309,6 @@ def _fixed_elsewhere(lead: Evidence, own: Iterable[Evidence]) -> list[Arm]:
     return list(found.values())
 
 
-def compare(arms: Sequence[Arm]) -> list[Comparison]:
-    """Every option against every other one, both ways, with simultaneous intervals."""
-    d = simultaneous([arm.scores for arm in arms])
-    reach = d.reach
-    return [
-        Comparison(
-            option, against, float(d.points[i, j]), float(d.points[i, j] - reach[i, j]),
-            float(d.points[i, j] + reach[i, j]), float(d.query_variance[i, j]), float(d.seed_variance[i, j]),
-            float(d.factor[i, j]), _comparable(option, against),
-        )
-        for j, against in enumerate(arms)
-        for i, option in enumerate(arms)
-        if i != j
-    ]  # fmt: skip
-
-
 def _comparable(first: Arm, second: Arm) -> bool:
     if not (first.trained and second.trained and first.steps and second.steps):
         return True
@@ -332,11 +316,22 @@ def _comparable(first: Arm, second: Arm) -> bool:
 
 
 class _Question:
-    """The options of one question, the cheapest first, with all their comparisons."""
+    """The options of one question, the cheapest first, each compared with every other one, both ways, at once."""
 
     def __init__(self, arms: Iterable[Arm]) -> None:
         self.options = sorted(arms, key=lambda a: (*_cost(a), -a.mean))
-        self.all = compare(self.options)
+        d = simultaneous([arm.scores for arm in self.options])
+        reach = d.reach
+        self.all = [
+            Comparison(
+                option, against, float(d.points[i, j]), float(d.points[i, j] - reach[i, j]),
+                float(d.points[i, j] + reach[i, j]), float(d.query_variance[i, j]), float(d.seed_variance[i, j]),
+                float(d.factor[i, j]), _comparable(option, against),
+            )
+            for j, against in enumerate(self.options)
+            for i, option in enumerate(self.options)
+            if i != j
+        ]  # fmt: skip
 
     @property
     def trained(self) -> list[Arm]:

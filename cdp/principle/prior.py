@@ -69,18 +69,21 @@ def priors() -> tuple[Prior, ...]:
         return tuple(Prior(**{name: kinds[name](text) for name, text in row.items()}) for row in csv.DictReader(file))
 
 
-def expected(comparison: str = SCALING, design: str = EQUAL_DOCUMENTS, loss: str = INFONCE) -> tuple[Expectation, ...]:
+def _usual() -> list[Prior]:
+    """The rows that an answer rests on: several different queries over one, at equal documents, by InfoNCE."""
+    return [p for p in priors() if (p.comparison, p.design, p.loss) == (SCALING, EQUAL_DOCUMENTS, INFONCE)]
+
+
+def expected() -> tuple[Expectation, ...]:
     """What a new dataset lets expect at each Q/Doc; empty where too few datasets were measured."""
     return tuple(
-        Expectation(p.per_doc, p.points, p.low, p.high, p.datasets, p.probability, p.comparison)
-        for p in priors()
-        if (p.comparison, p.design, p.loss) == (comparison, design, loss)
+        Expectation(p.per_doc, p.points, p.low, p.high, p.datasets, p.probability, p.comparison) for p in _usual()
     )
 
 
 def measured() -> tuple[str, tuple[str, ...]]:
     """(what ``expected()`` rests on, its limits in sentences)."""
-    rows = [p for p in priors() if (p.comparison, p.design, p.loss) == (SCALING, EQUAL_DOCUMENTS, INFONCE)]
+    rows = _usual()
     most = max(rows, key=lambda p: p.datasets)
     held = np.average([p.covered for p in rows], weights=[p.datasets for p in rows])
     own = f", {most.published} of them the paper's" if most.published < most.datasets else " of the paper"

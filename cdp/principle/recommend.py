@@ -222,15 +222,13 @@ def _caveats(cw: NDArray[np.float64], mean: float, possible: tuple[str, ...], la
 
 def weighting_gains() -> dict[str, dict[str, float]]:
     """{group: {retriever: CW-weighted minus equal weights, NDCG@10 points}}, as printed in tab:cw_weighting."""
-    scores = {
-        (row["group"], row["retriever"], row["weighting"]): row["value"]
-        for row in read("results")
-        if row["table"] == "tab:cw_weighting"
-    }
+    printed = [row for row in read("results") if row["table"] == "tab:cw_weighting"]
+    equal = {(row["group"], row["retriever"]): row["value"] for row in printed if row["weighting"] == "none"}
     gains: dict[str, dict[str, float]] = {}
-    for (group, retriever, weighting), value in scores.items():
-        if weighting == "CW":
-            gains.setdefault(group, {})[retriever] = value - scores[group, retriever, "none"]
+    for row in printed:
+        if row["weighting"] == "CW":
+            group, name = row["group"], row["retriever"]
+            gains.setdefault(group, {})[name] = row["value"] - equal[group, name]
     return gains
 
 

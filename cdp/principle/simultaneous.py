@@ -40,7 +40,7 @@ class Differences:
         return self.factor * np.sqrt(self.query_variance + self.seed_variance)
 
 
-def simultaneous(scores: Sequence[Floats], *, draws: int = DRAWS, seed: int = 0) -> Differences:
+def simultaneous(scores: Sequence[Floats], *, draws: int = DRAWS) -> Differences:
     """Compare options by their scores, each of shape (its seeds, n_queries); a fixed option has one row.
 
     With one seed for all, the intervals know nothing of the training noise. InputError for fewer than two queries, or
@@ -62,7 +62,7 @@ def simultaneous(scores: Sequence[Floats], *, draws: int = DRAWS, seed: int = 0)
     alone = np.where(several[first] != several[second], both, 0.0)
     spread = np.diag(covariance)
     query = np.maximum(spread[first] + spread[second] - 2 * covariance[first, second], 0.0)
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     values, vectors = np.linalg.eigh(covariance)
     noise = random.standard_normal((draws, count)) @ (vectors * np.sqrt(np.maximum(values, 0))).T
     noise += np.where(several, random.standard_normal((draws, 1)) * np.sqrt(shared * of_seed.max(initial=0.0)), 0.0)

@@ -26,18 +26,17 @@ from cdp.studies.estimate import PlannedGeneration, Speed, StudyPlan, estimate, 
 from cdp.studies.plan import (
     BY,
     ON,
-    benchmark_names,
     check_axes,
     common_documents,
     condition_pairs,
     conditions,
     counted,
     cut_to_common,
-    dev_names,
     dev_of,
     evaluated_on,
     method_of,
     needs_reasoning,
+    places,
     problems_of_budget,
     steps_of,
     training_config,
@@ -332,7 +331,7 @@ def with_dev(workspace: Workspace, config: StudyConfig) -> tuple[StudyConfig, li
         return config, []
     entries = config.items("benchmarks")
     found = []
-    for name, split in benchmark_names(config)[: len(entries) if config.same_language else 1]:
+    for name, split in places(config)[: len(entries) if config.same_language else 1]:
         info = describe(resolve_benchmark(access.benchmark(workspace, name), workspace), workspace)
         found.append(splits_of(workspace, info, split))
     test = [f"{splits.benchmark}:{splits.test}" for splits in found]
@@ -383,7 +382,7 @@ def plan(
         known if known is not None and known["name"] == name
         else planned_facts(workspace, config, drawn[name]) if name in drawn
         else _benchmark(workspace, config, name, split)
-        for name, split in benchmark_names(config)
+        for name, split in places(config)
     ]  # fmt: skip
     benchmark_splits = [(b["name"], b["split"]) for b in benchmarks]
     if len(set(benchmark_splits)) < len(benchmark_splits):
@@ -478,8 +477,8 @@ def _dev_places(
 ) -> tuple[list[tuple[str, str]], int]:
     """((evaluation key, language) of each dev split, the most texts of one); ConfigError for one that is also
     reported: its scores would be selected."""
-    places, texts = [], 0
-    for name, split in dev_names(config):
+    keys, texts = [], 0
+    for name, split in places(config, "dev"):
         info = describe(resolve_benchmark(access.benchmark(workspace, name), workspace), workspace)
         chosen = choose_split(info, split)
         if (info.name, chosen) in benchmark_splits:
@@ -488,9 +487,9 @@ def _dev_places(
                 "high.",
                 hint="Name another split or benchmark as 'dev'.",
             )
-        places.append((records.evaluation_key(info.content_hash, chosen, "paper"), info.language or "en"))
+        keys.append((records.evaluation_key(info.content_hash, chosen, "paper"), info.language or "en"))
         texts = max(texts, info.judged[chosen] + info.n_documents)
-    return places, texts
+    return keys, texts
 
 
 @access.runs
@@ -542,7 +541,7 @@ def run(
 def leaks_of(workspace: Workspace, config: StudyConfig, sets: Sequence[str] | None = None) -> list[leakage.Leak]:
     """The judged queries among those of ``sets``; without these, of the query sets that the plan names."""
     names = config.items("query_sets") if sets is None else sets
-    return leakage.find_leaks(workspace, names, benchmark_names(config) + dev_names(config))
+    return leakage.find_leaks(workspace, names, places(config) + places(config, "dev"))
 
 
 def grid_for(workspace: Workspace, retriever: str, lora: bool = False) -> tuple[float, ...]:

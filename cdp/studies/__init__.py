@@ -12,14 +12,6 @@ from cdp.studies.report import StudyReport, build
 from cdp.studies.text import to_markdown
 
 __all__ = [
-    "Condition",
-    "ReadyMade",
-    "StudyConfig",
-    "StudyReport",
-    "StudySource",
-    "build",
-    "conditions",
-    "read_plan",
-    "ready_made",
-    "to_markdown",
-]
+    "Condition", "ReadyMade", "StudyConfig", "StudyReport", "StudySource", "build", "conditions", "read_plan",
+    "ready_made", "to_markdown",
+]  # fmt: skip

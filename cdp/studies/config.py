@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -234,11 +235,10 @@ class StudyConfig(Config):
             problems.append(f"a 'budget' makes equal pairs, not {self.design}: use 'max_documents' instead")
         if problems:
             raise ConfigError.from_problems(problems)
-        trainings = len(self.numbers("per_doc", minimum=1)) * len(self.numbers("seeds", minimum=0))
-        trainings *= len(self.items("retrievers")) * len(self.items("weightings"))
-        trainings *= len(self.rates())
         self.more_settings()
+        trainings = len(self.numbers("per_doc", minimum=1)) * len(self.numbers("seeds", minimum=0)) * len(self.rates())
         trainings *= len(self.items("query_sets")) + len(self.items("methods"))
+        trainings *= math.prod(len(self.items(n)) for n in ("retrievers", "weightings", "losses", "query_sources"))
         trainings *= 2 if self.design == BOTH else 1
         if trainings > MOST_TRAININGS:
             raise ConfigError(

@@ -6,8 +6,8 @@ where there is neither, none is given.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from statistics import median
 from typing import Any
 
@@ -112,24 +112,19 @@ class StudyPlan:
     generations: tuple[PlannedGeneration, ...]
     seconds: float | None
     measured: bool
-    notes: tuple[str, ...] = field(default_factory=tuple)
-    steps: Mapping[str, int] = field(default_factory=dict)
-    reused: int = 0
+    steps: Mapping[str, int]
+    reused: int
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
+        plain = ("seconds", "measured", "reused", "pairs", "steps", "benchmarks", "notes")
         return {
             "name": self.config.name,
             "trainings": len(self.conditions),
             "evaluations": (len(self.conditions) + len(self.config.items("retrievers"))) * len(self.benchmarks),
-            "seconds": self.seconds,
-            "measured": self.measured,
-            "reused": self.reused,
-            "pairs": dict(self.pairs),
-            "steps": dict(self.steps),
-            "benchmarks": [dict(b) for b in self.benchmarks],
+            **{name: getattr(self, name) for name in plain},
             "sources": [asdict(s) for s in self.sources],
             "generations": [asdict(g) for g in self.generations],
-            "notes": list(self.notes),
             "config": self.config.recorded(),
         }
 
@@ -171,7 +166,7 @@ def estimate(
             batch = min(settings[condition.retriever].batch_size or 1, pairs[str(condition)])
             seconds += speed.training_seconds(steps[condition.retriever] * batch)
             seconds += speed.encoding_seconds(encoded + EVALUATIONS * dev_texts)
-    return StudyPlan(
+    plan = StudyPlan(
         config=config,
         sources=tuple(sources),
         conditions=tuple(planned),
@@ -182,10 +177,8 @@ def estimate(
         generations=tuple(generations),
         seconds=seconds,
         measured=all(name in speeds for name in names),
-        notes=tuple(
-            _notes(config, sources, planned, benchmarks, pairs, [n for n in names if n not in speed_of], generations)
-        ),
     )
+    return replace(plan, notes=tuple(_notes(plan, [name for name in names if name not in speed_of])))
 
 
 def _texts(benchmark: Mapping[str, Any]) -> int:
@@ -209,49 +202,33 @@ def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
     return {name: Speed(median(pairs[name]), median(texts[name])) for name in pairs}
 
 
-def _notes(
-    config: StudyConfig,
-    sources: Sequence[StudySource],
-    planned: Sequence[Condition],
-    benchmarks: Sequence[Mapping[str, Any]],
-    pairs: Mapping[str, int],
-    unknown: Sequence[str],
-    generations: Sequence[PlannedGeneration],
-) -> list[str]:
-    notes = []
-    different = {round(float(b["cw"]), 2) for b in benchmarks if b.get("cw") is not None}
+def _notes(plan: StudyPlan, unknown: Sequence[str]) -> Iterator[str]:
+    """What is worth knowing before the start; ``unknown`` are the retrievers without a known speed."""
+    config, benchmarks = plan.config, plan.benchmarks
     if len(benchmarks) < 3:
-        notes.append(
+        yield (
             f"With {counted(len(benchmarks), 'benchmark')} there is no correlation "
             "with CW and no threshold: that takes three or more."
         )
-    elif len(different) < 2:
-        notes.append("All benchmarks have the same CW, so no correlation with CW can be computed.")
     spoken = sorted({str(b["language"]) for b in benchmarks if b.get("language")})
     if len(spoken) > 1:
-        notes.append(
+        yield (
             f"The benchmarks are of several languages ({', '.join(spoken)}): only those of the most frequent one are "
             "in the line through CW."
         )
     for b in benchmarks:
         if b.get("empty", 0.0) >= DOUBTFUL:
-            notes.append(
-                f"{b['name']}: {b['empty']:.0%} of the queries have no content word when counted as {b['language']}."
-            )
-    cw_of = {str(b["name"]): float(b["cw"]) for b in benchmarks if b.get("cw") is not None}
-    power = design_power(list(cw_of.values()))
+            yield f"{b['name']}: {b['empty']:.0%} of the queries have no content word when counted as {b['language']}."
+    power = design_power([float(b["cw"]) for b in benchmarks if b.get("cw") is not None])
     if power is not None:
-        notes.append(power_text(power))
-    notes += limits_of_design(config, sources)
-    if generations and (config.budget is not None or config.max_documents is not None):
+        yield power_text(power)
+    yield from limits_of_design(config, plan.sources)
+    if plan.generations and (config.budget is not None or config.max_documents is not None):
         seed = config.numbers("seeds", minimum=0)[0]
-        notes.append(
+        yield (
             f"Missing queries are written for documents drawn at random (seed {seed}); every training draws from these."
         )
     if 1 not in config.numbers("per_doc", minimum=1):
-        notes.append("Without Q/Doc 1 there is nothing to compare more queries per document with.")
+        yield "Without Q/Doc 1 there is nothing to compare more queries per document with."
     if unknown:
-        notes.append(f"No earlier run of {', '.join(unknown)} here: the time cannot be told.")
-    if planned and not any(pairs.values()):
-        notes.append("No condition has any pair to train on.")
-    return notes
+        yield f"No earlier run of {', '.join(unknown)} here: the time cannot be told."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -319,14 +319,9 @@ def training_config(config: StudyConfig, condition: Condition, query_set: str, r
     return TrainingConfig.from_dict(given)
 
 
-def benchmark_names(config: StudyConfig) -> list[tuple[str, str]]:
-    """(benchmark, split) of each entry; the split is empty where none is named."""
-    return [_with_split(entry) for entry in config.items("benchmarks")]
-
-
-def dev_names(config: StudyConfig) -> list[tuple[str, str]]:
-    """(benchmark, split) of each benchmark that chooses checkpoints."""
-    return [_with_split(entry) for entry in config.items("dev")]
+def places(config: StudyConfig, field: str = "benchmarks") -> list[tuple[str, str]]:
+    """(benchmark, split) of each entry of ``benchmarks`` or ``dev``; the split is empty where none is named."""
+    return [_with_split(entry) for entry in config.items(field)]
 
 
 def dev_of(source: StudySource, languages: Sequence[str]) -> int:
@@ -346,12 +341,6 @@ Step = Condition | Cell
 
 # A batch or a search may take this long without a heartbeat.
 STEP_S = 300.0
-
-
-def steps(config: StudyConfig, conditions: Sequence[Condition]) -> Iterator[Step]:
-    """What every condition is compared with comes first."""
-    yield from untrained(config)
-    yield from conditions
 
 
 def untrained(config: StudyConfig) -> list[Cell]:
@@ -453,11 +442,6 @@ def condition_pairs(
     return with_reasoned(pairs, workspace, source.reasoning, condition.query_source, ri=ri)
 
 
-def corpus_of(workspace: Workspace, source: StudySource) -> str:
-    """The id of the corpus that a source's queries were written for."""
-    return query_sets.load(workspace, source.query_set).corpus_id
-
-
 @dataclass(frozen=True)
 class Inputs:
     """The plan, what is trained on, the conditions in their order, and what they are evaluated and chosen by."""
@@ -468,6 +452,11 @@ class Inputs:
     benchmarks: list[Benchmark]
     dev: list[Benchmark]
 
+    @property
+    def steps(self) -> list[Step]:
+        """All that is evaluated; what every condition is compared with comes first."""
+        return [*untrained(self.config), *self.conditions]
+
     @classmethod
     def of(cls, job: Job) -> Self:
         """Read them. CdpError where something is missing."""
@@ -476,8 +465,8 @@ class Inputs:
         sources = cut_to_common(job.workspace, sources)
         planned = conditions(config, sources)
         job.progress("reading benchmarks", 0, 0, "")
-        benchmarks = [read_benchmark(job.workspace, name, split) for name, split in benchmark_names(config)]
-        dev = [read_benchmark(job.workspace, name, split) for name, split in dev_names(config)]
+        benchmarks = [read_benchmark(job.workspace, *place) for place in places(config)]
+        dev = [read_benchmark(job.workspace, *place) for place in places(config, "dev")]
         return cls(config, sources, planned, benchmarks, dev)
 
 

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cdp.base.config import PromptTuningConfig
 from cdp.base.errors import ConfigError, ProviderError
@@ -116,6 +116,10 @@ class Tried:
     quality: float | None
     tokens: float
 
+    @property
+    def distance(self) -> float:
+        return self.standing.distance
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -125,14 +129,11 @@ class Choice:
     why: str
 
 
-def distance(ce: float, self_bleu: float, target: str) -> float:
-    """Euclidean distance of a point in the unit square from the target's corner; 0 inside it."""
-    return float(_distances(np.array([ce]), np.array([self_bleu]), target)[0])
-
-
-def _distances(ce: NDArray[np.float64], bleu: NDArray[np.float64], target: str) -> NDArray[np.float64]:
+def distances(ce: ArrayLike, self_bleu: ArrayLike, target: str) -> NDArray[np.float64]:
+    """Euclidean distances of points in the unit square, each (n,), from the target's corner; 0 inside it."""
     sign = 1.0 if target == "ood" else -1.0
-    return np.hypot(np.maximum(0.0, sign * (ce - LINE)), np.maximum(0.0, sign * (bleu - LINE)))
+    beyond = (np.maximum(0.0, sign * (np.asarray(values, np.float64) - LINE)) for values in (ce, self_bleu))
+    return np.asarray(np.hypot(*beyond))
 
 
 def standing(ce: NDArray[np.float64], self_bleu: NDArray[np.float64], target: str, *, seed: int = 0) -> Standing | None:
@@ -145,13 +146,10 @@ def standing(ce: NDArray[np.float64], self_bleu: NDArray[np.float64], target: st
     if len(ce) == 0:
         return None
     drawn = np.random.default_rng(seed).integers(0, len(ce), size=(RESAMPLES, len(ce)))
-    resampled = _distances(ce[drawn].mean(axis=1), self_bleu[drawn].mean(axis=1), target)
+    resampled = distances(ce[drawn].mean(axis=1), self_bleu[drawn].mean(axis=1), target)
     low, high = np.percentile(resampled, [2.5, 97.5])
-    return Standing(
-        distance=distance(float(ce.mean()), float(self_bleu.mean()), target),
-        interval=(float(low), float(high)),
-        inside=float((resampled == 0).mean()),
-    )
+    at = float(distances(ce.mean(), self_bleu.mean(), target))
+    return Standing(at, (float(low), float(high)), float((resampled == 0).mean()))
 
 
 def choose(tried: Sequence[Tried], target: str, *, ce: str = "CE") -> Choice:
@@ -161,25 +159,24 @@ def choose(tried: Sequence[Tried], target: str, *, ce: str = "CE") -> Choice:
     """
 
     def rank(candidate: Tried) -> tuple[float, float, float, float]:
-        inside = (
-            min(abs(candidate.ce - LINE), abs(candidate.self_bleu - LINE)) if candidate.standing.distance == 0 else 0.0
-        )
-        return round(candidate.standing.distance, 6), -(candidate.quality or 0.0), -round(inside, 6), candidate.tokens
+        inside = 0.0
+        if candidate.distance == 0:
+            inside = min(abs(candidate.ce - LINE), abs(candidate.self_bleu - LINE))
+        return round(candidate.distance, 6), -(candidate.quality or 0.0), -round(inside, 6), candidate.tokens
 
     first, *others = sorted(tried, key=rank)
     wanted = "both below 0.5" if target == "ood" else "both above 0.5"
     values = f"{ce} {first.ce:.2f} and Self-BLEU {first.self_bleu:.2f}"
-    if first.standing.distance == 0:
+    if first.distance == 0:
         why = f"It meets the target ({values}, {wanted} wanted)."
     else:
-        why = f"It comes nearest to the target but does not meet it: {values}, {wanted} wanted; {_off(first)} away."
+        why = (
+            f"It comes nearest to the target but does not meet it: {values}, {wanted} wanted; {first.distance:.2f} "
+            "away."
+        )
     if others:
         why += f" {_against(first, others[0], rank(first), rank(others[0]))}"
     return Choice(first.name, why)
-
-
-def _off(candidate: Tried) -> str:
-    return f"{candidate.standing.distance:.2f}"
 
 
 def _against(first: Tried, second: Tried, a: Sequence[float], b: Sequence[float]) -> str:
@@ -188,7 +185,7 @@ def _against(first: Tried, second: Tried, a: Sequence[float], b: Sequence[float]
     if decided == 0:
         apart = first.standing.interval[1] < second.standing.interval[0]
         sure = "" if apart else ", although their intervals overlap: more documents would make it surer"
-        return f"The next, {second.name}, is {_off(second)} away{sure}."
+        return f"The next, {second.name}, is {second.distance:.2f} away{sure}."
     reasons = {
         1: f"is closer to the human queries (mean of Dist-Sim and Len-Sim {first.quality or 0:.2f} against "
         f"{second.quality or 0:.2f})",

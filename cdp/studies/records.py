@@ -142,6 +142,10 @@ def versions() -> dict[str, str]:
     return there
 
 
+# What a query set says of who wrote it and how.
+WRITTEN = ("written_by", "method", "generator", "model", "language")
+
+
 def licences(workspace: Workspace, sources: Sequence[StudySource]) -> list[dict[str, Any]]:
     """The corpus and the query set of each source: names, content hashes, who wrote the queries, licences."""
     facts = []
@@ -158,11 +162,7 @@ def licences(workspace: Workspace, sources: Sequence[StudySource]) -> list[dict[
                 "query_set": query_set.name,
                 "query_set_hash": query_set.content_hash,
                 "query_set_licence": query_set.licence,
-                "written_by": query_set.written_by,
-                "method": query_set.method,
-                "generator": query_set.generator,
-                "model": query_set.model,
-                "language": query_set.language,
+                **{name: getattr(query_set, name) for name in WRITTEN},
             }
         )
     return facts

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -45,10 +46,8 @@ from cdp.studies.plan import (
     condition_pairs,
     dev_of,
     evaluated_on,
-    steps,
     steps_of,
     training_config,
-    untrained,
     weighs_reasoning,
 )
 from cdp.training.mining import Miner, mine, similarities
@@ -74,7 +73,7 @@ FATAL = ("disk", "host_out_of_memory")
 
 @dataclass
 class _Data:
-    """The pairs of the present source and Q/Doc, with their tokens for the present retriever."""
+    """The pairs of the present source and Q/Doc, with their tokens for the present retriever in ``stores``."""
 
     key: tuple[Any, ...]
     pairs: PairSet
@@ -85,7 +84,7 @@ class Study:
     """One attempt at a study: ``execute`` runs what is not there yet."""
 
     def __init__(self, job: Job, inputs: Inputs) -> None:
-        self.job, self.config, self.conditions = job, inputs.config, inputs.conditions
+        self.job, self.config = job, inputs.config
         self.sources = {source.label: source for source in inputs.sources}
         self._common = common_documents(job.workspace, inputs.sources)
         self.benchmarks, self.dev = inputs.benchmarks, inputs.dev
@@ -94,10 +93,9 @@ class Study:
         from cdp.retrievers.static import TokenMemo
 
         self._memo = TokenMemo()
+        self.steps = inputs.steps
         self.done = 0
-        self.failed = 0
-        self.trained = 0
-        self.reused = 0
+        self.counts: Counter[str] = Counter(trained=0, reused=0, failed=0)
         self._data: _Data | None = None
         self._base: dict[str, tuple[ResolvedRetriever, str]] = {}
         self._negatives: dict[str, tuple[Mined, Labels]] = {}
@@ -105,20 +103,12 @@ class Study:
         self._judged = np.unique(np.concatenate(judged))
         self._leak_allowed = bool(job.spec.get("inputs", {}).get(leakage.LEAKAGE))
 
-    @property
-    def counts(self) -> dict[str, int]:
-        return {"trained": self.trained, "reused": self.reused, "failed": self.failed}
-
-    @property
-    def total(self) -> int:
-        return len(self.conditions) + len(untrained(self.config))
-
     def execute(self) -> None:
         """Evaluate what is not trained, then train and evaluate each condition. Returns early on a stop.
 
         A condition that fails is written down with its reason and the others go on; a full disk or memory ends it all.
         """
-        for step in steps(self.config, self.conditions):
+        for step in self.steps:
             self.do(step)
             if self.job.stop_requested():
                 return
@@ -138,7 +128,7 @@ class Study:
             if failure["kind"] in FATAL:
                 raise
             traceback.print_exc()
-            self.failed += 1
+            self.counts["failed"] += 1
             facts = {"retriever": step.retriever, "failed": str(condition or "untrained")}
             key = records.key_of(facts)
             records.save(self.job.folder, key, condition, {**facts, "failure": failure, "created": now()})
@@ -151,7 +141,7 @@ class Study:
         self._report(f"{what}, {phase}")
 
     def _report(self, message: str, *, next_within_s: float = STEP_S) -> None:
-        self.job.progress("conditions", self.done, self.total, "conditions", message, next_within_s=next_within_s)
+        self.job.progress("conditions", self.done, len(self.steps), "conditions", message, next_within_s=next_within_s)
 
     def base(self, name: str) -> tuple[ResolvedRetriever, str]:
         """A retriever and the hash of its untrained weights."""
@@ -200,10 +190,8 @@ class Study:
     def _trained(self, condition: Condition) -> None:
         retriever, base_hash = self.base(condition.retriever)
         data = self._pairs(condition)
-        query_set = self.sources[condition.source].query_set
-        settings = complete(
-            training_config(self.config, condition, query_set, self.sources[condition.source].reasoning), retriever
-        )
+        source = self.sources[condition.source]
+        settings = complete(training_config(self.config, condition, source.query_set, source.reasoning), retriever)
         dev = self._dev(condition)
         settings = settings.replace(steps=steps_of(self.config, list(self.sources.values()), settings))
         if dev is not None:
@@ -214,7 +202,7 @@ class Study:
         key = records.condition_key(base_hash, data.pairs.content_hash, settings, dev=place)
         record = records.find(self.job.workspace, self.job.folder, key)
         languages = [b.counted_language for b in self.benchmarks]
-        there = evaluated_on(self.config, self.sources[condition.source], languages)
+        there = evaluated_on(self.config, source, languages)
         judged = [(at, b) for at, b, wanted in zip(self.keys, self.benchmarks, there, strict=True) if wanted]
         if record is None or not all(place in record["evaluations"] for place, _ in judged):
             began = time.perf_counter()
@@ -232,9 +220,9 @@ class Study:
                 "created": now(),
             }
             shutil.rmtree(checkpoints, ignore_errors=True)
-            self.trained += 1
+            self.counts["trained"] += 1
         else:
-            self.reused += 1
+            self.counts["reused"] += 1
         records.save(self.job.folder, key, condition, record)
         values = [record["evaluations"][place]["measures"]["ndcg@10"] for place, _ in judged]
         self.job.metric(self.done + 1, ndcg_at_10=100 * sum(values) / len(values), condition=str(condition))
@@ -337,14 +325,9 @@ class Study:
     ) -> Evaluation:
         precision = precision_for(model)
         return evaluate_model(
-            cast(model, precision),
-            benchmark,
-            protocol=self.config.protocol,
-            precision=precision,
-            store=self.store if identity else None,
-            model_hash=identity,
-            watch=watch,
-        )
+            cast(model, precision), benchmark, protocol=self.config.protocol, precision=precision,
+            store=self.store if identity else None, model_hash=identity, watch=watch,
+        )  # fmt: skip
 
     def _scores(self, benchmark: Benchmark, evaluation: Evaluation) -> dict[str, Any]:
         """What the report needs of an evaluation; scores in [0, 1]. Where a model judged, also what was retrieved: its

@@ -90,9 +90,7 @@ def tables(report: StudyReport) -> dict[str, Table]:
         "Learning rates": (*rate_rows(report), ""),
         "Benchmarks": (*benchmark_rows(report), ""),
         "NDCG@10": (*main_rows(report), ""),
-        **{
-            title: (*difference_rows(gains), SIGNIFICANCE if title in last else "") for title, gains in compared.items()
-        },
+        **{title: (*difference_rows(gains), SIGNIFICANCE * (title in last)) for title, gains in compared.items()},
         "All together": (*pooled_rows(report.pooled), POOLED_NOTE),
     }
     return {title: content for title, content in found.items() if content[1] or title == "NDCG@10"}
@@ -100,9 +98,8 @@ def tables(report: StudyReport) -> dict[str, Table]:
 
 def beside(report: StudyReport) -> dict[str, Table]:
     """The tables that stand beside scores and differences."""
-    return {
-        title: t for title, t in tables(report).items() if title in ("Learning rates", "Benchmarks", "All together")
-    }
+    wanted = ("Learning rates", "Benchmarks", "All together")
+    return {title: content for title, content in tables(report).items() if title in wanted}
 
 
 SIGNIFICANCE = (
@@ -163,10 +160,10 @@ def relation_lines(report: StudyReport) -> list[str]:
         head = ["Condition", "Comparison", "Q/Doc", "r", "p", "Spearman", "95% of r", "Without one", "Benchmarks"]
         lines += [table(head, rows), ""]
     if report.rates:
-        rows = [
-            [escaped(r.dataset), f"{r.cw:.2f}", level_of(r.cw), f"{r.positive} of {r.conditions}"] for r in report.rates
-        ]
-        lines += [table(["Benchmark", "CW", "Published advice", "Conditions with a gain"], rows), ""]
+        head = ["Benchmark", "CW", "Published advice", "Conditions with a gain"]
+        rates = report.rates
+        rows = [[escaped(r.dataset), f"{r.cw:.2f}", level_of(r.cw), f"{r.positive} of {r.conditions}"] for r in rates]
+        lines += [table(head, rows), ""]
     if report.threshold is None:
         return [*lines, f"No threshold: {report.no_threshold}"]
     lines.append(table(["", "This study", "Published"], threshold_rows(report)))
@@ -195,8 +192,8 @@ def setting_rows(report: StudyReport) -> list[list[str]]:
     """The plan as it was run."""
     rows = [[name, escaped(value)] for name, value in report.config.recorded().items() if value not in (None, "")]
     for source in report.sources:
-        rows.append([f"query set of {escaped(source.label)}", source.query_set])
-        rows.append([f"queries of {escaped(source.label)} written by", source.written_by])
+        label = escaped(source.label)
+        rows += [[f"query set of {label}", source.query_set], [f"queries of {label} written by", source.written_by]]
     return rows
 
 
@@ -260,22 +257,21 @@ def rate_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:
     rows = [row for row in report.rows if row.rate is not None]
     steps = sorted({step for row in rows for step, _ in row.dev})
     best = max((row.best_dev or 0.0 for row in rows), default=0.0)
-    head = ["Training", "Learning rate", *(f"Step {step:,}" for step in steps), "Best", "At step", "Reported"]
-    return head, [
-        [
-            escaped(f"{row.retriever}, {row.source}, Q/Doc {row.per_doc}"),
-            rate(row.rate or 0.0),
-            *(f"{dict(row.dev)[step]:.2f}" if step in dict(row.dev) else "–" for step in steps),
-            "–"
-            if row.best_dev is None
-            else f"**{row.best_dev:.2f}**"
-            if row.best_dev == best
-            else f"{row.best_dev:.2f}",
-            "–" if row.best_step is None else f"{row.best_step:,}",
-            "–" if row.average is None else f"{row.average:.2f}",
-        ]
-        for row in rows
-    ]
+    cells = []
+    for row in rows:
+        dev = dict(row.dev)
+        top = "–" if row.best_dev is None else f"{row.best_dev:.2f}"
+        cells.append(
+            [
+                escaped(f"{row.retriever}, {row.source}, Q/Doc {row.per_doc}"),
+                rate(row.rate or 0.0),
+                *(f"{dev[step]:.2f}" if step in dev else "–" for step in steps),
+                f"**{top}**" if row.best_dev == best else top,
+                "–" if row.best_step is None else f"{row.best_step:,}",
+                "–" if row.average is None else f"{row.average:.2f}",
+            ]
+        )
+    return ["Training", "Learning rate", *(f"Step {step:,}" for step in steps), "Best", "At step", "Reported"], cells
 
 
 def benchmark_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:
@@ -283,15 +279,11 @@ def benchmark_rows(report: StudyReport) -> tuple[list[str], list[list[str]]]:
     facts = ("words", "overlap")
     head = ["Benchmark", "Split", "Queries", "Documents", "Language", "CW", "95%", *map(str.title, facts), "Family",
             "In-domain for"]  # fmt: skip
-    rows = []
-    for b in report.benchmarks:
-        own = "all" if b.in_domain else ", ".join(b.in_domain_of)
-        rows.append(
-            [
-                escaped(b.name), b.split, f"{b.n_queries:,}", f"{b.n_documents:,}", b.language or "–", f"{b.cw:.2f}",
-                f"{b.cw_interval[0]:.2f} to {b.cw_interval[1]:.2f}",
-                *(f"{b.facts[name]:.2f}" if name in b.facts else "–" for name in facts),
-                escaped(b.family or "–"), escaped(own) or "–",
-            ]
-        )  # fmt: skip
-    return head, rows
+    return head, [
+        [
+            escaped(b.name), b.split, f"{b.n_queries:,}", f"{b.n_documents:,}", b.language or "–", f"{b.cw:.2f}",
+            interval(b.cw_interval), *(f"{b.facts[name]:.2f}" if name in b.facts else "–" for name in facts),
+            escaped(b.family or "–"), escaped("all" if b.in_domain else ", ".join(b.in_domain_of)) or "–",
+        ]
+        for b in report.benchmarks
+    ]  # fmt: skip

@@ -54,13 +54,9 @@ def _download(job: Job, config: DownloadConfig, entry: Entry, label: str) -> dic
         job.advance(phase, finished, total, UNITS.get(phase, ""), label)
 
     progress("asking for the files", 0, 0)
+    folder = Path(config.folder) if config.folder else None
     stored = download.download_benchmark(
-        entry,
-        job.workspace,
-        revision=config.revision,
-        folder=Path(config.folder) if config.folder else None,
-        name=config.name,
-        progress=progress,
+        entry, job.workspace, revision=config.revision, folder=folder, name=config.name, progress=progress
     )
     info, manifest = stored.info, manifests.read(Path(stored.info.folder))
     state = "was there already" if stored.existed else "is stored"

@@ -72,16 +72,10 @@ def dense(
     pool = PoolEncoder(workers.map, config.retriever, config.max_length, job.stop_requested) if workers else None
 
     result = evaluate_model(
-        cast(model, precision),
-        benchmark,
-        protocol=config.protocol,
-        top_k=config.top_k,
-        batch_size=config.batch_size,
-        precision=precision,
-        store=EmbeddingStore(job.workspace, share=share, pool=pool),
-        model_hash=identity,
+        cast(model, precision), benchmark, protocol=config.protocol, top_k=config.top_k, batch_size=config.batch_size,
+        precision=precision, store=EmbeddingStore(job.workspace, share=share, pool=pool), model_hash=identity,
         watch=job.advance,
-    )
+    )  # fmt: skip
     if share.process:
         return None
     kind = retriever.origin if retriever.origin in ("preset", "job") else "model"

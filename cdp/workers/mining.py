@@ -52,7 +52,7 @@ def main(job: Job) -> None:
         job.loading("the teacher")
         scores = similarities(pairs, contents, negatives, ranker(config.teacher))
     elif config.cross_encoder:
-        scores = soft_labels(job, config, contents, negatives)
+        scores = soft_labels(job, config, pairs, contents, negatives)
     taught_by = config.teacher or config.cross_encoder
 
     def lists(line: DocumentQueries) -> dict[str, list[Any]]:
@@ -60,11 +60,7 @@ def main(job: Job) -> None:
         taught = [scores.get((line.document_id, text), []) for text in line.queries]
         return {"negatives": named, **({"teacher": taught} if taught_by else {})}
 
-    counts = [
-        len(negatives.get(text, ()))
-        for line in query_sets.read_queries(job.workspace, query_set.id)
-        for text in line.queries
-    ]
+    counts = [len(negatives.get(text, ())) for text, _ in pairs]
     facts = {
         "hard_negatives": sum(counts),
         "mined": config.replace(retriever=public(config.retriever)).text,
@@ -84,25 +80,21 @@ def main(job: Job) -> None:
 
 
 def soft_labels(
-    job: Job, config: MiningConfig, contents: dict[str, str], negatives: dict[str, list[str]]
-) -> dict[tuple[str, str], list[float]]:
+    job: Job, config: MiningConfig, pairs: list[tuple[str, str]], contents: dict[str, str],
+    negatives: dict[str, list[str]],
+) -> dict[tuple[str, str], list[float]]:  # fmt: skip
     """Return (document id, query) → the cross-encoder's logits of the document and each negative."""
     job.loading("the cross-encoder")
     scorer = load_cross_encoder(
         config.cross_encoder, job.workspace, batch_size=BATCH, device="cpu" if config.gpus == 0 else None
     )
-    rows = [
-        (line.document_id, text)
-        for line in query_sets.read_queries(job.workspace, config.query_set)
-        for text in line.queries
-        if line.document_id in contents and text in negatives
-    ]
+    rows = [(own, text) for text, own in pairs if own in contents and text in negatives]
     labels: dict[tuple[str, str], list[float]] = {}
     for start in range(0, len(rows), BATCH):
         job.advance("scoring", start, len(rows), "queries")
         part = rows[start : start + BATCH]
-        pairs = [(text, contents[name]) for own, text in part for name in (own, *negatives[text])]
-        found = np.clip(np.asarray(scorer(pairs), np.float64), 1e-7, 1 - 1e-7)
+        asked = [(text, contents[name]) for own, text in part for name in (own, *negatives[text])]
+        found = np.clip(np.asarray(scorer(asked), np.float64), 1e-7, 1 - 1e-7)
         logits = np.clip(np.log(found / (1 - found)), -LARGEST_LOGIT, LARGEST_LOGIT).round(4).tolist()
         for own, text in part:
             width = 1 + len(negatives[text])

@@ -97,7 +97,7 @@ def main(job: Job) -> None:
     if not tried:
         raise InputError(f"No candidate could be measured. {records[0]['error']}")
     chosen = choose(tried, config.target, ce=bench.scorer.measure.title)
-    far = {candidate_tried.name: candidate_tried.standing.distance for candidate_tried in tried}
+    far = {candidate.name: candidate.distance for candidate in tried}
     records.sort(key=lambda r: (r["name"] != chosen.name, far.get(r["name"], np.inf)))
     job.result(
         "prompts",

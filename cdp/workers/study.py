@@ -18,16 +18,12 @@ from typing import TYPE_CHECKING, Any
 from cdp.base.errors import ConfigError
 from cdp.base.worker import Job, run
 from cdp.base.workspace import Workspace, now, read_json, read_json_or_none, write_json
-from cdp.benchmarks import (
-    Benchmark,
-    manifests,
-    registry,
-)
+from cdp.benchmarks import Benchmark, manifests, registry
 from cdp.complexity import content_words, count_content_words, language_of, profile
 from cdp.corpus import iter_documents
 from cdp.studies import records
 from cdp.studies.config import StudyConfig
-from cdp.studies.plan import STEP_S, Inputs, StudySource, corpus_of, steps
+from cdp.studies.plan import STEP_S, Inputs, StudySource
 from cdp.studies.records import licences, versions
 
 if TYPE_CHECKING:
@@ -48,9 +44,8 @@ def main(job: Job) -> None:
          "report": f"python -m cdp study report {job.id}"},
     )  # fmt: skip
     if done["failed"]:
-        every = len(list(steps(inputs.config, inputs.conditions)))
         raise ConfigError(
-            f"{done['failed']} of {every} conditions failed; the others are kept and reported.",
+            f"{done['failed']} of {len(inputs.steps)} conditions failed; the others are kept and reported.",
             hint=f"See why with: python -m cdp study report {job.id}. Resume the job to try them again.",
         )
 
@@ -64,10 +59,9 @@ def conducted(job: Job, inputs: Inputs) -> Counter[str]:
         keep_freed_memory()
         study = Study(job, inputs)
         study.execute()
-        return Counter(study.counts)
-    every = list(steps(inputs.config, inputs.conditions))
+        return study.counts
     folder = job.folder / "steps"
-    files = [(folder / f"{number:05d}.json", (str(job.folder), number)) for number in range(len(every))]
+    files = [(folder / f"{number:05d}.json", (str(job.folder), number)) for number in range(len(inputs.steps))]
     for path, _ in files:
         if (read_json_or_none(path) or {}).get("failed"):
             path.unlink()
@@ -78,7 +72,7 @@ def conducted(job: Job, inputs: Inputs) -> Counter[str]:
         total.update({name: counts[name] for name in ("trained", "reused", "failed")})
         if counts["figures"]:
             job.metric(done, **counts["figures"])
-        job.progress("conditions", done, len(every), "conditions", next_within_s=STEP_S)
+        job.progress("conditions", done, len(inputs.steps), "conditions", next_within_s=STEP_S)
     return total
 
 
@@ -110,7 +104,7 @@ def do_step(path: Path, folder: str, number: int) -> None:
     job = study.job
     assert isinstance(job, _Task)
     before, failures, job.figures = Counter(study.counts), job.n_failures, {}
-    study.do(list(steps(study.config, study.conditions))[number])
+    study.do(study.steps[number])
     if not job.stop_requested():
         counts = {name: n - before[name] for name, n in study.counts.items()}
         write_json(path, {**counts, "failures": job.n_failures - failures, "figures": job.figures})
@@ -180,26 +174,18 @@ def kinship(
 ) -> list[tuple[str, list[str]]]:
     """(family, the sources that it is in-domain for) of each benchmark, as its origin and documents tell; in-domain
     also where the plan says so."""
-    corpus_ids = {source.label: corpus_of(workspace, source) for source in sources}
     trained = {
-        corpus_id: {hash(document.content.strip()) for document in iter_documents(workspace, corpus_id)}
-        for corpus_id in set(corpus_ids.values())
+        corpus: {hash(document.content.strip()) for document in iter_documents(workspace, corpus)}
+        for corpus in {source.corpus for source in sources}
     }
     documents = {str(i): {hash(text.strip()) for text in b.documents} for i, b in enumerate(benchmarks)}
-    origins = {str(i): origin_of(b) for i, b in enumerate(benchmarks)}
-    family = families(origins, documents)
-    own = set(config.items("in_domain"))
-    return [
-        (
-            family[str(i)],
-            [
-                label
-                for label, corpus_id in corpus_ids.items()
-                if b.name in own or overlap(documents[str(i)], trained[corpus_id]) >= OVERLAP
-            ],
-        )
-        for i, b in enumerate(benchmarks)
-    ]
+    family = families({str(i): origin_of(b) for i, b in enumerate(benchmarks)}, documents)
+    told = set(config.items("in_domain"))
+
+    def own(i: str, b: Benchmark) -> list[str]:
+        return [s.label for s in sources if b.name in told or overlap(documents[i], trained[s.corpus]) >= OVERLAP]
+
+    return [(family[str(i)], own(str(i), b)) for i, b in enumerate(benchmarks)]
 
 
 # Two collections that share this part of the smaller one are of one source.

@@ -26,6 +26,8 @@ from cdp.training.plan import TrainingData, licence_notes, notes_of, on_device, 
 # minutes. The launcher ends the others if a process dies.
 TOGETHER = timedelta(days=1)
 
+# Of the outcome of the loop, as it is.
+OUTCOME = ("stopped", "early", "masked", "skipped", "best_step", "evaluations")
 LIBRARIES = ("sentence-transformers", "transformers", "torch")
 
 
@@ -78,16 +80,9 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
 
     stores = stores_of(model, pairs, lambda phase, done, total: job.progress(phase, done, total, "texts"))
     made = make_retriever(
-        model,
-        config,
-        pairs,
-        stores,
-        data.weights,
-        JobHooks(job),
-        job.folder / "checkpoints",
-        processes=state.num_processes,
-        evaluate=dev_evaluation(config, job),
-    )
+        model, config, pairs, stores, data.weights, JobHooks(job), job.folder / "checkpoints",
+        processes=state.num_processes, evaluate=dev_evaluation(config, job),
+    )  # fmt: skip
     order, outcome, (_, documents, _) = made.order, made.outcome, stores
     state.destroy_process_group()
     if not state.is_main_process:
@@ -95,9 +90,7 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
 
     job.progress("saving the model", 0, 0, "", next_within_s=BATCH_FOR_S)
     limit = model.max_seq_length if isinstance(model.max_seq_length, int) else config.max_length  # inf: no limit
-    filled = 0
-    if limit is not None:
-        filled = int((documents.lengths >= limit).sum())
+    filled = 0 if limit is None else int((documents.lengths >= limit).sum())
     own_notes = leaked_notes(job)
     if outcome.stopped:
         whole = f"**Stopped at step {outcome.step:,} of {outcome.steps:,}**: its scores are not those of a whole one."
@@ -123,20 +116,15 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
         "steps": outcome.step,
         "steps_planned": outcome.steps,
         "epochs": config.epochs,
-        "stopped": outcome.stopped,
-        "early": outcome.early,
         "seconds": round(outcome.seconds, 3),
+        **{name: getattr(outcome, name) for name in OUTCOME},
         "pairs_per_second": round(outcome.pairs_seen / outcome.seconds, 1) if outcome.seconds else None,
         "loss_first": _mean(outcome.first_losses),
         "loss_last": _mean(outcome.last_losses),
-        "masked": outcome.masked,
-        "skipped": outcome.skipped,
         "precision": made.precision,
         "query_prompt": model.prompts["query"] or "",
         "max_length": limit,
         "best_ndcg@10": None if outcome.best_score is None else 100 * outcome.best_score,
-        "best_step": outcome.best_step,
-        "evaluations": outcome.evaluations,
         "pairs_hash": pairs.content_hash,
         "query_set_hash": pairs.query_set.content_hash,
         "base_hash": base_hash,
@@ -147,9 +135,8 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
         "notes": own_notes + notes,
     }
     leakage.write_hashes(job.results, pairs.queries, pairs.documents[: pairs.n_documents])
-    title = f"{public(config.retriever)} trained on {pairs.query_set.name}"
-    name = str(job.spec.get("name") or title)
     source = pairs.query_set
+    name = str(job.spec.get("name") or f"{public(config.retriever)} trained on {source.name}")
     licences = licence_notes(retriever, source, job.workspace)
     queries = f"{source.name}, {source.method or 'imported'}, written by {source.written_by}"
     languages = sorted(set(source.languages.values())) or [pairs.language]

@@ -21,7 +21,7 @@ from cdp.base.workspace import Workspace
 from cdp.corpus import ReadOptions
 from cdp.query_sets import ImportOptions
 from cdp.studies.config import PLANS, StudyConfig, read_plan
-from cdp.studies.plan import StudySource, benchmark_names, conditions, training_config
+from cdp.studies.plan import StudySource, conditions, places, training_config
 from cdp.synthesis.batch import read_batch
 from cdp.training.weightings.column import read_weights
 from tests.fuzz.mutation import SNIPPETS, damaged, gzipped
@@ -76,7 +76,7 @@ def _planned(config: StudyConfig) -> None:
     ]
     for condition in conditions(config, sources)[:20]:
         training_config(config, condition, "q")
-    benchmark_names(config)
+    places(config)
 
 
 PLAN_FILES: tuple[bytes, ...] = (

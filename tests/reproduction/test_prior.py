@@ -150,4 +150,3 @@ def test_the_table_reads_as_students_intervals() -> None:
     assert first.probability == pytest.approx(scipy.stats.t.sf(0, first.degrees, first.points, first.sd))
     usual = ("qdoc_minus_one", "equal documents", "infonce")
     assert [e.per_doc for e in expected()] == [p.per_doc for p in priors() if (p.comparison, p.design, p.loss) == usual]
-    assert expected(loss="none such") == ()

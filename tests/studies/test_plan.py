@@ -17,8 +17,8 @@ from cdp.studies.estimate import STARTING_S, Speed, estimate
 from cdp.studies.plan import (
     EQUAL_PAIRS,
     LEAST_STEPS,
-    benchmark_names,
     documents_at,
+    places,
     problems_of_budget,
     steps_of,
     training_config,
@@ -96,7 +96,7 @@ def test_table_1_is_planned_as_the_paper_prints_it() -> None:
     assert {given[method] for method in methods - set(names)} == set(config.items("query_sets"))
     assert set(config.items("methods")) <= set(METHODS)
     assert config.items("benchmarks") == read_plan("paper-full").items("benchmarks")
-    assert {name for name, _ in benchmark_names(config)} <= {entry.name for entry in registry.entries()}
+    assert {name for name, _ in places(config)} <= {entry.name for entry in registry.entries()}
 
 
 def test_the_plan_on_real_data_is_the_one_that_was_asked_for() -> None:
@@ -105,7 +105,7 @@ def test_the_plan_on_real_data_is_the_one_that_was_asked_for() -> None:
     assert config.items("weightings") == ["none", "cw"]
     assert len(config.items("seeds")) == 3
     assert len(conditions(config, [HUMAN])) == 18, "no document has five queries"
-    assert [split for _, split in benchmark_names(config)] == ["test", "dev", "train", "test"]
+    assert [split for _, split in places(config)] == ["test", "dev", "train", "test"]
 
 
 def test_every_combination_once_and_equal_pairs_together() -> None:
@@ -145,7 +145,7 @@ def test_two_sources_of_one_name_are_refused() -> None:
 
 def test_splits_and_paths_of_benchmarks() -> None:
     config = plan(benchmarks="name, name2:dev, data/folder:test, c:/data/x")
-    assert benchmark_names(config) == [("name", ""), ("name2", "dev"), ("data/folder", "test"), ("c:/data/x", "")]
+    assert places(config) == [("name", ""), ("name2", "dev"), ("data/folder", "test"), ("c:/data/x", "")]
 
 
 BENCHMARKS = [
@@ -181,9 +181,6 @@ def test_what_the_plan_warns_of() -> None:
     assert "no correlation" in notes
     assert "With one seed" in notes
     assert "Without Q/Doc 1" in notes
-    same = [{**b, "cw": 8.0, "name": n} for n, b in zip("abc", [*BENCHMARKS, BENCHMARKS[0]], strict=True)]
-    found = estimate(plan(), [HUMAN], same, settings=settings(), speeds={})
-    assert any("same CW" in note for note in found.notes)
 
 
 def test_designs_and_what_they_leave_mixed() -> None:

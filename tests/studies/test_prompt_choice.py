@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cdp.studies.prompts import Standing, Tried, choose, distance, standing
+from cdp.studies.prompts import Standing, Tried, choose, distances, standing
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from cdp.studies.prompts import Standing, Tried, choose, distance, standing
     ],
 )
 def test_distance_is_that_to_the_corner(ce: float, bleu: float, target: str, expected: float) -> None:
-    assert distance(ce, bleu, target) == pytest.approx(expected)
+    assert float(distances(ce, bleu, target)) == pytest.approx(expected)
 
 
 def test_a_standing_has_an_interval_and_leaves_undefined_documents_out() -> None:
@@ -53,7 +53,7 @@ def tried(
     tokens: float = 100.0,
     width: float = 0.01,
 ) -> Tried:
-    far = distance(ce, bleu, target)
+    far = float(distances(ce, bleu, target))
     return Tried(name, Standing(far, (max(0.0, far - width), far + width), float(far == 0)), ce, bleu, quality, tokens)
 
 

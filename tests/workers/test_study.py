@@ -183,13 +183,13 @@ def test_splits_are_one_family_and_the_training_documents_own_benchmark_is_in_do
 ) -> None:
     from cdp.corpus import iter_documents
     from cdp.studies import StudyConfig, StudySource
-    from cdp.studies.plan import corpus_of, read_benchmark
+    from cdp.studies.plan import counted, read_benchmark
     from cdp.workers.study import kinship
 
-    source = StudySource("human", "human", query_set)
+    source = counted(workspace, StudySource("human", "human", query_set))
     own = tmp_path / "own"
     (own / "qrels").mkdir(parents=True)
-    documents = list(iter_documents(workspace, corpus_of(workspace, source)))
+    documents = list(iter_documents(workspace, source.corpus))
     lines = "".join(json.dumps({"_id": d.id, "text": d.text}) + "\n" for d in documents)
     (own / "corpus.jsonl").write_text(lines, encoding="utf-8")
     (own / "queries.jsonl").write_text(json.dumps({"_id": "q", "text": "amber"}) + "\n", encoding="utf-8")
