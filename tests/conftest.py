@@ -141,7 +141,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Works
     if workspace.jobs.is_dir():
         with suppress(CdpError, OSError):  # a test may leave a workspace in which nothing can be read
             for job in jobs.list_active(workspace):
-                jobs.stop(workspace, job.id, at_once=True)
+                jobs.stop(workspace, job.id)
 
 
 @pytest.fixture

@@ -76,10 +76,6 @@ def submit(
     queue = Queue(workspace)
     queue.clear_dead()
     job_id = new_id(kind, name)
-    try:
-        cwd = os.getcwd()
-    except OSError:  # that folder was deleted
-        cwd = ""
     spec = JobSpec(
         id=job_id,
         kind=kind,
@@ -92,7 +88,7 @@ def submit(
         device=device,
         inputs=dict(inputs or {}),
         secrets=tuple(sorted(name for name, value in (env_secrets or {}).items() if value and is_secret(name))),
-        cwd=cwd,
+        cwd=os.getcwd(),
         grace_s=stop_grace_s() if grace_s is None else grace_s,
         after=tuple(after),
         cluster=cluster,
@@ -156,8 +152,8 @@ def resume(workspace: Workspace, job_id: str, *, env_secrets: Mapping[str, str] 
     return status.attempt
 
 
-def stop(workspace: Workspace, job_id: str, *, at_once: bool = False) -> bool:
-    """Ask a job to save and end; with ``at_once`` kill it. Return False if it had ended already."""
+def stop(workspace: Workspace, job_id: str) -> bool:
+    """Ask a job to save and end. Return False if it had ended already."""
     load_spec(workspace, job_id)
     folder = workspace.job(job_id)
     phase = phase_of(folder)
@@ -165,7 +161,7 @@ def stop(workspace: Workspace, job_id: str, *, at_once: bool = False) -> bool:
         return False
     if phase != SUBMITTED and not processes.has_lock(folder):
         return _end_orphans(folder)
-    write_json(folder / "stop.request", {"time": now(), "now": at_once})
+    write_json(folder / "stop.request", {"time": now()})
     # A supervisor that the cluster starts meanwhile finds the request.
     if phase == SUBMITTED and (
         status := _end_submitted(folder, "stopped", message="It was stopped before it started.")

@@ -64,63 +64,36 @@ def redirect_output(path: Path) -> None:
     os.close(log)
 
 
-_KILLED = (
-    "Resume it to go on from its last checkpoint; if it happens again, use a smaller batch_size or a machine with more "
-    "memory."
-)
-_HINTS = {**HINTS, "killed": _KILLED, "configuration": "The log says what is missing."}
-
-# By kind of failure, the pattern in the last lines of the log; tried in this order.
-_PATTERNS = {
-    "cuda_out_of_memory": r"CUDA out of memory|CUDA error: out of memory|CUBLAS_STATUS_ALLOC_FAILED",
-    "host_out_of_memory": r"MemoryError|can't allocate memory|Cannot allocate memory|std::bad_alloc",
-    "killed": r"SIGKILL|Signal 9\b|exitcode:? -9\b",
-    "disk": r"No space left on device|Disk quota exceeded|Errno 28\b",
-    "network": r"Connection refused|Connection reset|Name or service not known|Temporary failure in name resolution"
-    r"|Network is unreachable|Read timed out|Max retries exceeded",
-    "configuration": r"No module named|usage: .*\[-h\]|unrecognized arguments",
-}
-
+# The launcher of several processes ends with 1 where one of its workers was killed.
+_KILLED = re.compile(r"SIGKILL|Signal 9\b|exitcode:? -9\b")
 _LAUNCHER_NOISE = re.compile(r"subprocess\.CalledProcessError|returned non-zero exit status|ChildFailedError")
 _LOG_LINE = re.compile(r"^\s*(File \"|Traceback |\^|~|During handling|The above exception|\[?[EWI]\d{4} )")
 
 
 def classify(
-    *,
-    exit_code: int | None,
-    signal_number: int | None,
-    reported: dict[str, Any] | None,
-    tail: list[str],
-    killed_for_memory: bool = False,
+    code: int, reported: dict[str, Any] | None, tail: list[str], *, killed_for_memory: bool = False
 ) -> dict[str, Any]:
     """Return kind, message, hint and log_tail of a failure.
 
-    ``reported`` is the attempt's ``failure.json``. ``killed_for_memory``: the kernel killed some process for lack of
-    memory while the worker ran, so memory is the likely cause.
+    ``code`` is the worker's exit code (negative: a signal), ``reported`` the attempt's ``failure.json``.
+    ``killed_for_memory``: the kernel killed some process for lack of memory while the worker ran, so memory is the
+    likely cause.
     """
-    last = last_words(tail)[:300] or f"The worker ended with exit code {exit_code} and said nothing."
-    kind, message, hint = "bug", last, "The log holds the details."
+    kind, hint = "killed", "Resume it to go on from its last checkpoint."
     if reported is not None and reported.get("kind"):
         kind, message, hint = (str(reported.get(name, "")) for name in ("kind", "message", "hint"))
-    elif signal_number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        name = signal.Signals(signal_number).name
-        kind, message = "killed", f"The worker was ended from outside ({name}) before it could save anything."
-        hint = "Resume it to go on from its last checkpoint."
-    elif signal_number not in (None, signal.SIGKILL):
-        message = f"The worker crashed ({signal.strsignal(signal_number or 0)}), which is a fault in native code."
-        hint = "The log may say more; resume it to go on from its last checkpoint."
+    elif -code in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        message = f"The worker was ended from outside ({signal.Signals(-code).name}) before it could save anything."
+    elif -code == signal.SIGKILL or (code > 0 and _KILLED.search("\n".join(tail))):
+        message = "The worker was killed from outside (kill -9 or out of memory)."
+        if killed_for_memory:
+            kind, hint = "host_out_of_memory", HINTS["host_out_of_memory"]
+            message = "The worker was killed while the kernel killed processes for lack of memory: the likely cause."
+    elif code < 0:
+        kind, message = "bug", f"The worker crashed ({signal.strsignal(-code)}), which is a fault in native code."
     else:
-        found = (kind for kind, pattern in _PATTERNS.items() if re.search(pattern, "\n".join(tail)))
-        if (kind := "killed" if signal_number else next(found, "bug")) == "killed":
-            message, hint = "The worker was killed from outside (kill -9 or out of memory).", _KILLED
-            if killed_for_memory:
-                kind, hint = "host_out_of_memory", HINTS["host_out_of_memory"]
-                message = (
-                    "The worker was killed; the kernel killed processes for lack of memory meanwhile: the likely cause."
-                )
-        elif kind != "bug":
-            lines = (line.strip() for line in reversed(tail) if re.search(_PATTERNS[kind], line))
-            message, hint = next(lines, last)[:300], _HINTS[kind]
+        message = last_words(tail)[:300] or f"The worker ended with exit code {code} and said nothing."
+        kind, hint = "bug", "The log holds the details."
     return {"kind": kind, "message": message, "hint": hint, "log_tail": tail}
 
 

@@ -37,7 +37,7 @@ from cdp.base.locks import is_held, wait_for_lock
 from cdp.base.version import __version__
 from cdp.base.worker import GROUP_VARIABLE, NODE_VARIABLE, START_VARIABLE, Job, report_failure
 from cdp.base.worker import run as run_worker
-from cdp.base.workspace import INSTALLED, Workspace, private_files, write_json
+from cdp.base.workspace import INSTALLED, Workspace, now, private_files, write_json
 from cdp.jobs.launchers import SPINS, End, python_path, starting_folder
 from cdp.jobs.logs import redirect_output
 from cdp.jobs.processes import VARIABLE as JOB_VARIABLE
@@ -240,7 +240,6 @@ class RayRun:
     spec: JobSpec
     attempt: int
     stop_requested: Callable[[], bool]
-    stop_now: Callable[[], bool]
     begun: Callable[[], None]
     _start: int = field(default=0, init=False)
     _nodes: int = field(default=0, init=False)
@@ -385,12 +384,12 @@ class RayRun:
             if not self.stop_requested():
                 continue
             if deadline is None:
-                write_json(self.folder / "stop.request", {"now": self.stop_now()})  # the worker looks for this file
+                write_json(self.folder / "stop.request", {"time": now()})  # the worker looks for this file
                 deadline = time.monotonic() + self.spec.grace_s
             if not self._running:
                 cancel()
                 return
-            if self.stop_now() or time.monotonic() > deadline:
+            if time.monotonic() > deadline:
                 self._forced = True
                 return
 

@@ -21,7 +21,7 @@ from typing import Any
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.failures import failure_of
 from cdp.base.locks import wait_for_lock
-from cdp.base.workspace import Workspace, private_files, read_json_or_none
+from cdp.base.workspace import Workspace, private_files
 from cdp.jobs import processes
 from cdp.jobs.devices import CPU, LIGHT, LIGHT_SLOTS, cpu_slots, list_gpus
 from cdp.jobs.launchers import End, command, environment, is_launched, starting_folder
@@ -91,7 +91,6 @@ class Supervisor:
             self.spec,
             self.status.attempt,
             stop_requested=self.stop_requested,
-            stop_now=self.stop_now,
             begun=lambda: self.status.running(supervisor_pid=os.getpid(), worker_pid=0, devices=()),
         ).run()
 
@@ -128,10 +127,6 @@ class Supervisor:
                 )
         return True
 
-    def stop_now(self) -> bool:
-        request = read_json_or_none(self.folder / "stop.request")
-        return isinstance(request, dict) and bool(request.get("now"))
-
     def _record_end(self, end: End) -> None:
         """Decide between finished, stopped and failed, and record it."""
         code = end.code
@@ -151,13 +146,8 @@ class Supervisor:
         elif reported is None and code == 0:
             self.status.ended("finished", **facts)
         else:
-            failure = classify(
-                exit_code=code,
-                signal_number=-code if code < 0 else None,
-                reported=reported,
-                tail=log_tail(self.folder / "worker.log"),
-                killed_for_memory=end.killed_for_memory,
-            )
+            tail = log_tail(self.folder / "worker.log")
+            failure = classify(code, reported, tail, killed_for_memory=end.killed_for_memory)
             self.status.ended("failed", failure=failure, **facts)
 
 
@@ -208,7 +198,7 @@ class Attempt:
                 deadline = moment + (LEAVE_WITHIN_S if code is None else min(self.spec.grace_s, 10.0))
                 if code is not None:
                     processes.send(left, signal.SIGTERM)
-            if deadline is not None and (moment >= deadline or ask.stop_now()):
+            if deadline is not None and moment >= deadline:
                 forced = forced or (stopping and outcome_of(self.folder, self.number) is None)
                 processes.send(left, signal.SIGKILL)
             time.sleep(POLL_S)

@@ -25,5 +25,5 @@ def test_worker_ignores_sigterm(workspace: Workspace) -> None:
     assert saved_step(workspace, job_id) >= 3
     assert jobs.resume(workspace, job_id) == 2
     until_step(workspace, job_id, saved_step(workspace, job_id) + 2)
-    jobs.stop(workspace, job_id, at_once=True)
+    jobs.stop(workspace, job_id)
     until_state(workspace, job_id, "stopped")

@@ -73,16 +73,6 @@ def test_metrics_of_steps_done_again_are_not_shown_twice(workspace: Workspace) -
 
 
 @pytest.mark.slow
-def test_a_stop_at_once_does_not_wait(workspace: Workspace) -> None:
-    job_id = start(workspace, steps=100_000, ignore_stop=True, grace_s=3600)
-    until_step(workspace, job_id, 1)
-    assert jobs.stop(workspace, job_id)
-    until_state(workspace, job_id, "stopping")
-    jobs.stop(workspace, job_id, at_once=True)
-    assert until_state(workspace, job_id, "stopped", "failed").state == "stopped"
-
-
-@pytest.mark.slow
 def test_a_finished_job_asked_to_stop_too_late_stays_finished_and_its_supervisor_is_reaped(
     workspace: Workspace,
 ) -> None:
@@ -101,7 +91,7 @@ def test_what_is_left_of_a_job_killed_after_a_request_to_stop_is_killed_by_the_n
     child = until(lambda: read_json_or_none(workspace.job(job_id) / "child.json"), "the worker's child")["pid"]
     until_state(workspace, job_id, "running")
     recorded = status(workspace, job_id)
-    write_json(workspace.job(job_id) / "stop.request", {"now": False})
+    write_json(workspace.job(job_id) / "stop.request", {})
     for name in ("supervisor_pid", "worker_pid"):
         with suppress(ProcessLookupError):
             os.kill(recorded[name], signal.SIGKILL)

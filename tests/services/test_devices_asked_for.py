@@ -55,7 +55,7 @@ def test_an_evaluation_takes_one_gpu_or_those_asked_for(
     demo.load(workspace)
     config = {"retriever": "static-minilm", "benchmark": "demo", **asked}
     job_id = evaluation.start(workspace, EvaluationConfig.from_dict(config))
-    jobs.stop(workspace, job_id, at_once=True)
+    jobs.stop(workspace, job_id)
     spec = jobs.load_spec(workspace, job_id)
     assert (spec.launcher, spec.device.count) == (launcher, count)
     jobs.wait(workspace, job_id)
@@ -69,7 +69,7 @@ def test_a_training_starts_through_accelerate_on_whatever_it_runs(
     demo.load(workspace)
     query_set = queries.list_query_sets(workspace)[0].id
     started = training.start(workspace, TrainingConfig(query_set=query_set, retriever="static-minilm", gpus=gpus))
-    jobs.stop(workspace, started.job_id, at_once=True)
+    jobs.stop(workspace, started.job_id)
     spec = jobs.load_spec(workspace, started.job_id)
     assert (spec.launcher, spec.device.count) == ("accelerate", count)
     jobs.wait(workspace, started.job_id)

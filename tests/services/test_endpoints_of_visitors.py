@@ -229,7 +229,7 @@ def test_a_job_and_its_resume_do_not_get_the_servers_key(workspace: Workspace, l
 
     listener.pause = 3.0  # it is stopped before it has its answer
     typed = queries.generate(workspace, config, api_key=TYPED)
-    room.stop(workspace, typed, at_once=True)
+    room.stop(workspace, typed)
     room.wait(workspace, typed, timeout_s=SECONDS)
     listener.pause = 0.0
     assert jobs.missing_secrets(workspace, typed) == ["CDP_API_KEY"]

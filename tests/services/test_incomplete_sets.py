@@ -88,7 +88,7 @@ def test_no_door_to_training_takes_it_unasked(workspace: Workspace, torn: QueryS
         studies.run(workspace, studies.sweep(workspace, config.replace(benchmark=mini), [1e-3, 1e-4]))
     assert list_jobs(workspace, ["training"]) == []
     begun = training.start(workspace, config, allow_incomplete=True)
-    stop(workspace, begun.job_id, at_once=True)
+    stop(workspace, begun.job_id)
     assert wait(workspace, begun.job_id, lambda view: None).config["query_set"] == "torn"
 
 

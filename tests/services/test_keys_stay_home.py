@@ -105,7 +105,7 @@ def test_the_resume_of_a_job_from_elsewhere_does_not_take_the_key_there(
     monkeypatch.setenv("CDP_API_KEY", HOME)
     home.pause = 2.0
     job = str(answer("queries", "generate", "--corpus", "docs", "--per-doc", "2", *SETTINGS)["id"])
-    room.stop(workspace, job, at_once=True)
+    room.stop(workspace, job)
     room.wait(workspace, job, timeout_s=60)
     home.keys.clear()
     spec = workspace.job(job) / "spec.json"  # as it would lie in a workspace that somebody sent

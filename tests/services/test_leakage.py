@@ -161,7 +161,7 @@ def test_a_yes_is_kept_with_the_training(workspace: Workspace, corpus: str) -> N
     config = TrainingConfig(query_set=imported(workspace, corpus, "tested", "test"), retriever=RETRIEVER)
     begun = training.start(workspace, config, benchmarks=[("mills", "test")], allow_leakage=True)
     for job in (*begun.evaluations, begun.job_id):
-        stop(workspace, job, at_once=True)
+        stop(workspace, job)
     for job in (*begun.evaluations, begun.job_id):
         wait(workspace, job, lambda view: None)
     spec = json.loads((workspace.job(begun.job_id) / "spec.json").read_text())
