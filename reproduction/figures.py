@@ -8,7 +8,7 @@ hang together, and so do those of trainings on documents of one source: errors a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -215,7 +215,7 @@ def _observation(d: Difference, family_of: Mapping[str, str], corpus_of: Mapping
         study=d.kept.scores.study,
         family=family_of[d.judged.name],
         benchmark=d.judged.name,
-        points=tested.mean,
+        points=tested.value,
         variance=max(1e-6, ((tested.high - tested.low) / (2 * 1.96)) ** 2),
         by_seed=d.seeds,
         covariates={**d.judged.facts, "cw": d.judged.cw},
@@ -228,10 +228,7 @@ def _of_one_set(found: Sequence[Difference], known: Mapping[str, Any]) -> Figure
     if len(known["sets"]) > 1:
         return Figure(problem="a mean over queries is of one judged set, and there are several", **known)
     tested = two_level_test([np.mean(values, axis=0) for values in zip(*(d.by_seed for d in found), strict=False)])
-    error = (tested.high - tested.mean) / float(stdtrit(tested.degrees, 0.975))
-    return Figure(
-        Coefficient(MEAN_TERM, tested.mean, tested.low, tested.high, tested.p, error, tested.degrees), **known
-    )
+    return Figure(replace(tested, name=MEAN_TERM), **known)
 
 
 def _over_queries(

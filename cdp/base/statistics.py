@@ -333,20 +333,22 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 @dataclass(frozen=True, slots=True)
-class SeedTest:
-    """A difference between two recipes, in the unit of the scores: two-sided p and 95% interval.
+class Coefficient:
+    """A mean, or a coefficient of a regression: 95% interval, two-sided p, standard error and degrees of freedom.
 
-    ``degrees`` are Satterthwaite's degrees of freedom.
+    ``degrees`` are Satterthwaite's. Below about four of them the interval is rough, even with many observations.
     """
 
-    mean: float
+    name: str
+    value: float
     low: float
     high: float
     p: float
+    error: float
     degrees: float
 
 
-def two_level_test(first: Sequence[Floats], second: Sequence[Floats] = ()) -> SeedTest:
+def two_level_test(first: Sequence[Floats], second: Sequence[Floats] = ()) -> Coefficient:
     """The mean difference of ``first`` and ``second``, each the scores (n_queries,) of its runs over seeds.
 
     Queries and seeds are crossed, so Var = Var(per-query difference of the averages)/n + Σ over both sides (Var(means
@@ -370,17 +372,9 @@ def two_level_test(first: Sequence[Floats], second: Sequence[Floats] = ()) -> Se
     largest = max(part for part, _ in parts)
     mean, variance = float(per_query.mean()), max(largest, sum(part for part, _ in parts) - shared)
     if variance <= 1e-24 * max(1.0, mean * mean):
-        return SeedTest(mean, mean, mean, 1.0 if mean == 0 else 0.0, float(n - 1))
+        return _coefficient("mean", mean, 0.0, float(n - 1))
     degrees = variance**2 / sum(part**2 / free for part, free in parts)
-    error = variance**0.5
-    reach = _t95(degrees) * error
-    return SeedTest(
-        mean=mean,
-        low=mean - reach,
-        high=mean + reach,
-        p=float(2 * stdtr(degrees, -abs(mean) / error)),
-        degrees=degrees,
-    )
+    return _coefficient("mean", mean, variance**0.5, degrees)
 
 
 def _residual_variance(side: Floats) -> float:
@@ -416,22 +410,6 @@ def bootstrap_interval(values: ArrayLike, *, level: float = 0.95, seed: int = 0)
 # correction CR2 (Bell & McCaffrey 2002, Survey Methodology 28, 169–181) and Satterthwaite's degrees of freedom for each
 # coefficient (Pustejovsky & Tipton 2018, J. Bus. Econ. Stat. 36, 672–683, https://arxiv.org/abs/1601.01981): with eight
 # clusters the plain sandwich is far too sure. tests/base/test_cluster_regression.py simulates the coverage.
-
-
-@dataclass(frozen=True, slots=True)
-class Coefficient:
-    """One coefficient: estimate, 95% interval, two-sided p, standard error and degrees of freedom.
-
-    Below about four degrees of freedom the interval is rough, even with many observations.
-    """
-
-    name: str
-    value: float
-    low: float
-    high: float
-    p: float
-    error: float
-    degrees: float
 
 
 def cluster_regression(
