@@ -3,8 +3,8 @@
 A registry holds the items of one kind by name: those of its package's modules, then those of plug-ins. An item is a
 frozen dataclass with its facts and its function. Forms, options, the reference and validation read the registry.
 
-Plug-ins are modules that installed packages name as entry points of the group ``GROUP``, and Python files (absolute
-paths) or modules in ``CDP_PLUGINS``, separated as in ``PATH``. Pages, settings and the workspace cannot name any: a
+Plug-ins are modules that installed packages name as entry points of the group ``GROUP``, and Python files in
+``CDP_PLUGINS`` (absolute paths, separated as in ``PATH``). Pages, settings and the workspace cannot name any: a
 plug-in is code with all the rights of the process.
 """
 
@@ -20,6 +20,7 @@ import re
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -119,16 +120,15 @@ class Registry(Mapping[str, Item], Generic[Item]):
         return f"Registry({self.kind}: {', '.join(self._items)})"
 
     def _all(self) -> dict[str, Item]:
-        if not self._loaded or self._collected < len(_plugins) or not _plugins_loaded:
+        if not self._loaded or _plugins is None or self._collected < len(_plugins):
             with _LOCK:  # reentrant: a module may read the registry while it is imported
                 if not self._loaded:
                     self._loaded = True
                     package = importlib.import_module(self._package)
                     for info in pkgutil.iter_modules(package.__path__):
                         self._collect(importlib.import_module(f"{self._package}.{info.name}"))
-                _load_plugins()
-                while self._collected < len(_plugins):
-                    self._collect(_plugins[self._collected])
+                for plugin in _load_plugins()[self._collected :]:
+                    self._collect(plugin)
                     self._collected += 1
         return self._items
 
@@ -138,25 +138,34 @@ class Registry(Mapping[str, Item], Generic[Item]):
                 self.register(value, module.__file__ or module.__name__)
 
 
-def _load_plugins() -> None:
-    """Load all plug-ins, each once per process; ConfigError names the first that cannot be loaded."""
-    global _plugins_loaded, _plugins_loading
-    if _plugins_loaded or _plugins_loading:  # a plug-in may read the registry while it is imported
-        return
-    _plugins_loading = True
+def _load_plugins() -> list[ModuleType]:
+    """Return the modules of all plug-ins, each loaded once; ConfigError names the first that cannot be loaded."""
+    global _plugins
+    if _plugins is None:
+        _plugins = []  # a plug-in may read the registry while it is imported: it then sees those before it
+        try:
+            for entry in installed_plugins():
+                package = entry.dist.name if entry.dist else entry.name
+                remedy = f"run: {sys.executable} -m pip uninstall {package}"
+                with _loading(f"{entry.name} of {package_of(entry)}", remedy):
+                    _plugins.append(importlib.import_module(entry.module))
+            for path in filter(None, map(str.strip, os.environ.get(PLUGINS, "").split(os.pathsep))):
+                with _loading(path, f"take it out of {PLUGINS}."):
+                    _plugins.append(_module(path))
+        except ConfigError:
+            _plugins = None
+            raise
+    return _plugins
+
+
+@contextmanager
+def _loading(plugin: str, remedy: str) -> Iterator[None]:
     try:
-        for entry in installed_plugins():
-            _add_plugin(_entry_module(entry))
-        for text in filter(None, map(str.strip, os.environ.get(PLUGINS, "").split(os.pathsep))):
-            _add_plugin(_module(text))
-        _plugins_loaded = True
-    finally:
-        _plugins_loading = False
-
-
-def _add_plugin(module: ModuleType) -> None:
-    if module not in _plugins:
-        _plugins.append(module)
+        yield
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        hint = f"Correct it, or {remedy}"
+        raise ConfigError(f"The plug-in {plugin} cannot be loaded: {reason}.", hint=hint) from error
 
 
 def installed_plugins() -> list[importlib.metadata.EntryPoint]:
@@ -170,46 +179,26 @@ def package_of(entry: importlib.metadata.EntryPoint) -> str:
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "an unknown package"
 
 
-def _entry_module(entry: importlib.metadata.EntryPoint) -> ModuleType:
-    """Import an installed plug-in. ConfigError names the package."""
-    try:
-        return importlib.import_module(entry.module)
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-        hint = f"Correct it, or run: {sys.executable} -m pip uninstall {entry.dist.name if entry.dist else entry.name}"
-        raise ConfigError(
-            f"The plug-in {entry.name} of {package_of(entry)} cannot be loaded: {reason}.", hint=hint
-        ) from error
-
-
-def _module(text: str) -> ModuleType:
-    """Import a plug-in by its file's path or its module's name."""
-    is_file = text.endswith(".py") or os.sep in text
-    if is_file and not Path(text).is_absolute():
-        raise ConfigError(f"{PLUGINS} names {text}.", hint="Give the file's whole path: workers start elsewhere.")
-    name = f"cdp_plugin_{Path(text).stem}_{hashlib.sha256(text.encode()).hexdigest()[:8]}" if is_file else text
-    if name in sys.modules:
-        return sys.modules[name]
-    try:
-        if not is_file:
-            return importlib.import_module(name)
-        spec = importlib.util.spec_from_file_location(name, text)
+def _module(path: str) -> ModuleType:
+    """Import the plug-in of this file, once."""
+    if not Path(path).is_absolute():
+        raise ImportError("Give the file's whole path: workers start elsewhere")
+    name = f"cdp_plugin_{Path(path).stem}_{hashlib.sha256(path.encode()).hexdigest()[:8]}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
         if spec is None or spec.loader is None:
             raise ImportError("it is not a Python file")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module  # dataclasses and pickle look their module up
-        spec.loader.exec_module(module)
-        return module
-    except Exception as error:
-        sys.modules.pop(name, None)
-        reason = f"{type(error).__name__}: {error}"
-        hint = f"Correct it, or take it out of {PLUGINS}."
-        raise ConfigError(f"The plug-in {text} cannot be loaded: {reason}.", hint=hint) from error
+        sys.modules[name] = importlib.util.module_from_spec(spec)  # dataclasses and pickle look their module up
+        try:
+            spec.loader.exec_module(sys.modules[name])
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]
 
 
 _LOCK = threading.RLock()
-_plugins: list[ModuleType] = []  # loaded plug-ins
-_plugins_loaded = _plugins_loading = False
+_plugins: list[ModuleType] | None = None  # those that are loaded
 
 
 def registry(kind: str) -> Registry[Any]:
