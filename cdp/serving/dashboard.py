@@ -51,7 +51,6 @@ class Instance:
 
     def __init__(self, workspace: Workspace, engine: Engine) -> None:
         self.workspace, self.engine = workspace, engine
-        self.identity = _identity(workspace.root)
         self.at_work = 0
         self.last_asked = time.monotonic()
         route = Route("/search", self.search, methods=["POST"])
@@ -92,19 +91,11 @@ class Instance:
 
     async def _watch(self) -> None:
         """End the process once it is idle, or its workspace does not exist any more."""
-        while _identity(self.workspace.root) == self.identity:
+        while self.workspace.root.is_dir():
             if not self.at_work and time.monotonic() - self.last_asked >= engine.IDLE_S:
                 break
             await asyncio.sleep(min(LOOK_EVERY_S, engine.IDLE_S))
         self.server.should_exit = True
-
-
-def _identity(root: Path) -> tuple[int, int] | None:
-    try:
-        status = root.stat()
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
 
 
 def main(root: str, path: str) -> int:

@@ -98,17 +98,10 @@ async def read_body(request: Request, kind: type[M], limit: int) -> M:
 
 def _invalid(error: ValidationError) -> ApiError:
     problem = error.errors(include_url=False, include_context=False)[0]
-    kind, where, message = problem["type"], problem["loc"], str(problem["msg"])
-    param = str(where[0])[:60] if where else None
-    if kind == "json_invalid":
-        return ApiError(400, "invalid_json", f"The body is not valid JSON: {message.removeprefix('Invalid JSON: ')}.")
-    if param is None:
-        return ApiError(400, "invalid_body", "The body must be a JSON object.")
-    if kind == "extra_forbidden":
-        return ApiError(400, "unknown_parameter", f"Unknown parameter: {shown(param)}.", param=param)
-    if kind == "missing":
-        return ApiError(400, "missing_parameter", f"{param} is missing.", param=param)
-    message = message.removeprefix("Value error, ").removesuffix(".")
+    message = str(problem["msg"]).removeprefix("Value error, ").removesuffix(".")
+    if not problem["loc"]:
+        return ApiError(400, "invalid_body", f"The body is no such request: {message}.")
+    param = str(problem["loc"][0])[:60]
     return ApiError(400, "invalid_value", f"{param}: {message}.", param=param)
 
 

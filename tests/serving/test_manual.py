@@ -51,7 +51,7 @@ def test_the_manual_says_what_there_is() -> None:
     room = REPOSITORY / "cdp" / "serving"
     text = "".join(path.read_text(encoding="utf-8") for path in (room / "web.py", room / "public.py"))
     codes = set(re.findall(r'ApiError\(\s*\d+,\s*"(\w+)"', text))
-    assert {"host_not_allowed", "request_too_large", "invalid_json"} <= codes
+    assert {"host_not_allowed", "request_too_large", "invalid_value"} <= codes
     assert [code for code in sorted(codes) if f"`{code}`" not in manual] == []
     metrics = set(re.findall(r'"(cdp_\w+)"', (room / "public.py").read_text(encoding="utf-8")))
     assert [name for name in sorted(metrics) if f"`{name}" not in manual] == []

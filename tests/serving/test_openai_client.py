@@ -107,7 +107,7 @@ REFUSED = [
     ({"input": "a", "dimensions": 8}, 400, "unsupported_dimensions", "dimensions"),
     ({"input": "a", "dimensions": "16"}, 400, "invalid_value", "dimensions"),
     ({"input": "a", "encoding_format": "int8"}, 400, "invalid_value", "encoding_format"),
-    ({"input": "a", "extra_body": {"input_type": "query"}}, 400, "unknown_parameter", "input_type"),
+    ({"input": "a", "extra_body": {"input_type": "query"}}, 400, "invalid_value", "input_type"),
 ]
 
 

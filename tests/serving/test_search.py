@@ -60,7 +60,7 @@ def test_bm25(demo_workspace: Workspace) -> None:
 @pytest.mark.parametrize(
     ("body", "code"),
     [
-        ({}, "missing_parameter"),
+        ({}, "invalid_value"),
         ({"query": " \0 "}, "invalid_value"),
         ({"query": "a" * 10_001}, "invalid_value"),
         ({"query": ["a", " "]}, "invalid_value"),
@@ -70,8 +70,8 @@ def test_bm25(demo_workspace: Workspace) -> None:
         ({"query": "a", "text_characters": 20_001}, "invalid_value"),
         ({"query": ["a"] * 600, "top_k": 100}, "answer_too_large"),
         ({"query": ["a"] * 2049}, "invalid_value"),
-        ({"query": "a", "corpus": "other"}, "unknown_parameter"),
-        ({"query": "a", "retriever": "minilm"}, "unknown_parameter"),
+        ({"query": "a", "corpus": "other"}, "invalid_value"),
+        ({"query": "a", "retriever": "minilm"}, "invalid_value"),
     ],
     ids=lambda value: json.dumps(value)[:50],
 )
