@@ -1,7 +1,7 @@
 """Settings as pydantic fields with help, unit, range, choices and the reason for the default.
 
-Pydantic validates types and ranges and writes the JSON schema; this adds the facts that it has no place for, and error
-messages in our words. The settings themselves are in ``cdp.base.config`` and beside the code that reads them.
+Pydantic validates types and ranges; this adds the facts that it has no place for, and error messages in our words. The
+settings themselves are in ``cdp.base.config`` and beside the code that reads them.
 """
 
 from __future__ import annotations
@@ -69,29 +69,12 @@ class Setting:
         """The help with the reason for the default."""
         return f"{self.help} {self.reason}".strip()
 
-    def __call__(self, schema: dict[str, Any]) -> None:
-        """Add our facts to the JSON schema. Pydantic calls this when it writes the schema."""
-        facts = {"enum": list(self.choices), "unit": self.unit, "reason": self.reason}
-        schema.update({name: value for name, value in facts.items() if value})
-
 
 def option(default: Any, help: str, **facts: Any) -> Any:
     """Return a field of a configuration with the facts of ``Setting``; ``default`` is ``REQUIRED`` if it has none."""
     setting = Setting(help, **facts)
-    return Field(default, description=help, ge=setting.minimum, le=setting.maximum, json_schema_extra=setting)
-
-
-@cache
-def _settings(kind: type[Config]) -> Mapping[str, Setting]:
-    listed = {}
-    for name, field in kind.model_fields.items():
-        facts, hint = field.json_schema_extra, field.annotation
-        assert isinstance(facts, Setting), f"{kind.__name__}.{name} is not made by option()"
-        python_type, *empty = typing.get_args(hint) or (hint,)  # ``int | None`` has two arguments, ``int`` none
-        listed[name] = dataclasses.replace(
-            facts, name=name, kind=python_type, optional=bool(empty), default=field.default
-        )
-    return listed
+    extra: Any = {"setting": setting}
+    return Field(default, ge=setting.minimum, le=setting.maximum, json_schema_extra=extra)
 
 
 class Config(BaseModel):
@@ -105,9 +88,18 @@ class Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     @classmethod
+    @cache
     def settings(cls) -> Mapping[str, Setting]:
         """Return the settings by name, in order of declaration."""
-        return _settings(cls)
+        listed = {}
+        for name, field in cls.model_fields.items():
+            extra: Any = field.json_schema_extra
+            # ``int | None`` has two arguments, ``int`` none.
+            kind, *empty = typing.get_args(field.annotation) or (field.annotation,)
+            listed[name] = dataclasses.replace(
+                extra["setting"], name=name, kind=kind, optional=bool(empty), default=field.default
+            )
+        return listed
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:

@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cdp.base.settings import Config, option
-from cdp.base.text import counted, duration, interval, signed, typed_path
-from cdp.base.workspace import write_bytes
+from cdp.base.text import counted, duration, interval, signed
 from cdp.cli import display
-from cdp.cli.answers import STANDARD, Run, note, refuse_unless, warn_incomplete
+from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
-from cdp.cli.overview import DONE
 from cdp.complexity import language_of
 from cdp.principle import Answer, Recommendation, correlation_table, differences, tables, threshold
 from cdp.principle.prior import priors
@@ -22,7 +20,7 @@ from cdp.services.complexity import Profiled
 from cdp.services.studies import plan_text, read_plan, ready_made, to_markdown
 from cdp.services.synthesis import dollars
 from cdp.services.trial import Trial
-from cdp.studies.config import TrialConfig
+from cdp.studies.config import StudyConfig, TrialConfig
 
 
 class TargetQueries(Config):
@@ -205,14 +203,9 @@ def published_list(run: Run) -> int:
 def published_show(
     run: Run,
     table: Annotated[str, "its name, as multihop_scaling"],
-    *,
-    format: Annotated[Literal["table", "csv"], "table if omitted"] = "table",
 ) -> int:
     """One published table, as printed, with notes where numbers disagree."""
     made = tables.table(table)
-    if format == "csv":
-        run.json = False  # CSV was asked for by name
-        return run.say(None, complexity.to_csv(made).removesuffix("\n"))
     if made.is_scores and not run.json:
         columns, rows = tables.wide(made)
     else:
@@ -261,6 +254,11 @@ def study_run(
     """Run a study as a job; jobs resume continues it."""
     config = read_plan(file, set)
     run.read_input = False  # the plan was read
+    return follow_study(run, config, allow_incomplete=allow_incomplete, allow_leakage=allow_leakage)
+
+
+def follow_study(run: Run, config: StudyConfig, *, allow_incomplete: bool, allow_leakage: bool) -> int:
+    """Start a study after its plan is shown; with ``--wait`` show its report."""
     if not run.json:
         note(plan_text(studies.plan(run.workspace, config)))
     begun = studies.run(run.workspace, config, allow_incomplete=allow_incomplete, allow_leakage=allow_leakage)
@@ -317,20 +315,7 @@ def _planned(planned: Trial) -> dict[str, Any]:
 
 
 @command("study report")
-def study_report(
-    run: Run,
-    id: Annotated[str, "a study: its id, name or a unique prefix of its id"],
-    *,
-    out: Annotated[str, "write it to this file; - for standard output"] = "",
-) -> int:
-    """The results of a study, finished or not."""
+def study_report(run: Run, id: Annotated[str, "a study: its id, name or a unique prefix of its id"]) -> int:
+    """The results of a study, finished or not, in Markdown."""
     found = studies.report(run.workspace, id)
-    text = to_markdown(found)
-    if out == STANDARD:
-        print(text)
-        return DONE
-    if out:
-        path = typed_path(out)
-        write_bytes(path, f"{text}\n".encode())
-        return run.say({"id": found.id, "file": str(path)}, f"written: {path}")
-    return run.say(found.to_dict(), text)
+    return run.say(found.to_dict(), to_markdown(found))

@@ -140,23 +140,14 @@ def ended(view: Any, outcome: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def bar(fraction: float, width: int = 20) -> str:
-    """``█████▌              ``: how much is done, in eighths of a character."""
-    eighths = round(8 * width * min(1.0, max(0.0, fraction)))
-    whole, rest = divmod(eighths, 8)
-    return ("█" * whole + (" ▏▎▍▌▋▊▉"[rest] if rest else "")).ljust(width, "·")
-
-
 def progress_line(view: Any, latest: Mapping[str, Any] | None = None) -> str:
-    """A job's progress as the page shows it: the bar, how far, how long still, and a training's newest figures."""
+    """Return a job's progress as the page words it: how far, how long still, and a training's newest figures."""
     if str(view.state) == "queued":
         return f"{job_words.doing(view)} · {job_words.sentence(view)}"
     figures = [f"{name} {value}" for name, value in job_words.figures(latest or {})]
     if not figures:
         figures = [job_words.rate(view), *(f"{name} {value}" for name, value in job_words.memory(view))]
-    drawn = f"[{bar(view.fraction)}]" if view.active and view.total else ""
-    words = " · ".join(part for part in (job_words.doing(view), *figures) if part)
-    return f"{drawn} {words}".strip()
+    return " · ".join(part for part in (job_words.doing(view), *figures) if part)
 
 
 class Progress:
@@ -180,15 +171,18 @@ class Progress:
         self.phase, self.said = phase, time.monotonic()
         text = progress_line(view, self.latest() if view.active else None)
         if terminal:
-            width = max(20, shutil.get_terminal_size().columns - 1)
-            shown = text if len(text) <= width else f"{text[: width - 1]}…"
-            print(f"\r\x1b[2K{shown}", end="" if view.active else "\n", file=sys.stderr, flush=True)
+            changing_line(text, "" if view.active else "\n")
         else:
             print(text, file=sys.stderr, flush=True)
+
+
+def changing_line(text: str, end: str = "") -> None:
+    """Replace the last line of the terminal."""
+    width = max(20, shutil.get_terminal_size().columns - 1)
+    print(f"\r\x1b[2K{text[:width]}", end=end, file=sys.stderr, flush=True)
 
 
 def reading(share: float, file: str) -> None:
     """Show on a terminal how much of the documents is read, and which file."""
     if sys.stderr.isatty():
-        width = max(20, shutil.get_terminal_size().columns - 1)
-        print(f"\r\x1b[2K{f'[{bar(share)}] {file}'[:width]}", end="", file=sys.stderr, flush=True)
+        changing_line(f"{share:.0%} · {file}")

@@ -183,7 +183,7 @@ def workspace_prune(
 def catalog_rebuild(run: Run) -> int:
     """Make the catalogue again from the files."""
     summary = results.rebuild(run.workspace)
-    return run.say(summary, {"entries read from the files": summary["added"], "problem": summary["problems"]})
+    return run.say(summary, {"entries read from the files": summary["read"], "problem": summary["problems"]})
 
 
 @command("catalog query")

@@ -110,14 +110,13 @@ def prices(
         "US dollars per million tokens, and the share that batches save; repeatable",
         "NAME=INPUT/OUTPUT[/DISCOUNT]",
     ] = None,
-    as_of: Annotated[str, "the day of these prices; today if omitted"] = "",
 ) -> int:
     """The price table, and changes to it."""
     table = synthesis.read_prices(run.workspace)
     if model:
         rows = {row["model"]: row for row in display.plain(table.rows)}
         rows |= {row["model"]: row for row in map(_price, model)}
-        table = synthesis.save_prices(run.workspace, list(rows.values()), as_of or date.today().isoformat())
+        table = synthesis.save_prices(run.workspace, list(rows.values()), date.today().isoformat())
     return run.say(
         table, f"US dollars per million tokens, as of {table.as_of}\n{display.table(display.plain(table.rows))}"
     )

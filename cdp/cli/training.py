@@ -9,10 +9,11 @@ from cdp.base.errors import ConfigError
 from cdp.base.text import duration, size
 from cdp.cli import display
 from cdp.cli.answers import Run, note, warn, warn_incomplete
+from cdp.cli.decide import follow_study
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, command
 from cdp.services import models, studies, training
 from cdp.services.models import TrainedModel
-from cdp.services.studies import plan_text, read_rates, to_markdown
+from cdp.services.studies import read_rates
 from cdp.services.training import TrainingPlan
 
 
@@ -79,14 +80,7 @@ def sweep(
     lora = config.lora_rank is not None
     chosen = read_rates(rates) if rates else studies.grid_for(run.workspace, config.retriever, lora=lora)
     study = studies.sweep(run.workspace, config, chosen)
-    if not run.json:
-        note(plan_text(studies.plan(run.workspace, study)))
-    begun = studies.run(run.workspace, study, allow_incomplete=allow_incomplete, allow_leakage=allow_leakage)
-    warn_incomplete(run.workspace, config.query_set)
-    done = run.started(begun.job_id)
-    if run.wait and not run.json:
-        print(f"\n{to_markdown(studies.report(run.workspace, begun.job_id))}")
-    return done
+    return follow_study(run, study, allow_incomplete=allow_incomplete, allow_leakage=allow_leakage)
 
 
 # models

@@ -38,9 +38,8 @@ def test_a_job_ends_in_the_words_of_the_page(failed: JobView, capsys: pytest.Cap
     assert job_words.sentence(failed) in capsys.readouterr().out
 
 
-def test_progress_has_the_bar_the_time_left_and_the_newest_figures(failed: JobView) -> None:
+def test_progress_has_the_time_left_and_the_newest_figures(failed: JobView) -> None:
     line = display.progress_line(running(failed), {"loss": 0.5, "learning_rate": 0.005, "ndcg_at_10": 41.5})
-    assert line.startswith("[█████")
     assert job_words.doing(running(failed)) in line
     assert "250 of 1,000 steps · 25% · about 1 min 30 s left" in line
     assert line.endswith("loss 0.5000 · learning rate 5.00e-03 · dev NDCG@10 41.50%")
@@ -54,13 +53,6 @@ def test_the_figures_come_from_the_live_metrics(
     append_jsonl(workspace.job(failed.id) / "metrics.jsonl", [{"step": 1, "attempt": 1, "loss": 1.25}])
     display.Progress(lambda: jobs.latest(workspace, failed.id))(running(failed))
     assert "loss 1.2500" in capsys.readouterr().err
-
-
-def test_a_bar_fills_in_eighths() -> None:
-    assert display.bar(0.0, 4) == "····"
-    assert display.bar(0.5, 4) == "██··"
-    assert display.bar(0.53125, 4) == "██▏·"
-    assert display.bar(2.0, 4) == "████"
 
 
 def test_deleting_asks_first(
