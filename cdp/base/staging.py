@@ -17,7 +17,6 @@ import os
 import secrets
 import shutil
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -28,9 +27,6 @@ from cdp.base.locks import try_lock
 from cdp.base.workspace import Workspace
 
 PREFIX = ".incoming-"
-
-# A folder whose lock was deleted is removed after a day.
-OLD_S = 24 * 3600.0
 
 
 @contextmanager
@@ -59,33 +55,21 @@ def staging(parent: Path) -> Iterator[Path]:
 def clean(parent: Path) -> None:
     """Remove folders of killed processes from ``parent``, as far as possible."""
     with suppress(OSError):
-        # A process may be killed before its folder is there, or after: then the lock alone is left.
-        for folder in {path.with_suffix("") for path in parent.iterdir() if path.name.startswith(PREFIX)}:
-            _remove_dead(folder)
+        for lock in parent.glob(f"{PREFIX}*.lock"):
+            # A process may be killed before its folder is there, or after: then the lock alone is left.
+            with suppress(WorkspaceError, OSError):
+                _remove_dead(lock.with_suffix(""), lock)
 
 
-def _remove_dead(folder: Path) -> None:
-    lock = folder.with_name(f"{folder.name}.lock")
-    if not lock.exists():
-        if _older_than(folder, OLD_S):
-            shutil.rmtree(folder, ignore_errors=True)
-        return
-    with suppress(WorkspaceError, OSError):
-        descriptor = try_lock(lock)
-        if descriptor is None:
-            return
+def _remove_dead(folder: Path, lock: Path) -> None:
+    descriptor = try_lock(lock)
+    if descriptor is not None:
         try:
             shutil.rmtree(folder, ignore_errors=True)
-            lock.unlink()
+            if not folder.exists():
+                lock.unlink()
         finally:
             os.close(descriptor)
-
-
-def _older_than(path: Path, seconds: float) -> bool:
-    try:
-        return time.time() - path.stat().st_mtime > seconds
-    except OSError:
-        return False
 
 
 def keep_upload(target: Path, data: BinaryIO) -> None:
