@@ -83,7 +83,7 @@ def submit(
         module=module,
         config=config,
         created=now(),
-        sequence=queue.next_sequence(),
+        sequence=time.time_ns(),
         launcher=launcher,
         device=device,
         inputs=dict(inputs or {}),
@@ -141,7 +141,7 @@ def resume(workspace: Workspace, job_id: str, *, env_secrets: Mapping[str, str] 
         status = Status.queued(folder, cluster)
         try:
             queue.remove(job_id)
-            queue.add(queue.next_sequence(), job_id, spec.device, spec.after, cluster=bool(cluster))
+            queue.add(time.time_ns(), job_id, spec.device, spec.after, cluster=bool(cluster))
             _start_supervisor(workspace, folder, spec, lock, env_secrets or {}, cluster=cluster, attempt=status.attempt)
         except (WorkspaceError, ClusterError) as error:
             queue.remove(job_id)

@@ -8,7 +8,6 @@ job. ``grant`` decides, and is pure.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -17,7 +16,7 @@ from typing import NamedTuple
 
 from cdp.base.errors import WorkspaceError
 from cdp.base.locks import locked
-from cdp.base.workspace import Workspace, write_bytes, write_json
+from cdp.base.workspace import Workspace, write_json
 from cdp.jobs.devices import CPU, LIGHT, LIGHT_SLOTS, DeviceRequest
 from cdp.jobs.processes import is_alive
 from cdp.jobs.records import phase_of, read_record
@@ -87,22 +86,10 @@ class Queue:
         with locked(self.folder / "queue.lock", "The queue of jobs", wait_s=wait_s):
             yield
 
-    def next_sequence(self) -> int:
-        """Return a number larger than all before: the clock's, or the last plus 1 after the clock was set back."""
-        with self._exclusive():
-            counter = self.folder / "sequence"
-            try:
-                last = int(counter.read_text(encoding="ascii"))
-            except (OSError, ValueError):
-                last = 0
-            number = max(last + 1, time.time_ns() // 1000)
-            write_bytes(counter, f"{number}\n".encode())
-        return number
-
     def add(
         self, sequence: int, job_id: str, request: DeviceRequest, after: Sequence[str] = (), *, cluster: bool = False
     ) -> None:
-        """Put a job at the end of its lane, to run after the jobs in ``after``; see ``next_sequence``."""
+        """Put a job at the end of its lane, to run after the jobs in ``after``. ``sequence`` is the clock's."""
         content = {"request": asdict(request), "after": list(after)}
         with self._exclusive():
             write_json(self._path(sequence, "waiting", CLUSTER if cluster else request.lane, job_id), content)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -87,7 +88,7 @@ def submitted(workspace: Workspace) -> str:
     until(lambda: not is_held(workspace.job(job_id) / "alive.lock"), "its supervisor to leave")
     Status.queued(workspace.job(job_id), DEAD)
     queue = Queue(workspace)
-    queue.add(queue.next_sequence(), job_id, jobs.DeviceRequest.cpu(), cluster=True)
+    queue.add(time.time_ns(), job_id, jobs.DeviceRequest.cpu(), cluster=True)
     return job_id
 
 
@@ -121,12 +122,12 @@ def test_tickets_of_a_cluster_take_no_turn_here(workspace: Workspace) -> None:
     job_id = "train-1"
     write_json(workspace.jobs / job_id / "status.json", {"phase": "submitted", "attempt": 1})
     queue = Queue(workspace)
-    queue.add(queue.next_sequence(), job_id, jobs.DeviceRequest.cpu(), cluster=True)
+    queue.add(time.time_ns(), job_id, jobs.DeviceRequest.cpu(), cluster=True)
     assert [path.name.split(".")[2] for path in queue.folder.glob("[0-9]*")] == [CLUSTER]
     queue.clear_dead()
     assert queue.job_ids() == [job_id]
     write_json(workspace.jobs / "train-2" / "status.json", {"phase": "submitted", "attempt": 1})
-    queue.add(queue.next_sequence(), "train-2", jobs.DeviceRequest.cpu())
+    queue.add(time.time_ns(), "train-2", jobs.DeviceRequest.cpu())
     assert queue.try_take("train-2", slots=1, gpus=[]) == ("cpu",)
 
 
