@@ -11,9 +11,9 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from cdp.base.errors import ClusterError, ConfigError, NotFoundError, WorkspaceError
+from cdp.base.errors import ClusterError, ConfigError, WorkspaceError
 from cdp.base.failures import failure_of
 from cdp.base.locks import is_held, try_lock, wait_for_lock
 from cdp.base.redaction import is_secret
@@ -25,15 +25,7 @@ from cdp.jobs.devices import DeviceRequest, cpu_slots, list_gpus
 from cdp.jobs.launchers import python_path
 from cdp.jobs.queue import Queue
 from cdp.jobs.ray import RayLauncher
-from cdp.jobs.records import (
-    LAUNCHERS,
-    SUBMITTED,
-    JobSpec,
-    Status,
-    discard,
-    load_spec,
-    phase_of,
-)
+from cdp.jobs.records import SUBMITTED, JobSpec, Status, discard, load_spec, phase_of
 
 # How long a supervisor may take to leave once the end of its job is recorded.
 LEAVE_WITHIN_S = 10.0
@@ -47,7 +39,7 @@ def submit(
     name: str,
     module: str,
     config: dict[str, Any],
-    launcher: str = "python",
+    launcher: Literal["python", "accelerate"] = "python",
     device: DeviceRequest | None = None,
     inputs: Mapping[str, Any] | None = None,
     env_secrets: Mapping[str, str] | None = None,
@@ -68,8 +60,6 @@ def submit(
     """
     cluster = place.current(workspace)
     device = device or DeviceRequest.cpu()
-    if launcher not in LAUNCHERS:
-        raise NotFoundError("launcher", launcher, known=LAUNCHERS)
     _check(device, cluster)
     for other in after:
         load_spec(workspace, other)

@@ -75,8 +75,6 @@ class DeviceRequest:
 
     def check(self, gpus: list[Gpu]) -> None:
         """Raise ConfigError if this machine does not have these devices."""
-        if self.count < 0 or self.processes < 1:
-            raise ConfigError("A job needs at least one process.")
         if self.count > len(gpus):
             raise ConfigError(
                 f"The job asks for {counted(self.count, 'GPU')}, and this machine offers {len(gpus)}.",

@@ -19,7 +19,6 @@ from cdp.base.workspace import Workspace, checked_name, now, read_json, read_jso
 from cdp.jobs.devices import DeviceRequest
 
 SCHEMA = 1
-LAUNCHERS = ("python", "accelerate")
 # The phase of a job whose supervisor the cluster has yet to start: nothing holds its lock.
 SUBMITTED = "submitted"
 

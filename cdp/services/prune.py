@@ -12,7 +12,7 @@ from pathlib import Path
 from cdp import jobs
 from cdp.base.errors import ConfigError
 from cdp.base.locks import is_held
-from cdp.base.staging import OLD_S, PREFIX
+from cdp.base.staging import PREFIX
 from cdp.base.workspace import Workspace, folder_size
 from cdp.jobs import JobView, State
 from cdp.services import access
@@ -23,6 +23,8 @@ PRUNABLE = {
     "embeddings": "embeddings of benchmarks and corpora; they are computed again when needed",
     "llm_cache": "answers of language models, kept so that nothing is paid twice; the query sets stay",
 }
+
+OLD_S = 24 * 3600.0  # what is younger may be in use
 
 # Answers of language models were paid for: they are deleted only when they are named.
 BY_DEFAULT = ("leftovers", "checkpoints", "embeddings")

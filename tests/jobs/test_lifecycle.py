@@ -110,8 +110,6 @@ def test_what_cannot_be_given_is_refused_at_once(workspace: Workspace, monkeypat
     monkeypatch.setenv("PATH", "")
     with pytest.raises(ConfigError, match="offers 0"):
         start(workspace, device=jobs.DeviceRequest.gpus(2))
-    with pytest.raises(NotFoundError, match="launcher"):
-        start(workspace, launcher="ssh")
     monkeypatch.setenv("CDP_CPU_SLOTS", "many")
     with pytest.raises(ConfigError, match="CDP_CPU_SLOTS"):
         start(workspace)
