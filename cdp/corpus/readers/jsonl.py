@@ -71,7 +71,7 @@ def _row(line: int, value: Any, text: str = "") -> Row | BadRow:
 FORMAT = RowFormat(
     "jsonl",
     "JSON Lines",
-    "JSON Lines, one object per line (BEIR), or a JSON array",
+    "JSON Lines, one object per line (BEIR), or a JSON array of at most 300 million characters",
     (".jsonl", ".ndjson", ".json"),
     json_rows,
     order=10,
