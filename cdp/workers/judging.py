@@ -247,7 +247,9 @@ class Run:
         self.job.loading("the judge")
         self.source.prepare()
         self._report()
-        workers = min(self.source.concurrency, len(left))
+        # An endpoint's generator has some threads more than requests; each would count as lost at a kill.
+        at_once = self.source.concurrency if GENERATORS[self.config.generator].local else self.config.concurrency
+        workers = min(at_once, len(left))
         with closing(
             map_unordered(self._judge, self._until_stop(left), workers, tick=self._tick, cancel=self._cancel)
         ) as outcomes:
