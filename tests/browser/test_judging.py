@@ -82,7 +82,6 @@ def label(tab: Looker, folder: Path, by_keyboard: int) -> None:
             tab.page.keyboard.press(str(given))
             until(lambda n=done: len(judged.read_labels(folder)) == n + 1, f"{query} {document}", 30)  # type: ignore[misc]
             tab.idle()
-    judged.count_labels(folder)
 
 
 # To draw a page after each press takes longer than all else, and trainings of three seeds longer than those of one.
