@@ -1,7 +1,7 @@
 """The ``template`` generator: queries by rule from a document's own phrases. No LLM, no cost, always the same.
 
-It is a stand-in, good enough to try every other step with, and labelled as such. English documents get noun phrases,
-statements and questions in their own words; documents in other languages whole sentences, also as questions.
+It is a stand-in, good enough to try every other step with, and labelled as such. English documents get claims, scenes,
+names and questions in their own words; documents in other languages whole sentences, also as questions or quoted.
 """
 
 from __future__ import annotations

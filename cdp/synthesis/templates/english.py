@@ -1,7 +1,7 @@
 """Diverse queries and paraphrases for an English document.
 
-Few patterns, each certain: noun phrases and embedded questions as they stand in the text, sentences that stand alone,
-and questions about the title where a sentence begins with it.
+Few patterns, each certain: claims to check, scenes of a story, noun phrases as they stand in the text, the connection
+of the title with a name, and questions about the title where a sentence begins with it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
+from string import capwords
 from typing import NamedTuple
 
 from cdp.base.records import Document
@@ -19,7 +20,6 @@ from cdp.synthesis.templates.phrases import (
     FINITE_VERBS,
     FUNCTION_WORDS,
     PLAIN_VERBS,
-    Phrase,
     content,
     noun_phrases,
     plain,
@@ -28,140 +28,146 @@ from cdp.synthesis.templates.phrases import (
     word_list,
 )
 
-# Words of a statement, of a title that is a name and not a sentence, and of "Is X a …?" after its verb.
-SHORTEST, LONGEST, LONGEST_NAME, LONGEST_PREDICATE = 5, 24, 6, 14
-# Points: for a sentence or a format used before, for words used before, and by which formats differ between documents.
-SAME_SOURCE, SAME_FORMAT, SAME_WORDS, TASTE = 1.5, 1.0, 4.0, 1.5
-FORMATS = ("what", "how", "why", "when", "keyword", "statement", "verify", "comparison")
-# Least specificity of a query; of a noun phrase that needs no other beside it, and of the other.
-SPECIFIC, ALONE, WEAK = 1.5, 3.0, 0.7
-INQUIRIES: list[str] = DATA["inquiries"]
+# Words of a text to ask for, of a statement as it stands, of a title that is a name.
+SHORTEST, LONGEST, LONGEST_STATEMENT, LONGEST_NAME = 5, 26, 18, 6
+# Words of a sentence whose beginning is quoted.
+BEGINNING = 16
+# Points for a sentence, a format and words used before.
+SAME_SOURCE, SAME_FORMAT, SAME_WORDS = 1.5, 1.0, 4.0
+# Least specificity of a claim, and of a noun phrase that is no name; telling words of a scene.
+SPECIFIC, ALONE, LEAST_EVENT = 1.5, 3.0, 3
+# A story has no figures, few names, and a share of persons among its words: less under a title in small letters.
+LEAST_PERSONS, LEAST_UNDER_SMALL, MOST_NAMES, SHORTEST_STORY = 0.03, 0.005, 0.08, 20
 
-_ASKED, _ROLES, _THINGS, _LABELS = map(word_list, ("asked", "roles", "things", "section_labels"))
-_CONNECTIVES, _GENERIC = word_list("connectives"), word_list("generic", "calendar")
+_ROLES, _THINGS, _GENERIC = word_list("roles"), word_list("things"), word_list("generic", "calendar")
 _UNCLEAR = word_list("referring", "speakers")
 _PRONOUNS = word_list("personal") | _UNCLEAR | {"his", "her", "its", "their"}
-_NOT_FIRST = word_list("connectives", "conjunctions", "pointing", "exclamations") | PLAIN_VERBS
+_NOT_FIRST = word_list("connectives", "conjunctions", "pointing", "exclamations", "not_first") | PLAIN_VERBS
 _NOT_LAST = word_list("not_last", "determiners", "prepositions", "conjunctions", "auxiliaries")
 _FINITE = word_list("auxiliaries") | {"has", "have", "had", "does", "did"} | FINITE_VERBS
-_DEBRIS = re.compile(
-    r"https?:|www\.|&\w+;|\w- \w|[\[\]{}()<>|\\=_^~*#/@:;?!•…]|\.\.|\s[,.]|^\W|^0|[–—-]{2}|\s[–—-]|\bet al\b"
-    r"|\b201(?:[89]s|[34]\d{3}|c\w|d)\b"  # quotation marks of a damaged encoding
-    r"|\b(?:table|fig|figure|pages?|notes?|item|section) \d|\b(\w+) \1\b|(?:\b\w ){4}|\bof and\b"
-    r"|\b(?:that|it|he|she|there|what|who)['’]s\b",
-    re.IGNORECASE,
-)
-_SPEECH = re.compile(r"[,.?!][\"”’']|[\"“‘]\w+ \w+ \w+ \w+|[\"”’'] ?(?:said|says)\b")
-# Where a sentence that is too long for a query may end.
-_CLAUSE_END = re.compile(
-    r"; |, (?:which|whereas|while|but|although|thereby|thus|suggesting|indicating|including|resulting|leading|with"
-    r"|where|and (?:the|a|an|its|their|in|that|this|these|has|have|is|are|was|were)) "
-)
-_CONNECTED = re.compile(
-    r"^(?:in (?:addition|contrast|particular|fact|general|conclusion|summary|turn|short|comparison)|for example"
-    r"|for instance|as (?:a result|such|well|expected|predicted)|by contrast|of note|to (?:date|our)|on the other)\b",
-    re.IGNORECASE,
-)
-# "We show that …": what follows is a sentence.
-_REPORTED = re.compile(
-    r"^(?:[\w ]{2,30}, )?(?:here |together )?(?:we|our \w+|these \w+|this \w+|(?:the )?(?:results|data|findings)) "
-    r"(?:\w+ly |also |thus |here )?(?:show|find|found|demonstrate|report|conclude|suggest|indicate|reveal|propose"
-    r"|observe|confirm|establish|imply)(?:s|d|ed)? that (?:, )?",
-    re.IGNORECASE,
-)
-_EMBEDDED = re.compile(r"\b(how|why) ((?:the|an?|to|[a-z-]{3,}s) [^,;:.?!]{12,90}?)(?=[.;?]|$)")
-_BETWEEN = re.compile(
-    r"\b((?:differences?|comparison|relationship|association|interactions?|correlation|link) between "
-    r"[^,;:.?!]{4,50} and [^,;:.?!]{4,50}?)(?=[.;,]|$| (?:is|are|was|were|in|has|have|for|at|that|which)\b)"
+# Written small before a name too, unlike "new" in "New Delhi".
+_QUANTITIES = frozenset({"some", "many", "most", "all", "both", "each"})
+_OPENERS = word_list("determiners", "prepositions", "pronouns") | _QUANTITIES | {"like"}
+_PATTERNS = {name: re.compile("|".join(parts)) for name, parts in DATA["patterns"].items()}
+# A heading in capitals, "However, ", "Historically, ".
+_OPENING = re.compile(
+    rf"^(?:[A-Z]{{4,}}:? (?=[A-Z\d])|(?i:{'|'.join(word_list('connectives'))}|\w+ly), |(?:And|But|So|Then) )+"
 )
 # A sentence about the title: what comes between (dates, other names), the verb and the rest.
 _ABOUT = r"(?P<inner> \([^)]*\))?(?:, [^,]{2,60},)? (?P<verb>is|was|are|were) (?P<rest>(?P<article>an?|the|\w+) .+)$"
-_DATE = r"(?:\d{1,2} [A-Z][a-z]+ \d{4}|[A-Z][a-z]+ \d{1,2}, \d{4})"
-_BORN, _DIED = re.compile(rf"\((?:born |b\. )?{_DATE}"), re.compile(rf"{_DATE}\s?[–-]\s?{_DATE}")
-_MADE_BY = re.compile(r"^(?:(?:an?|the) (?:[\w'’-]+ ){1,6}?)?(?P<done>\w+)(?: and \w+)? by (?:the )?[A-Z]")
-_HEAD_END = re.compile(
-    r",| (?:of|in|on|at|for|from|with|that|which|who|by|and|best|known|made|built|written|set|held|\w+ed)\b"
-)
-_NAME = re.compile(r"(?<=[a-z,] )[A-Z][\w-]+(?: (?:(?:of|the|at|de|van|von) ){0,2}[A-Z][\w-]+)+\b(?! ?[^\x00-\x7f])")
 
 
-class Option(NamedTuple):
-    """One possible query; ``source`` is the index of the sentence that answers it, a higher score reads better."""
+class Target(NamedTuple):
+    """One thing to ask for in several wordings; ``source`` is the index of the sentence that answers it, a higher score
+    reads better."""
 
     format: str
-    text: str
-    source: int
     score: float
+    source: int
+    texts: list[str]
 
 
 class Material:
     """The parts of a document that queries are built from. ``name`` is its title, where that is no sentence or label;
-    ``statements`` {index: text} are the sentences that stand alone, ``phrases`` [(index, phrase)] the noun phrases."""
+    ``subject`` the same within a sentence; ``statements`` {index: text} are the sentences that stand alone, of a story
+    its scenes, to stand behind "in which"."""
 
     def __init__(self, document: Document) -> None:
-        self.title = plain_title(document)
+        self.title = title = plain_title(document)
         self.sentences = read_sentences(document)
         # Words as they are written within sentences: they tell a name from the beginning of a sentence.
         self.inner = Counter(word for sentence in self.sentences for word in sentence.split()[1:])
-        # One word that the text never says is a label, such as "finance".
-        label = self.title.islower() and " " not in self.title and not content(self.title) & content(document.text)
-        self.name = "" if label or len(self.title.split()) > LONGEST_NAME else self.title
-        first, *rest = self.name.split() or [""]
+        self.is_small = document.text.islower()
+        self.is_story = 0 < len(title.split()) < LONGEST and _is_story(document.text, title)
+        first, *rest = title.split() or [""]
+        names = sum(word[:1].isupper() or word[:1].isdigit() or word in FUNCTION_WORDS for word in rest)
+        is_name = len(rest) < 3 or (len(rest) < LONGEST_NAME and 2 * names >= len(rest))
+        # "Finance" and "Prevention of malaria in travelers" are no names.
+        if self.is_story:
+            self.name = capwords(title) if title.islower() else title
+        else:
+            self.name = title if is_name and not title.islower() else ""
         lowers = self.inner[first.lower()] > self.inner[first] and not any(word[:1].isupper() for word in rest)
         self.subject = self.name[:1].lower() + self.name[1:] if lowers else self.name
-
-        texts = ((index, self._statement(sentence)) for index, sentence in enumerate(self.sentences))
-        self.statements = {index: text for index, text in texts if text}
-        found: dict[str, tuple[int, Phrase]] = {}
-        for index, sentence in enumerate(self.sentences):
-            for phrase in noun_phrases(plain(sentence)):
-                if not _DEBRIS.search(phrase.text) and _PRONOUNS.isdisjoint(phrase.text.lower().split()):
-                    found.setdefault(phrase.text.lower(), (index, phrase))
-        self.phrases = list(found.values())
+        if self.name and 2 * document.text.count(f"the {self.name}") > document.text.count(self.name):
+            self.subject = f"the {self.name}"
+        texts = map(self._scene, self.sentences) if self.is_story else map(self._statement, self._resolved())
+        self.statements = {index: text for index, text in enumerate(texts) if text}
 
     def specificity(self, text: str) -> float:
         """Return how much a text tells its document from others: points for names, numbers, long words, the title."""
-        words = telling(text)
         known = [word for word in text.split()[1:] if word.lower().strip(",") not in _GENERIC]
         names = sum(word[:1].isupper() or (word[:1].isdigit() and word.isalnum()) for word in known)
-        long = sum(len(word) >= 8 or "-" in word for word in words)
-        topical = len(words & content(self.title))
-        return 0.6 * min(names, 3) + 0.5 * min(long, 4) + 0.8 * min(topical, 2) + 0.2 * min(len(words), 5)
+        long = sum(len(word) >= 8 or "-" in word for word in telling(text))
+        topical = len(telling(text) & content(self.title))
+        return 0.6 * min(names, 3) + 0.5 * min(long, 4) + 0.8 * min(topical, 2) + 0.2 * min(len(telling(text)), 5)
 
     def within(self, text: str) -> str:
         """Return a statement as it reads behind other words; "" where it is not sure how its first word is written."""
         first, space, rest = text.partition(" ")
-        if self.name and text.startswith(f"{self.name}: "):
-            return ""
+        small, following = first.lower(), rest.partition(" ")[0]
         if self.name and text.startswith(f"{self.name} "):
             return self.subject + text[len(self.name) :]
-        if first.lower() in FUNCTION_WORDS or self.inner[first.lower()] > self.inner[first]:
-            return first.lower() + space + rest
-        named = rest[:1].isupper() and rest[1:2].islower()
-        return text if named or not first.istitle() or self.inner[first] else ""
+        if small in (_OPENERS if following[:1].isupper() else FUNCTION_WORDS) or self.inner[small] > self.inner[first]:
+            return small + space + rest
+        verb = following in _FINITE and not first.endswith("s") and following[-2:] not in ("es", "ls", "ts")
+        return text if self.inner[first] or not first.istitle() or following.istitle() or verb else ""
+
+    def claim(self, text: str, said: str, wording: str) -> str:
+        """Return a statement in words that ask for its truth, behind the title where it does not name it."""
+        asked = wording.format(s=said)
+        if not self.name or self.name in text or content(self.name) <= content(text):
+            return asked
+        return f"Regarding {self.subject}, {asked if asked.startswith('I ') else asked[:1].lower() + asked[1:]}"
+
+    def _resolved(self) -> Iterator[str]:
+        """Yield the sentences; "He", "She", "It" become the title while each sentence so far is about it."""
+        about = bool(self.name)
+        for sentence in self.sentences:
+            first, _, rest = sentence.partition(" ")
+            whose = first in ("His", "Her", "Its")
+            stands_for = (
+                about and (whose or first in ("He", "She", "It")) and not _PATTERNS["expletive"].match(sentence)
+            )
+            yield f"{self.name}{'’s' if whose else ''} {rest}" if stands_for else sentence
+            about = stands_for or (about and sentence.removeprefix("The ").startswith(self.name))
 
     def _statement(self, sentence: str) -> str:
         """Return a sentence that stands alone, without its full stop, headings and asides; "" for any other."""
-        if not sentence.endswith((".", '."', ".”")) or _SPEECH.search(sentence) or sentence[0].islower():
-            return ""
-        tokens = plain(sentence).rstrip(" .").split()
-        while len(tokens) > 1 and (
-            (tokens[0].lower().strip(":") in _LABELS and (tokens[0].isupper() or tokens[1] in ("The", "We", "In", "A")))
-            or (tokens[0].endswith(",") and tokens[0][:-1].lower() in _CONNECTIVES)
+        if (
+            not sentence.endswith((".", '."', ".”"))
+            or _PATTERNS["speech"].search(sentence)
+            or (sentence[0].islower() and not self.is_small)
         ):
-            tokens = tokens[1:]
-        text = _REPORTED.sub("", " ".join(tokens))
-        if len(text.split()) > LONGEST and (end := _CLAUSE_END.search(text, 40)):
-            text = text[: end.start()]
+            return ""
+        text = _PATTERNS["reported"].sub("", _OPENING.sub("", plain(sentence).rstrip(" .")))
+        ends = [text[: end.start()] for end in _PATTERNS["clause_end"].finditer(text, 40)]
+        text = next((end for end in (text, *reversed(ends)) if len(end.split()) <= LONGEST), "")
         first, *others = text.lower().split() or [""]
-        about = bool(self.name) and text.startswith(f"{self.name} ")
-        # "The album …" means the title's, and so needs it.
-        vague = first in ("the", "each", "both") and not content(text) & content(self.title)
-        lead = f"{self.name}: " if vague and self.name else ""
-        alone = lead or not vague or any(word[:1].isupper() for word in text.split()[1:])
-        whole = first not in _NOT_FIRST and not first.endswith(("ing", "ly")) and not _CONNECTED.match(text)
-        fits = alone and whole and not _FINITE.isdisjoint(others) and _stands(text, pronouns=about)
-        return lead + text[:1].upper() + text[1:] if fits else ""
+        names = self.name and (text.startswith(self.name) or first in _QUANTITIES)
+        # "The album …" means the title's, "The Norburg album …" its own.
+        known = content(text) & content(self.title) or any(word[:1].isupper() for word in text.split()[1:4])
+        starts = (names or first not in _NOT_FIRST) and (self.name or first != "the" or known)
+        whole = starts and not first.endswith(("ing", "ly", "ed")) and _has_verb(others)
+        stands = whole and _stands(text.replace(self.name, "X") if self.name else text)
+        return text[:1].upper() + text[1:] if stands else ""
+
+    def _scene(self, sentence: str) -> str:
+        """Return what a sentence of a story tells, or the line that it says; "" where it can be neither."""
+        told = "" if _PATTERNS["quoted"].search(sentence) else self.within(self._statement(sentence))
+        if len(telling(told)) >= LEAST_EVENT:
+            return told
+        someone, line = _line(sentence)
+        return f'{"someone" if someone else "it"} says "{line}"' if line else ""
+
+
+def _is_story(text: str, title: str) -> bool:
+    words = re.findall(r"[\w’']+", text)
+    persons = sum(word.lower() in {"he", "she", "him", "her", "his", "i", "you", "my"} for word in words)
+    names = len(re.findall(r"(?<=[a-z,] )[A-Z]\w", text))
+    few = names < MOST_NAMES * len(words) and not any(map(str.isdigit, text))
+    least = LEAST_UNDER_SMALL if title.islower() else LEAST_PERSONS
+    return few and len(words) >= SHORTEST_STORY and persons > least * len(words)
 
 
 def telling(text: str) -> frozenset[str]:
@@ -169,140 +175,133 @@ def telling(text: str) -> frozenset[str]:
     return frozenset(word for word in content(text) if word not in _GENERIC and not word.isdigit())
 
 
-def _stands(text: str, *, pronouns: bool = False) -> bool:
-    """Return True if a text has a query's length, no debris, a whole end, and no reference to another sentence."""
-    words = [word.strip(",'’") for word in text.lower().split()]
-    clear = (_UNCLEAR if pronouns else _PRONOUNS).isdisjoint(words)
+def _has_verb(words: list[str]) -> bool:
+    """Return True if one of these words is a verb with a subject: "cells divide", "the king called", "it is"."""
+    return any(
+        word in _FINITE or (len(word) > 3 and "-" not in word and word.endswith("ed") and before[-1:] != ",")
+        for before, word in pairwise(["", *words])
+    )
+
+
+def _stands(text: str) -> bool:
+    """Return True if a text has a query's length, no debris, a whole end, and no reference to another sentence. A
+    pronoun behind the first words means something in the text."""
+    text = re.sub(r"\b([A-Z]\w+) I\b", r"\1 1", text)  # "World War I"
+    words = [word.strip(",'’") for word in text.lower().split()] or [""]
+    clear = _UNCLEAR.isdisjoint(words) and _PRONOUNS.isdisjoint(words[:4])
     cut = words[-1] in _NOT_LAST or (words[-1].endswith("ed") and words[-2:-1] in (["a"], ["an"], ["the"]))
-    return SHORTEST <= len(words) <= LONGEST and clear and not cut and not _DEBRIS.search(text)
+    return SHORTEST <= len(words) <= LONGEST and clear and not cut and not _PATTERNS["debris"].search(text)
+
+
+def _line(sentence: str) -> tuple[bool, str]:
+    """Return (whether somebody says it, a line to quote of a sentence, "" where none can be quoted)."""
+    found = _PATTERNS["line"].search(sentence)
+    line = " ".join(found[2].split()).rstrip(" ,-–—") if found else ""
+    fits = SHORTEST < len(line.split()) <= LONGEST and len(telling(line)) >= LEAST_EVENT
+    whole = (
+        line.rpartition(" ")[2] not in _NOT_LAST
+        and not _PATTERNS["debris"].search(line)
+        and not _PATTERNS["quoted"].search(line)
+    )
+    return bool(found and found[1]), line if fits and whole else ""
 
 
 def diverse(document: Document, rng: random.Random) -> Iterator[str]:
-    """Yield queries in several formats, each on a sentence and in words little used so far."""
+    """Yield a query on each target, in several formats, on sentences and in words little used so far; then others."""
     material = Material(document)
-    taste = {name: rng.uniform(0, TASTE) for name in FORMATS}
-    options = [*_about_title(material), *_sentences(material), *_keywords(material)]
-    sources: Counter[int] = Counter()
-    formats: Counter[str] = Counter()
+    left, asked = list(_targets(material, rng)), list[Target]()
+    spent: Counter[str | int] = Counter()
     used: set[str] = set()
 
-    def worth(option: Option) -> float:
-        said = content(option.text) - content(material.name)
-        repeated = len(said & used) / max(1, len(said))
-        spent = SAME_SOURCE * sources[option.source] + SAME_FORMAT * formats[option.format] + SAME_WORDS * repeated
-        return option.score + taste[option.format] - spent
+    def worth(target: Target) -> float:
+        said = content(target.texts[0]) - content(material.name)
+        repeated = SAME_WORDS * len(said & used) / max(1, len(said))
+        return target.score - SAME_SOURCE * spent[target.source] - SAME_FORMAT * spent[target.format] - repeated
 
-    while options:
-        best = max(options, key=worth)
-        options.remove(best)
-        sources[best.source] += 1
-        formats[best.format] += 1
-        used |= content(best.text)
-        yield best.text
-    topics = [topic for *_, topic in _topics(material) if topic]
-    yield from (wording.format(t=topic) for wording, topic in zip(rng.sample(INQUIRIES, 20), topics, strict=False))
-    yield from paraphrases(document, rng)
+    while left:
+        best = max(left, key=worth)
+        left.remove(best)
+        asked.append(best)
+        spent.update((best.source, best.format))
+        used |= content(best.texts[0])
+        yield best.texts[0]
+    for texts in zip_longest(*(target.texts[1:] for target in asked), fillvalue=""):
+        yield from texts
+    if not asked:
+        yield from _little(material)
 
 
 def paraphrases(document: Document, rng: random.Random) -> Iterator[str]:
-    """Yield twenty wordings that ask for one thing of the document, then for the next."""
+    """Yield all wordings that ask for one thing of the document, then for the next."""
     material = Material(document)
-    inquiries, confirmations = rng.sample(INQUIRIES, 20), rng.sample(DATA["confirmations"], 20)
-    topics = sorted(_topics(material), key=lambda found: 0.05 * min(found[1], 10) - found[0])
-    for *_, topic in topics[:20]:
-        yield from (wording.format(t=topic) for wording in inquiries if topic)
-    for text in sorted(material.statements.values(), key=material.specificity, reverse=True):
-        yield from (text, f"{text}, is that true?", f"{text}: true or false?")
-        if said := material.within(text):
-            yield from (wording.format(s=said) for wording in confirmations)
-    # Of a dialogue or a list: its sentences beside the title, those with a pronoun last.
-    sentences = sorted(material.sentences, key=lambda text: not _PRONOUNS.isdisjoint(text.lower().split()))
-    texts = [" ".join(plain(text).rstrip(" .").split()[:LONGEST]) for text in sentences]
-    texts = [text if content(text) & content(material.name) else f"{material.name}: {text}" for text in texts]
-    texts = [text.strip(" :") for text in texts or [material.title]]
-    yield from (*texts, *(f"{text}: true or false?" for text in texts if len(text.split()) >= SHORTEST))
+    best_first = sorted(_targets(material, rng), key=lambda target: 0.05 * min(target.source, 10) - target.score)
+    for target in sorted(best_first, key=lambda target: len(target.texts) == 1):
+        yield from target.texts
+    if not best_first:
+        yield from _little(material)
+
+
+def _targets(material: Material, rng: random.Random) -> Iterator[Target]:
+    """Yield all that can be asked for, each in its wordings in another order."""
+    if not material.name and not material.title.islower() and 0 < len(material.title.split()) <= LONGEST:
+        yield Target("keyword", 2, -1, [material.title])  # of a paper
+    for index, text in material.statements.items():
+        if material.is_story:
+            vague = len(_PRONOUNS & {*text.lower().split()}) + 2 * (" says " in text)
+            texts = [wording.format(s=text, n=material.name) for wording in DATA["stories"]]
+            yield Target("story", 2 + 0.15 * len(telling(text)) - 0.5 * vague, index, rng.sample(texts, len(texts)))
+            continue
+        said = material.within(text)
+        texts = [material.claim(text, said, wording) for wording in DATA["confirmations"] if said]
+        texts = texts or [f"{text}: true or false?", f'Where can I read "{text}"?', f'Which text says "{text}"?']
+        texts = rng.sample(texts, len(texts))
+        texts.sort(key=lambda asked: "s it " not in asked)  # "Is it true that …?" is asked most
+        if len(text.split()) <= LONGEST_STATEMENT and (material.name in text or text.split()[1][:1].isupper()):
+            texts.insert(rng.randint(0, 1), text)
+        if (specificity := material.specificity(text)) >= SPECIFIC:
+            yield Target("verify", 1.5 + 0.5 * specificity - 0.03 * len(text.split()), index, texts)
+    for score, index, keyword, topic in _topics(material):
+        texts = [wording.format(t=topic) for wording in DATA["inquiries"] if topic]
+        texts = rng.sample(texts, len(texts))
+        texts.insert(rng.randint(0, 1), keyword)
+        yield Target("keyword", score, index, texts)
+    yield from _about_title(material)
 
 
 def _topics(material: Material) -> Iterator[tuple[float, int, str, str]]:
-    """Yield (points, index of its sentence, noun phrase as a keyword query or "", the same within a sentence or "").
-
-    It stands beside the title, where that is a name, and one that tells little beside the next one."""
-    named, name, subject = content(material.name), material.name, material.subject
-    kept: list[tuple[float, int, Phrase]] = []
-    for index, phrase in material.phrases:
-        said, score = telling(phrase.text), material.specificity(phrase.text)
-        single = " " not in phrase.text and phrase.text.islower()
-        # One word behind no article may be an adjective; behind another it tells too little.
-        bare = single and phrase.article != "the" and not phrase.text.endswith("s")
-        # One that repeats the title must say two words more.
-        repeats = said & named or (single and any(word[:4] == phrase.text[:4] for word in named))
-        if not said or bare or (repeats and len(said - named) < 2):
-            continue
-        topic = f"{phrase.article} {phrase.text}".strip()
-        if repeats:
-            yield score, index, phrase.text, topic
-        elif score >= ALONE:
-            yield score + 0.5, index, f"{name} {phrase.text}".strip(), f"{subject} and {topic}" if named else topic
-        elif named or (score >= WEAK and len(said) > 1):
-            if kept and not telling(kept[0][2].text) & said:
-                other, _, first = kept.pop()
-                keyword, before = f"{first.text} and {phrase.text}", f"{first.article} {first.text}".strip()
-                topic = f"{subject}, {before} and {topic}" if named else f"{before} and {topic}"
-                yield 0.7 * (score + other) + 0.5 * bool(named), index, f"{name} {keyword}".strip(), topic
-            elif not kept:
-                kept = [(score, index, phrase)]
-    for score, index, phrase in kept if named else ():
-        # "Teacher emphasis" is no query, "Tell me about teacher and the emphasis" is.
-        keyword = f"{name} {phrase.text}" if " " in phrase.text else ""
-        topic = "" if phrase.article in ("a", "an") else f"{phrase.article} {phrase.text}".strip()
-        yield score, index, keyword, topic and f"{subject} and {topic}"
-
-
-def _keywords(material: Material) -> Iterator[Option]:
-    """Yield noun phrases and names, beside the title where they do not name it, and questions for what some are."""
-    for score, index, keyword, _ in _topics(material):
-        if keyword:
-            yield Option("keyword", keyword, index, 0.6 * score)
-    for index, phrase in material.phrases:
-        score = material.specificity(phrase.text)
-        if phrase.article == "the" and phrase.head in _ASKED and " of " in phrase.text and score > 1.5:
-            verb = "are" if phrase.head.endswith("s") and not phrase.head.endswith("sis") else "is"
-            yield Option("what", f"What {verb} the {phrase.text}?", index, 1 + 0.6 * score)
-    named = {
-        name: index
-        for index, sentence in enumerate(material.sentences if material.name else ())
-        for name in _NAME.findall(plain(sentence))
-        if telling(name)
-        and name.split()[-1].lower() not in _NOT_LAST
-        and not content(name) & content(material.name)
-        and not _DEBRIS.search(name)
-    }
-    for one, two in zip_longest([*named][::2], [*named][1::2]):
-        yield Option("keyword", f"{material.name} {one}{f' and {two}' if two else ''}", named[one], 1.5 + bool(two))
-
-
-def _sentences(material: Material) -> Iterator[Option]:
-    """Yield sentences that stand alone, also as questions; within others "how …", "why …", "difference between …"."""
-    title = material.title
-    if LONGEST_NAME < len(title.split()) <= LONGEST and not _DEBRIS.search(title.replace(":", "")):
-        yield Option("statement", title, -1, 2)
-    for index, text in material.statements.items():
-        # A short statement leaves more to find out than a sentence word by word.
-        if (specificity := material.specificity(text)) < SPECIFIC:
-            continue
-        score = 0.5 * specificity - 0.05 * len(text.split())
-        yield Option("statement", text, index, 2 + score)
-        if said := material.within(text):
-            yield Option("verify", f"Is it true that {said}?", index, score)
+    """Yield (points, index of its sentence, noun phrase as a keyword query, what is asked for about it or "")."""
+    named, name, seen = content(material.name), material.name, set[str]()
     for index, sentence in enumerate(map(plain, material.sentences)):
-        for match in (*_EMBEDDED.finditer(sentence), *_BETWEEN.finditer(sentence)):
-            text, score = match[0], material.specificity(match[0])
-            if _stands(text) and score >= SPECIFIC:
-                kind = match[1] if match[1] in FORMATS else "comparison"
-                yield Option(kind, text, index, 2 + 0.5 * score)
+        for phrase in noun_phrases(sentence):
+            text, said, score = phrase.text, telling(phrase.text), 0.6 * material.specificity(phrase.text)
+            # "A member of the team" is anyone, "relative obscurity" anything.
+            vague = phrase.article in ("a", "an") or len(said) < 2 or not _PRONOUNS.isdisjoint(text.lower().split())
+            if vague or not text[0].isalpha() or text in seen or _PATTERNS["debris"].search(text):
+                continue
+            seen.add(text)
+            topic, chain = f"{phrase.article} {text}".strip(), phrase.article and (" of " in text or " in " in text)
+            is_name = _is_name(text, sentence)
+            if said & named or not named:
+                if len(said - named) > 1 and score >= 0.6 * ALONE and (chain or is_name):
+                    yield score, index, text, topic
+            elif is_name and material.is_story:
+                yield score, index, f"What is the role of {topic} in {name}?", f"the role of {topic} in {name}"
+            elif is_name:
+                asked = f"the connection between {material.subject} and {topic}"
+                yield score + 0.6, index, f"{name} and {topic}", asked
+            elif not material.is_story and text.islower() and said == content(text) and " of " not in text:
+                yield score - 1, index, f"{name} {text}", ""
 
 
-def _about_title(material: Material) -> Iterator[Option]:
+def _is_name(text: str, sentence: str) -> bool:
+    """Return True for a name of several words that is whole in its sentence."""
+    words = text.split()
+    small = all(word[:1].isupper() or word in ("of", "the", "for", "and", "de") for word in words)
+    part = rf"[A-Z][\w’'-]* (?:of|for|and|in|on|&) (?:the )?{re.escape(text)}|{re.escape(text)} (?:and |& |for )?[A-Z]"
+    return small and sum(word[:1].isupper() for word in words) > 1 and not re.search(part, sentence)
+
+
+def _about_title(material: Material) -> Iterator[Target]:
     """Yield the questions that a sentence answers which begins with the title."""
     subject = material.subject
     for index, sentence in enumerate(material.sentences if subject else ()):
@@ -310,18 +309,35 @@ def _about_title(material: Material) -> Iterator[Option]:
         if about is None:
             continue
         verb, rest, inner = about["verb"], plain(about["rest"]).rstrip(" ."), about["inner"] or ""
-        described = _HEAD_END.split(rest)[0].partition(" ")[2]
+        described = _PATTERNS["head_end"].split(rest)[0].partition(" ")[2]
         is_noun, kind = about["article"] in ("a", "an", "the"), described.rpartition(" ")[2].lower()
         is_person = is_noun and (kind in _ROLES or "born" in inner)
         if is_person or (is_noun and kind in _THINGS):
-            yield Option("what", f"{'Who' if is_person else 'What'} {verb} {subject}?", index, 3.2)
-            if " " in described:
-                yield Option("keyword", f"{material.name} {described}", index, 2.5)
-        if is_person and _BORN.search(inner):
-            yield Option("when", f"When was {subject} born?", index, 3.5)
-        if is_person and _DIED.search(inner):
-            yield Option("when", f"When did {subject} die?", index, 3.5)
-        if (made := _MADE_BY.match(rest)) and made["done"] in DATA["agents"]:
-            yield Option("what", f"Who {DATA['agents'][made['done']]} {subject}?", index, 3.8)
-        if is_noun and len(rest.split()) <= LONGEST_PREDICATE and index in material.statements:
-            yield Option("verify", f"{verb.capitalize()} {subject} {rest}?", index, 3)
+            yield Target("what", 3.2, index, [f"{'Who' if is_person else 'What'} {verb} {subject}?"])
+        if is_noun and " " in described and kind in _ROLES | _THINGS:
+            yield Target("keyword", 2.5, index, [f"{material.name} {described}"])
+        if is_person and _PATTERNS["born"].search(inner):
+            yield Target("when", 3.5, index, [f"When was {subject} born?"])
+        if is_person and _PATTERNS["died"].search(inner):
+            yield Target("when", 3.5, index, [f"When did {subject} die?"])
+        if (made := _PATTERNS["made_by"].match(rest)) and made["done"] in DATA["agents"]:
+            yield Target("what", 3.8, index, [f"Who {DATA['agents'][made['done']]} {subject}?"])
+
+
+def _little(material: Material) -> Iterator[str]:
+    """Yield the few queries for a document without any target, such as a dialogue or a list."""
+    cut = (" ".join(plain(text).rstrip(" .").split()[:BEGINNING]) + "." for text in material.sentences)
+    lines = {line for text in material.sentences if (line := _line(text)[1])}
+    lines = lines or {line for text in cut if (line := _line(text)[1])}
+    for line in sorted(lines, key=lambda line: (-material.specificity(line), line)):
+        yield from (f'Where can I read "{line}"?', f'Which text says "{line}"?')
+    phrases = [phrase.text for sentence in material.sentences for phrase in noun_phrases(plain(sentence))]
+    whole = [
+        text
+        for text in phrases
+        if telling(text) == content(text) and len(telling(text)) > 1 and not _PATTERNS["debris"].search(text)
+    ]
+    if not lines and not material.name:
+        yield from sorted(dict.fromkeys(whole), key=material.specificity, reverse=True)[:2]
+    if not lines and (material.name or not whole):
+        yield " ".join((material.title or plain(" ".join(material.sentences[:1]))).split()[:LONGEST])

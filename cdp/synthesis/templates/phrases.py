@@ -147,11 +147,9 @@ def whole(text: str) -> str:
 
 
 class Phrase(NamedTuple):
-    """A noun phrase as it stands in a sentence: ``head`` is the noun that "of" and "in" follow, ``article`` "" or
-    "the", "a", "an"."""
+    """A noun phrase as it stands in a sentence; ``article`` is "" or "the", "a", "an"."""
 
     text: str
-    head: str
     article: str
 
 
@@ -196,7 +194,7 @@ def _phrases(tokens: list[str]) -> Iterator[Phrase]:
             link = _end(tokens, lowered, following) if lowered[link] in _LINKS else 0
         gerund = lowered[start].endswith("ing") and not article and lowered[start] not in _NOUNS
         if best and not gerund and lowered[end - 1] not in _VAGUE and lowered[best - 1] not in _VAGUE:
-            yield Phrase(" ".join(tokens[start:best]), lowered[end - 1], article)
+            yield Phrase(" ".join(tokens[start:best]), article)
         at = best or at + 1
 
 
