@@ -190,7 +190,7 @@ def cost_before(workspace: Workspace, config: SynthesisConfig) -> None:
         st.info(md(" ".join(sending.sentence for sending in sent)), icon=":material/send:")
         return
     if not estimate.requests:
-        st.caption(f"{count(estimate.n_documents, 'document')}. No LLM is used, so this is free.")
+        st.caption(f"{count(estimate.n_documents, 'document')}. No LLM is asked, so this is free.")
         return
     margin = f"± {estimate.input_margin:,} (95%), estimated from {count(estimate.sampled, 'document')}"
     basis = "assumed for a typical query; run a preview to measure them"
