@@ -63,7 +63,7 @@ def _read_options(rng: random.Random) -> ReadOptions:
     if rng.random() < 0.4:
         chosen["encoding"] = rng.choice(ENCODINGS)
     if rng.random() < 0.2:
-        chosen["format"] = rng.choice(("jsonl", "csv", "tsv", "parquet", "text", "markdown", "zip", "beir", "folder"))
+        chosen["format"] = rng.choice(("jsonl", "csv", "tsv", "parquet", "text", "markdown"))
     for name, values in (
         ("passages", (0, 20, 200)),
         ("keep_repeated", (True, False)),
