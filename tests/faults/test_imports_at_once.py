@@ -145,18 +145,6 @@ def test_what_a_killed_import_left_goes_with_the_next(prepared: Path, workspace:
     assert left_behind(workspace) == []
 
 
-def test_a_set_that_was_cut_off_between_folder_and_manifest_does_not_stand_in_the_way(
-    prepared: Path, workspace: Workspace
-) -> None:
-    (corpus,) = list_corpora(workspace)
-    first = import_queries(prepared / "queries-1.jsonl", workspace, corpus.id, "mine").query_set
-    (workspace.query_set(first.id) / "manifest.json").unlink()
-    again = import_queries(prepared / "queries-1.jsonl", workspace, corpus.id, "mine").query_set
-    assert again.id == first.id
-    assert len(list(iter_lines(workspace, again.id))) == EACH
-    assert left_behind(workspace) == []
-
-
 def test_only_the_dead_are_cleaned_away(tmp_path: Path) -> None:
     dead, living, unknown = (tmp_path / f"{PREFIX}{name}" for name in ("dead", "living", "unknown"))
     for folder in (dead, living, unknown):
