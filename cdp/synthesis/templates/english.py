@@ -10,7 +10,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 from string import capwords
 from typing import NamedTuple
 
@@ -177,9 +177,11 @@ def telling(text: str) -> frozenset[str]:
 
 def _has_verb(words: list[str]) -> bool:
     """Return True if one of these words is a verb with a subject: "cells divide", "the king called", "it is"."""
+    after = [*words[1:], ""]
     return any(
         word in _FINITE or (len(word) > 3 and "-" not in word and word.endswith("ed") and before[-1:] != ",")
-        for before, word in pairwise(["", *words])
+        for before, word, behind in zip(["", *words], words, after, strict=False)
+        if word in _FINITE or behind not in ("by", "on", "as")  # "indexes calculated on a monthly basis"
     )
 
 
@@ -255,7 +257,7 @@ def _targets(material: Material, rng: random.Random) -> Iterator[Target]:
         texts = [material.claim(text, said, wording) for wording in DATA["confirmations"] if said]
         texts = texts or [f"{text}: true or false?", f'Where can I read "{text}"?', f'Which text says "{text}"?']
         texts = rng.sample(texts, len(texts))
-        texts.sort(key=lambda asked: "s it " not in asked)  # "Is it true that …?" is asked most
+        texts.sort(key=lambda asked: "s it true" not in asked)  # what people ask most
         if len(text.split()) <= LONGEST_STATEMENT and (material.name in text or text.split()[1][:1].isupper()):
             texts.insert(rng.randint(0, 1), text)
         if (specificity := material.specificity(text)) >= SPECIFIC:
@@ -338,6 +340,6 @@ def _little(material: Material) -> Iterator[str]:
         if telling(text) == content(text) and len(telling(text)) > 1 and not _PATTERNS["debris"].search(text)
     ]
     if not lines and not material.name:
-        yield from sorted(dict.fromkeys(whole), key=material.specificity, reverse=True)[:2]
+        yield from sorted(dict.fromkeys(whole), key=material.specificity, reverse=True)[:1]
     if not lines and (material.name or not whole):
         yield " ".join((material.title or plain(" ".join(material.sentences[:1]))).split()[:LONGEST])
