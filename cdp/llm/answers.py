@@ -23,6 +23,8 @@ MAX_TOKENS = 10_000_000
 SHOWN = 160
 KEPT_RAW = 2000  # characters of an unusable answer that are kept with its document's failure
 
+_ESCAPED = re.compile(r"\\u00([2-7][0-9a-fA-F])")
+
 
 @dataclass(frozen=True)
 class Usage:
@@ -67,7 +69,7 @@ class Answer:
 
     def without_secrets(self, *keys: str) -> Answer:
         """Return the answer without ``keys`` and this process's secrets, which an endpoint may repeat."""
-        text, model, reason = (without_secrets(v, *keys) for v in (self.text, self.model, self.finish_reason))
+        text, model, reason = (_redacted(value, keys) for value in (self.text, self.model, self.finish_reason))
         return replace(self, text=text, model=model, finish_reason=reason)
 
 
@@ -77,6 +79,13 @@ class Embeddings:
 
     vectors: np.ndarray
     usage: Usage
+
+
+def _redacted(text: str, keys: tuple[str, ...]) -> str:
+    # JSON within the text may have escaped characters of a key.
+    plain = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+    clean = without_secrets(plain, *keys)
+    return without_secrets(text, *keys) if clean == plain else clean
 
 
 class RequestError(ProviderError):
