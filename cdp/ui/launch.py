@@ -1,4 +1,4 @@
-"""The Launch page: a training or an evaluation; what it comes to, and its start."""
+"""The Launch page: a training, one per learning rate, or an evaluation; what it comes to, and its start."""
 
 from __future__ import annotations
 
@@ -11,9 +11,21 @@ from cdp.base.config import EvaluationConfig, TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo
-from cdp.services import benchmarks, clusters, commands, corpora, embedding, evaluation, leakage, queries, training
+from cdp.services import (
+    benchmarks,
+    clusters,
+    commands,
+    corpora,
+    embedding,
+    evaluation,
+    leakage,
+    queries,
+    studies,
+    training,
+)
 from cdp.services.leakage import Leak
 from cdp.services.queries import QuerySet
+from cdp.services.studies import rate, read_rates
 from cdp.studies.config import DEV_SPLITS
 from cdp.training.weightings import WEIGHTINGS
 from cdp.ui import jobs as job_views
@@ -49,9 +61,10 @@ def train(workspace: Workspace) -> None:
     with left:
         config = _settings(workspace, query_sets)
         judges = _judges(workspace, config.query_set) if config else []
+        rates = _rates(workspace, config) if config else ""
     if config:
         with right, frame.guarded():
-            _summary(workspace, config, judges)
+            _summary(workspace, config, judges, read_rates(rates) if rates else ())
 
 
 # what can be chosen from
@@ -250,12 +263,24 @@ def _judges(workspace: Workspace, query_set: str) -> list[Place]:
     return [_place(key) for key in chosen]
 
 
+def _rates(workspace: Workspace, config: TrainingConfig) -> str:
+    """The learning rates of a sweep as typed; empty for a single training."""
+    grid = ", ".join(map(rate, studies.grid_for(workspace, config.retriever, config.lora_rank is not None)))
+    typed = st.text_input(
+        "Learning rates to compare", key="sweep_rates", placeholder=f"none; for example {grid}",
+        help="A sweep: one training per learning rate, separated by commas. The dev benchmark of the training settings "
+        "chooses; what is reported are its other queries.", persist_state="session",
+    )  # fmt: skip
+    return (typed or "").strip()
+
+
 # what will happen
 
 
-def _summary(workspace: Workspace, config: TrainingConfig, judges: list[Place]) -> None:
-    """What the training comes to in figures, and the button that starts it."""
+def _summary(workspace: Workspace, config: TrainingConfig, judges: list[Place], rates: Sequence[float]) -> None:
+    """What the training, or one per learning rate, comes to in figures, and the button that starts it."""
     plan = training.plan(workspace, config)
+    study = studies.sweep(workspace, config, rates) if rates else None
     about = "At the speed of the last training of this retriever here, without evaluations."
     with st.container(border=True):
         st.markdown("#### What will happen")
@@ -263,33 +288,43 @@ def _summary(workspace: Workspace, config: TrainingConfig, judges: list[Place]) 
             ("Pairs", number(plan.pairs), "Each pair is a query and its document."),
             ("Documents", number(plan.documents)),
             ("Steps", number(plan.steps), "Updates of the model's weights."),
+            ("Trainings", number(len(rates))) if rates else None,
             None if plan.seconds is None else ("Time", duration(plan.seconds), about),
         )
         frame.remarks(plan.notes)
         with st.expander("Licences", icon=":material/gavel:", type="compact", key="train_licences"):
             st.markdown("\n".join(f"- **{what.capitalize()}**: {md(note)}" for what, note in plan.licences.items()))
         st.caption(
-            "Evaluated before and after, beside BM25. Results that exist are reused."
+            f"Figures of one training. {md(config.benchmark)} chooses among them; the report is on Evidence."
+            if study
+            else "Evaluated before and after, beside BM25. Results that exist are reused."
             if judges
             else "No evaluation. You can evaluate the retriever later."
         )
-        leaks = leakage.of_training(workspace, config, judges)
+        leaks = leakage.of_training(workspace, config, [] if study else judges)
         needed, given = _consent(workspace, training.trained_on(config), leaks)
         _offer_copy(workspace, leaks, config.query_set)
-        if _start_button("Start training", "train_start", disabled=not given):
+        if _start_button("Start the sweep" if study else "Start training", "train_start", disabled=not given):
             with frame.guarded():
                 with st.spinner("Starting"):
-                    started = training.start(workspace, config, benchmarks=judges, **needed)
+                    started = (
+                        studies.run(workspace, study, **needed)
+                        if study
+                        else training.start(workspace, config, benchmarks=judges, **needed)
+                    )
                 frame.go("jobs", job=started.job_id)
         own = clusters.setting(workspace)
         place = f"on the Ray cluster {md(own)}" if own else "in the background"
         st.caption(f"Runs {place}. You can close this page, the browser and the app.")
-    shared: dict[str, Any] = {"config": config, "without": ("query_set",)}
+    shared: dict[str, Any] = {"config": config, "without": ("query_set", "learning_rate") if study else ("query_set",)}
     places = [f"{name}:{split}" for name, split in judges]
     forms.command(
-        commands.line("train", config.query_set, **shared, evaluate=places, **needed, wait=True),
-        commands.line("train", config.query_set, **shared, plan=True),
-        commands.line("sweep", config.query_set, config=config, without=("query_set", "learning_rate")),
+        *[commands.line("sweep", config.query_set, **shared, rates=",".join(map(rate, rates)), **needed, wait=True)]
+        if study
+        else [
+            commands.line("train", config.query_set, **shared, evaluate=places, **needed, wait=True),
+            commands.line("train", config.query_set, **shared, plan=True),
+        ]
     )
 
 

@@ -135,6 +135,26 @@ def test_reasoned_queries_and_a_file_of_weights_are_asked_for_where_they_are_nee
     assert len(at.error) == 1
 
 
+def test_learning_rates_to_compare_make_a_sweep(open_page: Open, filled: Workspace) -> None:
+    at = open_page("launch")
+    at.text_input(key="sweep_rates").set_value("1e-3, 5e-3").run()
+    assert len(at.error) == 1
+    assert "Start the sweep" not in [b.label for b in at.button]
+    at.session_state["command-sweep"] = True
+    at.selectbox(key="train_dev").set_value("demo/dev").run()
+    assert not at.exception
+    assert metrics(at)["Trainings"] == "2"
+    assert "Start the sweep" in [b.label for b in at.button]
+    command = next(c.value for c in at.code if "cdp sweep" in c.value)
+    assert "--benchmark demo --split dev" in command
+    assert "--rates 1e-3,5e-3" in command
+    for wrong in ("1e-3", "1e-3, fast"):
+        at.text_input(key="sweep_rates").set_value(wrong).run()
+        assert not at.exception
+        assert len(at.error) == 1
+        assert "Start the sweep" not in [b.label for b in at.button]
+
+
 def test_an_incomplete_set_says_so_and_waits_for_a_yes(open_page: Open, filled: Workspace) -> None:
     query_set = next(q for q in queries.list_query_sets(filled) if q.n_queries)
     ended_job(filled, "synthesis-9", "synthesis", {"corpus": query_set.corpus_id}, outcome="stopped")
