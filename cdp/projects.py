@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass, replace
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -52,21 +52,10 @@ class Project:
             benchmarks=tuple(dict.fromkeys((*self.benchmarks, *benchmarks))),
         )
 
-    def without(self, corpora: tuple[str, ...], benchmarks: tuple[str, ...]) -> Project:
-        """Return the project without these members."""
-        return replace(
-            self,
-            corpora=tuple(name for name in self.corpora if name not in corpora),
-            benchmarks=tuple(name for name in self.benchmarks if name not in benchmarks),
-        )
-
     @classmethod
     def from_dict(cls, values: Any, path: Path) -> Project:
         """Return the project in a record; WorkspaceError if it is damaged or of another folder."""
-        if not isinstance(values, Mapping):
-            raise WorkspaceError(f"{path} is not a project: it holds no JSON object.", hint=HOW_TO_REPAIR)
-        known = {field.name for field in fields(cls)} - {"implied"}  # fields of later versions are skipped
-        project = checked(cls, {name: value for name, value in values.items() if name in known}, path)
+        project = replace(checked(cls, values, path), implied=False)
         texts = (project.name, *project.corpora, *project.benchmarks)
         if not all(storable(text) for text in texts):
             raise WorkspaceError(f"{path} holds text with NUL or half a character.", hint=HOW_TO_REPAIR)
@@ -149,13 +138,12 @@ def update(workspace: Workspace, project_id: str, change: Callable[[Project], Pr
 
 def forget(workspace: Workspace, *, corpus: str = "", benchmark: str = "") -> None:
     """Remove a deleted corpus or benchmark from all projects."""
-    if not any({corpus, benchmark} & {*project.corpora, *project.benchmarks} for project in list_projects(workspace)):
-        return
-    with locked(workspace.projects / ".lock", LIST):
-        for before in list_projects(workspace):
-            after = before.without((corpus,), (benchmark,))
-            if after != before:
-                _write(workspace, after)
+    for project in list_projects(workspace):
+        if corpus in project.corpora or benchmark in project.benchmarks:
+            update(workspace, project.id, lambda before: replace(
+                before, corpora=tuple(name for name in before.corpora if name != corpus),
+                benchmarks=tuple(name for name in before.benchmarks if name != benchmark),
+            ))  # fmt: skip
 
 
 def delete(workspace: Workspace, project_id: str) -> None:

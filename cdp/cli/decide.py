@@ -18,7 +18,6 @@ from cdp.services import complexity, corpora, studies, trial
 from cdp.services import decide as service
 from cdp.services.complexity import Profiled
 from cdp.services.studies import plan_text, read_plan, ready_made, to_markdown
-from cdp.services.synthesis import dollars
 from cdp.services.trial import Trial
 from cdp.studies.config import StudyConfig, TrialConfig
 
@@ -163,7 +162,7 @@ def _options(run: Run, answer: Answer, corpus: str) -> str:
          "price": o.price_text, "training": o.training_text}
         for o in options
     ]  # fmt: skip
-    return f"\n{display.table(rows)}\nPrices: {writer.name} ({writer.basis})."
+    return f"\n{display.table(rows)}\nPrices: {writer.name}."
 
 
 # the published evidence
@@ -295,8 +294,8 @@ def study_test(
 
 def _planned(planned: Trial) -> dict[str, Any]:
     """Return what a test takes, for the terminal."""
-    splits, guess = planned.judged.splits, "a guess: nothing was run here yet"
-    price = "free" if not planned.requests else "not known" if planned.cost is None else dollars(planned.cost)
+    plan, splits = planned.plan, planned.judged.splits
+    basis = "from earlier runs here" if plan.measured else "a guess: nothing was run here yet"
     fewer = f", or test on fewer documents: --documents {planned.fitting}" if planned.fitting else ""
     return {
         "trainings": f"{len(planned.plan.conditions)} of {planned.config.retriever}: one and {planned.config.per_doc} "
@@ -307,8 +306,8 @@ def _planned(planned: Trial) -> dict[str, Any]:
         f"{splits.n_dev:,} dev queries chooses the checkpoint",
         "reported on": f"{planned.judged.benchmark}:{splits.test}, {splits.n_test:,} other queries on "
         f"{splits.n_documents:,} documents",
-        "time": f"about {duration(planned.seconds)} ({'from earlier runs here' if planned.plan.measured else guess})",
-        "price": f"{price}{f' for {planned.requests:,} requests' if planned.requests else ''}",
+        "time": f"about {duration(plan.seconds)} ({basis})",
+        "price": f"{plan.price}{f' for {plan.requests:,} requests' if plan.requests else ''}",
         "problem": planned.problem and f"{planned.problem} Allow more with --minutes or --spend{fewer}.",
         "note": planned.notes,
     }

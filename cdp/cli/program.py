@@ -173,8 +173,8 @@ def workspace_prune(
     kinds = what or list(BY_DEFAULT)
     rows = pruning.prune(run.workspace, kinds) if yes else pruning.prunable(run.workspace, kinds)
     verb = "deleted" if yes else "can be deleted"
-    lines = [f"{row.what}: {row.n:,} {verb}, {size(row.size)} ({row.about})" for row in rows]
-    if not yes and any(row.n for row in rows):
+    lines = [f"{row.what}: {len(row.paths):,} {verb}, {size(row.size)} ({PRUNABLE[row.what]})" for row in rows]
+    if not yes and any(row.paths for row in rows):
         lines.append("Nothing was changed. Delete with: workspace prune --yes")
     return run.say({"done": yes, "rows": rows}, "\n".join(lines))
 

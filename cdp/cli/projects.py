@@ -71,12 +71,11 @@ def list_(run: Run) -> int:
 
 @command("projects show")
 def show(run: Run, id: Id) -> int:
-    """One project: its members, and what is missing for an answer."""
+    """One project: its members, query sets and jobs."""
     project = projects.resolve(run.workspace, id)
     scope = projects.members(run.workspace, project.id)
     own_jobs = [job.id for job in jobs.list_jobs(run.workspace) if project.id in scope.index.of_job(job)]
-    missing = projects.missing(run.workspace, project)
-    value = display.plain(project, query_sets=scope.query_sets, jobs=own_jobs, missing=missing)
+    value = display.plain(project, query_sets=scope.query_sets, jobs=own_jobs)
     return run.say(value, {**value, "jobs": len(own_jobs)})
 
 

@@ -35,13 +35,11 @@ def list_(
     run: Run,
     *,
     benchmark: Annotated[list[str] | None, "only this one; repeatable"] = None,
-    tag: Annotated[list[str] | None, "only recipes with this tag; repeatable"] = None,
-    archived: Annotated[bool, "archived rows too"] = False,
 ) -> int:
     """The leaderboard: every recipe on every benchmark, runs that differ in the seed alone averaged, the best first."""
     evaluations = results.list_evaluations(run.workspace, run.scope)
     every = results.list_rows(run.workspace, evaluations)
-    rows, left_out = results.filtered(every, places=benchmark or [], tags=tag or [], archived=archived)
+    rows, left_out = results.filtered(every, places=benchmark or [])
     shown = [
         {
             "NDCG@10": row.score,
@@ -78,7 +76,7 @@ def compare(
     run.json = run.json or format == "json"
     if not run.json and format != "table":
         return run.say(None, result_tables.write(comparison, format).removesuffix("\n"))
-    remarks = results.remarks(run.workspace, comparison)
+    remarks = results.remarks(run.workspace, comparison.rows, comparison.evaluations)
     return run.say({**result_tables.to_dict(comparison), "remarks": remarks}, _comparison(comparison, remarks))
 
 

@@ -8,7 +8,7 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.text import duration, size
 from cdp.cli import display
-from cdp.cli.answers import Run, note, warn, warn_incomplete
+from cdp.cli.answers import Run, warn, warn_incomplete
 from cdp.cli.decide import follow_study
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, command
 from cdp.services import models, studies, training
@@ -128,7 +128,6 @@ def models_push(
     retriever: Trained,
     repository: Annotated[str, "its name on the hub: owner/name"],
     *,
-    dry_run: Annotated[bool, "show files, sizes and card; ask the hub nothing"] = False,
     public: Annotated[bool, "open to everyone"] = False,
     allow_leakage: Annotated[bool, "upload although it saw judged queries; the card says so at its top"] = False,
     allow_incomplete: Annotated[
@@ -137,16 +136,10 @@ def models_push(
 ) -> int:
     """Upload a model with its card to the Hugging Face hub; private unless --public."""
     allowed = {"allow_leakage": allow_leakage, "allow_incomplete": allow_incomplete}
-    done = models.push(run.workspace, retriever, repository, public=public, dry_run=dry_run, **allowed)
-    names = ("repository", "private", "bytes", "url", "commit", *(("card",) if dry_run else ()))
-    value = {**{name: getattr(done, name) for name in names}, "files": dict(done.files)}
-    for fault in done.faults:
-        warn(fault.replace("**", ""))
-    view = {**value, "bytes": size(done.bytes), "files": [f"{path}: {size(n)}" for path, n in done.files]}
-    if dry_run:
-        note("Nothing was sent.")
-        view["card"] = f"\n\n{done.card}".rstrip()
-    return run.say(value, view)
+    model, where = models.push(run.workspace, retriever, repository, public=public, **allowed)
+    for fault in model.faults:
+        warn(fault.sentence.replace("**", ""))
+    return run.say(where, where)
 
 
 @command("models export")

@@ -196,36 +196,32 @@ def in_domain(counts: Mapping[str, Any]) -> bool:
 
 
 def marks(counts: Mapping[str, Any]) -> tuple[str, ...]:
-    """What ``counts`` says in the words of a badge: ``leaked``, ``stopped at step 1 of 116``."""
-    words = []
-    if counts.get("leaked_queries") or counts.get("leaked_training"):
-        words.append("leaked")
-    if "steps_planned" in counts:
-        words.append(f"stopped at step {counts.get('steps_taken', 0):,} of {counts['steps_planned']:,}")
-    return tuple(words)
+    """The faults among ``findings``, as badges: ``leaked``, ``stopped at step 1 of 116``."""
+    return tuple(word for word, _ in findings(counts, 0) if word != "in-domain")
 
 
-def remarks(counts: Mapping[str, Any], judged: int) -> list[str]:
-    """The same in sentences."""
-    sentences = []
+def findings(counts: Mapping[str, Any], judged: int) -> list[tuple[str, str]]:
+    """What ``counts`` says of a training, each as a badge's word and in a sentence."""
+    found = []
     if counts.get("leaked_queries"):
         near = int(counts.get("near_duplicates", 0))
         reworded = f", {near:,} of them with the same content words in another form" if near else ""
-        sentences.append(
-            f"Leaked: {counts['leaked_queries']:,} of the {judged:,} judged queries were trained on{reworded}."
-        )
+        sentence = f"Leaked: {counts['leaked_queries']:,} of the {judged:,} judged queries were trained on{reworded}."
+        found.append(("leaked", sentence))
     elif counts.get("leaked_training"):
-        sentences.append("Leaked: this training was allowed to see queries that a benchmark of its evaluation judges.")
+        sentence = "Leaked: this training was allowed to see queries that a benchmark of its evaluation judges."
+        found.append(("leaked", sentence))
     if "steps_planned" in counts:
-        step, planned = counts.get("steps_taken", 0), counts["steps_planned"]
-        sentences.append(f"The training was stopped at step {step:,} of {planned:,}: this is no score of a whole one.")
+        stopped = f"stopped at step {counts.get('steps_taken', 0):,} of {counts['steps_planned']:,}"
+        found.append((stopped, f"The training was {stopped}: this is no score of a whole one."))
     if in_domain(counts):
-        sentences.append(
+        sentence = (
             f"In-domain: the training had queries for {counts['trained_positives']:,} of the "
             f"{counts['judged_positives']:,} documents that answer the benchmark's queries. That is the normal use for "
             "your own documents; it says nothing about others."
         )
-    return sentences
+        found.append(("in-domain", sentence))
+    return found
 
 
 # Queries that share all they are made of ask the same if that is four words: “Where is Paris?” and “Why Paris?” do not.

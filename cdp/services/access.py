@@ -13,7 +13,6 @@ refused where the mode does not allow it, and a path is handed on resolved.
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from functools import wraps
@@ -298,12 +297,13 @@ def endpoint_for(settings: Mapping[str, Any], typed: str = "") -> Endpoint:
     NotAllowedError for an endpoint that may not be asked; ConfigError for a malformed address, and on the command
     line for a key that was given for another address (a dashboard has a field for the key: empty means none).
     """
-    if not _asks(settings):
-        return Endpoint(key=typed.strip())
-    base_url = str(settings.get("base_url") or "")
-    check_endpoint(base_url)
+    return _endpoint(str(settings.get("base_url") or ""), typed) if _asks(settings) else Endpoint(key=typed.strip())
+
+
+def _endpoint(url: str, typed: str) -> Endpoint:
+    check_endpoint(url)
     own = os.environ if may(Action.KEY) else {}
-    return address.resolve(address.address(base_url), typed, keyless=mode() is not Mode.OPERATOR, environment=own)
+    return address.resolve(address.address(url), typed, keyless=mode() is not Mode.OPERATOR, environment=own)
 
 
 def environment_for(settings: Mapping[str, Any], typed: str = "") -> dict[str, str]:
@@ -313,13 +313,9 @@ def environment_for(settings: Mapping[str, Any], typed: str = "") -> dict[str, s
     """
     endpoints = [endpoint_for(settings, typed)]
     for url in _api_urls(settings):
-        check_endpoint(url)
-        if not endpoints[0].url:
-            endpoints = []
+        endpoints = [endpoint for endpoint in endpoints if endpoint.url]
         if not any(address.same(url, other.url) for other in endpoints):
-            own = os.environ if may(Action.KEY) else {}
-            key = "" if endpoints else typed
-            endpoints.append(address.resolve(url, key, keyless=mode() is not Mode.OPERATOR, environment=own))
+            endpoints.append(_endpoint(url, "" if endpoints else typed))
     return address.environment(endpoints)
 
 
@@ -390,10 +386,9 @@ def to_read(workspace: Workspace, text: str | Path) -> Path:
     path = _resolved(text)
     allowed = roots(workspace)
     _check_inside(path, text, allowed)
-    if _kind(path) == "folder":
+    _check_regular(path)
+    if path.is_dir():
         _check_below(path, allowed)
-    else:
-        _check_regular(path)
     return path
 
 
@@ -455,51 +450,28 @@ def _check_inside(path: Path, text: str | Path, folders: list[Path]) -> None:
         )
 
 
-def _kind(path: Path) -> str:
-    """Return ``file``, ``folder``, ``special`` (a device, a pipe, a socket), or "" for a missing path."""
+def _check_regular(path: Path) -> None:
+    """Refuse a device, a pipe or a socket; a missing path is for the reader to name."""
     try:
-        status = path.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return ""
+        special = path.exists() and not (path.is_file() or path.is_dir())
     except OSError as error:
         raise InputError(f"{path.name} cannot be read: {error.strerror or error}.") from error
-    if stat.S_ISDIR(status.st_mode):
-        return "folder"
-    return "file" if stat.S_ISREG(status.st_mode) else "special"
-
-
-def _check_regular(path: Path) -> None:
-    if _kind(path) == "special":
+    if special:
         raise InputError(f"{path.name} is neither a file nor a folder.", hint="Name a regular file.")
 
 
 def _check_below(folder: Path, folders: list[Path]) -> None:
-    """Check that everything below a folder is a file or folder in the allowed ones, links included."""
-    for number, path in enumerate(_entries(folder, set())):
+    """Check that all below a folder are files and folders; a link may lead to a file of the allowed folders."""
+    for number, path in enumerate(folder.rglob("*")):
         if number > MOST_ENTRIES:
             raise InputError(f"{folder.name} holds over {MOST_ENTRIES:,} files.", hint="Name the folder itself.")
         if path.is_symlink():
             target = _resolved(path)
-            if not _inside(target, folders):
+            # A linked folder could hold links that lead out.
+            if not _inside(target, folders) or target.is_dir():
                 raise NotAllowedError(
-                    f"{path.relative_to(folder)} is a link that leads out of the folders that this dashboard may use.",
+                    f"{path.relative_to(folder)} is a linked folder, or leads out of those this dashboard may use.",
                     hint="Copy the file itself.",
                 )
             path = target
         _check_regular(path)
-
-
-def _entries(folder: Path, seen: set[Path]) -> Iterator[Path]:
-    """Yield everything below a folder, through links to folders too, each folder once."""
-    seen.add(folder)
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except OSError:
-        return  # the reader says what it cannot read
-    for entry in entries:
-        path = Path(entry.path)
-        yield path
-        if entry.is_dir():
-            inner = path.resolve()
-            if inner not in seen:
-                yield from _entries(inner, seen)

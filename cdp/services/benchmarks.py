@@ -71,9 +71,8 @@ class BenchmarkDetails:
 
 @dataclass(frozen=True)
 class GroupStart:
-    """The evaluations of a group: started ``jobs``, ``reused`` results, and missing benchmarks."""
+    """The evaluations of a benchmark or group: started ``jobs``, ``reused`` results, and missing benchmarks."""
 
-    name: str
     jobs: tuple[str, ...]
     reused: tuple[str, ...]
     missing: tuple[str, ...]
@@ -207,9 +206,7 @@ def sample(
     if queries < 1 or documents < 1:
         raise ConfigError("A subset needs at least one query and one document.")
     drawn = subsets.sample(name, workspace, queries=queries, documents=documents, split=split, seed=seed, called=called)
-    for project in room.list_projects(workspace):
-        if name in project.benchmarks:
-            room.update(workspace, project.id, lambda before: before.with_members((), (drawn[0].name,)))
+    projects.take_along(workspace, "benchmark", name, drawn[0].name)
     return drawn
 
 
@@ -247,26 +244,22 @@ def is_several(workspace: Workspace, name: str) -> bool:
 
 @access.runs
 def evaluate(workspace: Workspace, config: EvaluationConfig) -> GroupStart:
-    """Evaluate a retriever on the stored benchmarks of a group or a mean, one job each.
+    """Evaluate a retriever on a benchmark, or on the stored ones of a group or a mean, one job each.
 
     Existing results with the same settings are reused. ConfigError if none of the benchmarks is stored.
     """
-    leaves, stored_entries = registry.leaves(config.benchmark), _stored_entries(workspace)
-    missing = tuple(leaf.name for leaf in leaves if leaf.name not in stored_entries)
-    if len(missing) == len(leaves):
+    wanted = each(workspace, config)
+    if not wanted:
         raise ConfigError(
             f"Nothing of {config.benchmark} is in the workspace.",
             hint=f"Bring it in first: benchmarks download {config.benchmark}.",
         )
-    started, reused = [], []
-    for leaf_config in each(workspace, config):
-        there = evaluation.existing(workspace, leaf_config)
-        if there is None:
-            started.append(evaluation.start(workspace, leaf_config))
-        else:
-            reused.append(there)
-    coverage = f"{len(leaves) - len(missing)}/{len(leaves)}"
-    return GroupStart(config.benchmark, tuple(started), tuple(reused), missing, coverage)
+    leaves = registry.leaves(config.benchmark) if is_several(workspace, config.benchmark) else ()
+    stored_entries = _stored_entries(workspace)
+    missing = tuple(leaf.name for leaf in leaves if leaf.name not in stored_entries)
+    there = [evaluation.existing(workspace, one) for one in wanted]
+    started = tuple(evaluation.start(workspace, c) for c, known in zip(wanted, there, strict=True) if known is None)
+    return GroupStart(started, tuple(filter(None, there)), missing, f"{len(wanted)}/{len(leaves) or 1}")
 
 
 @access.reads
@@ -286,13 +279,7 @@ def evaluate_on(
     workspace: Workspace, retriever: str, benchmark_splits: Sequence[tuple[str, str]], settings: Mapping[str, Any]
 ) -> list[str]:
     """Evaluate a retriever on each (benchmark or group, split) without such a result; return the jobs' ids."""
-    started: list[str] = []
-    for name, split in benchmark_splits:
-        values = {**settings, "retriever": retriever, "benchmark": name, "split": split}
-        if is_several(workspace, name):
-            started += evaluate(workspace, EvaluationConfig.from_dict(values)).jobs
-            continue
-        config = evaluation.checked(**{**values, "workspace": workspace})
-        if evaluation.existing(workspace, config) is None:
-            started.append(evaluation.start(workspace, config))
-    return started
+    values = [
+        {**settings, "retriever": retriever, "benchmark": name, "split": split} for name, split in benchmark_splits
+    ]
+    return [job for each in values for job in evaluate(workspace, EvaluationConfig.from_dict(each)).jobs]

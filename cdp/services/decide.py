@@ -416,7 +416,7 @@ def list_options(
     manifest = None
     with suppress(CdpError):
         manifest = load_manifest(workspace, corpus) if corpus else None
-    writes = writer(workspace, corpus, chosen)
+    writes = chosen or writer(workspace, corpus)
     arms: Iterable[Arm] = answer.evidence.arms if answer.evidence else ()
     measured = [*answer.options, *(arm for arm in arms if arm not in answer.options)]
     # No advice on queries before there is a retriever that reads them.

@@ -95,16 +95,11 @@ def start(workspace: Workspace, config: EvaluationConfig) -> str:
 
 
 @access.runs
-def start_after(workspace: Workspace, config: EvaluationConfig, training_job: str) -> str:
-    """Submit the evaluation of a training job's model; it waits for that job."""
-    whole = EvaluationConfig.from_dict({**config.to_dict(), "retriever": training_job})
-    return _submit(workspace, whole, jobs.load_spec(workspace, training_job).name, after=[training_job])
-
-
-@access.runs
-def repeat_after(workspace: Workspace, config: EvaluationConfig, job: str) -> str:
-    """Submit an evaluation that waits for a job which changes its benchmark; return its id."""
-    return _submit(workspace, config, _named(workspace, config.retriever)[1], after=[job])
+def start_after(workspace: Workspace, config: EvaluationConfig, job: str) -> str:
+    """Submit an evaluation that waits for a job, which makes its retriever or changes its benchmark; return its id."""
+    made = config.retriever == job
+    label = jobs.load_spec(workspace, job).name if made else _named(workspace, config.retriever)[1]
+    return _submit(workspace, config, label, after=[job])
 
 
 def compared(job: jobs.JobView) -> dict[str, str]:

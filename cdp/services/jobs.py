@@ -9,7 +9,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -75,27 +74,18 @@ def show(workspace: Workspace, job: str, *, with_size: bool = True) -> JobView:
     return room.view(workspace, resolve_job(workspace, job), with_size=with_size)
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """One measure over the steps, thinned; ``n`` is the number of points in the file."""
-
-    steps: list[int]
-    values: list[float]
-    n: int
-
-
-def curve(workspace: Workspace, job: str, measure: str) -> Curve:
-    """Return one measure of the job's live metrics, thinned for drawing; empty where it was never written.
+def curve(workspace: Workspace, job: str, measure: str) -> tuple[list[tuple[int, float]], int]:
+    """Return (step, value) of one live metric, thinned for drawing, and how many there are; none if never written.
 
     Each stretch of steps keeps its lowest and highest value, so that no spike is lost, and the newest value stays.
     """
     points = sorted(_live_metrics(workspace, job).get(measure, {}).items())
     n, stretches = len(points), POINTS // 2 - 1
-    if n > POINTS:
-        cut = [points[i * n // stretches : (i + 1) * n // stretches] for i in range(stretches)]
-        ends = {pick(part, key=itemgetter(1)) for part in cut for pick in (min, max)}
-        points = sorted(ends | {points[-1]})
-    return Curve([step for step, _ in points], [value for _, value in points], n)
+    if n <= POINTS:
+        return points, n
+    cut = [points[i * n // stretches : (i + 1) * n // stretches] for i in range(stretches)]
+    ends = {pick(part, key=itemgetter(1)) for part in cut for pick in (min, max)}
+    return sorted(ends | {points[-1]}), n
 
 
 def latest(workspace: Workspace, job: str) -> dict[str, float]:
@@ -156,7 +146,10 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
             "split": result["benchmark"]["split"],
             "n_queries": result["benchmark"]["n_queries"],
             "seconds": result["seconds"],
-            "notes": [*result.get("warnings", []), *results.of_counts(result.get("counts", {}))],
+            "notes": [
+                *result.get("warnings", []),
+                *(badge.meaning for badge in results.of_counts(result.get("counts", {}))),
+            ],
         }
     figures = {name: value for name, value in result.items() if name not in ("id", "per_document", "examples")}
     if isinstance(figures.get("measures"), list):
@@ -220,12 +213,6 @@ def missing_secrets(workspace: Workspace, job: str) -> list[str]:
         for name in spec.secrets
         if not os.environ.get(name) or (name == address.OWN and access.needs_key(spec.config))
     ]
-
-
-def outside(workspace: Workspace, job: str) -> list[str]:
-    """Return the paths and addresses outside the workspace that the job's settings name."""
-    found = _outside(workspace, load_spec(workspace, resolve_job(workspace, job)))
-    return sorted({value for values in found.values() for value in values})
 
 
 @access.runs

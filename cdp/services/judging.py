@@ -242,5 +242,5 @@ def start_again(workspace: Workspace, config: JudgeConfig, *, api_key: str = "")
             again = EvaluationConfig.from_dict(view.config)
             if again not in known:
                 known.add(again)
-                evaluation.repeat_after(workspace, again, job)
+                evaluation.start_after(workspace, again, job)
     return job

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cdp import jobs, query_sets
 from cdp.base.config import MetricsConfig
@@ -71,28 +70,18 @@ def quick(workspace: Workspace, query_set: str, *, human: str = "", language: st
     )
 
 
-def per_document(workspace: Workspace, measured: QuickMetrics) -> dict[str, NDArray[Any]]:
-    """``document_id`` and a column per quick measure at the full Q/Doc, shape (n_documents,), NaN where undefined."""
-    path = query_sets.files(workspace, measured.query_set).measures / measured.kept
-
-    def read() -> dict[str, NDArray[Any]]:
-        with np.load(path) as columns:
-            return {name: columns[name] for name in columns.files}
-
-    return ANSWERS.get(path, "columns", read)
-
-
-def paired(
-    workspace: Workspace, first: QuickMetrics, second: QuickMetrics, measure: str = "self_bleu"
-) -> PairedDifference:
-    """second − first over the documents that have a value in both. InputError if there are none."""
+def paired(workspace: Workspace, first: QuickMetrics, second: QuickMetrics) -> PairedDifference:
+    """Self-BLEU of the second minus that of the first, over the documents that have a value in both. InputError if
+    there are none."""
+    paths = [query_sets.files(workspace, m.query_set).measures / m.kept for m in (first, second)]
 
     def compare() -> PairedDifference:
-        a, b = per_document(workspace, first), per_document(workspace, second)
-        return paired_difference(a["document_id"].tolist(), a[measure], b["document_id"].tolist(), b[measure])
+        with np.load(paths[0]) as a, np.load(paths[1]) as b:
+            return paired_difference(
+                a["document_id"].tolist(), a["self_bleu"], b["document_id"].tolist(), b["self_bleu"]
+            )
 
-    path = query_sets.files(workspace, first.query_set).measures / first.kept
-    return ANSWERS.get(path, ("paired", second.query_set, second.kept, measure), compare)
+    return ANSWERS.get(paths[0], ("paired", str(paths[1])), compare)
 
 
 def values(measured: QuickMetrics, result: dict[str, Any] | None) -> dict[str, dict[str, Any]]:

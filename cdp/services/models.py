@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -122,9 +122,8 @@ def _scores(workspace: Workspace, model_hash: str) -> tuple[Score, ...]:
     for row in reversed(catalog.evaluations(workspace)):
         if row["retriever_hash"] == model_hash and row["retriever_kind"] == "job":
             counts, place = row["counts"], f"{row['benchmark']}/{row['split']}"
-            marks = leakage.marks(counts)
-            badges = (*marks, "in-domain") if leakage.in_domain(counts) else marks
-            remark = " ".join(leakage.remarks(counts, row["n_queries"]))
+            found, marks = leakage.findings(counts, row["n_queries"]), leakage.marks(counts)
+            badges, remark = tuple(word for word, _ in found), " ".join(sentence for _, sentence in found)
             newest[place, row["protocol"]] = Score(
                 place, row["protocol"], 100 * row["ndcg@10"], row["n_queries"], badges, remark, bool(marks)
             )
@@ -140,23 +139,6 @@ def _faults(result: Mapping[str, Any], scores: Sequence[Score]) -> list[Fault]:
     return [*(Fault("leaked", note) for note in leaked), *(Fault("incomplete", note) for note in incomplete)]
 
 
-@dataclass(frozen=True)
-class Push:
-    """The files with their bytes and the card, on the hub or planned; ``url`` and ``commit`` are empty when planned."""
-
-    repository: str
-    private: bool
-    files: tuple[tuple[str, int], ...]
-    card: str
-    faults: tuple[str, ...] = ()
-    url: str = ""
-    commit: str = ""
-
-    @property
-    def bytes(self) -> int:
-        return sum(size for _, size in self.files)
-
-
 @access.runs
 def push(
     workspace: Workspace,
@@ -164,19 +146,16 @@ def push(
     repository: str,
     *,
     public: bool = False,
-    dry_run: bool = False,
     allow_leakage: bool = False,
     allow_incomplete: bool = False,
-) -> Push:
-    """Upload a trained model as one commit, private unless ``public``; with ``dry_run`` only plan it.
+) -> tuple[TrainedModel, dict[str, Any]]:
+    """Upload a trained model as one commit, private unless ``public``; return it and where it is.
 
     ConfigError for a malformed name, a model that saw judged queries or was not trained to its end (unless allowed:
     then its card says so), no token, or a public repository without ``public``. HubError where the hub refuses.
     """
-    if not re.fullmatch(r"[\w.\-]+(/[\w.\-]+)?", repository):
+    if not re.fullmatch(r"[\w.\-]+/[\w.\-]+", repository):
         raise ConfigError(f"{repository!r} is no name of a repository.", hint="Write owner/name.")
-    if "/" not in repository:
-        raise ConfigError(f"{repository!r} does not say whose it is.", hint=f"Write owner/{repository}.")
     model = show(workspace, name)
     allowed = {"leaked": allow_leakage, "incomplete": allow_incomplete}
     for fault in model.faults:
@@ -185,19 +164,17 @@ def push(
                 f"{model.title} needs your consent to be published: {fault.sentence.replace('**', '')}",
                 hint=f"Allow it: {FLAGS[fault.kind]}; the card says it at its top.",
             )
-    card = card_file(model.folder)
-    text = published(card.read_text(encoding="utf-8") if card.is_file() else "", repository, model)
-    files = tuple((path, len(text.encode()) if path == CARD else size) for path, size in model.files)
-    planned = Push(repository, not public, files, text, tuple(fault.sentence for fault in model.faults))
-    return planned if dry_run else _upload(model, planned)
+    return model, _upload(model, repository, public)
 
 
-def published(text: str, repository: str, model: TrainedModel) -> str:
+def _published(model: TrainedModel, repository: str) -> str:
     """Return the card for the hub: it loads the model from there, its faults stand under its title, its scores in a
     table and as ``model-index`` in the metadata."""
     from huggingface_hub import EvalResult, ModelCard
     from yaml import YAMLError
 
+    file = card_file(model.folder)
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
     text = text.replace(f'"{FOLDER}"', f'"{repository}"').replace(NO_SCORES, _table(model.scores))
     missing = "".join(f"> {fault.sentence}\n\n" for fault in model.faults if f"> {fault.sentence}" not in text)
     text = re.sub(r"(?m)^# .*\n\n?", lambda title: f"{title[0].rstrip()}\n\n{missing}", text, count=1)
@@ -231,24 +208,23 @@ def _table(scores: Sequence[Score]) -> str:
     return "\n".join([*head, *rows]) if rows else "Not evaluated yet."
 
 
-def _upload(model: TrainedModel, planned: Push) -> Push:
+def _upload(model: TrainedModel, repository: str, public: bool) -> dict[str, Any]:
     from huggingface_hub import CommitOperationAdd, HfApi, get_token
     from huggingface_hub.errors import HfHubHTTPError
 
     if not get_token():
         raise ConfigError("You are not logged in to the hub.", hint="Log in with hf auth login, or set HF_TOKEN.")
     api = HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None, library_name="cdp-studio", library_version=__version__)
-    repository = planned.repository
     operations = [
-        CommitOperationAdd(path, planned.card.encode() if path == CARD else str(model.folder / path))
-        for path, _ in planned.files
+        CommitOperationAdd(path, _published(model, repository).encode() if path == CARD else str(model.folder / path))
+        for path, _ in model.files
     ]
     message = f"{model.title}, trained with CDP Studio {__version__} ({model.result['model_hash']})".splitlines()[0]
     try:
         if not api.repo_exists(repository):
-            api.create_repo(repository, private=planned.private)
+            api.create_repo(repository, private=not public)
         private = bool(api.model_info(repository).private)
-        if planned.private and not private:
+        if not public and not private:
             raise ConfigError(
                 f"{repository} is there already, and open to everyone.",
                 hint="Name another repository, or say --public.",
@@ -264,7 +240,7 @@ def _upload(model: TrainedModel, planned: Push) -> Push:
         reason = first_line(getattr(error, "server_message", "") or error)
         hint = "Try again later, or log in with a token that may write there: hf auth login, or HF_TOKEN."
         raise HubError(f"The hub did not take {repository}: {reason}", hint=hint) from error
-    return replace(planned, private=private, url=f"{api.endpoint}/{repository}", commit=str(done.oid))
+    return {"repository": repository, "private": private, "url": f"{api.endpoint}/{repository}", "commit": done.oid}
 
 
 @access.runs

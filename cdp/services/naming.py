@@ -86,12 +86,10 @@ def _find(text: str, trainings: _Named, *, by_prefix: bool = True) -> str | None
 
 @dataclass(frozen=True)
 class Annotation:
-    """What a person said about one run, or (``archived`` alone) about one row."""
+    """What a person said about one run."""
 
     name: str = ""
-    tags: tuple[str, ...] = ()
     note: str = ""
-    archived: bool = False
 
 
 def annotation_file(workspace: Workspace) -> Path:
@@ -99,7 +97,7 @@ def annotation_file(workspace: Workspace) -> Path:
 
 
 def list_annotations(workspace: Workspace) -> Mapping[str, Annotation]:
-    """Return {id of a run or a row: annotation}. WorkspaceError where the file is damaged."""
+    """Return {id of a run: annotation}. WorkspaceError where the file is damaged."""
     path = annotation_file(workspace)
     return ANSWERS.get(path, "annotations", lambda: _read(path)) if path.exists() else {}
 
@@ -108,14 +106,11 @@ def _read(path: Path) -> dict[str, Annotation]:
     value = read_json(path)
     try:
         return {
-            str(key): Annotation(
-                str(about.get("name", "")), tuple(map(str, about.get("tags", ()))), str(about.get("note", "")),
-                bool(about.get("archived", False)),
-            )
+            str(key): Annotation(str(about.get("name", "")), str(about.get("note", "")))
             for key, about in value["runs"].items()
-        }  # fmt: skip
+        }
     except (KeyError, TypeError, AttributeError) as error:
         raise WorkspaceError(
-            f"{path} does not hold names, tags and notes of runs.",
+            f"{path} does not hold names and notes of runs.",
             hint="Put back a copy of it, or move it away: the scores are not in it.",
         ) from error

@@ -69,23 +69,6 @@ def members(workspace: Workspace, project_id: str | None) -> Members:
     return Members(pick("project", str(project_id), index.projects, none_yet=NONE_YET), index)
 
 
-def missing(workspace: Workspace, project: Project) -> list[str]:
-    """Return a sentence on each deleted or unreadable corpus and benchmark of a project."""
-    messages = []
-    corpora = {manifest.id for manifest in list_corpora(workspace)}
-    for corpus in project.corpora:
-        if corpus not in corpora:
-            state = "is damaged" if (workspace.corpora / corpus).is_dir() else "was deleted"
-            messages.append(f"The corpus {corpus} {state}. Add its documents again.")
-    problems = {info.name: info.problem for info in library.list_benchmarks(workspace)}
-    for name in project.benchmarks:
-        if name not in problems:
-            messages.append(f"The benchmark {name} was deleted. Add it again.")
-        elif problems[name]:
-            messages.append(f"The benchmark {name} cannot be used: {problems[name].rstrip('.')}. Add it again.")
-    return messages
-
-
 @access.writes
 def create(workspace: Workspace, name: str, *, corpora: Sequence[str] = (), benchmarks: Sequence[str] = ()) -> Project:
     """Create a project with these members. ConfigError where another one has the name."""
@@ -106,6 +89,13 @@ def add_members(
     new = _corpora(workspace, corpora), _benchmarks(workspace, benchmarks)
     project = _made(workspace, resolve(workspace, project_id))
     return projects.update(workspace, project.id, lambda before: before.with_members(*new))
+
+
+@access.writes
+def take_along(workspace: Workspace, kind: str, thing: str, benchmark: str) -> None:
+    """Add a benchmark to all projects of the ``corpus`` or ``benchmark`` that it was made from."""
+    for project in projects_of(workspace, kind, thing):
+        add_members(workspace, project.id, benchmarks=[benchmark])
 
 
 @access.writes
@@ -242,17 +232,15 @@ class Index:
 
     def of_job_id(self, job_id: str) -> frozenset[str]:
         """Return the projects of a job; none where there is no such job."""
-        if job_id not in self._of_job:
-            self._of_job[job_id] = NOTHING  # ends the recursion of jobs that name themselves or each other
-            if is_name(job_id) and (self.workspace.jobs / job_id).is_dir():
-                with suppress(CdpError):
-                    self._of_job[job_id] = self._of_spec(jobs.load_spec(self.workspace, job_id))
-        return self._of_job[job_id]
+        if job_id not in self._of_job and is_name(job_id) and (self.workspace.jobs / job_id).is_dir():
+            with suppress(CdpError):
+                return self.of_job(jobs.load_spec(self.workspace, job_id))
+        return self._of_job.get(job_id, NOTHING)
 
-    def of_job(self, job: JobView) -> frozenset[str]:
+    def of_job(self, job: JobSpec | JobView) -> frozenset[str]:
         """Return the projects of a job that was read already."""
         if job.id not in self._of_job:
-            self._of_job[job.id] = NOTHING
+            self._of_job[job.id] = NOTHING  # ends the recursion of jobs that name themselves or each other
             self._of_job[job.id] = self._of_spec(job)
         return self._of_job[job.id]
 
@@ -311,9 +299,6 @@ class Members:
         listed = list(things)
         if self.project is None:
             return listed
-        for thing in listed:  # so that evaluations do not read the jobs of this list again
-            if isinstance(thing, JobView) and thing.kind != "evaluation":
-                self.index.of_job(thing)
         return [thing for thing in listed if self._holds(self._owners(kind, thing))]
 
     def _owners(self, kind: str, thing: Any) -> frozenset[str]:

@@ -34,11 +34,9 @@ _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{12}|\.(storing|importing)-.+")
 
 @dataclass(frozen=True)
 class Prune:
-    """One kind of prunable item: number of files or folders, their size in bytes, and their paths."""
+    """One kind of prunable item: the files or folders, and their size in bytes."""
 
     what: str
-    about: str
-    n: int
     size: int
     paths: tuple[str, ...]
 
@@ -60,8 +58,7 @@ def prunable(workspace: Workspace, what: Sequence[str] = BY_DEFAULT) -> list[Pru
         else:
             doomed = [] if active else _visible(workspace.root / name)  # jobs at work may be reading them
         size = sum(folder_size(path) if path.is_dir() else path.lstat().st_size for path in doomed)
-        shown = tuple(str(path.relative_to(workspace.root)) for path in doomed)
-        rows.append(Prune(name, PRUNABLE[name], len(doomed), size, shown))
+        rows.append(Prune(name, size, tuple(str(path.relative_to(workspace.root)) for path in doomed)))
     return rows
 
 
@@ -69,19 +66,12 @@ def prunable(workspace: Workspace, what: Sequence[str] = BY_DEFAULT) -> list[Pru
 def prune(workspace: Workspace, what: Sequence[str] = BY_DEFAULT) -> list[Prune]:
     """Delete what ``prunable`` lists and return what was deleted."""
     rows = prunable(workspace, what)
-    deleted = []
-    for row in rows:
-        done = []
-        for name in row.paths:
-            path = workspace.root / name
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
-            if not path.exists():
-                done.append(name)
-        deleted.append(Prune(row.what, row.about, len(done), row.size if len(done) == row.n else 0, tuple(done)))
-    return deleted
+    for path in (workspace.root / name for row in rows for name in row.paths):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    return rows
 
 
 def _visible(folder: Path) -> list[Path]:

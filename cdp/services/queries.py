@@ -13,7 +13,7 @@ from typing import Any
 from cdp import jobs, query_sets
 from cdp.base.config import BM25, ENTITY, FilterConfig, MiningConfig, RoundTripConfig, SynthesisConfig
 from cdp.base.errors import SHOWN_PROBLEMS, CdpError, ConfigError
-from cdp.base.failures import FailedItems, Failures
+from cdp.base.failures import FailedItems
 from cdp.base.text import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.complexity import count_content_words
@@ -30,34 +30,24 @@ from cdp.services import access, clusters, completeness, corpora, evaluation, me
 from cdp.services.access import Action, require
 from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import METHODS, method_of
-from cdp.synthesis.preview import needs_process, previews, previews_in_process
+from cdp.synthesis.preview import Shown, needs_process, previews, previews_in_process
 
 
 @dataclass(frozen=True)
-class Preview:
+class Preview(Shown):
     """The queries of one method for one document, with their measures.
 
     ``self_bleu`` is None for fewer than two queries, ``cost`` (US dollars) for a model without a price. ``problems``
-    are sentences on the answer's faults. ``sources`` are the queries behind those of a reasoning method, ``together``
-    the ids of the other documents that they are about. ``error`` and ``traceback`` say why this method failed here.
+    are sentences on the answer's faults.
     """
 
-    method: str
-    queries: list[str]
-    cw: list[int]
-    self_bleu: float | None
+    method: str = ""
+    cw: list[int] = field(default_factory=list)
+    self_bleu: float | None = None
     problems: list[str] = field(default_factory=list)
-    usage: dict[str, int] = field(default_factory=dict)
-    prompt: str = ""
     formats: list[str] = field(default_factory=list)
     mix: dict[str, int] = field(default_factory=dict)
-    seconds: float = 0.0
     cost: float | None = None
-    notes: list[str] = field(default_factory=list)
-    sources: list[str] = field(default_factory=list)
-    error: str = ""
-    traceback: str = ""
-    together: list[str] = field(default_factory=list)
 
     @property
     def tokens_per_query(self) -> float | None:
@@ -105,37 +95,21 @@ def preview(
     described = {}
     for name, answer in shown.items():
         queries = answer.queries
-        with Failures(unit="method").item(name, "\n".join(queries)) as attempt:
-            found = synthesis.problems(
-                answer.problems,
-                queries=len(queries),
-                document=document,
-                template=name if generator == "template" and not answer.sources else "",
-            )
-            found += synthesis.flagged(
-                queries, document.content, METHODS[name].template if name in METHODS else config.prompt
-            )
-            described[name] = Preview(
-                method=name,
-                queries=queries,
-                cw=count_content_words(queries, language).tolist() if queries else [],
-                self_bleu=self_bleu(queries) if len(queries) > 1 else None,
-                problems=found,
-                usage=answer.usage,
-                prompt=answer.prompt,
-                formats=[query_format(query) for query in queries],
-                mix=format_mix(queries),
-                seconds=answer.seconds,
-                cost=price.cost(Usage(**answer.usage)) if price and answer.usage.get("requests") else None,
-                notes=answer.notes,
-                sources=answer.sources,
-                together=answer.together,
-                error=answer.error,
-                traceback=answer.traceback,
-            )
-        if attempt.failed:
-            n = len(queries)
-            described[name] = Preview(name, queries, [0] * n, None, formats=["?"] * n, error=attempt.reason)
+        template = name if generator == "template" and not answer.sources else ""
+        prompt = METHODS[name].template if name in METHODS else config.prompt
+        described[name] = Preview(
+            **vars(answer),
+            method=name,
+            cw=count_content_words(queries, language).tolist() if queries else [],
+            self_bleu=self_bleu(queries) if len(queries) > 1 else None,
+            problems=[
+                *synthesis.problems(answer.faults, queries=len(queries), document=document, template=template),
+                *synthesis.flagged(queries, document.content, prompt),
+            ],
+            formats=[query_format(query) for query in queries],
+            mix=format_mix(queries),
+            cost=price.cost(Usage(**answer.usage)) if price and answer.usage.get("requests") else None,
+        )
     return described
 
 

@@ -66,46 +66,33 @@ def comparison_table(
     """
     marks = marks or {}
     seen = {dataset for _, dataset in values}
-    columns: list[str] = []
-    cells: dict[str, list[Cell]] = {retriever: [] for retriever in retrievers}
+    columns: dict[str, list[Cell]] = {}
     for group, members in groups.items():
-        for dataset in members:
-            if dataset in seen and dataset not in columns:
-                columns.append(dataset)
-                for retriever in retrievers:
-                    pair = (retriever, dataset)
-                    cells[retriever].append(Cell(values.get(pair), dagger=pair in daggers, mark=marks.get(pair, "")))
+        for dataset in (name for name in members if name in seen):
+            pairs = [(retriever, dataset) for retriever in retrievers]
+            columns[dataset] = [Cell(values.get(pair), 0, pair in daggers, mark=marks.get(pair, "")) for pair in pairs]
         if len(members) > 1 and seen.intersection(members):
-            columns.append(f"{group} mean")
-            for retriever in retrievers:
-                mean = _mean([values.get((retriever, dataset)) for dataset in members])
-                mark = ", ".join(dict.fromkeys(marks[retriever, d] for d in members if (retriever, d) in marks))
-                cells[retriever].append(replace(mean, mark=mark))
-    ranked = [_ranked([cells[retriever][i] for retriever in retrievers]) for i in range(len(columns))]
-    rows = tuple((name, tuple(column[j] for column in ranked)) for j, name in enumerate(retrievers))
-    return Table(tuple(columns), rows, tuple(notes))
+            columns[f"{group} mean"] = [_mean([(name, d) for d in members], values, marks) for name in retrievers]
+    rows = zip(retrievers, zip(*map(_ranked, columns.values()), strict=True), strict=True)
+    return Table(tuple(columns), tuple(rows), tuple(notes))
 
 
-def _mean(values: Sequence[float | None]) -> Cell:
-    present = [value for value in values if value is not None]
-    if not present:
-        return Cell(None, coverage=f"0/{len(values)}")
-    coverage = "" if len(present) == len(values) else f"{len(present)}/{len(values)}"
-    return Cell(sum(present) / len(present), coverage=coverage)
+def _mean(pairs: Sequence[tuple[str, str]], values: Values, marks: Mapping[tuple[str, str], str]) -> Cell:
+    """The mean of a retriever's values on the members of a group."""
+    present = [values[pair] for pair in pairs if pair in values]
+    coverage = "" if len(present) == len(pairs) else f"{len(present)}/{len(pairs)}"
+    mark = ", ".join(dict.fromkeys(marks[pair] for pair in pairs if pair in marks))
+    return Cell(fmean(present) if present else None, coverage=coverage, mark=mark)
 
 
 def _ranked(column: Sequence[Cell]) -> list[Cell]:
     """The cells of a column with their places; a column of one value has no best."""
-    printed = [
-        _number(cell) if cell.value is not None and not (cell.coverage or cell.mark) else None for cell in column
-    ]
-    distinct = sorted({float(text) for text in printed if text is not None}, reverse=True)
-    if sum(text is not None for text in printed) < 2:
-        return list(column)
-    ranks = {value: rank for rank, value in enumerate(distinct[:2], start=1)}
+    numbers = [None if c.value is None or c.coverage or c.mark else float(_number(c)) for c in column]
+    competing = [number for number in numbers if number is not None]
+    best = sorted(set(competing), reverse=True)[: 2 if len(competing) > 1 else 0]
     return [
-        replace(cell, place=ranks.get(float(text), 0) if text is not None else 0)
-        for cell, text in zip(column, printed, strict=True)
+        replace(cell, place=best.index(number) + 1 if number in best else 0)
+        for cell, number in zip(column, numbers, strict=True)
     ]
 
 
@@ -217,33 +204,24 @@ def groups(rows: Sequence[Row]) -> dict[str, tuple[str, ...]]:
     A group is there if it is the narrowest one of any row, and then counts all of its members: HotpotQA alone brings
     Multi-hop, and counts in BEIR too where another member of BEIR is.
     """
-    mean_groups: dict[str, tuple[str, ...]] = {}
+    registered: dict[str, tuple[str, ...]] = {}
     own: dict[str, tuple[str, ...]] = {}
     labels = {label for _, label in scores(rows)}
     for protocol in sorted({row.protocol for row in rows}, key=lambda name: (name != "published", name)):
-        there: dict[Entry, str] = {}
-        mine: dict[str, None] = {}
-        for row in rows:
-            entry = _entry(row)
-            if row.protocol == protocol and entry is not None:
-                there[entry] = row.place
-            elif row.protocol == protocol:
-                mine[row.place] = None
+        entries = {row.place: _entry(row) for row in rows if row.protocol == protocol}
+        there = {entry: place for place, entry in entries.items() if entry is not None}
         for whole in _wholes():
             label = benchmark_label(whole.name, whole.split, protocol)
-            if label in labels:
-                there[whole] = label
+            there |= {whole: label} if label in labels else {}
         wanted = {_narrowest(entry) for entry in there}
         suffix = "" if protocol == "published" else f" ({protocol})"
         for title, members in _members():
             if title in wanted:
-                named = (
-                    there.get(member) or benchmark_label(member.name, member.split, protocol) for member in members
-                )
-                mean_groups[title + suffix] = tuple(named)
-        if mine:
-            own[OWN + suffix] = tuple(mine)
-    return mean_groups | own
+                names = (there.get(m) or benchmark_label(m.name, m.split, protocol) for m in members)
+                registered[title + suffix] = tuple(names)
+        if mine := tuple(place for place, entry in entries.items() if entry is None):
+            own[OWN + suffix] = mine
+    return registered | own
 
 
 def _entry(row: Row) -> Entry | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, lru_cache, partial
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from cdp import benchmarks, catalog, jobs, query_sets
+from cdp import benchmarks, catalog, query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.file_cache import ANSWERS
@@ -66,7 +66,7 @@ IN_NO_NAME = ("query_set", "per_doc", "weighting", "query_source", "retriever", 
               "benchmark", "split", *NO_PART_OF_THE_RECIPE)  # fmt: skip
 
 # Characters of what people write about a run.
-LONGEST = {"name": 120, "tag": 40, "note": 2000}
+LONGEST = {"name": 120, "note": 2000}
 
 JUDGE_THEM = "Have them judged: benchmarks judge --benchmark NAME --runs JOB."
 
@@ -193,14 +193,9 @@ class Row:
 
     def record(self) -> dict[str, Any]:
         """The row as JSON."""
-        flat = {
-            name: value for name, value in asdict(self).items() if name not in ("annotation", "trained", "calibration")
-        }
-        trained = asdict(self.trained) if self.trained else None
-        said = {"tags": list(self.annotation.tags), "note": self.annotation.note, "archived": self.annotation.archived}
-        return {**flat, **said, "id": self.evaluation_id, MEASURE: self.ndcg, "place": self.place, "seeds": self.seeds,
-                "marks": self.marks, "trained": trained,
-                "calibration": self.calibration.record() if self.calibration else None}  # fmt: skip
+        corrected = self.calibration.record() if self.calibration else None
+        return {**asdict(self), "id": self.evaluation_id, MEASURE: self.ndcg, "place": self.place, "seeds": self.seeds,
+                "marks": self.marks, "calibration": corrected}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -363,41 +358,33 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
                 if len(left) < len(alike) and facts[run].get(key):
                     names[run] += f"{SEPARATOR}{facts[run][key]}"
                 alike = left
-    seeds = {row["retriever_id"]: row["trained"].settings.get("seed") or 0 for row in rows if row["trained"]}
+    seeds = {row["retriever_id"]: _seed(row) for row in rows}
     return {run: f"{name}{SEPARATOR}seed {seeds[run]}" if run in facts else name for run, name in names.items()}
 
 
 # one row per recipe
 
 
-def families(rows: Sequence[Mapping[str, Any]], workspace: Workspace | None = None) -> Families:
+def families(rows: Sequence[Mapping[str, Any]]) -> Families:
     """Which runs are of one recipe: the same settings, pairs and documents but for the seed.
 
     A stopped or leaked run is no relative; one without a relative is left out.
     """
     by_recipe: dict[str, dict[str, int]] = defaultdict(dict)
     for row in rows:
-        settings = None if row.get("marks") else settings_of(workspace, row)
-        if settings is not None:
+        trained: Trained | None = row["trained"]
+        if trained is not None and not row["marks"]:
             # A study's training names settings that are off, where one of Launch leaves them out.
-            recipe = sorted((k, v) for k, v in settings.items() if v and k not in NO_PART_OF_THE_RECIPE)
-            trained = row.get("trained")
-            of = (trained.source, trained.per_doc, trained.pairs, trained.documents) if trained else ()
-            by_recipe[f"{recipe} {of}"][str(row["retriever_id"])] = int(settings.get("seed") or 0)
+            recipe = sorted((k, v) for k, v in trained.settings.items() if v and k not in NO_PART_OF_THE_RECIPE)
+            of = (trained.source, trained.per_doc, trained.pairs, trained.documents)
+            by_recipe[f"{recipe} {of}"][str(row["retriever_id"])] = _seed(row)
     # By seed, the newest first.
     related = [tuple(sorted(sorted(of, reverse=True), key=of.__getitem__)) for of in by_recipe.values() if len(of) > 1]
     return {member: members for members in related for member in members}
 
 
-def settings_of(workspace: Workspace | None, row: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the settings that a row's retriever was trained with; None if it is not known."""
-    if row.get("trained") is not None:
-        settings: Mapping[str, Any] = row["trained"].settings
-        return settings
-    with suppress(CdpError):
-        if workspace is not None and row["retriever_kind"] == "job":
-            return dict(jobs.load_spec(workspace, row["retriever_id"]).config)
-    return None
+def _seed(row: Mapping[str, Any]) -> int:
+    return int(row["trained"].settings.get("seed") or 0) if row["trained"] else 0
 
 
 def list_rows(workspace: Workspace, evaluations: Sequence[dict[str, Any]]) -> list[Row]:
@@ -406,7 +393,7 @@ def list_rows(workspace: Workspace, evaluations: Sequence[dict[str, Any]]) -> li
     ``evaluations`` are those of ``list_evaluations``.
     """
     newest = latest(evaluations)
-    rows = _rows(workspace, newest, families(newest, workspace))
+    rows = _rows(workspace, newest, families(newest))
     n = Counter(row.place for row in rows)
     return sorted(rows, key=lambda row: (-n[row.place], row.place, bool(row.marks), -row.ndcg, row.retriever))
 
@@ -420,14 +407,14 @@ def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Famil
     for row in newest:
         lead = related.get(row["retriever_id"], (row["retriever_id"],))[0]
         by_family[lead, *_place(row)].append(row)
-    labels, archived = versions(newest), naming.list_annotations(workspace)
+    labels = versions(newest)
     subsets = {info.name: info.subset_of for info in benchmarks.list_benchmarks(workspace) if info.subset_of}
     usual = _usual_steps(newest)
     judges = {row["benchmark"]: judged_by(workspace, row["benchmark"]) for row in newest}
     rows = []
     for (lead, *_), of_family in by_family.items():
         of_family.sort(key=lambda row: str(row["retriever_id"]))
-        by_seed = {(settings_of(workspace, row) or {}).get("seed") or 0: row for row in of_family}
+        by_seed = {_seed(row): row for row in of_family}
         runs = [by_seed[seed] for seed in sorted(by_seed)]
         first = runs[0]
         scores = [100 * (row[MEASURE] or 0.0) for row in runs]
@@ -438,8 +425,6 @@ def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Famil
         )
         if name == first["retriever_name"] and (seeds := len(related.get(lead, ()))) > 1:
             name = f"{name} ({seeds} seeds)"
-        annotation: Annotation = first["annotation"]
-        own = archived.get(first["id"])
         badges: dict[str, Badge] = {}
         for row in runs:
             steps = usual.get((row["start"], *_place(row)), 0)
@@ -454,8 +439,7 @@ def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Famil
                 n_queries=first["n_queries"] or 0, evaluation_id="+".join(row["id"] for row in runs),
                 runs=tuple(row["retriever_id"] for row in runs), kind=_kind(first), made_name=made,
                 start=first["start"], trained=first["trained"], badges=tuple(badges.values()),
-                annotation=replace(annotation, archived=annotation.archived or (own is not None and own.archived)),
-                created=max(row["created"] or "" for row in runs),
+                annotation=first["annotation"], created=max(row["created"] or "" for row in runs),
                 seed_sd=float(np.std(scores, ddof=1)) if has_spread(scores) else None,
                 measures={
                     name: sum(100 * (row["measures"].get(name) or 0.0) for row in runs) / len(runs)
@@ -483,24 +467,11 @@ def _kind(row: Mapping[str, Any]) -> str:
     return kinds.get(row["retriever_kind"], row["retriever_kind"] or OTHER)
 
 
-def filtered(
-    rows: Sequence[Row],
-    *,
-    places: Collection[str] = (),
-    tags: Collection[str] = (),
-    archived: bool = False,
-) -> tuple[list[Row], list[str]]:
-    """(the rows that fit, what is not shown in sentences); ``tags``: one of them, ``archived`` shows those too."""
-    visible = [row for row in rows if archived or not row.annotation.archived]
-    shown = [
-        row
-        for row in visible
-        if (not places or row.place in places or row.benchmark in places)
-        and (not tags or set(tags) & set(row.annotation.tags))
-    ]
-    hidden, unfit = len(rows) - len(visible), len(visible) - len(shown)
-    left_out = [(hidden, "archived row", "not shown"), (unfit, "row", "left out by the filters")]
-    return shown, [f"{counted(n, noun)} {how}." for n, noun, how in left_out if n]
+def filtered(rows: Sequence[Row], places: Collection[str]) -> tuple[list[Row], list[str]]:
+    """(the rows at these places or benchmarks, how many are left out in sentences)."""
+    shown = [row for row in rows if (not places or row.place in places or row.benchmark in places)]
+    unfit = len(rows) - len(shown)
+    return shown, [f"{counted(unfit, 'row')} left out by the filters."] if unfit else []
 
 
 def latest(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -542,22 +513,15 @@ def versions(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str, str, str], 
 # what a score has to be read with
 
 
-def badges_of(row: Mapping[str, Any], subsets: Mapping[str, str], usual: int) -> tuple[Badge, ...]:
+def badges_of(row: Mapping[str, Any], subsets: Mapping[str, str], usual: int) -> list[Badge]:
     """The badges of one evaluation; ``usual`` is the number of steps that most runs from its start took."""
-    badges = []
-    counts, trained = row["counts"], row["trained"]
-    remarks = leakage.remarks(counts, int(row["n_queries"] or 0))
-    for mark in row["marks"]:
-        meaning = next((text for text in remarks if text.lower().startswith(mark[:6]) or mark[:7] in text), "")
-        badges.append(Badge(mark, meaning, fault=True))
+    trained, badges = row["trained"], of_counts(row["counts"], row["n_queries"])
     if trained is not None and trained.dev == (row["benchmark"], row["split"]):
         badges.append(
             Badge("dev", "These queries chose the checkpoint, so the score is too high. Report another split.")
         )
     if trained is not None and trained.incomplete:
         badges.append(Badge("incomplete set", "Its query set was not whole: only what was there was trained on."))
-    if leakage.in_domain(counts):
-        badges.append(Badge("in-domain", remarks[-1]))
     if trained is not None and not row["marks"] and usual and trained.steps and abs(trained.steps / usual - 1) > 0.1:
         meaning = f"Trained for fewer or more steps than most runs from {row['start']} ({usual:,})."
         badges.append(Badge(counted(trained.steps, "step"), f"{meaning} A difference is one of steps too."))
@@ -567,62 +531,58 @@ def badges_of(row: Mapping[str, Any], subsets: Mapping[str, str], usual: int) ->
         )
     if row["settings"].get("precision") == "fp16":
         badges.append(Badge("half precision", HALF_PRECISION))
-    return tuple(badges)
+    return badges
 
 
 def _usual_steps(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], int]:
     """{(start, place): how many steps most runs from there took}; of two as frequent the larger."""
     counted: dict[tuple[Any, ...], Counter[int]] = defaultdict(Counter)
     for row in rows:
-        if row["trained"] is not None and row["trained"].steps and not row["annotation"].archived and not row["marks"]:
+        if row["trained"] is not None and row["trained"].steps and not row["marks"]:
             counted[row["start"], *_place(row)][row["trained"].steps] += 1
     return {key: max(steps, key=lambda n: (steps[n], n)) for key, steps in counted.items()}
 
 
-def of_counts(counts: Mapping[str, Any]) -> list[str]:
-    """Return the remarks on what an evaluation counted: leaked queries, a stopped training, queries without results."""
-    absent, judged = int(counts.get("judged_without_results", 0)), int(counts.get("judged_queries", 0))
-    remarks = leakage.remarks(counts, judged)
-    if absent:
-        remarks.append(f"Nothing was retrieved for {absent:,} of {judged:,} judged queries; they count 0.")
+def of_counts(counts: Mapping[str, Any], n_queries: int | None = None) -> list[Badge]:
+    """Return what an evaluation counted that its score has to be read with; ``n_queries`` were judged, if unsaid."""
+    judged = int(counts.get("judged_queries") or n_queries or 0)
+    badges = [Badge(word, meaning, word != "in-domain") for word, meaning in leakage.findings(counts, judged)]
+    if absent := int(counts.get("judged_without_results", 0)):
+        meaning = f"Nothing was retrieved for {absent:,} of {judged:,} judged queries; they count 0."
+        badges.append(Badge("without results", meaning))
     if unjudged := int(counts.get("unjudged_in_first_ten", 0)):
-        remarks.append(f"{counted(unjudged, 'document')} of the first ten have no judgment and count 0. {JUDGE_THEM}")
-    return remarks
+        meaning = f"{counted(unjudged, 'document')} of the first ten have no judgment and count 0. {JUDGE_THEM}"
+        badges.append(Badge("unjudged documents", meaning))
+    return badges
 
 
-def remarks(workspace: Workspace, comparison: Comparison) -> list[str]:
-    """What has to be said beside the scores, each once, with the results that it is of: ``scifact (BM25): …``."""
-    evaluations = {row["id"]: row for row in comparison.evaluations}
-    retrievers_of: dict[tuple[str, str], list[str]] = {}
-    everyone: dict[str, set[str]] = {}
-    for row in comparison.rows:
-        everyone.setdefault(row.place, set()).add(row.retriever)
-        for evaluation in (evaluations[name] for name in row.evaluation_id.split("+") if name in evaluations):
-            for remark in _remarks(workspace, evaluation):
-                names = retrievers_of.setdefault((row.place, remark), [])
-                if row.retriever not in names:
-                    names.append(row.retriever)
-    of = {
-        key: "" if set(names) == everyone[key[0]] else f" ({', '.join(names)})" for key, names in retrievers_of.items()
-    }
-    corrected = [
-        f"{row.place} ({row.retriever}): {row.calibration.sentence}" for row in comparison.rows if row.calibration
-    ]
-    return [*corrected, *(f"{label}{of[label, remark]}: {remark}" for label, remark in retrievers_of)]
+def remarks(workspace: Workspace, rows: Sequence[Row], evaluations: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What has to be said beside the scores, each once, with the results that it is of: ``scifact (BM25): …``.
 
-
-def _remarks(workspace: Workspace, row: dict[str, Any]) -> list[str]:
-    """Return the remarks on a score: of its counts, half precision, and what is odd in its benchmark.
-
-    The benchmark's own remarks are left out if it was changed since, or is no longer there.
+    That is what people's labels correct, the meanings of the badges, and what is odd in a benchmark, unless that was
+    changed since.
     """
-    notes = of_counts(row["counts"])
-    notes += [HALF_PRECISION] if row["settings"].get("precision") == "fp16" else []
-    try:
-        info = benchmarks.describe(_folder(workspace, row), workspace)
-    except CdpError:
-        return notes
-    return [*notes, *(info.warnings if info.content_hash == row["benchmark_hash"] else ())]
+    by_id = {row["id"]: row for row in evaluations}
+    retrievers_of: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    everyone: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        everyone[row.place].add(row.retriever)
+        evaluation = by_id.get(row.evaluation_id.partition("+")[0])
+        odd = _warnings(workspace, evaluation) if evaluation is not None else ()
+        for remark in (*(badge.meaning for badge in row.badges), *odd):
+            retrievers_of[row.place, remark][row.retriever] = None
+    corrected = [f"{row.place} ({row.retriever}): {row.calibration.sentence}" for row in rows if row.calibration]
+    for (place, remark), names in retrievers_of.items():
+        of = "" if set(names) == everyone[place] else f" ({', '.join(names)})"
+        corrected.append(f"{place}{of}: {remark}")
+    return corrected
+
+
+def _warnings(workspace: Workspace, evaluation: Mapping[str, Any]) -> Sequence[str]:
+    with suppress(CdpError):
+        info = benchmarks.describe(_folder(workspace, evaluation), workspace)
+        return info.warnings if info.content_hash == evaluation["benchmark_hash"] else ()
+    return ()
 
 
 def unjudged(workspace: Workspace, comparison: Comparison) -> list[str]:
@@ -690,7 +650,7 @@ def compare(
     newest = latest(evaluations)
     baseline_id = _retriever_id(newest, baseline)
     chosen = None if retrievers is None else {baseline_id, *(_retriever_id(newest, name) for name in retrievers)}
-    related = families(newest, workspace)
+    related = families(newest)
     if chosen is not None:
         chosen |= {member for retriever_id in chosen for member in related.get(retriever_id, ())}
     selected = [
@@ -699,13 +659,12 @@ def compare(
         if (row["retriever_kind"] != STUDY if chosen is None else row["retriever_id"] in chosen)
         or row["retriever_id"] == baseline_id
     ]
-    settings = {row["retriever_id"]: settings_of(workspace, row) for row in selected}
     scores = catalog.per_query(workspace, [row["id"] for row in selected], MEASURE) if selected else {}
     baseline_id = related.get(baseline_id, (baseline_id,))[0]
     rows = _rows(workspace, selected, related)
     means = {row.evaluation_id: _mean([scores[run] for run in row.evaluation_id.split("+")]) for row in rows}
     reference = {row.place: row for row in rows if row.retriever_id == baseline_id}
-    rows = [_tested_row(row, reference.get(row.place), settings, scores, means) for row in rows]
+    rows = [_tested_row(row, reference.get(row.place), scores, means) for row in rows]
     judges = {row.benchmark: judged_by(workspace, row.benchmark) for row in rows}
     by_id = {row["id"]: row for row in selected}
     rows = [_calibrated(workspace, row, judges[row.benchmark], means, by_id) for row in rows]
@@ -713,12 +672,11 @@ def compare(
     corrected = iter(holm([p for p in p_values if p is not None]))
     rows = [row if p is None else replace(row, p_holm=next(corrected)) for row, p in zip(rows, p_values, strict=True)]
     rows.sort(key=lambda r: (r.benchmark, r.split, r.protocol, r.version, r.retriever_id != baseline_id, r.retriever))
-    names = {row.retriever_id: row.retriever for row in rows}
     return Comparison(
-        baseline=names[baseline_id],
+        baseline=next(row.retriever for row in rows if row.retriever_id == baseline_id),
         baseline_id=baseline_id,
         rows=rows,
-        settings=_differing(workspace, names, settings),
+        settings=_differing(workspace, rows),
         n_tests=sum(row.p_holm is not None for row in rows),
         scores={**scores, **means},
         evaluations=evaluations,
@@ -751,7 +709,7 @@ def _retriever_id(rows: Sequence[Mapping[str, Any]], name: str) -> str:
     )
 
 
-def _tested_row(row: Row, reference: Row | None, settings: Mapping[str, Any], scores: Scores, means: Scores) -> Row:
+def _tested_row(row: Row, reference: Row | None, scores: Scores, means: Scores) -> Row:
     """The row with its difference from the reference: the paired tests, and the two-level test where both sides that
     were trained have seeds. ``scores`` are those of single runs, ``means`` of rows."""
     if reference is None or reference is row:
@@ -764,7 +722,7 @@ def _tested_row(row: Row, reference: Row | None, settings: Mapping[str, Any], sc
     statistics = {name: getattr(tested, name) for name in same}
     row = replace(row, baseline_evaluation_id=reference.evaluation_id, difference=tested.mean, **statistics)
     sides = (row, reference)
-    trained = [settings.get(side.retriever_id) is not None for side in sides]
+    trained = [side.trained is not None for side in sides]
     if not any(trained):
         return row
     values = [
@@ -801,11 +759,9 @@ def _tested(deltas: bytes) -> PairedTest:
     return paired_test(np.frombuffer(deltas))
 
 
-def _differing(
-    workspace: Workspace, names: Mapping[str, str], of: Mapping[str, Mapping[str, Any] | None]
-) -> dict[str, dict[str, Any]]:
+def _differing(workspace: Workspace, rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
     """The training settings in which the retrievers differ: setting → retriever → value."""
-    trained = {names[run]: config for run, config in of.items() if run in names and config is not None}
+    trained = {row.retriever: row.trained.settings for row in rows if row.trained}
     settings: dict[str, dict[str, Any]] = {}
     for setting in dict.fromkeys(key for config in trained.values() for key in config if key not in ("name", "seed")):
         values = {name: config.get(setting) for name, config in trained.items()}
@@ -885,34 +841,12 @@ def _texts(workspace: Workspace, row: Mapping[str, Any]) -> dict[str, str]:
 
 
 @access.writes
-def annotate(
-    workspace: Workspace,
-    ids: Iterable[str],
-    *,
-    name: str | None = None,
-    note: str | None = None,
-    add: Iterable[str] = (),
-    remove: Iterable[str] = (),
-    archived: bool | None = None,
-) -> None:
-    """Change what is said of runs in ``runs.json``: name (empty: the made one), note, tags to add and to remove.
-
-    A name, tags and a note are of a run (a retriever's id). ``archived`` hides whole runs or single rows (evaluations'
-    ids); their results stay.
-    """
-    changes: dict[str, Any] = {} if archived is None else {"archived": archived}
-    changes |= {key: _line(text, key) for key, text in (("name", name), ("note", note)) if text is not None}
-    added, removed = [_line(text, "tag") for text in add], set(remove)
-    for text in added:
-        if not text or "," in text:
-            raise ConfigError(f"{text!r} cannot be a tag.", hint="A tag is a word or two without a comma.")
+def annotate(workspace: Workspace, runs: Sequence[str], *, name: str, note: str = "") -> None:
+    """Keep a name (empty: the made one) and a note of these runs (retrievers' ids) in ``runs.json``."""
+    said = Annotation(_line(name, "name"), _line(note, "note"))
     path = naming.annotation_file(workspace)
     with locked(path.with_name(".runs.lock"), "The names and notes of runs"):
-        known = dict(naming.list_annotations(workspace))
-        for key in dict.fromkeys(ids):
-            before = known.get(key, Annotation())
-            tags = tuple(tag for tag in dict.fromkeys([*before.tags, *added]) if tag not in removed)
-            known[key] = replace(before, tags=tags, **changes)
+        known = {**naming.list_annotations(workspace), **dict.fromkeys(runs, said)}
         records = {key: asdict(about) for key, about in sorted(known.items()) if about != Annotation()}
         write_json(path, {"schema": 1, "runs": records})
 

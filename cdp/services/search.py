@@ -17,10 +17,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,13 +27,11 @@ from cdp import jobs
 from cdp.base.config import TOKEN, IndexConfig, ServingConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 from cdp.base.file_cache import ANSWERS
-from cdp.base.locks import try_lock
 from cdp.base.text import typed_folder
 from cdp.base.version import __version__
 from cdp.base.workspace import Workspace, is_name
 from cdp.benchmarks import beir_files, library, manifests
 from cdp.benchmarks.benchmark import part, qrels_files
-from cdp.corpus import get_documents
 from cdp.jobs import JobView
 from cdp.jobs.launchers import SPINS, python_path
 from cdp.retrievers import PRESETS, api, bm25
@@ -61,7 +58,6 @@ MOST_RETRIEVERS = 3  # side by side
 SNIPPET = 260  # characters: three or four lines of a column
 BEFORE = 50  # characters before the first match
 LOOKED_AT = 6000  # characters of a document
-COMPARED = 20  # documents of a benchmark that are compared with a corpus; one equal document means the same collection
 
 RUNTIME = "CDP_RUNTIME_DIR"
 LONGEST_ADDRESS = 100  # bytes of a socket's path; systems take 104 to 108
@@ -174,10 +170,8 @@ def _answer(
     name = retriever.strip()
     try:
         name = _whole_name(workspace, name)
-        if own is not None:
-            value = own.search(name, collection.id, query, k)
-        else:
-            value = _ask(workspace, {"retriever": name, "collection": collection.id, "query": query, "k": k})
+        request = {"retriever": name, "collection": collection.id, "query": query, "k": k}
+        value = _ask(workspace, request) if own is None else own.search(name, collection.id, query, k)
     except CdpError as problem:
         seconds = problem.seconds if isinstance(problem, NotPreparedError) else None
         return Answer(retriever, _title(workspace, name), problem=problem, index_s=seconds)
@@ -350,21 +344,9 @@ def _start(workspace: Workspace, address: Path, log: IO[bytes]) -> subprocess.Po
             hint="Is the machine out of memory or of processes?",
         ) from error
 
-    def reap() -> None:
-        process.wait()
-        _clear(address)
-
-    # It may outlive this process; if it does not, it has to be reaped, and its files removed if it was killed.
-    threading.Thread(target=reap, name="reap-search", daemon=True).start()
+    # It may outlive this process; if it does not, it has to be reaped. The next one removes the socket of a killed one.
+    threading.Thread(target=process.wait, name="reap-search", daemon=True).start()
     return process
-
-
-def _clear(address: Path) -> None:
-    """Remove the socket of a killed process, unless another one has taken its place."""
-    with suppress(OSError, WorkspaceError):
-        if address.exists() and (lock := try_lock(address.with_suffix(".lock"))) is not None:
-            address.unlink(missing_ok=True)
-            os.close(lock)
 
 
 def marked(text: str, words: Sequence[str]) -> list[tuple[str, bool]]:
@@ -403,23 +385,10 @@ def _word_start(line: str, at: int) -> int:
 
 @dataclass(frozen=True)
 class Judgment:
-    """A benchmark's grades {document: grade} for one query. Grades from ``relevant_from`` on mean relevant."""
+    """A benchmark's judged documents for one query, and which of them are relevant."""
 
-    benchmark: str
-    query_id: str
-    grades: Mapping[str, int]
-    relevant_from: int
-
-    @property
-    def relevant(self) -> frozenset[str]:
-        return frozenset(document for document, grade in self.grades.items() if grade >= self.relevant_from)
-
-
-def list_benchmarks(workspace: Workspace, collection: Collection) -> list[str]:
-    """Return the benchmarks that judge these documents."""
-    if collection.benchmark:
-        return [collection.benchmark]
-    return [name for name in library.list_names(workspace) if _shares(workspace, name, collection.id)]
+    judged: Set[str] = frozenset()
+    relevant: Set[str] = frozenset()
 
 
 def list_queries(workspace: Workspace, benchmark: str) -> list[str]:
@@ -432,21 +401,19 @@ def list_queries(workspace: Workspace, benchmark: str) -> list[str]:
     return []
 
 
-def judgments(workspace: Workspace, collection: Collection, query: str) -> list[Judgment]:
-    """Return the benchmarks' judgments of a query with exactly this text; usually none."""
-    wanted = query.strip()
-    answers = []
-    for name in list_benchmarks(workspace, collection):
-        folder = library.resolve_benchmark(name, workspace)
-        with suppress(CdpError):  # its own page reports a damaged benchmark
-            relevant_from = manifests.read(folder).relevant_from
-            for query_id in [q for q, text in _texts(folder).items() if text.strip() == wanted]:
-                grades: dict[str, int] = {}
-                for file in qrels_files(folder).values():
-                    grades |= _grades(file).get(query_id, {})
-                if grades:
-                    answers.append(Judgment(name, query_id, grades, relevant_from))
-    return answers
+def judgment(workspace: Workspace, collection: Collection, query: str) -> Judgment:
+    """Return a benchmark's judgment of a query with exactly this text; an empty one where there is none."""
+    grades: dict[str, int] = {}
+    if not collection.benchmark:
+        return Judgment()
+    folder = library.resolve_benchmark(collection.benchmark, workspace)
+    with suppress(CdpError):  # its own page reports a damaged benchmark
+        relevant_from = manifests.read(folder).relevant_from
+        ids = [name for name, text in _texts(folder).items() if text.strip() == query.strip()]
+        for name, file in ((name, file) for name in ids for file in qrels_files(folder).values()):
+            grades |= _grades(file).get(name, {})
+        return Judgment(set(grades), {document for document, grade in grades.items() if grade >= relevant_from})
+    return Judgment()
 
 
 def _texts(folder: Path) -> Mapping[str, str]:
@@ -456,20 +423,6 @@ def _texts(folder: Path) -> Mapping[str, str]:
 
 def _grades(file: Path) -> Mapping[str, Mapping[str, int]]:
     return ANSWERS.get(file, "grades", lambda: beir_files.read_qrels(file).grades)
-
-
-def _shares(workspace: Workspace, benchmark: str, corpus: str) -> bool:
-    """Return True if one of the first documents of a benchmark is in the corpus, with the same id and text."""
-
-    def compare() -> bool:
-        first = {document.id: document for document in islice(beir_files.iter_corpus(file), COMPARED)}
-        there = get_documents(workspace, corpus, list(first))
-        return any(document.content.split() == first[name].content.split() for name, document in there.items())
-
-    with suppress(CdpError):
-        file = part(library.resolve_benchmark(benchmark, workspace), "corpus")
-        return ANSWERS.get(file, ("shared with", str(workspace.root), corpus), compare)
-    return False
 
 
 @access.runs

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,35 +10,28 @@ from typing import Any
 
 from cdp import catalog, jobs, query_sets
 from cdp.base.config import SynthesisConfig, TrainingConfig
-from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
+from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.benchmarks import BenchmarkInfo, choose_split, describe, load_benchmark, resolve_benchmark, subsets
 from cdp.complexity import count_content_words
 from cdp.corpus import resolve_corpus
 from cdp.jobs import JobView
 from cdp.query_sets import QuerySet
-from cdp.retrievers import ResolvedRetriever, resolve
+from cdp.retrievers import resolve
 from cdp.services import access, clusters, completeness, leakage, projects, queries, synthesis
 from cdp.studies import StudyConfig, StudyReport, StudySource, read_plan, ready_made, records, to_markdown
-from cdp.studies.config import DEV_SPLITS, INFONCE, grid, read_rates, reported_split
+from cdp.studies.config import DEV_SPLITS, grid, read_rates, reported_split
 from cdp.studies.estimate import PlannedGeneration, Speed, StudyPlan, estimate, measured_speeds
 from cdp.studies.plan import (
     BY,
     ON,
     check_axes,
-    common_documents,
-    condition_pairs,
-    conditions,
     counted,
     cut_to_common,
-    dev_of,
-    evaluated_on,
     method_of,
     needs_reasoning,
     places,
     problems_of_budget,
-    steps_of,
-    training_config,
     with_kappa,
 )
 from cdp.studies.report import build as build_report
@@ -70,7 +62,6 @@ def sources_of(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySou
             raise InputError(f"The query set {query_set.name} has no queries to train on.")
         sources.append(source)
         sets.append(query_set)
-    missing: dict[int, PlannedGeneration] = {}
     most = max(config.numbers("per_doc", minimum=1))
     for corpus in config.items("corpus") if config.items("methods") else ():
         manifest = resolve_corpus(workspace, corpus)
@@ -88,13 +79,10 @@ def sources_of(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySou
                         "RI and training on reasoned forms need reasoned forms of queries that are there.",
                         hint="Write the queries and their reasoned forms first, and name both as query sets.",
                     )
-                source = StudySource(
-                    method, method, "", "", n_documents, language=manifest.counted_language, corpus=manifest.id
-                )
-                missing[len(sources)] = _generation(workspace, config, source)
-                sources.append(source)
+                language = manifest.counted_language
+                sources.append(StudySource(method, method, "", "", n_documents, language=language, corpus=manifest.id))
     told = _told_apart(workspace, config, cut_to_common(workspace, sources), sets)
-    return told, [dataclasses.replace(planned, method=told[at].label) for at, planned in missing.items()]
+    return told, [_generation(workspace, config, source) for source in told if not source.query_set]
 
 
 def _told_apart(
@@ -145,14 +133,8 @@ def _generation(workspace: Workspace, config: StudyConfig, source: StudySource) 
     if not GENERATORS[config.generator].endpoint:
         return PlannedGeneration(source.label, config.generator)
     cost_estimate = synthesis.estimate(workspace, synthesis_of(config, source))
-    return PlannedGeneration(
-        source.label,
-        config.generator,
-        cost_estimate.requests,
-        cost_estimate.input_tokens,
-        cost_estimate.output_tokens,
-        cost_estimate.cost,
-    )
+    same = ("requests", "input_tokens", "output_tokens", "cost")
+    return PlannedGeneration(source.label, config.generator, **{name: getattr(cost_estimate, name) for name in same})
 
 
 def _existing_set(workspace: Workspace, corpus_id: str, method: str, config: StudyConfig, most: int) -> QuerySet | None:
@@ -201,70 +183,6 @@ def synthesis_of(config: StudyConfig, source: StudySource) -> SynthesisConfig:
             "budget": config.spend / n if config.spend else None,
         }
     )
-
-
-def reused(
-    workspace: Workspace,
-    config: StudyConfig,
-    sources: Sequence[StudySource],
-    retrievers: Mapping[str, ResolvedRetriever],
-    evaluation_keys: Sequence[str],
-    dev: Sequence[tuple[str, str]] = (),
-    languages: Sequence[str] = (),
-) -> set[str]:
-    """The conditions (as text) that have scores under the ``evaluation_keys`` that they are to have, and the retrievers
-    that have untrained ones. ``languages`` are those of the benchmarks, ``dev`` the dev benchmarks' evaluation keys and
-    languages.
-
-    The weights of an untrained retriever are not loaded to tell: they are taken to be those of earlier studies.
-    """
-    records_by_key: dict[str, Mapping[str, Any]] = {}
-    bases: dict[str, set[str]] = defaultdict(set)
-    for folder in sorted(workspace.jobs.glob("study-*")):
-        for record in records.list_records(folder):
-            if not record.get("failure"):
-                records_by_key[str(record["key"])] = record
-                bases[str(record["retriever"])].add(str(record.get("base_hash", "")))
-    reusable = {
-        name
-        for name in retrievers
-        if any(
-            _has(records_by_key.get(records.untrained_key(base, config.max_length)), evaluation_keys)
-            for base in bases[name]
-        )
-    }
-    by_label = {source.label: source for source in sources}
-    common = common_documents(workspace, sources)
-    pairs_of: dict[tuple[Any, ...], str] = {}
-    for condition in conditions(config, sources):
-        retriever, source = retrievers[condition.retriever], by_label[condition.source]
-        if not bases[condition.retriever] or not source.query_set:
-            continue
-        if condition.loss != INFONCE:
-            continue  # its negatives are mined when it runs
-        drawn = condition.max_documents is not None or condition.budget is not None
-        key = (condition.source, condition.per_doc, condition.budget, condition.seed if drawn else None,
-               condition.query_source)  # fmt: skip
-        settings = complete(training_config(config, condition, source.query_set, source.reasoning), retriever)
-        settings = settings.replace(steps=steps_of(config, sources, settings))
-        try:
-            if key not in pairs_of:
-                among = common.get(source.corpus)
-                pairs_of[key] = condition_pairs(workspace, config, source, condition, among=among).content_hash
-        except CdpError:  # the study itself will say what is wrong with these pairs
-            continue
-        place = dev[dev_of(source, [language for _, language in dev])][0] if dev else ""
-        keys = (records.condition_key(base, pairs_of[key], settings, dev=place) for base in bases[condition.retriever])
-        there = evaluated_on(config, source, languages or [""] * len(evaluation_keys))
-        wanted = [place for place, judged in zip(evaluation_keys, there, strict=True) if judged]
-        if any(_has(records_by_key.get(record_key), wanted) for record_key in keys):
-            reusable.add(str(condition))
-    return reusable
-
-
-def _has(record: Mapping[str, Any] | None, places: Sequence[str]) -> bool:
-    """Whether a record has scores at all of these places."""
-    return record is not None and all(place in record["evaluations"] for place in places)
 
 
 # What a study reads of all others while they run, so that none trains what another has.
@@ -348,8 +266,7 @@ def draw(workspace: Workspace, splits: Splits) -> None:
         splits.of, workspace, queries=splits.n_test, documents=splits.n_documents, split=splits.test_from,
         called=splits.benchmark, dev=splits.n_dev, dev_split=splits.dev_from,
     )  # fmt: skip
-    for project in projects.projects_of(workspace, "benchmark", splits.of):
-        projects.add_members(workspace, project.id, benchmarks=[splits.benchmark])
+    projects.take_along(workspace, "benchmark", splits.of, splits.benchmark)
 
 
 def planned_facts(workspace: Workspace, config: StudyConfig, splits: Splits) -> dict[str, Any]:
@@ -367,7 +284,6 @@ def plan(
     *,
     known: Mapping[str, Any] | None = None,
     dev_texts: int = 0,
-    assumed: Mapping[str, Speed] | None = None,
 ) -> StudyPlan:
     """What a study would run, cost and take. Everything that can be wrong is found here; nothing is started.
 
@@ -387,11 +303,10 @@ def plan(
     benchmark_splits = [(b["name"], b["split"]) for b in benchmarks]
     if len(set(benchmark_splits)) < len(benchmark_splits):
         raise ConfigError("A benchmark is named twice.", hint="Name each benchmark and split once.")
-    dev: list[tuple[str, str]] = []
     if splits:
         dev_texts = max(each.n_dev + each.n_documents for each in splits)
     if not known and not drawn:
-        dev, dev_texts = _dev_places(workspace, config, benchmark_splits)
+        dev_texts = _dev_texts(workspace, config, benchmark_splits)
     for weighting in config.items("weightings"):
         able = [name for name, known in WEIGHTINGS.items() if known.needs != "column"]
         if with_kappa(weighting)[0] not in able:
@@ -413,17 +328,7 @@ def plan(
         },
         speeds=speeds(workspace),
         generations=missing,
-        reused=reused(
-            workspace,
-            config,
-            sources,
-            retrievers,
-            [b["place"] for b in benchmarks],
-            dev,
-            [b["language"] for b in benchmarks],
-        ),
         dev_texts=dev_texts,
-        assumed=assumed,
     )
     notes = [item.note for item in completeness.list_incomplete(workspace, config.items("query_sets"))]
     notes += [text for source in sources if (text := _of_first_documents(workspace, source))]
@@ -472,12 +377,9 @@ def left_out(leak: leakage.Leak) -> str:
     )
 
 
-def _dev_places(
-    workspace: Workspace, config: StudyConfig, benchmark_splits: Sequence[tuple[str, str]]
-) -> tuple[list[tuple[str, str]], int]:
-    """((evaluation key, language) of each dev split, the most texts of one); ConfigError for one that is also
-    reported: its scores would be selected."""
-    keys, texts = [], 0
+def _dev_texts(workspace: Workspace, config: StudyConfig, benchmark_splits: Sequence[tuple[str, str]]) -> int:
+    """The most texts of a dev split; ConfigError for one that is also reported: its scores would be selected."""
+    texts = 0
     for name, split in places(config, "dev"):
         info = describe(resolve_benchmark(access.benchmark(workspace, name), workspace), workspace)
         chosen = choose_split(info, split)
@@ -487,9 +389,8 @@ def _dev_places(
                 "high.",
                 hint="Name another split or benchmark as 'dev'.",
             )
-        keys.append((records.evaluation_key(info.content_hash, chosen, "paper"), info.language or "en"))
         texts = max(texts, info.judged[chosen] + info.n_documents)
-    return keys, texts
+    return texts
 
 
 @access.runs

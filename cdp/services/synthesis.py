@@ -36,28 +36,19 @@ from cdp.synthesis.templates.phrases import is_english
 # Without any queries yet, prices are shown for the one endpoint that needs no address, with the paper's model.
 EXAMPLE = "openai"
 
-CHOSEN, HERE, ELSEWHERE, UNUSED = (
-    "chosen here",
-    "last used here",
-    "last used in this workspace",
-    "an example: nothing was written here yet",
-)
-
 
 @dataclass(frozen=True)
 class Writer:
-    """A generator with its model. ``basis`` says why this one, in a few words."""
+    """A generator with its model, empty without an LLM."""
 
     generator: str
     model: str
-    basis: str
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any], basis: str = CHOSEN) -> Writer:
-        """Return the writer of a form's or a job's settings; an empty model is the generator's default."""
-        generator = str(settings.get("generator") or "")
+    def of(cls, generator: str, model: str = "") -> Writer:
+        """Return the writer of a form's settings; an empty model is the generator's default."""
         chosen = GENERATORS[generator]
-        return cls(generator, str(settings.get("model") or chosen.model) if chosen.is_llm else "", basis)
+        return cls(generator, (model or chosen.model) if chosen.is_llm else "")
 
     @property
     def name(self) -> str:
@@ -77,20 +68,12 @@ class Writer:
         return {"generator": self.generator, **({"model": self.model} if self.model else {})}
 
 
-def writer(workspace: Workspace, corpus: str = "", chosen: Writer | None = None) -> Writer:
-    """Return ``chosen``; else the last writer for the corpus, its projects or the workspace; else the example."""
-    if chosen is not None:
-        return chosen
+def writer(workspace: Workspace, corpus: str = "") -> Writer:
+    """Return the last writer for the corpus, its projects or the workspace; the example if there is none."""
     written = [q for q in query_sets.list_query_sets(workspace) if q.generator in GENERATORS and q.generator]
-    if not written:
-        return Writer.of({"generator": EXAMPLE}, UNUSED)
     related = siblings(workspace, corpus)
-
-    def order(query_set: QuerySet) -> tuple[bool, bool, str]:
-        return query_set.corpus_id == corpus, query_set.corpus_id in related, query_set.created
-
-    last = max(written, key=order)
-    return Writer.of({"generator": last.generator, "model": last.model}, HERE if order(last)[1] else ELSEWHERE)
+    last = max(written, key=lambda q: (q.corpus_id == corpus, q.corpus_id in related, q.created), default=None)
+    return Writer.of(last.generator, last.model) if last is not None else Writer.of(EXAMPLE)
 
 
 def siblings(workspace: Workspace, corpus: str) -> frozenset[str]:

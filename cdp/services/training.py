@@ -285,5 +285,5 @@ def start(
         else:
             evaluations.append(evaluation.start(workspace, wish))
     job_id = submit(workspace, config, leakage.links(leaks))
-    evaluations += [evaluation.start_after(workspace, wish, job_id) for wish in wanted]
+    evaluations += [evaluation.start_after(workspace, wish.replace(retriever=job_id), job_id) for wish in wanted]
     return TrainingStart(job_id, evaluations, reused)

@@ -30,7 +30,7 @@ from cdp.services import access, commands, job_words, leakage, projects, queries
 from cdp.services.studies import Splits
 from cdp.services.synthesis import siblings
 from cdp.studies.config import StudyConfig, TrialConfig, study_of
-from cdp.studies.estimate import DEFAULT_SPEEDS, SLOW, STARTING_S, TYPICAL_CHARACTERS, Speed, StudyPlan
+from cdp.studies.estimate import STARTING_S, StudyPlan, speed_of
 from cdp.synthesis.generators.template import TemplateGenerator
 from cdp.synthesis.methods import METHODS
 
@@ -44,9 +44,6 @@ MOST_TRAINED = 1_000
 
 # At most this part of a corpus is held out for template queries.
 HELD_OUT = 0.25
-
-# Documents whose length is looked at.
-SAMPLE = 200
 
 # The training queries are written with seed 0.
 SEED = 1
@@ -231,8 +228,7 @@ def make(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy) -> st
         )
         with disk_faults_told("The test's benchmark"):
             library.make(workspace, judged.benchmark, documents, texts, qrels, about)
-    for project in projects.projects_of(workspace, "corpus", manifest.id):
-        projects.add_members(workspace, project.id, benchmarks=[judged.benchmark])
+    projects.take_along(workspace, "corpus", manifest.id, judged.benchmark)
     return judged.benchmark
 
 
@@ -265,8 +261,8 @@ def _queries(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy) -
 
 @dataclass(frozen=True)
 class Trial:
-    """A test before its start. ``seconds`` is all of it but an endpoint's answers, of which ``requests`` are needed;
-    ``cost`` in US dollars, None where the model's price is not known. ``notes`` say what has to be known first.
+    """A test before its start. ``plan`` has its time, without an endpoint's answers, and their price. ``notes`` say
+    what has to be known first.
 
     ``problem`` says that it takes longer or costs more than allowed, empty where it does not; ``fitting`` is then the
     number of documents that is allowed, 0 where none is.
@@ -275,9 +271,6 @@ class Trial:
     config: TrialConfig
     judged: JudgedBy
     plan: StudyPlan
-    seconds: float
-    requests: int
-    cost: float | None
     notes: tuple[str, ...]
     documents: int
     documents_there: int
@@ -288,10 +281,7 @@ class Trial:
         """For ``--json``."""
         splits = self.judged.splits
         return {
-            "seconds": self.seconds,
-            "measured": self.plan.measured,
-            "requests": self.requests,
-            "cost": self.cost,
+            **{name: getattr(self.plan, name) for name in ("seconds", "measured", "requests", "cost")},
             "documents": self.documents,
             "judged_by": f"{splits.benchmark}:{splits.test}",
             "judged_kind": self.judged.kind,
@@ -329,21 +319,17 @@ def plan(workspace: Workspace, config: TrialConfig) -> Trial:
     documents = min(available, config.documents or MOST_TRAINED)
     trained, note = _trained_human(workspace, manifest, judged, documents)
     study = _study(config, manifest, judged, documents, trained)
-    speed = _speed(workspace, manifest, config.retriever)
     study_plan = studies.plan(
         workspace, study, known=facts(workspace, manifest, judged, study),
-        dev_texts=judged.splits.n_dev + judged.splits.n_documents, assumed={config.retriever: speed},
+        dev_texts=judged.splits.n_dev + judged.splits.n_documents,
     )  # fmt: skip
-    seconds = study_plan.seconds or 0.0
-    costs = [generation.cost for generation in study_plan.generations]
-    cost = None if None in costs else sum(cost or 0.0 for cost in costs)
-    requests = sum(generation.requests for generation in study_plan.generations)
+    seconds, cost = study_plan.seconds, study_plan.cost
     notes = [*_foreign(manifest, config.retriever), *judged.notes, *note]
     if cost is None:
         notes.append(
             f"The price of {study.model_name} is not known here, so no budget can be kept: see the price table."
         )
-    if requests:
+    if study_plan.requests:
         notes.append("The time of the endpoint's answers comes on top.")
     if config.generator == "template":
         notes.append("The template generator stands in for an LLM: what a model's queries would gain may differ.")
@@ -354,16 +340,14 @@ def plan(workspace: Workspace, config: TrialConfig) -> Trial:
         problem = f"The queries cost about {dollars(cost)}, more than the {config.spend:g} US dollars allowed."
     over = max(seconds / (60 * config.minutes), (cost or 0.0) / config.spend)
     # What does not depend on the documents keeps its time, so the number that fits is found by their share.
-    fixed = STARTING_S + 2 * judged.texts / speed.texts_per_second
+    speed = speed_of(config.retriever, studies.speeds(workspace))
+    fixed = STARTING_S + speed.encoding_seconds(2 * judged.texts)
     room = 60 * config.minutes - fixed
     fitting = 0 if over <= 1 else max(0, int(0.95 * documents * min(room / max(1.0, seconds - fixed), 1 / over)))
     return Trial(
         config=config,
         judged=judged,
         plan=study_plan,
-        seconds=seconds,
-        requests=requests,
-        cost=cost,
         notes=(*notes, *_of_queries(workspace, manifest, judged, study_plan)),
         documents=documents,
         documents_there=available,
@@ -391,7 +375,7 @@ def _of_queries(
     workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, study_plan: StudyPlan
 ) -> Iterator[str]:
     """What has to be known of the queries that are trained on: which documents they are for, and what is left out."""
-    told = ("Queries that are missing", "has queries for the first", "are left out of the training")
+    told = ("has queries for the first", "are left out of the training")
     yield from (note for note in study_plan.notes if any(words in note for words in told))
     there = [source.query_set for source in study_plan.sources if source.query_set]
     if not judged.there:
@@ -425,17 +409,6 @@ def _study(
     return study_of(config, test, dev, documents, human=human, name=f"Test on {manifest.name}", spend=priced)
 
 
-def _speed(workspace: Workspace, manifest: CorpusManifest, retriever: str) -> Speed:
-    """A retriever's speed as measured here, else the default for documents of this length."""
-    known = studies.speeds(workspace).get(retriever)
-    if known is not None:
-        return known
-    lengths = [len(document.content) for document in iter_documents(workspace, manifest.id, limit=SAMPLE)]
-    length = max(1.0, sum(lengths) / max(1, len(lengths)) / TYPICAL_CHARACTERS)
-    speed = DEFAULT_SPEEDS.get(retriever, SLOW)
-    return Speed(speed.pairs_per_second / length, speed.texts_per_second / length)
-
-
 @access.runs
 def start(
     workspace: Workspace, config: TrialConfig, *, api_key: str = "", allow_leakage: bool = False
@@ -451,7 +424,7 @@ def start(
         raise ConfigError(trial.problem, hint=f"Allow more with --minutes or --spend{smaller}.")
     manifest = resolve_corpus(workspace, config.corpus)
     make(workspace, manifest, trial.judged)
-    priced = bool(trial.requests) and trial.cost is not None
+    priced = bool(trial.plan.requests) and trial.plan.cost is not None
     human = trial.plan.config.query_sets
     study = _study(trial.config, manifest, trial.judged, trial.documents, human, priced)
     return studies.run(workspace, study, api_key=api_key, allow_leakage=allow_leakage)

@@ -1,18 +1,19 @@
 """What a study will take, before it starts: trainings, pairs, texts to encode, LLM requests and tokens, time.
 
-Time comes from earlier runs of the same retrievers on this machine, and from measured defaults for the embedded one;
-where there is neither, none is given.
+Time comes from earlier runs of the same retrievers on this machine, else from a measurement of the embedded one
+elsewhere, or the guess for a small transformer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import median
 from typing import Any
 
 from cdp.base.config import TrainingConfig
 from cdp.base.text import counted
+from cdp.llm.prices import dollars
 from cdp.studies.config import StudyConfig
 from cdp.studies.plan import Condition, StudySource, conditions, evaluated_on, pairs_of, steps_of
 from cdp.studies.verdict import design_power, power_text
@@ -38,12 +39,16 @@ class Speed:
 # All figures below: two cores of an AMD EPYC processor, no GPU (docs/BENCHMARKS.md).
 MODEL_LOAD_S = 0.7  # static-minilm, in a process that has loaded it before
 STARTING_S = 15.0  # until a job's first step: two processes start and import their libraries
-TYPICAL_CHARACTERS = 600  # length of a document for which the speeds hold
 
 DEFAULT_SPEEDS: Mapping[str, Speed] = {"static-minilm": Speed(2500.0, 3000.0)}
 
-# A guess for a small transformer that has not run here; sizes a test on one's own data, and is called a guess there.
+# A guess for a small transformer that has not run here.
 SLOW = Speed(60.0, 60.0)
+
+
+def speed_of(retriever: str, measured: Mapping[str, Speed]) -> Speed:
+    """Return a retriever's speed as ``measured`` here, else a guess."""
+    return measured.get(retriever) or DEFAULT_SPEEDS.get(retriever, SLOW)
 
 
 # Where so many queries have no content word, the language is probably another one.
@@ -100,9 +105,9 @@ class PlannedGeneration:
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """What a study would run. ``seconds`` is None where a retriever's speed is not known here.
+    """What a study would run. ``seconds`` is a guess where not all retrievers were ``measured`` here.
     ``notes`` say what is worth knowing before the start. ``pairs`` are by condition, ``steps`` by retriever: all of its
-    trainings take as many; ``reused`` counts the conditions that are there already and take no time."""
+    trainings take as many."""
 
     config: StudyConfig
     sources: tuple[StudySource, ...]
@@ -110,14 +115,29 @@ class StudyPlan:
     benchmarks: tuple[Mapping[str, Any], ...]
     pairs: Mapping[str, int]
     generations: tuple[PlannedGeneration, ...]
-    seconds: float | None
+    seconds: float
     measured: bool
     steps: Mapping[str, int]
-    reused: int
     notes: tuple[str, ...] = ()
 
+    @property
+    def requests(self) -> int:
+        """How many requests the missing queries take."""
+        return sum(generation.requests for generation in self.generations)
+
+    @property
+    def cost(self) -> float | None:
+        """What they cost in US dollars; None where a price is not known."""
+        costs = [generation.cost for generation in self.generations]
+        return None if None in costs else sum(cost or 0.0 for cost in costs)
+
+    @property
+    def price(self) -> str:
+        """``free``, ``$1.20`` or ``not known``."""
+        return "free" if not self.requests else "not known" if self.cost is None else dollars(self.cost)
+
     def to_dict(self) -> dict[str, Any]:
-        plain = ("seconds", "measured", "reused", "pairs", "steps", "benchmarks", "notes")
+        plain = ("seconds", "measured", "pairs", "steps", "benchmarks", "notes")
         return {
             "name": self.config.name,
             "trainings": len(self.conditions),
@@ -137,14 +157,11 @@ def estimate(
     settings: Mapping[str, TrainingConfig],
     speeds: Mapping[str, Speed],
     generations: Sequence[PlannedGeneration] = (),
-    reused: Collection[str] = (),
     dev_texts: int = 0,
-    assumed: Mapping[str, Speed] | None = None,
 ) -> StudyPlan:
     """The plan with its cost. ``benchmarks`` have ``name``, ``split``, ``n_queries``, ``n_documents`` and ``cw``;
     ``settings`` are each retriever's complete ones, ``dev_texts`` the queries and documents of the dev benchmark.
-    ``reused`` names the conditions that this or another study has run, and the retrievers whose untrained scores are
-    there: these take no time. ``speeds`` were measured here, ``assumed`` stand in for retrievers that were not."""
+    ``speeds`` were measured here."""
     planned = conditions(config, sources)
     by_label = {source.label: source for source in sources}
     pairs = {str(c): pairs_of(c, by_label[c.source]) for c in planned}
@@ -152,20 +169,15 @@ def estimate(
         {name: steps_of(config, sources, of_retriever) for name, of_retriever in settings.items()} if planned else {}
     )
     texts = sum(map(_texts, benchmarks))
-    speed_of = {**DEFAULT_SPEEDS, **(assumed or {}), **speeds}
     names = config.items("retrievers")
-    seconds: float | None = None
-    if all(name in speed_of for name in names):
-        seconds = STARTING_S + sum(speed_of[name].encoding_seconds(texts) for name in names if name not in reused)
-        for condition in planned:
-            if str(condition) in reused:
-                continue
-            speed = speed_of[condition.retriever]
-            judged = evaluated_on(config, by_label[condition.source], [str(b.get("language", "")) for b in benchmarks])
-            encoded = sum(_texts(b) for b, there in zip(benchmarks, judged, strict=True) if there)
-            batch = min(settings[condition.retriever].batch_size or 1, pairs[str(condition)])
-            seconds += speed.training_seconds(steps[condition.retriever] * batch)
-            seconds += speed.encoding_seconds(encoded + EVALUATIONS * dev_texts)
+    seconds = STARTING_S + sum(speed_of(name, speeds).encoding_seconds(texts) for name in names)
+    for condition in planned:
+        speed = speed_of(condition.retriever, speeds)
+        judged = evaluated_on(config, by_label[condition.source], [str(b.get("language", "")) for b in benchmarks])
+        encoded = sum(_texts(b) for b, there in zip(benchmarks, judged, strict=True) if there)
+        batch = min(settings[condition.retriever].batch_size or 1, pairs[str(condition)])
+        seconds += speed.training_seconds(steps[condition.retriever] * batch)
+        seconds += speed.encoding_seconds(encoded + EVALUATIONS * dev_texts)
     plan = StudyPlan(
         config=config,
         sources=tuple(sources),
@@ -173,12 +185,11 @@ def estimate(
         benchmarks=tuple(benchmarks),
         pairs=pairs,
         steps=steps,
-        reused=sum(str(condition) in reused for condition in planned),
         generations=tuple(generations),
         seconds=seconds,
         measured=all(name in speeds for name in names),
     )
-    return replace(plan, notes=tuple(_notes(plan, [name for name in names if name not in speed_of])))
+    return replace(plan, notes=tuple(_notes(plan)))
 
 
 def _texts(benchmark: Mapping[str, Any]) -> int:
@@ -202,8 +213,8 @@ def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
     return {name: Speed(median(pairs[name]), median(texts[name])) for name in pairs}
 
 
-def _notes(plan: StudyPlan, unknown: Sequence[str]) -> Iterator[str]:
-    """What is worth knowing before the start; ``unknown`` are the retrievers without a known speed."""
+def _notes(plan: StudyPlan) -> Iterator[str]:
+    """What is worth knowing before the start."""
     config, benchmarks = plan.config, plan.benchmarks
     if len(benchmarks) < 3:
         yield (
@@ -230,5 +241,3 @@ def _notes(plan: StudyPlan, unknown: Sequence[str]) -> Iterator[str]:
         )
     if 1 not in config.numbers("per_doc", minimum=1):
         yield "Without Q/Doc 1 there is nothing to compare more queries per document with."
-    if unknown:
-        yield f"No earlier run of {', '.join(unknown)} here: the time cannot be told."

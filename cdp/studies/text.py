@@ -52,13 +52,8 @@ def plan_text(plan: StudyPlan) -> str:
             else "no LLM, no cost"
         )
         lines.append(f"To be written first: {generation.method} queries by {generation.generator} ({cost})")
-    if plan.seconds is None:
-        lines.append("Time: unknown.")
-    else:
-        source = "from earlier runs here" if plan.measured else "a rough guess: nothing was run here yet"
-        lines.append(f"Time: about {duration(plan.seconds)} ({source}).")
-    if plan.reused:
-        lines.append(f"{plan.reused} of these trainings are there already, from earlier studies: they take no time.")
+    source = "from earlier runs here" if plan.measured else "a rough guess: nothing was run here yet"
+    lines.append(f"Time: about {duration(plan.seconds)} ({source}); trainings of earlier studies are not repeated.")
     lines += [f"Note: {note}" for note in plan.notes]
     return "\n".join(lines)
 

@@ -40,7 +40,7 @@ class Shown:
     """
 
     queries: list[str]
-    problems: dict[str, int] = field(default_factory=dict)
+    faults: dict[str, int] = field(default_factory=dict)
     usage: dict[str, int] = field(default_factory=dict)
     prompt: str = ""
     seconds: float = 0.0
@@ -95,7 +95,7 @@ def _shown(
     )
     return Shown(
         queries=list(generation.queries),
-        problems=dict(generation.problems),
+        faults=dict(generation.problems),
         usage=generation.usage.to_dict(),
         prompt=generation.prompt if source.is_llm else "",
         seconds=time.monotonic() - began,

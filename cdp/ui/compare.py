@@ -54,9 +54,8 @@ def page(workspace: Workspace) -> None:
         place = _place(rows, arrived)
         here = [row for row in rows if row.place == place]
         baseline = _baseline(here)
-        shown, hidden = _filtered(here)
     picked = [row.retriever_id for row in here if row.retriever_id in st.query_params.get_all(PICKED)]
-    compared = picked or results.beside(shown, baseline)
+    compared = picked or results.beside(here, baseline)
     compared += [arrived] if arrived and not picked and arrived not in compared else []
     comparison = results.compare(workspace, baseline, compared, evaluations=evaluations)
     on_place = comparison.on([place])
@@ -65,16 +64,17 @@ def page(workspace: Workspace) -> None:
     if on_place.rows:
         with st.container(horizontal=True, vertical_alignment="center"), frame.guarded():
             judging.after(workspace, on_place.rows[0].benchmark, results.unjudged(workspace, on_place))
-    _table([differences.get(row.retriever_id, row) for row in shown], baseline)
+    shown = [differences.get(row.retriever_id, row) for row in here]
+    _table(shown, baseline)
     with st.container(horizontal=True, vertical_alignment="center"):
-        common = md(", ".join(sorted(_common(shown))))
-        below = [f"{count(len(shown), 'recipe')}.", *hidden]
-        below += ["Leaked and stopped runs stand last."] if any(row.marks for row in shown) else []
+        common = md(", ".join(sorted(_common(here))))
+        below = [f"{count(len(here), 'recipe')}."]
+        below += ["Leaked and stopped runs stand last."] if any(row.marks for row in here) else []
         below += [f"All trained ones: {common}."] if common else []
         st.caption(" ".join([*below, "Choose rows to compare only these."]), width="stretch")
         _baselines(workspace, here, baseline)
-    if chosen := [row for row in here if row.retriever_id in picked]:
-        _edit(workspace, chosen)
+    if len(picked) == 1:
+        _edit(workspace, next(row for row in here if row.retriever_id in picked))
     _differences(on_place)
     _tested(workspace, on_place, shown)
     _details(workspace, on_place, comparison, arrived)
@@ -86,9 +86,9 @@ def page(workspace: Workspace) -> None:
 
 def _place(rows: Sequence[Row], arrived: str) -> str:
     """One benchmark: scores of several do not compare. The first is that with most rows, or of the run that came."""
-    counted = Counter(row.place for row in rows if not row.annotation.archived)
+    counted = Counter(row.place for row in rows)
     of_run = [row.place for row in rows if row.retriever_id == arrived]
-    places = dict.fromkeys([*of_run, *(place for place, _ in counted.most_common()), *(row.place for row in rows)])
+    places = dict.fromkeys([*of_run, *(place for place, _ in counted.most_common())])
     titles = {place: f"{place} ({count(counted[place], 'recipe')})" for place in places}
     if len(places) == 1:
         return next(iter(places))
@@ -104,22 +104,6 @@ def _baseline(here: Sequence[Row]) -> str:
         help="All differences are measured against this retriever, on the same queries.",
     )  # fmt: skip
     return chosen or first
-
-
-def _filtered(here: Sequence[Row]) -> tuple[list[Row], list[str]]:
-    """The rows that fit the filters, and what is not shown in sentences."""
-    tags = sorted({tag for row in here for tag in row.annotation.tags})
-    archived = sum(row.annotation.archived for row in here)
-    wanted: list[str] = []
-    with_archived = False
-    if tags or archived:
-        active = any(st.session_state.get(key) for key in ("board_tags", "board_archived"))
-        with st.popover("Filter (on)" if active else "Filter", icon=":material/filter_list:", type="tertiary"):
-            if tags:
-                wanted = st.multiselect("Tags", tags, key="board_tags", persist_state="session")
-            if archived:
-                with_archived = st.toggle(f"Archived ({archived})", key="board_archived", persist_state="session")
-    return results.filtered(here, tags=wanted, archived=with_archived)
 
 
 # the answer and the table
@@ -175,7 +159,6 @@ def _table(rows: Sequence[Row], baseline: str) -> None:
     further: dict[str, Sequence[Any]] = {
         "Pairs": [row.trained and row.trained.pairs for row in rows],
         "Steps": [row.trained and row.trained.steps for row in rows],
-        "Tags": [", ".join(row.annotation.tags) for row in rows],
         "Note": [row.annotation.note for row in rows],
     }
     columns |= {title: cells for title, cells in further.items() if len({*cells} - {None}) > 1}
@@ -236,39 +219,18 @@ def _common(rows: Sequence[Row]) -> set[str]:
     return set.intersection(*trained) if len(trained) > 1 else set()
 
 
-def _edit(workspace: Workspace, picked: Sequence[Row]) -> None:
-    """Name, tags and note of the row that is chosen; the archive for all of them."""
-    first, alone = picked[0], len(picked) == 1
-    runs = [run for row in picked for run in row.runs]
-    said = first.annotation
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if alone:
-            with st.popover("Name, tags, note", icon=":material/edit:", type="tertiary"):
-                key = hashlib.sha256(" ".join(runs).encode()).hexdigest()[:12]  # other runs, other fields
-                name = st.text_input("Name", said.name, placeholder=first.made_name, key=f"name_{key}")
-                about = "Words with a comma between them."
-                text = st.text_input("Tags", ", ".join(sorted(said.tags)), help=about, key=f"tags_{key}")
-                note = st.text_area("Note", said.note, key=f"note_{key}")
-                if forms.button("Save", key="board_save", type="primary"):
-                    with frame.guarded():
-                        tags = [tag.strip() for tag in text.split(",") if tag.strip()]
-                        gone = {*said.tags} - {*tags}
-                        results.annotate(workspace, runs, name=name, note=note, add=tags, remove=gone)
-                        st.rerun()
-        archived = all(row.annotation.archived for row in picked)
-        if forms.button(
-            "Bring back" if archived else "Archive",
-            icon=":material/unarchive:" if archived else ":material/archive:",
-            key="board_archive",
-            type="tertiary",
-            help="Archived rows are left out of the table and of comparisons, and counted. Nothing is deleted.",
-        ):
+def _edit(workspace: Workspace, row: Row) -> None:
+    """Name and note of the row that is chosen."""
+    said = row.annotation
+    with st.popover("Name and note", icon=":material/edit:", type="tertiary"):
+        key = hashlib.sha256(" ".join(row.runs).encode()).hexdigest()[:12]  # another row, other fields
+        name = st.text_input("Name", said.name, placeholder=row.made_name, key=f"name_{key}")
+        note = st.text_area("Note", said.note, key=f"note_{key}")
+        if forms.button("Save", key="board_save", type="primary"):
             with frame.guarded():
-                rows = [one for row in picked for one in row.evaluation_id.split("+") if archived]
-                results.annotate(workspace, [*runs, *rows], archived=not archived)
-                state.forget(PICKED)
+                results.annotate(workspace, row.runs, name=name, note=note)
                 st.rerun()
-    if alone and said.note:
+    if said.note:
         st.caption(f":material/sticky_note_2: {md(said.note)}")
 
 
@@ -323,9 +285,7 @@ def _tested(workspace: Workspace, comparison: Comparison, shown: Sequence[Row]) 
             "An interval that crosses zero is inconclusive. Filled: significant; open: not significant."
         )
         frame.remarks(result_tables.noise_notes(comparison), "casino")
-        frame.remarks(results.remarks(workspace, comparison))
-        meanings = {badge.word: badge.meaning for row in shown for badge in row.badges}
-        frame.remarks([f"{word}: {meaning}" for word, meaning in meanings.items()], "label")
+        frame.remarks(results.remarks(workspace, shown, comparison.evaluations))
 
 
 # the details, in tabs

@@ -161,11 +161,11 @@ def curves(workspace: Workspace, runs: Mapping[str, str], *, key: str) -> bool:
     if len(measures) > 1:
         chosen = str(forms.segments("Curve", measures, key=key, hidden=True))
     logged = {run: jobs.curve(workspace, run, chosen) for run in latest if chosen in latest[run]}
-    lines = {runs[run]: (found.steps, found.values) for run, found in logged.items()}
+    lines = {runs[run]: ([at for at, _ in points], [y for _, y in points]) for run, (points, _) in logged.items()}
     notes = []
     if chosen == "loss" and len(lines) > 1:
         notes.append("Losses are comparable only with the same batch size and weighting.")
-    if any(found.n > len(found.steps) for found in logged.values()):
+    if any(n > len(points) for points, n in logged.values()):
         notes.append("Long curves are reduced to the lowest and highest value of each interval.")
     drawn.show(
         curve(lines, chosen),
@@ -284,7 +284,7 @@ def _resume(workspace: Workspace, view: JobView) -> None:
     """Go on from the last checkpoint; asks for keys, which are never stored, and for places outside the workspace."""
     missing = jobs.missing_secrets(workspace, view.id)
     with frame.guarded():
-        outside = jobs.outside(workspace, view.id)
+        outside = sorted({name for names in jobs.prefill(workspace, view.id)[1].values() for name in names})
         if not missing and not outside:
             if forms.button(
                 "Resume", icon=":material/resume:", key=f"resume_{view.id}", help="Continue from the last checkpoint."

@@ -86,19 +86,15 @@ def _add_api(chosen: list[str]) -> None:
     state.write("search_with", list(dict.fromkeys([*chosen, name] if name else chosen))[-search.MOST_RETRIEVERS :])
 
 
-def from_benchmark(workspace: Workspace, picked: Collection, members: Members) -> None:
-    """Offer queries that a benchmark judges: their relevant documents are marked."""
+def judged_queries(workspace: Workspace, picked: Collection) -> None:
+    """Offer queries that the benchmark judges: their relevant documents are marked."""
     popover = st.popover(
         "Use a judged query", icon=":material/fact_check:", type="tertiary", on_change="rerun", key="judged"
     )
     if not popover.open:  # looking into benchmarks takes a moment where they are large
         return
     with popover:
-        judging = [name for name in search.list_benchmarks(workspace, picked) if members.has("benchmark", name)]
-        if not judging:
-            st.caption("No benchmark of this project judges these documents.")
-            return
-        name = forms.pick("Benchmark", judging, key="judged_benchmark") or judging[0]
+        name = picked.benchmark
         st.selectbox(
             f"Query of {name}", search.list_queries(workspace, name)[:MOST_QUERIES], index=None, key="judged_query",
             format_func=lambda text: cut(" ".join(text.split()), 160), placeholder="Choose a query",
@@ -107,15 +103,14 @@ def from_benchmark(workspace: Workspace, picked: Collection, members: Members) -
         st.caption(f"Documents that {name} judges relevant are marked, also for a judged query that you type.")
 
 
-def show(workspace: Workspace, members: Members, collection: Collection, retrievers: Sequence[str], query: str) -> None:
+def show(workspace: Workspace, collection: Collection, retrievers: Sequence[str], query: str) -> None:
     """Search, and draw the answers side by side."""
     with st.spinner("Searching. The first search loads the models, which takes some seconds.", show_time=True):
         searched = search.search(workspace, query, retrievers, collection.id)
-    judgments = search.judgments(workspace, searched.collection, searched.query)
-    judgments = [judgment for judgment in judgments if members.has("benchmark", judgment.benchmark)]
-    for judgment in judgments:
+    judgment = search.judgment(workspace, searched.collection, searched.query)
+    if judgment.judged:
         relevant = count(len(judgment.relevant), "relevant document")
-        st.caption(f":material/fact_check: A query of {md(judgment.benchmark)} with {relevant}, marked below.")
+        st.caption(f":material/fact_check: A query of {md(searched.collection.name)} with {relevant}, marked below.")
     corpus = "" if collection.benchmark else collection.id
     sets = [q.id for q in queries.list_query_sets(workspace, corpus=corpus) if q.n_queries] if corpus else []
     first = next((answer.title for answer in searched.answers if answer.hits), "")
@@ -123,7 +118,7 @@ def show(workspace: Workspace, members: Members, collection: Collection, retriev
         for number, answer in enumerate(searched.answers):
             with st.container(key=f"answer_{number}"):
                 trained = _training_set(workspace, answer.retriever, sets)
-                _answer(workspace, searched.collection, answer, judgments, corpus, trained, first)
+                _answer(workspace, searched.collection, answer, judgment, corpus, trained, first)
     given = [word for name in retrievers for word in ("--retriever", name)]
     forms.command(commands.line("search", cut(searched.query, 200), *given, corpus=collection.id))
 
@@ -140,7 +135,7 @@ def _answer(
     workspace: Workspace,
     collection: Collection,
     answer: Answer,
-    judgments: Sequence[Judgment],
+    judgment: Judgment,
     corpus: str,
     query_set: str,
     first: str,
@@ -155,19 +150,19 @@ def _answer(
         st.markdown("No document shares a word with the query.")
     for hit in answer.hits:
         with st.container(border=True, gap="small"):
-            _hit(hit, judgments, corpus, query_set, moved=bool(compared))
+            _hit(hit, judgment, corpus, query_set, moved=bool(compared))
 
 
-def _hit(hit: Hit, judgments: Sequence[Judgment], corpus: str, query_set: str, *, moved: bool) -> None:
+def _hit(hit: Hit, judgment: Judgment, corpus: str, query_set: str, *, moved: bool) -> None:
     title = cut(" ".join((hit.title or hit.id).split()), 100) or "Untitled"
     facts = [f"**{hit.rank}**"]
     if moved:  # the change of rank against the first retriever
         steps = 0 if hit.before is None else hit.before - hit.rank
         arrow = f":green[▲ {steps}]" if steps > 0 else f":red[▼ {-steps}]" if steps else ":gray[=]"
         facts.append(":violet-badge[new]" if hit.before is None else arrow)
-    if any(hit.id in judgment.relevant for judgment in judgments):
+    if hit.id in judgment.relevant:
         facts.append(":green-badge[:material/check: relevant]")
-    elif any(hit.id in judgment.grades for judgment in judgments):
+    elif hit.id in judgment.judged:
         facts.append(":gray-badge[judged, not relevant]")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(" ".join(facts), width="content")

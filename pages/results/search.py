@@ -29,9 +29,10 @@ with frame.guarded():
             collection = page.collection(collections)
         with right:
             retrievers = page.retrievers(workspace, members)
-        page.from_benchmark(workspace, collection, members)
+        if collection.benchmark:
+            page.judged_queries(workspace, collection)
         if query and retrievers:
-            page.show(workspace, members, collection, retrievers, query)
+            page.show(workspace, collection, retrievers, query)
         elif retrievers:
             st.caption("Type a query and press Enter.")
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -78,19 +77,3 @@ def test_the_one_import(workspace: Workspace, tmp_path: Path) -> None:
         in run("projects", "add", str(path), "--name", "bare", "--set", "with_queries=no").stdout
     )
     assert "There is no field 'inhalt'" in refusal("projects", "add", str(path), "--text-field", "inhalt")
-
-
-def test_what_a_project_lacks_is_listed(filled: Workspace) -> None:
-    """Members that were deleted by hand, or damaged, were shown as if they were there."""
-    made = projects.create(filled, "Sea", corpora=["tides", "demo"], benchmarks=["demo"])
-    assert answer("projects", "show", "sea")["missing"] == []
-    tides, shown = made.corpora
-    (filled.corpora / tides / "manifest.json").write_text("{", encoding="utf-8")
-    shutil.rmtree(filled.corpora / shown)
-    (filled.benchmarks / "demo" / "corpus.jsonl").write_text("{", encoding="utf-8")
-    lines = [line for line in run("projects", "show", "sea").stdout.splitlines() if line.startswith("missing: ")]
-    assert [line.partition(".")[0] for line in lines[:2]] == [
-        f"missing: The corpus {tides} is damaged", f"missing: The corpus {shown} was deleted",
-    ]  # fmt: skip
-    shutil.rmtree(filled.benchmarks / "demo")
-    assert "The benchmark demo was deleted" in run("projects", "show", "sea").stdout

@@ -69,6 +69,12 @@ def trained(workspace: Workspace, job_id: str, query_set: str, *, name: str, **s
     """A finished training with a loss curve and a model folder."""
     config = {"query_set": query_set, "retriever": "static-minilm", "weighting": "none", "seed": 0, **settings}
     folder = ended_job(workspace, job_id, "training", config, name=name)
+    result = {
+        "id": job_id, "retriever": "static-minilm", "query_set": query_set, "pairs": 40, "documents": 40, "steps": 5,
+        "model_hash": f"hash-{job_id}", "base_hash": "hash-static-minilm", "notes": [], "best_step": None,
+        "evaluations": [], "settings": {"benchmark": "", "split": "", **config, "name": name},
+    }  # fmt: skip
+    write_json(folder / "results" / "training.json", result)
     append_jsonl(folder / "metrics.jsonl", [{"step": s, "attempt": 1, "loss": 3.0 / s} for s in range(1, 6)])
     (folder / "worker.log").write_text("loading\nstep 1\n<b>bold</b> $x^2$ done\n", encoding="utf-8")
     (folder / "model").mkdir()

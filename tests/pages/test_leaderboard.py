@@ -8,7 +8,7 @@ import pytest
 
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import load_benchmark
-from cdp.services import jobs, naming, results
+from cdp.services import jobs, naming
 from tests.benchmarks.folders import write_benchmark
 from tests.services import test_board, test_runs
 from tests.services.support import evaluation
@@ -41,31 +41,13 @@ def test_a_leaked_run_is_not_the_first(runs_here: Workspace, open_page: Any) -> 
     assert any("stand last" in c.value for c in at.caption)
 
 
-def test_archived_and_filtered_rows_are_counted_and_one_switch_away(runs_here: Workspace, open_page: Any) -> None:
-    evaluation(runs_here, "minilm", "second", BEFORE)
-    results.annotate(runs_here, ["training-1"], archived=True)
-    results.annotate(runs_here, ["bm25"], add=["lexical"])
-    at = open_page("compare", project="all")
-    assert len(table(at)) == 4
-    assert any("1 archived row not shown." in c.value for c in at.caption)
-    at.toggle(key="board_archived").set_value(True).run()
-    assert len(table(at)) == 5
-    at.multiselect(key="board_tags").set_value(["lexical"]).run()
-    assert len(table(at)) == 1
-    assert any("4 rows left out by the filters." in c.value for c in at.caption)
-
-
-def test_chosen_recipes_are_named_tagged_and_archived(runs_here: Workspace, open_page: Any) -> None:
+def test_a_chosen_recipe_gets_a_name_and_a_note(runs_here: Workspace, open_page: Any) -> None:
     at = open_page("compare", project="all", retrievers=["training-1"])
     next(field for field in at.text_input if field.label == "Name").set_value("the one for the paper")
-    next(field for field in at.text_input if field.label == "Tags").set_value("paper, kept")
+    next(field for field in at.text_area if field.label == "Note").set_value("Run again.")
     at.button(key="board_save").click().run()
-    assert naming.list_annotations(runs_here)["training-1"].tags == ("paper", "kept")
+    assert naming.list_annotations(runs_here)["training-1"].note == "Run again."
     assert "the one for the paper" in list(table(at)["Recipe"])
-    at.button(key="board_archive").click().run()
-    assert not at.exception
-    assert "the one for the paper" not in list(table(at)["Recipe"])
-    assert naming.list_annotations(runs_here)["training-1"].archived
 
 
 def test_a_run_that_a_link_leads_to_is_what_the_answer_is_about(runs_here: Workspace, open_page: Any) -> None:

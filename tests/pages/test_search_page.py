@@ -14,7 +14,6 @@ from cdp.base.workspace import Workspace
 from cdp.retrievers.api import Payer
 from cdp.services import corpora, search
 from cdp.serving import engine
-from tests.benchmarks.folders import write_benchmark
 from tests.pages.conftest import Open
 from tests.pages.test_every_page_in_every_state import words
 from tests.synthesis.conftest import _no_keys, _short_backoff, server
@@ -44,19 +43,18 @@ def links(at: AppTest) -> list[str]:
 
 
 def test_a_judged_query_with_two_retrievers(open_page: Open, filled: Workspace) -> None:
-    collection = search.list_collections(filled)[0]
-    assert search.list_benchmarks(filled, collection) == ["demo"], "found by its documents, whatever it is called"
+    corpus, judged = sorted(search.list_collections(filled), key=lambda collection: collection.benchmark)
     query = search.list_queries(filled, "demo")[0]
-    relevant = search.judgments(filled, collection, query)[0].relevant
-    at = open_page("search", q=query, search_with=["bm25", "bm25"])
+    assert search.judgment(filled, judged, query).relevant
+    assert not search.judgment(filled, corpus, query).judged
+    at = open_page("search", q=query, search_with=["bm25", "bm25"], collection=judged.id)
     assert at.text_input(key="query_text").value == query
     assert "A query of demo with" in words(at)
     assert "relevant]" in words(at)
     assert "<mark>" in html(at)
-    shown = links(at)
+    shown = links(open_page("search", q=query, search_with=["bm25"], collection=corpus.id))
     assert any("document=" in link and "corpus" in link for link in shown)
     assert any("review" in link and "query_set=" in link and "document=" in link for link in shown)
-    assert relevant
     at.text_input(key="query_text").set_value("a query of nobody's about a furnace").run()
     assert at.query_params["q"] == "a query of nobody's about a furnace"
     assert at.query_params["search_with"]
@@ -74,7 +72,6 @@ def test_documents_are_text_and_a_retriever_that_fails_leaves_the_others(
     file = tmp_path / "odd.jsonl"
     file.write_text(json.dumps({"_id": "<i>1", "title": "# <b>Title</b> :fire:", "text": text}) + "\n")
     corpus = corpora.add(workspace, file).corpus.id
-    write_benchmark(workspace.benchmarks / "other")  # about other documents: it judges nothing here
     at = open_page("search", q="sugar <script>", search_with=["bm25"], collection=corpus)
     assert "&lt;img src=x onerror=alert(1)&gt;" in html(at)
     assert "<img" not in html(at)

@@ -14,7 +14,6 @@ from cdp import projects
 from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError
 from cdp.base.text import storable
 from cdp.base.workspace import Workspace
-from cdp.projects import Project
 from tests.strategies import ODD, SCRIPTS
 
 
@@ -118,4 +117,3 @@ def test_a_record_that_cannot_be_written_is_an_error(workspace: Workspace, tmp_p
     with pytest.raises(WorkspaceError):
         projects.create(workspace, "mine")
     assert projects.list_projects(workspace) == []
-    assert Project("p", "p", "").with_members(("a",), ()).without(("a",), ()) == Project("p", "p", "")

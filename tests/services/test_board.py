@@ -135,32 +135,20 @@ def test_badges_say_what_a_score_has_to_be_read_with(workspace: Workspace, query
 
 
 def test_what_is_not_shown_is_counted(runs_here: Workspace) -> None:
-    results.annotate(runs_here, ["training-1"], archived=True)
-    results.annotate(runs_here, ["bm25"], add=["lexical"])
     rows = board(runs_here)
-    shown, left_out = results.filtered(rows)
-    assert (len(shown), left_out) == (4, ["1 archived row not shown."])
-    assert len(results.filtered(rows, archived=True)[0]) == 5
-    shown, left_out = results.filtered(rows, tags=["lexical"])
-    assert (names(shown), left_out) == (["BM25"], ["1 archived row not shown.", "3 rows left out by the filters."])
+    assert results.filtered(rows, []) == (rows, [])
+    assert results.filtered(rows, ["elsewhere"]) == ([], ["5 rows left out by the filters."])
 
 
-def test_names_tags_and_notes_outlive_the_catalogue_and_travel(runs_here: Workspace, tmp_path: Path) -> None:
-    results.annotate(runs_here, ["training-1"], name="the one for the paper")
-    results.annotate(runs_here, ["training-1"], add=["paper", "kept"])
-    results.annotate(runs_here, ["training-1"], remove=["kept"])
-    results.annotate(runs_here, ["training-1"], note="Run again with three seeds.")
+def test_names_and_notes_outlive_the_catalogue_and_travel(runs_here: Workspace, tmp_path: Path) -> None:
+    results.annotate(runs_here, ["training-1"], name="the one for the paper", note="Run again with three seeds.")
     before = json.loads(naming.annotation_file(runs_here).read_text())
     catalog.rebuild(runs_here)
     other = Workspace(shutil.copytree(runs_here.root, tmp_path / "other"))
     for place in (runs_here, other):
         (row,) = [row for row in board(place) if row.retriever_id == "training-1"]
         said = row.annotation
-        assert (row.retriever, said.tags, said.note) == (
-            "the one for the paper",
-            ("paper",),
-            "Run again with three seeds.",
-        )
+        assert (row.retriever, said.note) == ("the one for the paper", "Run again with three seeds.")
         assert row.made_name == DIVERSE_1
     assert json.loads(naming.annotation_file(runs_here).read_text()) == before
     results.annotate(other, ["training-1"], name="")
@@ -192,16 +180,13 @@ def test_a_project_shows_its_own_runs(runs_here: Workspace, query_set: str) -> N
     assert len(results.list_rows(runs_here, everything)) == 6
 
 
-def test_the_command_line_lists_by_tag_and_leaves_out_archived_runs(runs_here: Workspace) -> None:
+@pytest.mark.usefixtures("runs_here")
+def test_the_command_line_lists_the_best_first() -> None:
     rows = answer("results", "list")
     assert [row["ndcg@10"] for row in rows] == sorted((row["ndcg@10"] for row in rows), reverse=True)
     (row,) = [row for row in rows if row["retriever_id"] == "training-1"]
     assert row["retriever"] == DIVERSE_1
     assert row["badges"][0]["word"] == "10 steps"
-    results.annotate(runs_here, ["training-1"], add=["paper"])
-    results.annotate(runs_here, ["training-1"], archived=True)
-    assert len(answer("results", "list")) == 4
-    assert len(answer("results", "list", "--archived", "--tag", "paper")) == 1
 
 
 def test_a_study_s_equal_pairs_are_not_averaged_with_equal_documents(workspace: Workspace) -> None:

@@ -320,7 +320,7 @@ def test_who_judged_and_the_language_are_said(workspace: Workspace, task: dict[s
 def priced(workspace: Workspace, corpus: str, **how: Any) -> tuple[str, dict[str, str]]:
     answer = decide.decide(workspace, corpus=corpus)
     options, writes = decide.list_options(workspace, answer, corpus, **how)
-    return f"{writes.name} ({writes.basis})", {o.name: o.price_text for o in options}
+    return f"{writes.name}", {o.name: o.price_text for o in options}
 
 
 def test_prices_are_those_of_what_the_project_used_last(
@@ -328,7 +328,7 @@ def test_prices_are_those_of_what_the_project_used_last(
 ) -> None:
     """The table knew gpt-4o-mini alone, whatever had written the project's queries."""
     whose, prices = priced(workspace, task["corpus"])
-    assert whose == "gpt-4o-mini (an example: nothing was written here yet)"
+    assert whose == "gpt-4o-mini"
     dear = prices["5 different queries"]
     assert dear.startswith("$")
     source = tmp_path / "others.jsonl"
@@ -342,13 +342,13 @@ def test_prices_are_those_of_what_the_project_used_last(
 
     wrote(other.id, "openai", "gpt-4.1")
     whose, prices = priced(workspace, task["corpus"])
-    assert whose == "gpt-4.1 (last used in this workspace)"
+    assert whose == "gpt-4.1"
     assert prices["5 different queries"] != dear
     wrote(task["corpus"], "template")
     whose, prices = priced(workspace, task["corpus"])
-    assert (whose, prices["5 different queries"]) == ("the template generator (last used here)", "free")
-    whose, prices = priced(workspace, task["corpus"], chosen=Writer.of({"generator": "openai", "model": "own-7b"}))
+    assert (whose, prices["5 different queries"]) == ("the template generator", "free")
+    whose, prices = priced(workspace, task["corpus"], chosen=Writer.of("openai", "own-7b"))
     assert (whose, prices["5 different queries"]) == (
-        "own-7b (chosen here)",
+        "own-7b",
         "not known",
     )

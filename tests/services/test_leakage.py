@@ -135,7 +135,7 @@ def test_synthetic_queries_for_the_judged_documents_are_in_domain_and_no_leak(
     assert counts == {"trained_positives": 1, "judged_positives": 9}
     assert room.in_domain(counts)
     assert room.marks(counts) == ()
-    assert room.remarks(counts, 8)[0].startswith("In-domain: the training had queries for 1 of the 9 documents")
+    assert room.findings(counts, 8)[0][1].startswith("In-domain: the training had queries for 1 of the 9 documents")
     assert not room.in_domain({"trained_positives": 1, "judged_positives": 11})
 
 
@@ -177,7 +177,7 @@ def test_a_result_says_what_it_was_made_of(workspace: Workspace) -> None:
     made = evaluation(workspace, "t", "mills", {"q1": 0.9, "q2": 0.8, "q3": 0.7}, kind="job", counts=counts)
     (row,) = [row for row in results.list_evaluations(workspace) if row["id"] == made]
     assert room.marks(row["counts"]) == ("leaked", "stopped at step 1 of 116")
-    assert results.of_counts(row["counts"]) == [
+    assert [badge.meaning for badge in results.of_counts(row["counts"])] == [
         "Leaked: 3 of the 3 judged queries were trained on.",
         "The training was stopped at step 1 of 116: this is no score of a whole one.",
     ]

@@ -39,8 +39,8 @@ def test_prune_lists_then_deletes_and_keeps_what_counts(workspace: Workspace) ->
     deleted = {row.what: row.paths for row in prune.prune(workspace)}
     assert deleted == shown
     assert files(workspace) == {f for f in before if not f.startswith(("jobs/train-1/checkpoints/", "embeddings/"))}
-    assert all(row.n == 0 for row in prune.prunable(workspace))
-    assert prune.prune(workspace, ["llm_cache"])[0].n == 1
+    assert not any(row.paths for row in prune.prunable(workspace))
+    assert len(prune.prune(workspace, ["llm_cache"])[0].paths) == 1
     assert not (workspace.llm_cache / "aa").exists()
     with pytest.raises(ConfigError, match="everything"):
         prune.prune(workspace, ["everything"])

@@ -26,9 +26,11 @@ def shifted(by: float) -> dict[str, float]:
 
 
 def seeded(workspace: Workspace, job: str, seed: int, **settings: object) -> str:
-    config = {"query_set": "set", "retriever": "static-minilm", "epochs": 3, **settings, "seed": seed}
+    config = {"query_set": "set", "retriever": "static-minilm", "epochs": 3, "name": job, **settings, "seed": seed}
     spec = {"id": job, "kind": "training", "name": job, "created": "", "module": "none", "config": config}
     write_json(workspace.job(job) / "spec.json", spec)
+    result = {"id": job, "retriever": "static-minilm", "query_set": "set", "pairs": 4, "documents": 4, "steps": 3}
+    write_json(workspace.job(job) / "results" / "training.json", {**result, "settings": config})
     return job
 
 

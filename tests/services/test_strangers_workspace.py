@@ -141,7 +141,7 @@ def test_who_names_the_folder_again_may_use_it(
     run("jobs", "resume", job_id, "--allow", str(private), "--wait")
     assert jobs.outcome(workspace, job_id)["ndcg@10"] == 100
     monkeypatch.setenv("CDP_ALLOWED_FOLDERS", str(private.parent))
-    assert jobs.outside(workspace, job_id) == []
+    assert jobs.prefill(workspace, job_id)[1] == {}
     monkeypatch.delenv("CDP_ALLOWED_FOLDERS")
     assert jobs.prefill(workspace, job_id) == ({"retriever": "bm25"}, {"benchmark": [str(private)]})
     stopped = job(workspace, "index", {"retriever": str(private), "collection": "c"})

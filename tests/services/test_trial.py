@@ -60,7 +60,7 @@ def test_a_dev_split_decides_and_recorded_queries_are_used(workspace: Workspace)
     planned = trial.plan(workspace, TrialConfig(corpus="demo", generator="recorded"))
     splits = planned.judged.splits
     assert (splits.benchmark, splits.test, splits.dev, planned.judged.notes) == ("demo", "test", "dev", ())
-    assert (planned.requests, planned.cost) == (0, 0.0)
+    assert (planned.plan.requests, planned.plan.cost) == (0, 0.0)
     assert planned.plan.generations == ()
     assert planned.documents == 96
     assert planned.plan.config.dev == "demo:dev"
@@ -72,10 +72,11 @@ def test_a_dev_split_decides_and_recorded_queries_are_used(workspace: Workspace)
 def test_the_price_stands_first_and_a_test_over_the_budget_is_not_started(workspace: Workspace) -> None:
     demo.load(workspace)
     whole = trial.plan(workspace, TrialConfig(corpus="demo", generator="openai", model="gpt-4o-mini"))
-    assert whole.cost is not None
-    assert whole.requests == 2 * 96
+    assert whole.plan.cost is not None
+    assert whole.plan.requests == 2 * 96
     less = trial.plan(
-        workspace, TrialConfig(corpus="demo", generator="openai", model="gpt-4o-mini", spend=round(whole.cost / 2, 4))
+        workspace,
+        TrialConfig(corpus="demo", generator="openai", model="gpt-4o-mini", spend=round(whole.plan.cost / 2, 4)),
     )
     assert "US dollars allowed" in less.problem
     assert 20 <= less.fitting <= 48
@@ -85,7 +86,7 @@ def test_the_price_stands_first_and_a_test_over_the_budget_is_not_started(worksp
     fewer = trial.plan(workspace, less.config.replace(documents=less.fitting))
     assert (fewer.documents, fewer.problem) == (less.fitting, "")
     unknown = trial.plan(workspace, TrialConfig(corpus="demo", generator="openai", model="nobody-knows"))
-    assert unknown.cost is None
+    assert unknown.plan.cost is None
     assert any("no budget can be kept" in note for note in unknown.notes)
 
 

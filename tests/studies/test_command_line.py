@@ -35,7 +35,6 @@ def answer(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]
 def test_every_plan_on_the_demo_can_start_without_writing_queries(name: str, loaded: Workspace) -> None:
     found = studies.plan(loaded, read_plan(name))
     assert found.generations == ()
-    assert found.seconds is not None
     assert len(found.conditions) == len(set(map(str, found.conditions)))
     assert {c.source for c in found.conditions} <= {"diverse", "paraphrase"}
     if name == "document-quantity":

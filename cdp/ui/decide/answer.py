@@ -17,7 +17,6 @@ from cdp.principle.evidence import MODEL, PEOPLE, TEMPLATE
 from cdp.retrievers import PRESETS
 from cdp.services import decide as service
 from cdp.services import jobs, queries, studies, trial
-from cdp.services.synthesis import dollars
 from cdp.services.trial import Trial
 from cdp.studies.config import TrialConfig
 from cdp.ui import jobs as job_views
@@ -103,9 +102,9 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
     config = TrialConfig.from_dict(values)
     planned = trial.plan(workspace, config)
     tables.figures(
-        ("Time", f"about {duration(planned.seconds)}"),
-        ("Price", "free" if not planned.requests else "not known" if planned.cost is None else dollars(planned.cost)),
-        ("LLM requests", f"{planned.requests:,}") if planned.requests else None,
+        ("Time", f"about {duration(planned.plan.seconds)}"),
+        ("Price", planned.plan.price),
+        ("LLM requests", f"{planned.plan.requests:,}") if planned.plan.requests else None,
         ("Documents", f"{planned.documents:,} of {planned.documents_there:,}"),
         (
             "Trainings",
@@ -144,8 +143,8 @@ def _choice(planned: Trial) -> TrialConfig:
     """What to do about a test that takes longer or costs more than allowed: all of it, or fewer documents."""
     st.warning(md(planned.problem), icon=":material/hourglass_top:")
     whole = planned.config.replace(
-        minutes=max(planned.config.minutes, math.ceil(planned.seconds / 6) / 10),
-        spend=max(planned.config.spend, math.ceil(100 * (planned.cost or 0.0)) / 100),
+        minutes=max(planned.config.minutes, math.ceil(planned.plan.seconds / 6) / 10),
+        spend=max(planned.config.spend, math.ceil(100 * (planned.plan.cost or 0.0)) / 100),
     )
     ways = {"all": f"{planned.documents:,} documents, as it is"}
     if planned.fitting:
@@ -287,7 +286,7 @@ def options(workspace: Workspace, known: Answer, corpus: str) -> None:
             digits={"NDCG@10": 1},
             about={
                 "NDCG@10": frame.DEFINITIONS["ndcg"],
-                "Price": f"Of queries for all documents, by {writes.name} ({writes.basis}).",
+                "Price": f"Of queries for all documents, by {writes.name}.",
                 "Training": "One training, as measured.",
             },
             width={"NDCG@10": 80, "Option": 210},

@@ -113,7 +113,7 @@ def chosen_llm() -> Writer | None:
     for key in FORMS:
         settings = {name: st.session_state.get(f"{key}_{name}") for name in ("generator", "model")}
         if settings["generator"] in GENERATORS and GENERATORS[settings["generator"]].is_llm:
-            return Writer.of(settings)
+            return Writer.of(settings["generator"], settings["model"] or "")
     return None
 
 
