@@ -314,13 +314,15 @@ def file_rows(source: Source, options: ImportOptions) -> Iterator[QueryRow]:
     read = ReadOptions.from_dict(given)
     reader = format_of(source, read)
     assert isinstance(reader, RowFormat)
-    fields = _names(options)
+    fields, table = _names(options), reader.name != "jsonl"
+    if table:
+        fields = [name.lower() for name in fields[0]], [name.lower() for name in fields[1]]
     for row in reader.rows(source, read):
         if isinstance(row, BadRow):
             yield QueryRow(row.line or 0, reason=f"{row.kind} ({row.reason})")
             continue
         values = row.values
-        if reader.name != "jsonl":
+        if table:
             values = {name.lower(): cell.strip() for name, cell in values.items()}
         yield _row(row.line or 0, values, *fields)
 
