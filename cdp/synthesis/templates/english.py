@@ -10,7 +10,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterator
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from string import capwords
 from typing import NamedTuple
 
@@ -28,10 +28,8 @@ from cdp.synthesis.templates.phrases import (
     word_list,
 )
 
-# Words of a text to ask for, of a statement as it stands, of a title that is a name.
-SHORTEST, LONGEST, LONGEST_STATEMENT, LONGEST_NAME = 5, 26, 18, 6
-# Words of a sentence whose beginning is quoted.
-BEGINNING = 16
+# Words of a text to ask for, to quote where there is no other, of a statement as it stands, of a title that is a name.
+SHORTEST, LONGEST, LONGEST_QUOTED, LONGEST_STATEMENT, LONGEST_NAME = 5, 26, 40, 18, 6
 # Points for a sentence, a format and words used before.
 SAME_SOURCE, SAME_FORMAT, SAME_WORDS = 1.5, 1.0, 4.0
 # Least specificity of a claim, and of a noun phrase that is no name; telling words of a scene.
@@ -42,17 +40,24 @@ LEAST_PERSONS, LEAST_UNDER_SMALL, MOST_NAMES, SHORTEST_STORY = 0.03, 0.005, 0.08
 _ROLES, _THINGS, _GENERIC = word_list("roles"), word_list("things"), word_list("generic", "calendar")
 _UNCLEAR = word_list("referring", "speakers")
 _PRONOUNS = word_list("personal") | _UNCLEAR | {"his", "her", "its", "their"}
-_NOT_FIRST = word_list("connectives", "conjunctions", "pointing", "exclamations", "not_first") | PLAIN_VERBS
+_AUXILIARIES = word_list("auxiliaries") | {"has", "have", "had", "does", "did"}
+_ARTICLES = frozenset({"the", "a", "an"})
+_RELATIVE = frozenset({"that", "which", "who", "he", "she", "they", "we", "i"})
+_TYING = word_list("connectives")
+_NOT_FIRST = _TYING | word_list("conjunctions", "pointing", "exclamations", "not_first") | PLAIN_VERBS | _AUXILIARIES
 _NOT_LAST = word_list("not_last", "determiners", "prepositions", "conjunctions", "auxiliaries")
-_FINITE = word_list("auxiliaries") | {"has", "have", "had", "does", "did"} | FINITE_VERBS
+# "changes", "results" may be nouns.
+_FINITE = _AUXILIARIES | (FINITE_VERBS - word_list("generic", "vague_heads", "nouns"))
+_QUOTATIONS = ('Where can I read "{s}"?', 'Which text says "{s}"?')
 # Written small before a name too, unlike "new" in "New Delhi".
 _QUANTITIES = frozenset({"some", "many", "most", "all", "both", "each"})
 _OPENERS = word_list("determiners", "prepositions", "pronouns") | _QUANTITIES | {"like"}
 _PATTERNS = {name: re.compile("|".join(parts)) for name, parts in DATA["patterns"].items()}
 # A heading in capitals, "However, ", "Historically, ".
 _OPENING = re.compile(
-    rf"^(?:[A-Z]{{4,}}:? (?=[A-Z\d])|(?i:{'|'.join(word_list('connectives'))}|\w+ly), |(?:And|But|So|Then) )+"
+    rf"^(?:[A-Z]{{4,}}:? (?=[A-Z\d])|(?i:{'|'.join(word_list('connectives'))}|\w+ly), |(?i:and|but|so|then|now|yet) )+"
 )
+_DEFINITE = re.compile(r"\bthe (\w+)(?! (?:of|in|for|that|which|who)\b)")
 # A sentence about the title: what comes between (dates, other names), the verb and the rest.
 _ABOUT = r"(?P<inner> \([^)]*\))?(?:, [^,]{2,60},)? (?P<verb>is|was|are|were) (?P<rest>(?P<article>an?|the|\w+) .+)$"
 
@@ -75,8 +80,9 @@ class Material:
     def __init__(self, document: Document) -> None:
         self.title = title = plain_title(document)
         self.sentences = read_sentences(document)
-        # Words as they are written within sentences: they tell a name from the beginning of a sentence.
-        self.inner = Counter(word for sentence in self.sentences for word in sentence.split()[1:])
+        # Words as they are written within sentences, not behind headings: they tell a name from a first word.
+        pairs = (pair for sentence in self.sentences for pair in pairwise(sentence.split()))
+        self.inner = Counter(word for before, word in pairs if not (len(before) > 3 and before.strip(":").isupper()))
         self.is_small = document.text.islower()
         self.is_story = 0 < len(title.split()) < LONGEST and _is_story(document.text, title)
         first, *rest = title.split() or [""]
@@ -86,7 +92,7 @@ class Material:
         if self.is_story:
             self.name = capwords(title) if title.islower() else title
         else:
-            self.name = title if is_name and not title.islower() else ""
+            self.name = title if is_name and not title.islower() and telling(title) else ""
         lowers = self.inner[first.lower()] > self.inner[first] and not any(word[:1].isupper() for word in rest)
         self.subject = self.name[:1].lower() + self.name[1:] if lowers else self.name
         if self.name and 2 * document.text.count(f"the {self.name}") > document.text.count(self.name):
@@ -108,17 +114,20 @@ class Material:
         small, following = first.lower(), rest.partition(" ")[0]
         if self.name and text.startswith(f"{self.name} "):
             return self.subject + text[len(self.name) :]
-        if small in (_OPENERS if following[:1].isupper() else FUNCTION_WORDS) or self.inner[small] > self.inner[first]:
+        is_small = self.inner[small] > self.inner[first] and not following[:1].isupper()
+        if is_small or small in (_OPENERS if following[:1].isupper() else FUNCTION_WORDS):
             return small + space + rest
+        if "-" in first and not self.inner[first]:  # "Three-dimensional"
+            return ""
         verb = following in _FINITE and not first.endswith("s") and following[-2:] not in ("es", "ls", "ts")
         return text if self.inner[first] or not first.istitle() or following.istitle() or verb else ""
 
     def claim(self, text: str, said: str, wording: str) -> str:
         """Return a statement in words that ask for its truth, behind the title where it does not name it."""
         asked = wording.format(s=said)
-        if not self.name or self.name in text or content(self.name) <= content(text):
-            return asked
-        return f"Regarding {self.subject}, {asked if asked.startswith('I ') else asked[:1].lower() + asked[1:]}"
+        named = not self.name or text.startswith(self.name)
+        named = named or ((self.name in text or content(self.name) <= content(text)) and not _definite(text))
+        return asked if named else f"{self.name}: {asked if asked.startswith('I ') else asked[:1].lower() + asked[1:]}"
 
     def _resolved(self) -> Iterator[str]:
         """Yield the sentences; "He", "She", "It" become the title while each sentence so far is about it."""
@@ -126,9 +135,8 @@ class Material:
         for sentence in self.sentences:
             first, _, rest = sentence.partition(" ")
             whose = first in ("His", "Her", "Its")
-            stands_for = (
-                about and (whose or first in ("He", "She", "It")) and not _PATTERNS["expletive"].match(sentence)
-            )
+            stands_for = about and (whose or first in ("He", "She", "It")) and not sentence.startswith(self.name)
+            stands_for = stands_for and not _PATTERNS["expletive"].match(sentence)
             yield f"{self.name}{'’s' if whose else ''} {rest}" if stands_for else sentence
             about = stands_for or (about and sentence.removeprefix("The ").startswith(self.name))
 
@@ -144,11 +152,16 @@ class Material:
         ends = [text[: end.start()] for end in _PATTERNS["clause_end"].finditer(text, 40)]
         text = next((end for end in (text, *reversed(ends)) if len(end.split()) <= LONGEST), "")
         first, *others = text.lower().split() or [""]
-        names = self.name and (text.startswith(self.name) or first in _QUANTITIES)
-        # "The album …" means the title's, "The Norburg album …" its own.
-        known = content(text) & content(self.title) or any(word[:1].isupper() for word in text.split()[1:4])
-        starts = (names or first not in _NOT_FIRST) and (self.name or first != "the" or known)
+        names = bool(self.name) and text.startswith(self.name)
+        # "The agreement" and "a version" are known by a name or number that follows, or by words of the title.
+        near = [word[0].isupper() or (word[0].isdigit() and bool(self.name)) for word in text.split()[1:7]]
+        shared = not content(text).isdisjoint(content(self.title)) if self.name else " of " in text[:50]
+        known = self.is_story or any(near) or shared or first not in _ARTICLES | _QUANTITIES
+        starts = (names or first not in _NOT_FIRST) and known and (self.name or not _definite(text))
         whole = starts and not first.endswith(("ing", "ly", "ed")) and _has_verb(others)
+        # "The National Archives are the national archives of Namibia."
+        repeated = sum(text.lower().split().count(word) > 1 for word in content(self.name))
+        whole = whole and (self.is_story or repeated < 2)
         stands = whole and _stands(text.replace(self.name, "X") if self.name else text)
         return text[:1].upper() + text[1:] if stands else ""
 
@@ -166,7 +179,7 @@ def _is_story(text: str, title: str) -> bool:
     persons = sum(word.lower() in {"he", "she", "him", "her", "his", "i", "you", "my"} for word in words)
     names = len(re.findall(r"(?<=[a-z,] )[A-Z]\w", text))
     few = names < MOST_NAMES * len(words) and not any(map(str.isdigit, text))
-    least = LEAST_UNDER_SMALL if title.islower() else LEAST_PERSONS
+    least = LEAST_UNDER_SMALL if title.islower() and " " in title else LEAST_PERSONS  # "chats" is a label
     return few and len(words) >= SHORTEST_STORY and persons > least * len(words)
 
 
@@ -179,10 +192,16 @@ def _has_verb(words: list[str]) -> bool:
     """Return True if one of these words is a verb with a subject: "cells divide", "the king called", "it is"."""
     after = [*words[1:], ""]
     return any(
-        word in _FINITE or (len(word) > 3 and "-" not in word and word.endswith("ed") and before[-1:] != ",")
+        word in _FINITE or (len(word) > 3 and "-" not in word and word.endswith("ed") and before not in _ARTICLES)
         for before, word, behind in zip(["", *words], words, after, strict=False)
-        if word in _FINITE or behind not in ("by", "on", "as")  # "indexes calculated on a monthly basis"
+        # "indexes calculated on a monthly basis"
+        if before not in _RELATIVE and (word in _FINITE or (behind not in ("by", "on", "as") and before[-1:] != ","))
     )
+
+
+def _definite(text: str) -> bool:
+    """Return True for "the ship", "the company": a thing or person that another sentence names."""
+    return any(found[1] in _THINGS | _ROLES for found in _DEFINITE.finditer(text.lower()))
 
 
 def _stands(text: str) -> bool:
@@ -198,10 +217,14 @@ def _stands(text: str) -> bool:
 def _line(sentence: str) -> tuple[bool, str]:
     """Return (whether somebody says it, a line to quote of a sentence, "" where none can be quoted)."""
     found = _PATTERNS["line"].search(sentence)
-    line = " ".join(found[2].split()).rstrip(" ,-–—") if found else ""
+    line = _OPENING.sub("", " ".join(found[2].split())).rstrip(" ,-–—") if found else ""
+    line = line[:1].upper() + line[1:]
     fits = SHORTEST < len(line.split()) <= LONGEST and len(telling(line)) >= LEAST_EVENT
+    fits = fits and line.split()[0].lower().strip(",") not in _TYING
     whole = (
-        line.rpartition(" ")[2] not in _NOT_LAST
+        line.rpartition(" ")[2].lower() not in _NOT_LAST
+        and (line.count(",") < 3 or _has_verb(line.lower().split()))  # no list of names
+        and not re.search(r"\b[A-Z]{2,}\b", line)
         and not _PATTERNS["debris"].search(line)
         and not _PATTERNS["quoted"].search(line)
     )
@@ -255,7 +278,7 @@ def _targets(material: Material, rng: random.Random) -> Iterator[Target]:
             continue
         said = material.within(text)
         texts = [material.claim(text, said, wording) for wording in DATA["confirmations"] if said]
-        texts = texts or [f"{text}: true or false?", f'Where can I read "{text}"?', f'Which text says "{text}"?']
+        texts = texts or [f"{text}: true or false?", *(wording.format(s=text) for wording in _QUOTATIONS)]
         texts = rng.sample(texts, len(texts))
         texts.sort(key=lambda asked: "s it true" not in asked)  # what people ask most
         if len(text.split()) <= LONGEST_STATEMENT and (material.name in text or text.split()[1][:1].isupper()):
@@ -277,29 +300,29 @@ def _topics(material: Material) -> Iterator[tuple[float, int, str, str]]:
         for phrase in noun_phrases(sentence):
             text, said, score = phrase.text, telling(phrase.text), 0.6 * material.specificity(phrase.text)
             # "A member of the team" is anyone, "relative obscurity" anything.
-            vague = phrase.article in ("a", "an") or len(said) < 2 or not _PRONOUNS.isdisjoint(text.lower().split())
+            vague = phrase.article in ("a", "an") or " in the " in text or len(said) < 2
+            vague |= len(text.split()) > LONGEST_NAME + 2 or not _PRONOUNS.isdisjoint(text.lower().split())
             if vague or not text[0].isalpha() or text in seen or _PATTERNS["debris"].search(text):
                 continue
             seen.add(text)
             topic, chain = f"{phrase.article} {text}".strip(), phrase.article and (" of " in text or " in " in text)
             is_name = _is_name(text, sentence)
             if said & named or not named:
-                if len(said - named) > 1 and score >= 0.6 * ALONE and (chain or is_name):
+                about = not (named or is_name) and said.isdisjoint(content(material.title))
+                if len(said - named) > 1 and score >= 0.6 * ALONE and (chain or is_name) and not about:
                     yield score, index, text, topic
-            elif is_name and material.is_story:
-                yield score, index, f"What is the role of {topic} in {name}?", f"the role of {topic} in {name}"
-            elif is_name:
-                asked = f"the connection between {material.subject} and {topic}"
+            elif is_name and not material.is_story:
+                whole = not material.subject[0].islower() or material.subject.startswith("the ")
+                asked = f"the connection between {material.subject} and {topic}" if whole else ""
                 yield score + 0.6, index, f"{name} and {topic}", asked
-            elif not material.is_story and text.islower() and said == content(text) and " of " not in text:
-                yield score - 1, index, f"{name} {text}", ""
 
 
 def _is_name(text: str, sentence: str) -> bool:
     """Return True for a name of several words that is whole in its sentence."""
     words = text.split()
     small = all(word[:1].isupper() or word in ("of", "the", "for", "and", "de") for word in words)
-    part = rf"[A-Z][\w’'-]* (?:of|for|and|in|on|&) (?:the )?{re.escape(text)}|{re.escape(text)} (?:and |& |for )?[A-Z]"
+    before, behind = r"[A-Z][\w’'-]* (?:of|for|and|in|on|&) (?:the )?", r" (?:and |& |(?:for|of) (?:the )?)?[A-Z]"
+    part = rf"{before}{re.escape(text)}|{re.escape(text)}{behind}"
     return small and sum(word[:1].isupper() for word in words) > 1 and not re.search(part, sentence)
 
 
@@ -328,18 +351,22 @@ def _about_title(material: Material) -> Iterator[Target]:
 
 def _little(material: Material) -> Iterator[str]:
     """Yield the few queries for a document without any target, such as a dialogue or a list."""
-    cut = (" ".join(plain(text).rstrip(" .").split()[:BEGINNING]) + "." for text in material.sentences)
-    lines = {line for text in material.sentences if (line := _line(text)[1])}
-    lines = lines or {line for text in cut if (line := _line(text)[1])}
-    for line in sorted(lines, key=lambda line: (-material.specificity(line), line)):
-        yield from (f'Where can I read "{line}"?', f'Which text says "{line}"?')
-    phrases = [phrase.text for sentence in material.sentences for phrase in noun_phrases(plain(sentence))]
-    whole = [
-        text
-        for text in phrases
-        if telling(text) == content(text) and len(telling(text)) > 1 and not _PATTERNS["debris"].search(text)
-    ]
-    if not lines and not material.name:
-        yield from sorted(dict.fromkeys(whole), key=material.specificity, reverse=True)[:1]
-    if not lines and (material.name or not whole):
-        yield " ".join((material.title or plain(" ".join(material.sentences[:1]))).split()[:LONGEST])
+    texts = [text for text in material.sentences if text[-1:] == "."]
+    texts = [text for text in texts if not (material.is_story and _PATTERNS["quoted"].search(text))]
+    texts = [_OPENING.sub("", plain(text)).rstrip(" .") for text in texts]
+    lines = {text[:1].upper() + text[1:] for text in texts if SHORTEST <= len(text.split()) <= LONGEST_QUOTED}
+    lines = {line for line in lines if not _PATTERNS["debris"].search(line) and _has_verb(line.lower().split())}
+    lines = {line for line in lines if len(telling(line)) >= LEAST_EVENT and line.split()[0].lower() not in _TYING}
+    if material.is_story:
+        lines |= {line for text in material.sentences if (line := _line(text)[1])}
+    else:
+        named = {line for line in lines if _PRONOUNS.isdisjoint(line.lower().split()[:4])}
+        clear = {line for line in named if line.split()[0].lower() not in _NOT_FIRST and not _definite(line)}
+        lines = clear or named or (set() if material.name else lines)
+    for line in sorted(lines, key=lambda line: (len(line.split()) > LONGEST, -material.specificity(line), line))[:6]:
+        yield from (material.claim(line, line, wording) for wording in _QUOTATIONS)
+    if not lines:
+        title = material.name or (material.title if " " in material.title else "")
+        whole = [text for text in material.sentences if len(text.split()) >= SHORTEST] or [" ".join(material.sentences)]
+        quoted = " ".join(min(whole, key=len).rstrip(" .").split()[:LONGEST])
+        yield from ([title] if title else (wording.format(s=quoted) for wording in _QUOTATIONS))

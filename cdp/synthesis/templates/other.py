@@ -1,7 +1,7 @@
 """Queries for documents that are not English: whole sentences of the document itself, without grammar rules.
 
-A sentence stands beside the title where it does not name it. A tag behind it makes it a question. A sentence that
-refers back to another is quoted.
+A sentence that names the title or holds a name or number near its start is certain: it stands alone or beside the
+title, and a tag behind it makes it a question. Others are quoted, but none that is damaged or goes on from another.
 """
 
 from __future__ import annotations
@@ -29,18 +29,29 @@ _QUOTES: dict[str, list[str]] = _DATA["quotes"]
 _END = " 。！？.!?؟۔।、，,،;:；：—–-…\u200e\u200f"
 # Words with the character for "he".
 _NOT_HE = re.compile("[其吉]他|他[人国國]")
-_ADVERB = re.compile(r"\w+ [^\W\dA-ZА-Я][^\W\d]*[,،]")  # "De plus,", "Кроме того,"
+_ADVERB = re.compile(r"(?i:c|qu|j|n)['’]|\w+ [^\W\dA-ZА-Я][^\W\d]*[,،]")  # "De plus,", "Кроме того,"
 _HANGUL, _TOPIC = re.compile(r"[\uac00-\ud7af]"), re.compile(r"[\uac00-\ud7af][은는] ")
 _FULL_STOP = re.compile(r"[.。۔।][\"”»’」』）)]*$")
 _DEBRIS = re.compile(
     r"https?:|www\.|[\[\]{}<>|\\=_^~*#/@?？!！؟…;]|\.\.|:\d|\w ?: |\s[–—-]|[다요]\. |^\w\.|\w{3}\.[^\W\d]"
     r"|\b(\w+)、\1\b|[はがをにとので、後后时時]$|^[はがをの](?=[\u4e00-\u9fff])|[\uac00-\ud7af]: "
-    r"|，\s*，|,\s*[,:]|^\d+\b(?![年月日]| \w{3})|(?:，[^，]*){5}"
+    r"|，\s*，|,\s*[,:]|^\d+\b(?![年月日]| \w{3})|(?:，[^，]*){5}|——"
+    # Holes of removed words, doubled ones, names without their spaces, a cut beginning; Arabic for "you".
+    r"|[及和与與或在于於由、，][，、]|\b(?:أو|و|في|من|إلى|هو|هي)،|\b(\w{4,}) (?:\w+ )?\2\b"
+    r"|^[ぁ-ゖ]|^[\u4e00-\u9fff]や|[ぁ-ゖ].*[\u4e00-\u9fff]$|なりで|[A-Za-z]{13}.*[\u3040-\u9fff]"
+    r"|[\u3040-\u9fff].*[A-Za-z]{13}|[\uac00-\ud7af]'|[\uac00-\ud7afA-Za-z] [는은도을를] "
+    r"|[《「『]\s*[》」』]|\b\d{4}[a-z]|\b[dlnq] [aeéèiouh]\w"
+    r"|[؛،]\s*[؛،]|\bوال،|\bال |\b(?:و?هي|و?هو|و?ال)$|\b(?:في|من|إلى|على) و(?![قسجالصزح])|\b[أ-ي]{2,}(?<!هت)تم\b"
+)
+# A number, foreign name, title of a work, country or town near the start of a sentence.
+_NAMED = re.compile(
+    r"^(?![ء-ي])(?:.{0,40}\d|[\u3040-\u9fff].{0,24}[A-Za-z《·・]|.{0,12}[国國州市县縣省]|[ァ-ヺー]{3}"
+    r"|(?:\S+ ){1,7}[«\"]?[A-ZÀ-ÞА-Я]\w|\S+ ?\S*[은는] )"
 )
 # Characters of Chinese and Japanese, words of other languages in the longest query; shares of it: the shortest one, the
-# longest title beside another text, the longest quotation, the longest where there is no other.
+# longest title beside another text, the longest quotation.
 LONGEST_WIDE, LONGEST = 64, 24
-SHORTEST, LONGEST_TITLE, LONGEST_QUOTED, LONGEST_UNCUT = 0.18, 0.4, 1.2, 1.8
+SHORTEST, LONGEST_TITLE, LONGEST_QUOTED = 0.18, 0.4, 1.6
 
 
 def diverse(document: Document, rng: random.Random) -> Iterator[str]:
@@ -57,27 +68,27 @@ def paraphrases(document: Document, rng: random.Random) -> Iterator[str]:
 
 
 def _wordings(document: Document) -> list[list[str]]:
-    """Return each sentence in its wordings: those that stand alone, about the title and short ones first, as they are
-    and as questions; others as quotations."""
+    """Return each sentence in its wordings: the certain, about the title and short ones first, as they are and as
+    questions; others as quotations. Where none can be asked for, the title or the shortest sentence."""
     title, language, wide = plain_title(document), guess_language(document.content), _is_wide(document.text)
+    title, given = (title if main_script(title) == main_script(document.text) else ""), title
     raw = [(text, sentence) for sentence in read_sentences(document) if (text := plain(sentence).strip(_END))]
     raw = [(text, sentence) for text, sentence in raw if _is_wide(text) == wide]  # others are references
     if _HANGUL.search(title) and len(raw) > 1 and not raw[0][0].startswith(title):
         raw = raw[1:]  # Korean collections put a definition without a verb in front of the first sentence
     whole = [text for text, sentence in raw if _FULL_STOP.search(sentence) and _is_whole(text)]
-    alone = [text for text in whole if SHORTEST <= _length(text) <= 1 and not _points_back(text)]
-    alone.sort(key=lambda text: _length(text) - _names(title, text) - 0.5 * any(map(str.isdigit, text)))
-    quoted = [text for text in whole if text not in alone and SHORTEST <= _length(text) <= LONGEST_QUOTED]
+    alone = [text for text in whole if SHORTEST <= _length(text) <= LONGEST_QUOTED and not _points_back(text)]
+    certain = [text for text in alone if _length(text) <= 1 and not _refers(text)]
+    can_precede = _length(title) <= LONGEST_TITLE
+    certain = [text for text in certain if _names(title, text) or (can_precede and _NAMED.search(text))]
+    certain.sort(key=lambda text: _length(text) - _names(title, text))
+    quoted = [text for text in alone if text not in certain]
+    quoted = [text for text in quoted if not _refers(text)] or [text for text in quoted if _length(text) > 0.5]
     quoted.sort(key=lambda text: abs(_length(text) - 0.7))
-    if not (alone or quoted):
-        texts = whole or [text for text, _ in raw] or [title or plain(document.text)]
-        start = min(texts, key=len)
-        if _length(start) > LONGEST_UNCUT:
-            named = title and main_script(title) == main_script(start)
-            start = title if named else start[:LONGEST_WIDE] if wide else " ".join(start.split()[:LONGEST])
-            return [[start]]
-        quoted = [start]
-    beside = dict.fromkeys(_beside(title, text) for text in alone)
+    if not (certain or quoted):
+        texts = [given] if given else whole or [text for text, _ in raw] or [plain(document.text)]
+        return [[min(texts, key=len)[: 2 * LONGEST_WIDE]]]
+    beside = dict.fromkeys(_beside(title, text) for text in certain)
     asked = [[text, *(f"{text}{tag}" for tag in _TAGS.get(language, []))] for text in beside]
     return asked + [[wording.format(s=text) for wording in _QUOTES.get(language, ["{s}"])] for text in quoted]
 
@@ -106,20 +117,26 @@ def _length(text: str) -> float:
 
 
 def _points_back(sentence: str) -> bool:
+    """Return True if a sentence begins as one that goes on from another."""
     if _is_wide(sentence):
-        sentence = _NOT_HE.sub("", sentence)
-        return sentence.startswith(_POINTING_WIDE) or any(word in sentence for word in _REFERRING_WIDE)
+        return _NOT_HE.sub("", sentence).startswith(_POINTING_WIDE)
     first, *others = sentence.casefold().split()
-    connected = first in _POINTING or first.endswith((",", "،")) or first.partition("'")[0] in ("c", "qu")
-    connected |= bool(_ADVERB.match(sentence))
-    return connected or not _REFERRING.isdisjoint(word.strip(",،") for word in others)
+    connected = first in _POINTING or first.endswith((",", "،"))
+    connected |= bool(_ADVERB.match(sentence)) or first.startswith("و")  # "and" in Arabic
+    # "its inhabitants"
+    return connected or any(len(word) > 4 and word.endswith(("ها", "هم", "هما")) for word in others[:5])
+
+
+def _refers(sentence: str) -> bool:
+    """Return True if a sentence holds a word for something in another."""
+    if _is_wide(sentence):
+        return any(word in _NOT_HE.sub("", sentence) for word in _REFERRING_WIDE)
+    return any(word.strip(",،") in _REFERRING for word in sentence.casefold().split())
 
 
 def _beside(title: str, text: str) -> str:
-    """Return the text behind the title, unless it names the title already or the title is long or in another script."""
+    """Return the text behind the title, unless it names the title already or the title is long."""
     topic = _TOPIC.search(text)  # a Korean sentence with its own
     named = title in text if _is_wide(text) else _names(title, text)
     alone = not title or topic or named or _length(title) > LONGEST_TITLE
-    return (
-        text if alone or main_script(title) != main_script(text) else f"{title}{'：' if _is_wide(text) else ': '}{text}"
-    )
+    return text if alone else f"{title}{'：' if _is_wide(text) else ': '}{text}"

@@ -44,10 +44,10 @@ _BOUNDARY = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]?[^\W_a
 # In a text without capitals.
 _LOWER_BOUNDARY = re.compile(r"(?<=[a-z\d)%][.!?])\s+|\n+")
 _ABBREVIATION = re.compile(
-    r"(?:\b(?:[A-ZА-Я]|Mr|Mrs|Ms|Dr|Prof|St|Hon|Gen|Col|Capt|Lt|Sgt|Rev|Sen|Gov|vs|etc|approx|Jr|No|e\.g|i\.e|c|ca"
+    r"(?:\b(?:[A-ZА-Яء-ي]|Mr|Mrs|Ms|Dr|Prof|St|Hon|Gen|Col|Capt|Lt|Sgt|Rev|Sen|Gov|vs|etc|approx|Jr|No|e\.g|i\.e|c|ca"
     r"|\.[a-z]|inc|corp|co|ltd|no|т|д|[Сс]оавт))\.$"
 )
-_INITIAL = re.compile(r"\b[A-ZА-Я]\.$")
+_INITIAL = re.compile(r"\b[A-ZА-Яء-ي]\.$")
 _LONGEST_ABBREVIATION = 12
 WIDE = re.compile(r"[\u2e80-\u9fff\u3040-\u30ff]")
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -55,7 +55,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’\-–.,][^\W_]+)*")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,60}>")
 _QUOTES = re.compile(r"[\"“”„«»®™]|``|''|(?<!\w)['‘’]|['‘’](?!\w)")
 _ASIDE = re.compile(r" ?(?:\([^()]*\)|\[[^\[\]]*\]|（[^（）]*）)")
-_GAP = re.compile(r" ([,.;:،])")
+_GAP = re.compile(r" ([,.;:،])|(?<=[\u3000-\u9fff，。]) (?=[\u3000-\u9fff，。])")  # none within Chinese and Japanese
 # Some collections write "1 @.@ 5", "self- taught" and "Lee( born 1901)".
 _SPLIT_NUMBER, _SPLIT_WORD = re.compile(r" @([.,-])@ "), re.compile(r"(?<=\w)- (?!and\b|or\b|to\b)(?=[^\W_])")
 _CLOSE_BRACKET = re.compile(r"(?<=\w)\( ?")
@@ -65,8 +65,8 @@ _MARKS = re.compile("[" + re.escape("".join([*_BRACKETS, *_BRACKETS.values()])) 
 
 def is_english(text: str) -> bool:
     """Return True if enough of the words are English function words to build English sentences around them."""
-    found = [word.lower() in FUNCTION_WORDS for word in _LETTERS.findall(text[:4000])]
-    return sum(found) > 0.18 * len(found)
+    small = [word for word in _LETTERS.findall(text[:4000]) if not word[0].isupper()]  # names are of any language
+    return sum(word in FUNCTION_WORDS for word in small) > 0.2 * len(small)
 
 
 def sentences(text: str) -> list[str]:
@@ -121,7 +121,7 @@ def plain(text: str, *, asides: bool = False) -> str:
     text = _CLOSE_BRACKET.sub(" (", _SPLIT_WORD.sub("-", _SPLIT_NUMBER.sub(r"\1", text)))
     for _ in range(0 if asides else 2):  # brackets within brackets
         text = _ASIDE.sub(_aside_gap, text)
-    return _GAP.sub(r"\1", " ".join(_QUOTES.sub("", text).split()))
+    return _GAP.sub(lambda gap: gap[1] or "", " ".join(_QUOTES.sub("", text).split()))
 
 
 def _aside_gap(match: re.Match[str]) -> str:
