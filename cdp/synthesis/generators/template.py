@@ -56,7 +56,9 @@ class TemplateGenerator(Generator):
         """Up to ``m`` distinct queries by the method of that name; any that is no paraphrase gets diverse ones."""
         digest = hashlib.sha256(f"{self._seed} {document.content_hash}".encode()).digest()
         rng = random.Random(digest)
-        room = english if is_english(document.content) else other
+        # A foreign title at the beginning of each sentence makes no text foreign.
+        text = document.text.replace(document.title, " ") if document.title else document.text
+        room = english if is_english(text if text.strip() else document.content) else other
         build = room.paraphrases if method.startswith("paraphrase") else room.diverse
         return distinct(build(document, rng), m)
 

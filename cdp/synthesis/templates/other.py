@@ -37,7 +37,7 @@ _DEBRIS = re.compile(
     r"|\b(\w+)、\1\b|[はがをにとので、後后时時]$|^[はがをの](?=[\u4e00-\u9fff])|[\uac00-\ud7af]: "
     r"|，\s*，|,\s*[,:]|^\d+\b(?![年月日]| \w{3})|(?:，[^，]*){5}|——"
     # Holes of removed words, doubled ones, names without their spaces, a cut beginning; Arabic for "you".
-    r"|[及和与與或在于於由、，][，、]|\b(?:أو|و|في|من|إلى|هو|هي)،|\b(\w{4,}) (?:\w+ )?\2\b"
+    r"|[及和与與或在于於由、，][，、]|、等|\b(?:أو|و|في|من|إلى|هو|هي)،|\b(\w{4,}) (?:\w+ )?\2\b"
     r"|^[ぁ-ゖ]|^[\u4e00-\u9fff]や|[ぁ-ゖ].*[\u4e00-\u9fff]$|なりで|[A-Za-z]{13}.*[\u3040-\u9fff]"
     r"|[\u3040-\u9fff].*[A-Za-z]{13}|[\uac00-\ud7af]'|[\uac00-\ud7afA-Za-z] [는은도을를] "
     r"|[《「『]\s*[》」』]|\b\d{4}[a-z]|\b[dlnq] [aeéèiouh]\w"
