@@ -49,7 +49,10 @@ def quick(workspace: Workspace, query_set: str, *, human: str = "", language: st
     plan = quick_room.plan(workspace, resolved_set.id, human=reference, language=language)
     values = plan.load() or quick_room.measure(plan)
     assert values is not None  # nothing told it to stop
-    titled = [{**value, "title": MEASURES[value["name"]].title} for value in values["values"]]
+    titled = [
+        {**value, "interval": value["interval"] and tuple(value["interval"]), "title": MEASURES[value["name"]].title}
+        for value in values["values"]
+    ]
     most = max((value["per_doc"] for value in titled), default=0)
     curves: dict[str, dict[int, float]] = {}
     for value in titled:

@@ -405,8 +405,10 @@ def _settings(job: JobView) -> None:
     if job.kind == "prompts":
         shown.append(commands.line("prompts", "show", job.id))
     if job.kind == "training" and str(job.state) == "finished":
-        shown += [commands.line("models", "push", job.id, "OWNER/NAME", "--dry-run"),
-                  commands.line("models", "export", job.id, "FOLDER")]  # fmt: skip
+        shown += [
+            commands.line("models", "push", job.id, "OWNER/NAME"),
+            commands.line("models", "export", job.id, "FOLDER"),
+        ]
     forms.command(*shown)
 
 

@@ -112,7 +112,12 @@ def test_the_catalogue_answers_questions_and_takes_no_orders(workspace: Workspac
 
 
 def test_a_setting_is_said_by_its_option_or_by_set(workspace: Workspace, tmp_path: Path) -> None:
-    answer("corpus", "add", write(tmp_path / "few.jsonl", *documents("a")), "--name", "few")
+    told = {
+        "_id": "a",
+        "title": "Salt",
+        "text": "Salt is a mineral. Salt was traded in Venice. The salt tax fell in 1790.",
+    }
+    answer("corpus", "add", write(tmp_path / "few.jsonl", json.dumps(told)), "--name", "few")
     words = ("queries", "generate", "--corpus", "few", "--wait")
     answer(*words, "--set", "per_doc=2", "--set", "method=paraphrase")
     (made,) = answer("queries", "list")

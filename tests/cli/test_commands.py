@@ -68,7 +68,8 @@ def test_the_five_steps_on_the_demo(workspace: Workspace) -> None:
     generated = answer("queries", "generate", "--corpus", "demo", "--per-doc", "3", "--wait")
     assert generated["state"] == "finished"
     made = next(q for q in answer("queries", "list") if q["generator"] == "template")
-    assert (made["n_documents"], made["n_queries"]) == (96, 288)
+    assert made["n_documents"] == 96
+    assert 270 <= made["n_queries"] <= 288  # a document that gives little gets fewer
 
     quick = answer("metrics", "demo diverse", "--human", "demo paraphrase", "--quick")
     assert {"self_bleu", "len_sim", "cw"} <= {value["name"] for value in quick["measures"]}

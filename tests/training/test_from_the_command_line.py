@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.base.workspace import Workspace, read_json
 from cdp.corpus import read_documents, store
 from cdp.query_sets import QuerySet, create, import_queries
 from tests.cli.support import answer, refusal, run
@@ -55,7 +55,7 @@ def test_what_a_weighting_needs_is_missed_at_once(ask: Ask, workspace: Workspace
     file.write_text("query_id,weight\nd0-1,-2\n", encoding="utf-8")
     column = ("train", query_set, "--weighting", "column", "--set")
     assert "There is no file" in refusal(*column, f"weights={tmp_path / 'absent.csv'}")
-    assert "line 2: '-2' is no weight" in refusal(*column, f"weights={file}")
+    assert "d0-1: '-2' is no weight" in refusal(*column, f"weights={file}")
     ri = ("train", query_set, "--weighting", "ri")
     assert "needs 'reasoning'" in refusal(*ri)
     assert "No query set is called 'nothing'" in refusal(*ri, "--set", "reasoning=nothing")
@@ -144,28 +144,6 @@ def test_a_plan_says_what_the_training_then_does(ask: Ask, tmp_path: Path, works
     result = answer("train", *options, "--wait")
     for key, value in (("pairs", 20), ("documents", 10), ("steps", 6)):
         assert planned[key] == result[key] == value
-
-
-def test_the_card_of_a_model_states_its_evaluations(ask: Ask, tmp_path: Path, workspace: Workspace) -> None:
-    write_benchmark(workspace, "judged", test=range(12))
-    model = str(tiny_static(tmp_path / "tiny"))
-    for job, retriever in (("before", model), ("after", "t")):
-        if job == "after":
-            folder = write_job(workspace, "t", query_set=ask(12), retriever=model, learning_rate=1e-3, gpus=0)
-            assert work("cdp.workers.training", folder) == 0
-        folder = workspace.job(job)
-        config = {"retriever": retriever, "benchmark": "judged", "gpus": 0}
-        write_json(folder / "spec.json", {"id": job, "kind": "evaluation", "config": config})
-        assert work("cdp.workers.evaluation", folder) == 0
-    card = (workspace.job("t") / "model" / "README.md").read_text(encoding="utf-8")
-    assert "| longest text | nothing is cut |" in card
-    rows = [line.split("|")[4:6] for line in card.splitlines() if line.startswith("| judged/test | published |")]
-    assert len(rows) == 1
-    scores = sorted(workspace.jobs.glob("*/results/evaluation.json"))
-    found = {e["retriever"]["kind"]: 100 * e["measures"]["ndcg@10"] for e in map(read_json, scores)}
-    assert [float(cell.split()[0]) for cell in rows[0]] == [
-        pytest.approx(found[kind], abs=0.01) for kind in ("model", "job")
-    ]
 
 
 def test_a_sweep_trains_each_rate_and_reports_the_best_on_the_dev_split(

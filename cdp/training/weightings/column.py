@@ -23,6 +23,8 @@ def read_weights(file: str, query_ids: Sequence[str]) -> NDArray[np.float64]:
 
     ConfigError without a file; InputError with the first 20 problems and their number if it cannot be used.
     """
+    import zlib
+
     import pandas as pd
 
     if not file.strip():
@@ -41,7 +43,7 @@ def read_weights(file: str, query_ids: Sequence[str]) -> NDArray[np.float64]:
         given = pd.Series(rows["weight"].to_numpy(), rows["query_id"].astype(str))
     except KeyError as error:
         raise InputError(f"It has no column {error}.", file=path) from error
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, EOFError, zlib.error) as error:
         raise InputError(f"It cannot be read: {error}.", file=path) from error
     weights = pd.to_numeric(given, errors="coerce")
     wrong = given[~weights.between(0, LARGEST)]

@@ -246,7 +246,7 @@ def rows_of(workspace: Workspace) -> dict[str, list[Any]]:
     catalog.ingest(workspace)
     connection = duckdb.connect(str(workspace.catalog), read_only=True)
     try:
-        tables = ("corpora", "query_sets", "jobs", "trainings", "evaluations", "scores", "files")
+        tables = ("trainings", "evaluations", "scores", "files")
         return {name: sorted(map(repr, connection.execute(f"SELECT * FROM {name}").fetchall())) for name in tables}
     finally:
         connection.close()
