@@ -43,7 +43,7 @@ STAGES = (
     Stage("weighting-languages", 3, "30 trainings × 4 s"),
     Stage("reasoning-grid", 4, "36 trainings × 6 s, RI encodes twice"),
     Stage("template-contrast", 12, "120 trainings × 5 s; 1,800 documents by template 1 min"),
-    Stage("recorded-minilm", 50, "16 trainings × 1,440 pairs / 15 a second and 2,700 texts / 60 a second", (RECORDED,)),
+    Stage("recorded-minilm", 70, "16 trainings × 1,440 pairs / 15 a second and 2,700 texts / 60 a second", (RECORDED,)),
 )
 
 # The form for tests: the demo's own queries, enough to draw every table of the document.
