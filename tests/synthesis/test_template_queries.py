@@ -167,5 +167,5 @@ def test_real_passages_of_one_title(name: str) -> None:
         holders.update(queries)
         total += len(queries)
     assert sum(n for n in holders.values() if n > 1) < 0.03 * total
-    assert titles < 0.08 * 2 * 240
+    assert titles < 0.12 * 2 * 240
     assert total > 3 * 240

@@ -367,6 +367,7 @@ def _little(material: Material) -> Iterator[str]:
         yield from (material.claim(line, line, wording) for wording in _QUOTATIONS)
     if not lines:
         title = material.name or (material.title if " " in material.title else "")
-        whole = [text for text in material.sentences if len(text.split()) >= SHORTEST] or [" ".join(material.sentences)]
+        texts = [text for text in material.sentences if "=" not in text] or material.sentences  # headings
+        whole = [text for text in texts if len(text.split()) >= SHORTEST] or [" ".join(texts)]
         quoted = " ".join(min(whole, key=len).rstrip(" .").split()[:LONGEST])
         yield from ([title] if title else (wording.format(s=quoted) for wording in _QUOTATIONS))

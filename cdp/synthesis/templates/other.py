@@ -39,7 +39,7 @@ _DEBRIS = re.compile(
     # Holes of removed words, doubled ones, names without their spaces, a cut beginning; Arabic for "you".
     r"|[及和与與或在于於由、，][，、]|、等|\b(?:أو|و|في|من|إلى|هو|هي)،|\b(\w{4,}) (?:\w+ )?\2\b"
     r"|^[ぁ-ゖ]|^[\u4e00-\u9fff]や|[ぁ-ゖ].*[\u4e00-\u9fff]$|なりで|[A-Za-z]{13}.*[\u3040-\u9fff]"
-    r"|[\u3040-\u9fff].*[A-Za-z]{13}|[\uac00-\ud7af]'|[\uac00-\ud7afA-Za-z] [는은도을를] "
+    r"|[\u3040-\u9fff].*[A-Za-z]{13}|[\uac00-\ud7af]'|[A-Z]'[\s\uac00-\ud7af]|[\uac00-\ud7afA-Za-z] [는은도을를] "
     r"|[《「『]\s*[》」』]|\b\d{4}[a-z]|\b[dlnq] [aeéèiouh]\w"
     r"|[؛،]\s*[؛،]|\bوال،|\bال |\b(?:و?هي|و?هو|و?ال)$|\b(?:في|من|إلى|على) و(?![قسجالصزح])|\b[أ-ي]{2,}(?<!هت)تم\b"
 )
@@ -85,7 +85,7 @@ def _wordings(document: Document) -> list[list[str]]:
     quoted = [text for text in alone if text not in certain]
     quoted = [text for text in quoted if not _refers(text)] or [text for text in quoted if _length(text) > 0.5]
     quoted.sort(key=lambda text: abs(_length(text) - 0.7))
-    if not (certain or quoted):
+    if not certain and (not quoted or (given and language not in _QUOTES)):
         texts = [given] if given else whole or [text for text, _ in raw] or [plain(document.text)]
         return [[min(texts, key=len)[: 2 * LONGEST_WIDE]]]
     beside = dict.fromkeys(_beside(title, text) for text in certain)
