@@ -79,8 +79,8 @@ def test_a_process_killed_while_it_works_is_replaced_and_the_query_answered(
         kill([first])
         assert ids(asked.result()) == [["d2"]]
     assert pid_of(searched) != first
-    kill([pid_of(searched)])
-    until(lambda: nothing_left(searched), "what the killed process left to be cleared away")
+    assert stop_search(searched)
+    until(lambda: nothing_left(searched), "the socket that the killed process left to be gone with the next one's")
 
 
 @pytest.mark.parametrize("why", ["idle", "no workspace"])
