@@ -40,7 +40,8 @@ def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]
     until(lambda: any(made.complete for made in queries.list_query_sets(workspace)), "the queries to be written", 120)
     tab.see("finished", seconds=60)
     (query_set,) = queries.list_query_sets(workspace)
-    assert (query_set.n_documents, query_set.n_queries) == (96, 480)
+    assert query_set.n_documents == 96
+    assert 470 <= query_set.n_queries <= 480  # five per document, fewer where a text is too short for five templates
     tab.shot("4-writing-done")
 
     tab.menu("Queries").page.get_by_role("tab", name="Quality and diversity").click()
