@@ -41,7 +41,9 @@ def test_every_language_from_documents_to_a_comparison(tmp_path: Path) -> None:
         row = course.row_without_models()
         assert not typed.faults, typed.faults
         assert row is not None
-        assert row.queries == PER_DOC * row.documents - row.short
+        # A document that gives little has fewer queries, and at least one.
+        asked = PER_DOC * row.documents
+        assert asked - (PER_DOC - 1) * row.short <= row.queries <= asked - row.short
         assert row.cw is not None
         assert row.cw > 0, f"{whole.name}: no content words counted"
         for query_set in course.query_sets:  # by chance a query is worded as a judged one
