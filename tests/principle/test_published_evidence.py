@@ -53,6 +53,9 @@ def test_positive_rates() -> None:
         "musique": (7, 14),  # the paper counts 6, from differences rounded to one decimal
         "2wikimultihopqa": (1, 14),
     }
+    points = (0.04, 0.0, -0.04)
+    (rate,) = positive_rates([Difference("any", "qdoc_minus_one", 5, "a", 5.0, p) for p in points])
+    assert (rate.positive, rate.conditions) == (1, 3)  # no difference is none above 0
 
 
 def test_threshold_and_how_far_it_moves() -> None:
