@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import expect
 
 from cdp.ui.shell.frame import PAGES
 from tests.browser.conftest import Looker, Server
@@ -86,6 +87,8 @@ def saves_figures(tab: Looker) -> None:
         content = download.value.path().read_bytes()
         assert content.startswith(begins)
         assert download.value.suggested_filename == f"gains.{form.lower()}"
+    # Plotly's message about the figure fades over whichever page comes next: its words would be read there.
+    expect(tab.page.locator(".notifier-note")).to_have_count(0, timeout=15_000)
 
 
 @pytest.mark.parametrize(
