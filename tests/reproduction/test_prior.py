@@ -19,6 +19,8 @@ from reproduction.prior import END, METHODS, START, Fit, estimate, own, publishe
 from tests.reproduction.support import study
 from tests.support import REPOSITORY
 
+pytestmark = pytest.mark.slow
+
 
 def crossed(n: int, m: int) -> tuple[np.ndarray, np.ndarray]:
     """Names of n datasets and m setups, each dataset in each setup."""

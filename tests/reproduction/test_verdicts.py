@@ -16,6 +16,8 @@ from reproduction.kept import Kept
 from reproduction.verdicts import CANNOT_TELL, CONTRADICTED, EQUIVALENT, SUPPORTED
 from tests.reproduction.support import criterion, study
 
+pytestmark = pytest.mark.slow
+
 POSITIVE, NEGATIVE, AROUND = (0.2, 1.8), (-1.8, -0.2), (-0.6, 0.9)
 
 

@@ -297,6 +297,7 @@ def test_a_preview_takes_the_most_related_document(workspace: Workspace, corpus:
     assert alone["diverse"].queries, "the other methods are shown all the same"
 
 
+@pytest.mark.slow
 def test_a_page_or_command_previews_it_with_what_must_be_said(workspace: Workspace, corpus: CorpusManifest) -> None:
     shown = query_services.preview(workspace, corpus.id, "comet", methods=["multi_document"], per_doc=1)[
         "multi_document"
