@@ -25,11 +25,7 @@ HONEY = Document(
     "archaeologists found pots of honey in an Egyptian tomb.",
     "Honey",
 )
-RUSSIAN = Document(
-    "r",
-    "Байкал самое глубокое озеро нашей большой и богатой планеты. Байкал содержит пятую часть пресной воды планеты.",
-    "Байкал",
-)
+RUSSIAN = Document("r", "Байкал самое глубокое озеро мира. Озеро содержит пятую часть пресной воды планеты.", "Байкал")
 CHINESE = Document(
     "z", "长城是中国古代的军事防御工程。长城修筑的历史可上溯到西周时期，明朝是最后一个大修长城的朝代。", "长城"
 )
@@ -73,12 +69,12 @@ def test_diverse_queries_draw_on_most_sentences() -> None:
         ("substance", "nectar"), ("worker", "cells"), ("wings", "evaporate"),
         ("spoil", "acidic"), ("cooled",), ("egyptian", "tomb"),
     ))  # fmt: skip
-    assert touched >= 3
+    assert touched >= 4
 
 
 @pytest.mark.slow
 def test_diverse_queries_repeat_less_than_paraphrases() -> None:
-    """On the demo's documents: on average clearly, and for nearly each of them."""
+    """On the demo's documents: on average by far, and for nearly each of them."""
     documents = [json.loads(line) for line in (REPOSITORY / "data/demo/corpus.jsonl").read_text("utf-8").splitlines()]
     found = []
     for row in documents:
@@ -86,9 +82,9 @@ def test_diverse_queries_repeat_less_than_paraphrases() -> None:
         made = [queries(short, method, 5) for method in ("diverse", "paraphrase")]
         if min(map(len, made)) > 1:
             found.append([self_bleu(one) for one in made])
-    assert len(found) > 0.7 * len(documents)
+    assert len(found) > 0.8 * len(documents)
     diverse, paraphrase = np.array(found).T
-    assert diverse.mean() < 0.65 * paraphrase.mean()
+    assert diverse.mean() < 0.55 * paraphrase.mean()
     assert (diverse <= paraphrase).mean() >= 0.95
 
 

@@ -43,11 +43,8 @@ def test_brackets_and_quotes_are_closed_whatever_the_document(text: str, title: 
         ("In conclusion, we show that residential rehabilitation is what Norburg wants.",
          "Residential rehabilitation is what Norburg wants"),
         ("Norburg was the capital of a rich and powerful Danish kingdom of merchants, which had been ruled for as long "
-         "as the oldest of all the merchants of the town could remember.", ""),
-        ("Norburg is a silent film, produced by Smt. Lee of Norburg.",
-         "Norburg is a silent film, produced by Smt. Lee of Norburg"),
-        ("The Norburg's national football team is the national football team of Norburg.", ""),
-        ("The town has the Green Harbour, Iron Bridge, Norburg's Old Castle.", ""),
+         "as the oldest of all the merchants of the town could remember.",
+         "Norburg was the capital of a rich and powerful Danish kingdom of merchants"),
         ("It was closed in 1990 after a fire.", ""),
         ("This shows that the castle is old.", ""),
         ("The castle was built by the.", ""),
@@ -73,7 +70,7 @@ def test_which_sentences_stand_alone(sentence: str, stands: str) -> None:
         ("It was closed in 1990 after a fire in the east wing.", "it closed"),
         ("CONCLUSIONS Home care is the most common preference.", "CONCLUSIONS"),
         ("The ability to rapidly and reliably measure proteins is needed.", "rapidly and reliably measure?"),
-        ('Nicholas "Nicky" Wu (born 1970) is a Taiwanese actor and singer.', '"Nicky"'),
+        ('Nicholas "Nicky" Wu (born 1970) is a Taiwanese actor and singer.', '"'),
     ],
 )
 def test_what_once_read_badly_does_so_no_more(sentence: str, never: str) -> None:
@@ -131,8 +128,8 @@ def test_a_noun_phrase_is_taken_where_its_beginning_and_end_are_sure(sentence: s
 
 def test_passages_of_one_title_get_different_paraphrases_and_never_the_title_alone() -> None:
     passages = {
-        "en": ("Norburg", "The old harbour of Norburg was built in 1412.", "The wool market of Norburg closed because of a fire."),  # noqa: E501
-        "fr": ("Norbourg", "Le vieux port de Norbourg fut construit en 1412 par des marchands.", "Le marché de Norbourg ferma en 1871."),  # noqa: E501
+        "en": ("Norburg", "The old harbour was built in 1412 by merchants.", "The wool market closed because of a fire."),  # noqa: E501
+        "fr": ("Norbourg", "Le vieux port fut construit en 1412 par des marchands.", "Le marché de Norbourg ferma en 1871."),  # noqa: E501
         "zh": ("诺堡", "诺堡的旧港口由商人建于1412年。", "诺堡的羊毛市场于1871年因火灾关闭。"),
         "ja": ("東大寺", "東大寺の大仏は奈良時代に造られた。", "東大寺の南大門は鎌倉時代に再建された。"),
         "ar": ("القلعة", "تم بناء ميناء القلعة القديم في عام 1412.", "أغلق سوق الصوف في القلعة بعد حريق كبير."),
@@ -143,18 +140,6 @@ def test_passages_of_one_title_get_different_paraphrases_and_never_the_title_alo
         assert two
         assert not {*one} & {*two}
         assert title not in {*one, *two}
-
-
-def test_what_does_not_say_of_which_document_it_is_is_not_asked() -> None:
-    """A sentence without the title or another name is no query, and no title stands before a sentence."""
-    texts_ = {
-        "en": ("Norburg", "The patch was released in January 2014.", "Approximately 25% of sales were abroad."),
-        "zh": ("诺堡", "在1960年代进行了一些小的修改。", "以上所有选项均被反对。"),
-        "ja": ("東大寺", "日本における根拠法は職業安定法である。", "1941年に戦争が開戦した。"),
-    }
-    for title, *sentences in texts_.values():
-        for method in ("diverse", "paraphrase"):
-            assert set(written(Document("x", " ".join(sentences), title), method, 5)) == {title}
 
 
 def _documents(name: str) -> Iterator[Document]:
@@ -169,7 +154,7 @@ def _documents(name: str) -> Iterator[Document]:
 @pytest.mark.skipif(not SHARED.exists(), reason="the benchmark data is not beside the repository")
 @pytest.mark.parametrize("name", ["xquad_en", "xquad_ar", "xquad_ru", "xquad_zh"])
 def test_real_passages_of_one_title(name: str) -> None:
-    """240 passages of 48 titles: few queries of one are a query of another, and few are a title."""
+    """240 passages of 48 titles: nearly no query of one is a query of another, and few are a title."""
     holders: Counter[str] = Counter()
     total = titles = 0
     for document in _documents(name):
@@ -179,8 +164,8 @@ def test_real_passages_of_one_title(name: str) -> None:
             titles += plain(document.title.replace("_", " ")) in made
             assert all(balanced(query) for query in made)
             queries.update(made)
-        holders.update(queries - {plain(document.title.replace("_", " "))})
+        holders.update(queries)
         total += len(queries)
     assert sum(n for n in holders.values() if n > 1) < 0.03 * total
-    assert titles < 0.5 * 2 * 240
-    assert total > 1.5 * 240
+    assert titles < 0.12 * 2 * 240
+    assert total > 3 * 240

@@ -42,8 +42,6 @@ _UNCLEAR = word_list("referring", "speakers")
 _PRONOUNS = word_list("personal") | _UNCLEAR | {"his", "her", "its", "their"}
 _AUXILIARIES = word_list("auxiliaries") | {"has", "have", "had", "does", "did"}
 _ARTICLES = frozenset({"the", "a", "an"})
-_LINKS = frozenset({"of", "and", "the", "or", "in", "with", "who", "to", "for"})
-_PERSONS = frozenset({"he", "him", "she", "they", "them", "their", "it"})
 _RELATIVE = frozenset({"that", "which", "who", "he", "she", "they", "we", "i"})
 _TYING = word_list("connectives")
 _NOT_FIRST = _TYING | word_list("conjunctions", "pointing", "exclamations", "not_first") | PLAIN_VERBS | _AUXILIARIES
@@ -60,13 +58,6 @@ _OPENING = re.compile(
     rf"^(?:[A-Z]{{4,}}:? (?=[A-Z\d])|(?i:{'|'.join(word_list('connectives'))}|\w+ly), |(?i:and|but|so|then|now|yet) )+"
 )
 _DEFINITE = re.compile(r"\bthe (\w+)(?! (?:of|in|for|that|which|who)\b)")
-# "the patch was", "the synth horns": nothing says which; "JB's Restaurants" at the end of a list without "and".
-_WHICH = re.compile(
-    r"(?i:\bthe) (?:\d{4} )?[a-z][\w-]*(?: [a-z][\w-]*)?(?=$|,| (?:is|was|are|were|has|had|have|can|will|would|could"
-    r"|won|made|became|began|took|held|led|left|lost|went|came|gave|saw|got|set|ran|met|sold|\w+ed)\b)"
-)
-_OPEN_LIST = re.compile(r", (?:[A-Z]\S* )*[A-Z]\S*, [A-Z]\S* [A-Z][\w’' ]*$")
-_IS = re.compile(r" (?:is|was|are|were) ")
 # A sentence about the title: what comes between (dates, other names), the verb and the rest.
 _ABOUT = r"(?P<inner> \([^)]*\))?(?:, [^,]{2,60},)? (?P<verb>is|was|are|were) (?P<rest>(?P<article>an?|the|\w+) .+)$"
 
@@ -89,8 +80,6 @@ class Material:
     def __init__(self, document: Document) -> None:
         self.title = title = plain_title(document)
         self.sentences = read_sentences(document)
-        # The title of a paper tells what it is about, a label such as "finance" does not.
-        self.is_paper = " " in title and not title.islower()
         # Words as they are written within sentences, not behind headings: they tell a name from a first word.
         pairs = (pair for sentence in self.sentences for pair in pairwise(sentence.split()))
         self.inner = Counter(word for before, word in pairs if not (len(before) > 3 and before.strip(":").isupper()))
@@ -104,9 +93,6 @@ class Material:
             self.name = capwords(title) if title.islower() else title
         else:
             self.name = title if is_name and not title.islower() and telling(title) else ""
-        # "snail rose tree" has lost its "the" and "and".
-        held = len(rest) < 2 or not _LINKS.isdisjoint(title.lower().split()) or title.lower() in document.text.lower()
-        self.is_titled = (held or not title.islower()) and not re.search(r"\.\w", title)
         lowers = self.inner[first.lower()] > self.inner[first] and not any(word[:1].isupper() for word in rest)
         self.subject = self.name[:1].lower() + self.name[1:] if lowers else self.name
         if self.name and 2 * document.text.count(f"the {self.name}") > document.text.count(self.name):
@@ -136,34 +122,12 @@ class Material:
         verb = following in _FINITE and not first.endswith("s") and following[-2:] not in ("es", "ls", "ts")
         return text if self.inner[first] or not first.istitle() or following.istitle() or verb else ""
 
-    def is_certain(self, text: str) -> bool:
-        """Return True if a statement names the title or, where there is no title, begins with a name."""
-        if self.name:
-            named = self.name in text or content(self.name) <= content(text)
-            return text.startswith(self.name) or (named and not _definite(text))
-        if self.is_paper:
-            abbreviated = any(sum(map(str.isupper, word)) > 1 for word in text.split())
-            return abbreviated or not telling(text).isdisjoint(content(self.title))
-        first, *others = text.split()
-        is_name = self.inner[first] > self.inner[first.lower()] or "".join(others)[:1].isupper()
-        name = first[:1].isupper() and is_name and first.lower() not in FUNCTION_WORDS
-        return name and not self.is_small and not _WHICH.search(text)
-
-    def is_quotable(self, text: str) -> bool:
-        """Return True if a text tells by a name which document holds it, and holds no word for something else."""
-        words = re.findall(r"\w+", text.lower())
-        if not {"it", "he", "she", "him"}.isdisjoint(words) or not _PERSONS.isdisjoint(words[:8]):
-            return False
-        if not self.is_story and not (_UNCLEAR | {"also"}).isdisjoint(words):
-            return False
-        if re.match(r"[B-Z] |The [a-z ]+['’]s\b", text):
-            return False
-        if any(word in text.lower() for word in telling(self.name) if len(word) > 3):
-            return True
-        known = [word.strip(",'’") for word in text.split()[1:] if word[:1].isupper()]
-        known = [word for word in known if word.lower() not in _GENERIC and word not in ("I", "Inc")]
-        named = any(not word.endswith(("ican", "ish", "ese", "ean", "ian", "can")) for word in known)
-        return named and not self.is_small and not _WHICH.search(text) and not _definite(text)
+    def claim(self, text: str, said: str, wording: str) -> str:
+        """Return a statement in words that ask for its truth, behind the title where it does not name it."""
+        asked = wording.format(s=said)
+        named = not self.name or text.startswith(self.name)
+        named = named or ((self.name in text or content(self.name) <= content(text)) and not _definite(text))
+        return asked if named else f"{self.name}: {asked if asked.startswith('I ') else asked[:1].lower() + asked[1:]}"
 
     def _resolved(self) -> Iterator[str]:
         """Yield the sentences; "He", "She", "It" become the title while each sentence so far is about it."""
@@ -185,6 +149,8 @@ class Material:
         ):
             return ""
         text = _PATTERNS["reported"].sub("", _OPENING.sub("", plain(sentence).rstrip(" .")))
+        ends = [text[: end.start()] for end in _PATTERNS["clause_end"].finditer(text, 40)]
+        text = next((end for end in (text, *reversed(ends)) if len(end.split()) <= LONGEST), "")
         first, *others = text.lower().split() or [""]
         names = bool(self.name) and text.startswith(self.name)
         # "The agreement" and "a version" are known by a name or number that follows, or by words of the title.
@@ -195,16 +161,14 @@ class Material:
         whole = starts and not first.endswith(("ing", "ly", "ed")) and _has_verb(others)
         # "The National Archives are the national archives of Namibia."
         repeated = sum(text.lower().split().count(word) > 1 for word in content(self.name))
-        whole = whole and (self.is_story or (repeated < 2 and not _says_nothing(text)))
+        whole = whole and (self.is_story or repeated < 2)
         stands = whole and _stands(text.replace(self.name, "X") if self.name else text)
         return text[:1].upper() + text[1:] if stands else ""
 
     def _scene(self, sentence: str) -> str:
         """Return what a sentence of a story tells, or the line that it says; "" where it can be neither."""
         told = "" if _PATTERNS["quoted"].search(sentence) else self.within(self._statement(sentence))
-        words = told.lower().replace(",", "").split()
-        clear = _PERSONS.isdisjoint(words) and {"his", "her"}.isdisjoint(words[8:])
-        if len(telling(told)) >= LEAST_EVENT and clear:
+        if len(telling(told)) >= LEAST_EVENT:
             return told
         someone, line = _line(sentence)
         return f'{"someone" if someone else "it"} says "{line}"' if line else ""
@@ -235,12 +199,6 @@ def _has_verb(words: list[str]) -> bool:
     )
 
 
-def _says_nothing(text: str) -> bool:
-    """Return True for "The X's National Team is the national team of X", and for "the" before a name's possessive."""
-    subject, _, rest = re.split(r" (is|was|are|were) ", text, maxsplit=1) if _IS.search(text) else (text, "", "")
-    return len(content(subject) & content(rest)) > 1 or bool(re.match(r"The [A-Z]\w*[a-z]['’]s\b", text))
-
-
 def _definite(text: str) -> bool:
     """Return True for "the ship", "the company": a thing or person that another sentence names."""
     return any(found[1] in _THINGS | _ROLES for found in _DEFINITE.finditer(text.lower()))
@@ -253,8 +211,7 @@ def _stands(text: str) -> bool:
     words = [word.strip(",'’") for word in text.lower().split()] or [""]
     clear = _UNCLEAR.isdisjoint(words) and _PRONOUNS.isdisjoint(words[:4])
     cut = words[-1] in _NOT_LAST or (words[-1].endswith("ed") and words[-2:-1] in (["a"], ["an"], ["the"]))
-    fits = SHORTEST <= len(words) <= LONGEST and clear and not cut
-    return fits and not (_PATTERNS["debris"].search(text) or _OPEN_LIST.search(text))
+    return SHORTEST <= len(words) <= LONGEST and clear and not cut and not _PATTERNS["debris"].search(text)
 
 
 def _line(sentence: str) -> tuple[bool, str]:
@@ -271,9 +228,7 @@ def _line(sentence: str) -> tuple[bool, str]:
         and not _PATTERNS["debris"].search(line)
         and not _PATTERNS["quoted"].search(line)
     )
-    someone = bool(found and found[1])
-    clear = someone or _PRONOUNS.isdisjoint(line.lower().split()[:4])
-    return someone, line if fits and whole and clear else ""
+    return bool(found and found[1]), line if fits and whole else ""
 
 
 def diverse(document: Document, rng: random.Random) -> Iterator[str]:
@@ -295,7 +250,7 @@ def diverse(document: Document, rng: random.Random) -> Iterator[str]:
         spent.update((best.source, best.format))
         used |= content(best.texts[0])
         yield best.texts[0]
-    for texts in zip_longest(*(target.texts[1:] for target in asked if target.format != "quote"), fillvalue=""):
+    for texts in zip_longest(*(target.texts[1:] for target in asked), fillvalue=""):
         yield from texts
     if not asked:
         yield from _little(material)
@@ -318,25 +273,18 @@ def _targets(material: Material, rng: random.Random) -> Iterator[Target]:
     for index, text in material.statements.items():
         if material.is_story:
             vague = len(_PRONOUNS & {*text.lower().split()}) + 2 * (" says " in text)
-            wordings = [wording for wording in DATA["stories"] if material.is_titled or "{n}" not in wording]
-            texts = [wording.format(s=text, n=material.name) for wording in wordings]
+            texts = [wording.format(s=text, n=material.name) for wording in DATA["stories"]]
             yield Target("story", 2 + 0.15 * len(telling(text)) - 0.5 * vague, index, rng.sample(texts, len(texts)))
             continue
-        certain = material.is_certain(text)
-        if not certain and not material.is_quotable(text):
-            continue
-        said = material.within(text) if certain else ""
-        texts = [wording.format(s=said) for wording in DATA["confirmations"] if said]
-        texts = texts or [*[f"{text}: true or false?"] * certain, *(wording.format(s=text) for wording in _QUOTATIONS)]
+        said = material.within(text)
+        texts = [material.claim(text, said, wording) for wording in DATA["confirmations"] if said]
+        texts = texts or [f"{text}: true or false?", *(wording.format(s=text) for wording in _QUOTATIONS)]
         texts = rng.sample(texts, len(texts))
         texts.sort(key=lambda asked: "s it true" not in asked)  # what people ask most
-        names = material.name in text or text.split()[1][:1].isupper()
-        if certain and names and len(text.split()) <= LONGEST_STATEMENT:
+        if len(text.split()) <= LONGEST_STATEMENT and (material.name in text or text.split()[1][:1].isupper()):
             texts.insert(rng.randint(0, 1), text)
         if (specificity := material.specificity(text)) >= SPECIFIC:
-            yield Target(
-                "verify" if said else "quote", 1.5 + 0.5 * specificity - 0.03 * len(text.split()), index, texts
-            )
+            yield Target("verify", 1.5 + 0.5 * specificity - 0.03 * len(text.split()), index, texts)
     for score, index, keyword, topic in _topics(material):
         texts = [wording.format(t=topic) for wording in DATA["inquiries"] if topic]
         texts = rng.sample(texts, len(texts))
@@ -364,10 +312,7 @@ def _topics(material: Material) -> Iterator[tuple[float, int, str, str]]:
                 if len(said - named) > 1 and score >= 0.6 * ALONE and (chain or is_name) and not about:
                     yield score, index, text, topic
             elif is_name and not material.is_story:
-                if not telling(name).isdisjoint(said) or len(text.split()) > LONGEST_NAME or sentence.count(",") > 8:
-                    continue
                 whole = not material.subject[0].islower() or material.subject.startswith("the ")
-                whole = whole and not name[0].isdigit()
                 asked = f"the connection between {material.subject} and {topic}" if whole else ""
                 yield score + 0.6, index, f"{name} and {topic}", asked
 
@@ -378,9 +323,6 @@ def _is_name(text: str, sentence: str) -> bool:
     small = all(word[:1].isupper() or word in ("of", "the", "for", "and", "de") for word in words)
     before, behind = r"[A-Z][\w’'-]* (?:of|for|and|in|on|&) (?:the )?", r" (?:and |& |(?:for|of) (?:the )?)?[A-Z]"
     part = rf"{before}{re.escape(text)}|{re.escape(text)}{behind}"
-    # "living in Los Angeles Jake Gyllenhaal as": two names without a comma.
-    if re.search(rf"\b[Ii]n {re.escape(text)} (?:as|is|was)\b", sentence) and len(words) > 3:
-        return False
     return small and sum(word[:1].isupper() for word in words) > 1 and not re.search(part, sentence)
 
 
@@ -416,24 +358,16 @@ def _little(material: Material) -> Iterator[str]:
     lines = {line for line in lines if not _PATTERNS["debris"].search(line) and _has_verb(line.lower().split())}
     lines = {line for line in lines if len(telling(line)) >= LEAST_EVENT and line.split()[0].lower() not in _TYING}
     if material.is_story:
-        lines = {line for line in lines if _PRONOUNS.isdisjoint(line.lower().split()[:4])}
         lines |= {line for text in material.sentences if (line := _line(text)[1])}
     else:
-        lines = {line for line in lines if material.is_certain(line) or material.is_quotable(line)}
-        lines = {line for line in lines if not _says_nothing(line)}
         named = {line for line in lines if _PRONOUNS.isdisjoint(line.lower().split()[:4])}
-        lines = {line for line in named if line.split()[0].lower() not in _NOT_FIRST and not _definite(line)}
+        clear = {line for line in named if line.split()[0].lower() not in _NOT_FIRST and not _definite(line)}
+        lines = clear or named or (set() if material.name else lines)
     for line in sorted(lines, key=lambda line: (len(line.split()) > LONGEST, -material.specificity(line), line))[:6]:
-        yield from (wording.format(s=line) for wording in _QUOTATIONS)
+        yield from (material.claim(line, line, wording) for wording in _QUOTATIONS)
     if not lines:
         title = material.name or (material.title if " " in material.title else "")
-        phrases = [phrase.text for text in material.sentences for phrase in noun_phrases(plain(text))]
-        phrases = [
-            text
-            for text in phrases
-            if len(telling(text)) > 1 and " the " not in text and not _PATTERNS["debris"].search(text)
-        ]
-        texts = [text for text in material.sentences if len(text.split()) >= SHORTEST and not re.search("[=|]", text)]
-        quoted = min(texts or material.sentences, key=len, default="").rstrip(" .?!")
-        asked = title or max(phrases, key=lambda text: (material.specificity(text), text), default="")
-        yield from ([asked] if asked else (wording.format(s=quoted) for wording in _QUOTATIONS))
+        texts = [text for text in material.sentences if "=" not in text] or material.sentences  # headings
+        whole = [text for text in texts if len(text.split()) >= SHORTEST] or [" ".join(texts)]
+        quoted = " ".join(min(whole, key=len).rstrip(" .").split()[:LONGEST])
+        yield from ([title] if title else (wording.format(s=quoted) for wording in _QUOTATIONS))

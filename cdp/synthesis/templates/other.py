@@ -1,7 +1,7 @@
 """Queries for documents that are not English: whole sentences of the document itself, without grammar rules.
 
-A sentence that names the title or, where there is none, begins with a name is certain: it stands alone, and a tag
-behind it makes it a question. Others with a name are quoted, but none that is damaged or goes on from another.
+A sentence that names the title or holds a name or number near its start is certain: it stands alone or beside the
+title, and a tag behind it makes it a question. Others are quoted, but none that is damaged or goes on from another.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _END = " 。！？.!?؟۔।、，,،;:；：—–-…\u200e\u200f"
 # Words with the character for "he".
 _NOT_HE = re.compile("[其吉]他|他[人国國]")
 _ADVERB = re.compile(r"(?i:c|qu|j|n)['’]|\w+ [^\W\dA-ZА-Я][^\W\d]*[,،]")  # "De plus,", "Кроме того,"
-_HANGUL, _TOPIC = re.compile(r"[\uac00-\ud7af]"), re.compile(r"\S*[\uac00-\ud7af][은는] ")
+_HANGUL, _TOPIC = re.compile(r"[\uac00-\ud7af]"), re.compile(r"[\uac00-\ud7af][은는] ")
 _FULL_STOP = re.compile(r"[.。۔।][\"”»’」』）)]*$")
 _DEBRIS = re.compile(
     r"https?:|www\.|[\[\]{}<>|\\=_^~*#/@?？!！؟…;]|\.\.|:\d|\w ?: |\s[–—-]|[다요]\. |^\w\.|\w{3}\.[^\W\d]"
@@ -43,24 +43,15 @@ _DEBRIS = re.compile(
     r"|[《「『]\s*[》」』]|\b\d{4}[a-z]|\b[dlnq] [aeéèiouh]\w"
     r"|[؛،]\s*[؛،]|\bوال،|\bال |\b(?:و?هي|و?هو|و?ال)$|\b(?:في|من|إلى|على) و(?![قسجالصزح])|\b[أ-ي]{2,}(?<!هت)تم\b"
 )
-# A foreign name, title of a work, country or town at the start of a Chinese or Japanese sentence, and anywhere in it.
-_NAMED_FIRST = re.compile(r"^(?:[^，、]{0,8}[《·・]|[A-Za-z]{3}|[ァ-ヺー]{3}|[^，、]{1,4}[国國州市县縣省])")
-_NAMED = re.compile(r"[A-Za-z]{3}|[\u3040-\u9fff][·・]|《|[ァ-ヺー]{4}")
-# A Japanese sentence whose subject holds a foreign name.
-_SUBJECT = re.compile(r"^(?:\d[^、]*、)?[^、はが]{0,24}(?:[ァ-ヺー]{4}|[A-Za-z]{3})[^、はが]{0,8}は")
-_PLACED = re.compile(r"\d{3}|[国國州市县縣省]")
-_KANA = re.compile("[ぁ-ゖ]")
-_CUT = re.compile(
-    r"[,،] \S+$|(?<![A-Za-z])[a-z]\d(?!\d)|\d,\d{3} \d|》$|^في حين|：|[\u3040-\u9fff]:|年,\d|\bLe [A-Z]\b"
+# A number, foreign name, title of a work, country or town near the start of a sentence.
+_NAMED = re.compile(
+    r"^(?![ء-ي])(?:.{0,40}\d|[\u3040-\u9fff].{0,24}[A-Za-z《·・]|.{0,12}[国國州市县縣省]|[ァ-ヺー]{3}"
+    r"|(?:\S+ ){1,7}[«\"]?[A-ZÀ-ÞА-Я]\w|\S+ ?\S*[은는] )"
 )
 # Characters of Chinese and Japanese, words of other languages in the longest query; shares of it: the shortest one, the
-# longest quotation.
+# longest title beside another text, the longest quotation.
 LONGEST_WIDE, LONGEST = 64, 24
-SHORTEST, LONGEST_QUOTED = 0.18, 1.6
-# The shortest claim and quotation with letters of the Latin, Cyrillic or Arabic script: no heading without a verb.
-LEAST_CLAIM, LEAST_QUOTED = 0.26, 0.35
-# Characters of Chinese and Japanese before the title of a claim.
-FURTHEST = 12
+SHORTEST, LONGEST_TITLE, LONGEST_QUOTED = 0.18, 0.4, 1.6
 
 
 def diverse(document: Document, rng: random.Random) -> Iterator[str]:
@@ -87,69 +78,32 @@ def _wordings(document: Document) -> list[list[str]]:
         raw = raw[1:]  # Korean collections put a definition without a verb in front of the first sentence
     whole = [text for text, sentence in raw if _FULL_STOP.search(sentence) and _is_whole(text)]
     alone = [text for text in whole if SHORTEST <= _length(text) <= LONGEST_QUOTED and not _points_back(text)]
-    words = {word.strip(_END)[:5] for text, _ in raw for word in text.split()[1:]}
-    inner = {word for word in words if word.istitle() and word.casefold() not in words}
     certain = [text for text in alone if _length(text) <= 1 and not _refers(text)]
-    certain = [text for text in certain if (_is_about(title, text) if title else _begins_with_name(text, inner))]
-    if not wide and not _HANGUL.search(document.text):  # "Harvard's fund of 37.6 billion"
-        certain = [text for text in certain if _length(text) > LEAST_CLAIM]
-    certain.sort(key=_length)
-    quoted = [text for text in alone if text not in certain and not _refers(text)]
-    quoted = [text for text in quoted if _shares(title, text) or _has_name(text, inner)]
-    quoted = [text for text in quoted if wide or _length(text) > LEAST_QUOTED]
-    if _HANGUL.search(document.text):
-        quoted = []
-    if not title and not certain:  # the best one alone
-        quoted = quoted or [text for text in alone if not _refers(text) and (not wide or _PLACED.search(text))]
-        quoted = sorted(quoted, key=lambda text: abs(_length(text) - 0.6))[:1]
+    can_precede = _length(title) <= LONGEST_TITLE
+    certain = [text for text in certain if _names(title, text) or (can_precede and _NAMED.search(text))]
+    certain.sort(key=lambda text: _length(text) - _names(title, text))
+    quoted = [text for text in alone if text not in certain]
+    quoted = [text for text in quoted if not _refers(text)] or [text for text in quoted if _length(text) > 0.5]
     quoted.sort(key=lambda text: abs(_length(text) - 0.7))
     if not certain and (not quoted or (given and language not in _QUOTES)):
         texts = [given] if given else whole or [text for text, _ in raw] or [plain(document.text)]
         return [[min(texts, key=len)[: 2 * LONGEST_WIDE]]]
-    asked = [[text, *(f"{text}{tag}" for tag in _TAGS.get(language, []))] for text in dict.fromkeys(certain)]
+    beside = dict.fromkeys(_beside(title, text) for text in certain)
+    asked = [[text, *(f"{text}{tag}" for tag in _TAGS.get(language, []))] for text in beside]
     return asked + [[wording.format(s=text) for wording in _QUOTES.get(language, ["{s}"])] for text in quoted]
 
 
 def _is_whole(text: str) -> bool:
     last = text.split()[-1].casefold().rstrip("ـ")
     cut = not _is_wide(text) and (len(last) < 2 or last in _FUNCTION_WORDS)
-    return balanced(text) and not text[0].islower() and not cut and not (_DEBRIS.search(text) or _CUT.search(text))
+    return balanced(text) and not text[0].islower() and not cut and not _DEBRIS.search(text)
 
 
-def _holds(title: str, text: str) -> bool:
-    """Return True if a text holds the title: as it stands, or each of its longer words."""
-    folded, within = title.casefold(), text.casefold()
-    parts = [] if _is_wide(text) else [part for part in folded.split() if len(part) > 3]
-    return bool(title) and (folded in within or (bool(parts) and all(part in within for part in parts)))
-
-
-def _shares(title: str, text: str) -> bool:
-    """Return True if a text holds a longer word of the title."""
-    parts = [title[:4]] if _is_wide(text) else [part for part in title.casefold().split() if len(part) > 3]
-    parts = [title.casefold()] if _HANGUL.search(title) else parts or [title.casefold()]
+def _names(title: str, text: str) -> bool:
+    """Return True if a text holds a word of the title."""
+    folded = title.casefold()
+    parts = [folded[:3]] if _is_wide(text) else [part for part in folded.split() if len(part) > 3] or [folded]
     return bool(title) and any(part in text.casefold() for part in parts)
-
-
-def _is_about(title: str, text: str) -> bool:
-    """Return True if a text names the title early: in Korean, where it is its topic, at once."""
-    if _is_wide(text):
-        return 0 <= text.find(title) <= FURTHEST
-    return text.startswith(title) if _HANGUL.search(title) else _holds(title, text)
-
-
-def _begins_with_name(text: str, inner: set[str]) -> bool:
-    """Return True if the first word is a name: written with a capital letter within other sentences too."""
-    if _is_wide(text):
-        return bool(_NAMED_FIRST.search(text))
-    first = text.split()[0].strip(_END)
-    return bool(_TOPIC.match(text)) or (first[:1].isupper() and first[:5] in inner)
-
-
-def _has_name(text: str, inner: set[str]) -> bool:
-    """Return True if a text holds a name, which tells of which document it is."""
-    if _is_wide(text):
-        return bool((_SUBJECT if _KANA.search(text) else _NAMED).search(text))
-    return any(word.strip(_END + "«»\"'")[:1].isupper() for word in text.split()[1:]) or text.split()[0][:5] in inner
 
 
 def _is_wide(text: str) -> bool:
@@ -178,3 +132,11 @@ def _refers(sentence: str) -> bool:
     if _is_wide(sentence):
         return any(word in _NOT_HE.sub("", sentence) for word in _REFERRING_WIDE)
     return any(word.strip(",،") in _REFERRING for word in sentence.casefold().split())
+
+
+def _beside(title: str, text: str) -> str:
+    """Return the text behind the title, unless it names the title already or the title is long."""
+    topic = _TOPIC.search(text)  # a Korean sentence with its own
+    named = title in text if _is_wide(text) else _names(title, text)
+    alone = not title or topic or named or _length(title) > LONGEST_TITLE
+    return text if alone else f"{title}{'：' if _is_wide(text) else ': '}{text}"

@@ -45,7 +45,6 @@ _BOUNDARY = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]?[^\W_a
 _LOWER_BOUNDARY = re.compile(r"(?<=[a-z\d)%][.!?])\s+|\n+")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:[A-ZА-Яء-ي]|Mr|Mrs|Ms|Dr|Prof|St|Hon|Gen|Col|Capt|Lt|Sgt|Rev|Sen|Gov|vs|etc|approx|Jr|No|e\.g|i\.e|c|ca"
-    r"|Smt|Rt|Sri|Shri|Mt|Ft|Sr|Bros|Messrs|Mme|Mlle|Adm|Cmdr|Maj|Brig|Pvt|Fr|Bt|Bart|Dept|Univ|Ave|Blvd|Fig|vol|pp|al|viz"
     r"|\.[a-z]|inc|corp|co|ltd|no|т|д|[Сс]оавт))\.$"
 )
 _INITIAL = re.compile(r"\b[A-ZА-Яء-ي]\.$")
