@@ -281,7 +281,9 @@ def _summary(workspace: Workspace, config: TrainingConfig, judges: list[Place], 
     """What the training, or one per learning rate, comes to in figures, and the button that starts it."""
     plan = training.plan(workspace, config)
     study = studies.sweep(workspace, config, rates) if rates else None
-    about = "At the speed of the last training of this retriever here, without evaluations."
+    about = (
+        "At the speed of this retriever's last training here, or on two cores where none has run. Without evaluations."
+    )
     with st.container(border=True):
         st.markdown("#### What will happen")
         tables.figures(

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import psutil
 
 from cdp import jobs
 from cdp.base.workspace import Workspace, read_json, read_json_or_none, read_jsonl
+from tests.support import REPOSITORY
 
 # How long a test waits for something that must happen before it calls it a failure; not a measure of speed.
 PATIENCE_S = 60.0
@@ -23,6 +29,24 @@ def start(workspace: Workspace, worker: str = "count", name: str = "", **options
     return jobs.submit(
         workspace, kind="test", name=name or worker, module=f"tests.jobs.workers.{worker}", config=options, **passed
     )
+
+
+def run_worker(module: str, folder: Path, seen: Callable[[], int], kill_at: int | None) -> tuple[int, str]:
+    """Run a worker; (exit code, output). It is killed once ``seen()`` requests came, and must not end before; or never.
+
+    ``seen`` counts what a server was asked; None lets the worker end.
+    """
+    worker = subprocess.Popen(
+        [sys.executable, "-m", module, str(folder)], cwd=REPOSITORY, env=dict(os.environ),
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    while kill_at is not None and seen() < kill_at and worker.poll() is None:
+        time.sleep(0.003)
+    if kill_at is not None:
+        assert worker.poll() is None
+        worker.send_signal(signal.SIGKILL)
+    output, _ = worker.communicate(timeout=300)
+    return worker.returncode, output
 
 
 def until(condition: Callable[[], Any], what: str, patience_s: float = PATIENCE_S) -> Any:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +13,7 @@ from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import judged
 from cdp.corpus import read_documents, store
 from cdp.llm.cache import AnswerCache
+from tests.jobs.support import run_worker
 from tests.judging.conftest import ANIMALS, passage, settings
 from tests.support import REPOSITORY
 from tests.synthesis.server import ChatServer
@@ -50,21 +48,12 @@ def test_killed_and_resumed_it_judges_each_pair_once(
     write_json(folder / "spec.json", {"id": "judging-1", "kind": "judging", "config": config.to_dict()})
     lost = 0
     for target in (*kills, None):
-        worker = subprocess.Popen(
-            [sys.executable, "-m", "cdp.workers.judging", str(folder)], cwd=REPOSITORY, env=dict(os.environ),
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )  # fmt: skip
-        while target is not None and len(judge.bodies) < target and worker.poll() is None:
-            time.sleep(0.003)
+        code, output = run_worker("cdp.workers.judging", folder, lambda: len(judge.bodies), target)
         if target is not None:
-            assert worker.poll() is None
-            worker.send_signal(signal.SIGKILL)
-            worker.communicate()
             with AnswerCache(workspace) as cache:  # sent, and not answered when it was killed
                 lost += cache._read("SELECT count(*) FROM asked")[0][0]
             continue
-        output, _ = worker.communicate(timeout=300)
-        assert worker.returncode == 0, output
+        assert code == 0, output
     result = read_json(folder / "results" / "judging.json")
     pairs = sum(map(len, judged.read_pool(workspace.benchmark("animals-judged")).values()))
     assert result["pairs"] == result["judged"] == pairs

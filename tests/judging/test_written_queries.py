@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 
@@ -24,8 +20,8 @@ from cdp.services import decide, evaluation, jobs, judging, results
 from cdp.synthesis import targets
 from cdp.synthesis.methods import METHODS
 from tests.cli.support import run as command
+from tests.jobs.support import run_worker
 from tests.judging.conftest import ANIMALS, by_animal, settings
-from tests.support import REPOSITORY
 from tests.synthesis.server import MODEL, ChatServer, marked
 
 WRITER = "another-model"
@@ -135,19 +131,10 @@ def test_killed_while_it_writes_and_while_it_judges_it_asks_again_for_nothing_th
     for target in (6, 40, None):
         with AnswerCache(workspace) as cache:
             kept, before = len(cache), len(both.bodies)
-        worker = subprocess.Popen(
-            [sys.executable, "-m", "cdp.workers.judging", str(folder)], cwd=REPOSITORY, env=dict(os.environ),
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )  # fmt: skip
-        while target is not None and len(both.bodies) < target and worker.poll() is None:
-            time.sleep(0.003)
-        if target is not None:
-            assert worker.poll() is None
-            worker.send_signal(signal.SIGKILL)
-        out, _ = worker.communicate(timeout=300)
+        code, out = run_worker("cdp.workers.judging", folder, lambda: len(both.bodies), target)
         time.sleep(0.3)
         queries = queries or (folder / "queries.txt").read_text() if target != 6 else ""
-    assert worker.returncode == 0, out
+    assert code == 0, out
     assert (folder / "queries.txt").read_text() == queries
     pairs = read_json(folder / "results" / "judging.json")["pairs"]
     assert len(both.bodies) - before == 15 + pairs - kept, "12 queries take 15 documents"

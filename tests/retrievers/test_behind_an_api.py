@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -24,7 +20,7 @@ from cdp.llm.cache import AnswerCache
 from cdp.llm.prices import Price, write_prices
 from cdp.retrievers import api, load, model_hash, resolve
 from cdp.retrievers.api import ApiModel, Payer
-from tests.support import REPOSITORY
+from tests.jobs.support import run_worker
 from tests.synthesis.conftest import _no_keys, _short_backoff, server
 from tests.synthesis.server import KEY, LOST, MODEL, NO_VECTORS, ChatServer, embedding
 
@@ -222,19 +218,10 @@ def test_killed_and_resumed_it_pays_for_no_stored_vector_again(
     for target in (5, 20, 35, None):
         with AnswerCache(workspace) as cache:
             kept, before = len(cache), sum(server.embedded.values())
-        worker = subprocess.Popen(
-            [sys.executable, "-m", "cdp.workers.index", str(folder)], cwd=REPOSITORY, env=dict(os.environ),
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )  # fmt: skip
-        while target is not None and len(server.bodies) < target and worker.poll() is None:
-            time.sleep(0.003)
-        if target is not None:
-            assert worker.poll() is None
-            worker.send_signal(signal.SIGKILL)
-        out, _ = worker.communicate(timeout=300)
+        code, out = run_worker("cdp.workers.index", folder, lambda: len(server.bodies), target)
         time.sleep(0.3)  # the server ends what was asked
         if target is None:
-            assert worker.returncode == 0, out
+            assert code == 0, out
             assert sum(server.embedded.values()) - before == n - kept + 1  # the first query warms the index
     assert kept > 500
     with AnswerCache(workspace) as cache:
