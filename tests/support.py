@@ -21,9 +21,11 @@ import pytest
 from cdp import query_sets
 from cdp.base import worker
 from cdp.base.workspace import Workspace
+from cdp.benchmarks import load_benchmark
 from cdp.jobs.launchers import End
 from cdp.jobs.records import JobSpec
 from cdp.jobs.supervisor import Supervisor
+from cdp.query_sets import QuerySet
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SHARED = REPOSITORY.parent / "shared"
@@ -135,3 +137,16 @@ def iter_queries(workspace: Workspace, query_set: str, per_doc: int | None = Non
     """Every query of a set with its id and its document's; the first ``per_doc`` of each document."""
     for document in query_sets.read_queries(workspace, query_set):
         yield from (StoredQuery(name, text, document.document_id) for name, text in document.with_ids(per_doc))
+
+
+def judged_queries(workspace: Workspace, folder: Path, corpus: str, name: str, *splits: str) -> QuerySet:
+    """The judged queries of a benchmark's splits as a query set of a corpus, as an import of both stores them."""
+    pairs = []
+    for split in splits:
+        benchmark = load_benchmark(folder, split)
+        texts = dict(zip(benchmark.query_ids, benchmark.queries, strict=True))
+        pairs += [
+            (d, texts[query]) for query, grades in benchmark.qrels.items() for d, grade in grades.items() if grade
+        ]
+    made = query_sets.import_queries(pairs, workspace, corpus, name).query_set
+    return query_sets.update(workspace, made.id, parameters={"splits": list(splits)})

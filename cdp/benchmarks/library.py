@@ -38,10 +38,12 @@ from cdp.benchmarks.benchmark import (
     read_parts,
     split_of,
 )
+from cdp.corpus.folders import hidden
 from cdp.corpus.sources import DAMAGED, existing, open_zip, shown_name
 
 _SCHEMA = 4
 NOTES = ("SOURCE.md", "README.md", "README.txt", "README", "LICENSE.md", "LICENSE.txt", "LICENSE")
+QUERIES = ("queries.jsonl", "queries.jsonl.gz")
 # What is taken out of a zip, beside the qrels.
 BENCHMARK_FILES = (
     *(f"{name}.jsonl{ending}" for name in ("corpus", "queries") for ending in ("", ".gz")),
@@ -315,6 +317,20 @@ def export_trec(folder: Path, split: str, target: Path) -> int:
         raise InputError(f"The id {spaced!r} holds a space, which TREC's format cannot hold.", hint="Export BEIR.")
     write_bytes(target, "".join(lines).encode())
     return len(lines)
+
+
+def beir_splits(path: Path) -> list[str]:
+    """The splits of a folder or a zip in BEIR layout, sorted; none for anything else."""
+    path = existing(path)
+    names: list[PurePosixPath] = []
+    if path.is_dir():
+        names = [PurePosixPath(p.relative_to(path)) for p in (*path.glob("queries.jsonl*"), *path.glob("qrels/*.tsv"))]
+    elif path.suffix.lower() == ".zip":
+        with open_zip(path) as archive:
+            names = [PurePosixPath(name) for name in archive.namelist() if not hidden(name)]
+    if not any(name.name in QUERIES for name in names):
+        return []
+    return sorted(name.stem for name in names if name.parent.name == "qrels" and name.suffix == ".tsv")
 
 
 def _folder_of(source: Path, scratch: Path) -> Path:

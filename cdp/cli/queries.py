@@ -156,7 +156,7 @@ def batch_read(run: Run, path: Annotated[str, Reads(".jsonl"), "the batch's outp
 @command("queries import", project=("corpus",))
 def import_(
     run: Run,
-    path: Annotated[str, Reads(".csv"), "JSONL, JSON (also with negatives), CSV or TSV with document ids, or BEIR"],
+    path: Annotated[str, Reads(".csv"), "JSONL, JSON (also with negatives), CSV or TSV with document ids"],
     options: ImportOptions,
     *,
     corpus: Corpus,
@@ -164,10 +164,9 @@ def import_(
 ) -> int:
     """Import queries that exist."""
     done = queries.import_file(run.workspace, path, corpus, name=name, options=options)
-    more = {"n_rejected": done.n_rejected, "rejected": done.rejected, "notes": done.notes}
+    more = {"n_rejected": done.n_rejected, "rejected": done.rejected}
     view = {
         **_set(done.query_set),
-        "notes": done.notes,
         "rejected rows": display.first_of(done.n_rejected, done.rejected),
     }
     return run.say(display.plain(done.query_set, **more), view)

@@ -1,4 +1,4 @@
-"""Queries that exist already, as a query set: from a file with a document per row, or from a folder in BEIR layout.
+"""Queries that exist already, as a query set: from a file with a document per row, or from pairs.
 
 Rows are streamed. A row that cannot be used is rejected with its line and reason, counted, and kept in
 ``failures.jsonl``; nothing is dropped silently.
@@ -9,14 +9,12 @@ from __future__ import annotations
 import dataclasses
 import errno
 import itertools
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from cdp.base.errors import SHOWN_PROBLEMS, InputError, WorkspaceError, nearest, offer
+from cdp.base.errors import SHOWN_PROBLEMS, InputError, WorkspaceError, nearest
 from cdp.base.settings import Config, option
 from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, append_jsonl, sha256_file, slug, write_json
@@ -29,11 +27,7 @@ from cdp.corpus.sources import (
     Budget,
     Source,
     existing,
-    numbered_lines,
-    open_text,
-    open_zip,
     shown_name,
-    zip_member,
 )
 from cdp.query_sets import store
 from cdp.query_sets.store import Files, QuerySet, known_language, put_in_order, write_lines
@@ -43,15 +37,11 @@ UNSTORABLE = "the query holds NUL or half of a surrogate pair, which cannot be s
 
 @dataclass(frozen=True)
 class ImportedQueries:
-    """The new set, the number of rejected rows and queries, and the first 20 with line and reason.
-
-    ``notes`` name what was left out on purpose.
-    """
+    """The new set, the number of rejected rows and queries, and the first 20 with line and reason."""
 
     query_set: QuerySet
     n_rejected: int
     rejected: tuple[str, ...]
-    notes: tuple[str, ...] = ()
 
 
 def import_queries(
@@ -65,7 +55,7 @@ def import_queries(
     language: str = "",
     options: ImportOptions | None = None,
 ) -> ImportedQueries:
-    """Store the queries of ``source`` (a file, a BEIR folder, or (document id, query or queries) pairs) as a set.
+    """Store the queries of ``source`` (a file, or (document id, query or queries) pairs) as a set.
 
     ``options`` say how a file is read and who wrote the queries; ``kind``, where it is given, is what the set is. The
     same queries under the same name are stored once; a stated origin replaces an earlier one.
@@ -76,10 +66,7 @@ def import_queries(
     corpus, name = load_manifest(workspace, corpus_id), shown_name(name)
     ids = load_documents(workspace, corpus.id, columns=["id"]).column("id").to_pylist()
     positions = {document_id: at for at, document_id in enumerate(ids)}
-    splits_read: list[str] = []
-    left_out: list[str] = []
     if isinstance(source, Path):
-        splits_read, left_out = beir_splits(source, options)
         rows, label = read_path(source, options), name or shown_name(source.name.split(".")[0])
     else:
         rows, label = read_pairs(source), name or "imported"
@@ -97,8 +84,6 @@ def import_queries(
             parameters: dict[str, Any] = {**stated.pop("parameters")}
             if writing.n_negatives:
                 parameters["hard_negatives"] = writing.n_negatives
-            if splits_read:  # says later which splits a benchmark of the same folder judges
-                parameters |= {"splits": splits_read, **({"left_out": left_out} if left_out else {})}
             query_set = QuerySet(
                 **{**stated, "kind": kind or stated["kind"]},
                 id=f"{slug(label)}-{content_hash[:8]}",
@@ -123,8 +108,7 @@ def import_queries(
             f"The queries could not be stored in {workspace.queries}: {error.strerror or error}.",
             hint="Is the disk full or read-only?",
         ) from error
-    notes = tuple(f"Left out: the split {split}, which is for measuring." for split in left_out)
-    return ImportedQueries(stored, writing.n_rejected, tuple(writing.first_rejected), notes)
+    return ImportedQueries(stored, writing.n_rejected, tuple(writing.first_rejected))
 
 
 def install(workspace: Workspace, query_set: QuerySet, set_folder: Path) -> QuerySet:
@@ -261,11 +245,6 @@ class ImportOptions(Config):
         AUTO, "The text encoding: auto takes UTF-8, else what the file seems to be in. Or utf-8, utf-16, cp1252 …",
         reason="Nearly all data sets are UTF-8; of others the encoding shows.",
     )  # fmt: skip
-    split: str = option(
-        "",
-        "Of a BEIR folder only the qrels of this split. If empty all but test, which is for measuring: queries of it "
-        "are imported only where it is named.",
-    )  # fmt: skip
     origin: str = option(
         UNKNOWN, "Who wrote the queries: human, llm (a language model), or unknown.",
         reason="A file does not say; nothing is claimed until the origin is known.", choices=ORIGINS,
@@ -373,115 +352,19 @@ def _ids(value: list[Any]) -> tuple[str, ...]:
     return tuple(map(str, value))
 
 
-QUERIES = ("queries.jsonl", "queries.jsonl.gz")
-QRELS = re.compile(r"qrels/[^/]+\.tsv")
-TEST = "test"
-# A grade. `str.isdigit` takes more for digits than `int` does.
-WHOLE = re.compile(r"-?[0-9]{1,9}")
-
-
-def beir_rows(path: Path, options: ImportOptions, budget: Budget) -> Iterator[QueryRow]:
-    """The rows of a BEIR folder or zip; their lines are those of the qrels. InputError where it is none."""
-    with _files(path, budget) as files:
-        queries = next((files[name] for name in QUERIES if name in files), None)
-        splits = {split: files[f"qrels/{split}.tsv"] for split in _splits(files)}
-        if queries is None or not splits:
-            missing = QUERIES[0] if queries is None else "qrels/*.tsv"
-            raise InputError(f"There is no {missing} in it.", hint="Is it in BEIR layout?", file=path)
-        chosen, _ = _chosen(path, list(splits), options.split)
-        texts: dict[str, str] = {}
-        own = ImportOptions(query_field="text", document_field="_id", encoding=options.encoding)
-        for row in file_rows(queries, own):
-            if row.reason:
-                yield QueryRow(row.line, reason=f"{queries.name}: {row.reason}")
-            else:
-                texts[row.document_id] = row.queries[0]
-        for split in chosen:
-            yield from _judged(splits[split], texts, options.encoding)
-
-
-def _chosen(path: Path, splits: list[str], wanted: str) -> tuple[list[str], list[str]]:
-    if wanted:
-        if wanted not in splits:
-            raise InputError(f"It has no split {wanted!r}.", hint=offer(wanted, splits), file=path)
-        return [wanted], []
-    usable = [split for split in splits if split != TEST]
-    if splits and not usable:
-        raise InputError(
-            "It has no split but test, which is for measuring: who trains on it cannot be evaluated on it any more.",
-            hint=f"Add it as a benchmark. Or name the split to import it as queries all the same: split {TEST}.",
-            file=path,
-        )
-    return usable, [split for split in splits if split not in usable]
-
-
-def _judged(source: Source, texts: dict[str, str], encoding: str) -> Iterator[QueryRow]:
-    with open_text(source, encoding) as text:
-        for number, line in numbered_lines(text):
-            cells = (line or "").rstrip("\r\n").split("\t")
-            score = WHOLE.fullmatch(cells[-1].strip())
-            if number == 1 and not score:
-                continue
-            if len(cells) not in (3, 4) or not score:
-                yield QueryRow(number, reason=f"{source.name}: this is not query id, document id and score")
-            elif int(score[0]) > 0:
-                query, document_id = texts.get(cells[0]), cells[-2]
-                reason = "" if query is not None else f"{source.name}: there is no query {cells[0]!r}"
-                yield QueryRow(number, document_id, (query or "",), reason)
-
-
-@contextmanager
-def _files(path: Path, budget: Budget) -> Iterator[dict[str, Source]]:
-    """The files below the folder that holds the queries, by their paths relative to it. A zip is not unpacked."""
-    if path.is_dir():
-        files = [file for file in path.rglob("*") if file.is_file()]
-        yield {file.relative_to(path).as_posix(): Source.of_file(file, file.name, budget) for file in files}
-        return
-    with open_zip(path) as archive:
-        infos = {PurePosixPath(i.filename): i for i in archive.infolist() if not i.filename.startswith("__MACOSX/")}
-        tops = [name.parent for name in infos if name.name in QUERIES]
-        top = min(tops, key=lambda folder: len(folder.parts), default=PurePosixPath())
-        yield {
-            name.relative_to(top).as_posix(): replace(zip_member(archive, info, budget), name=shown_name(name.name))
-            for name, info in infos.items()
-            if name.is_relative_to(top)
-        }
-
-
 def read_pairs(pairs: Iterable[tuple[str, str | Iterable[str]]]) -> Iterator[QueryRow]:
     """Rows from (document id, query or queries) pairs; their number counts as the line."""
     for number, (document_id, queries) in enumerate(pairs, start=1):
         yield QueryRow(number, document_id, (queries,) if isinstance(queries, str) else tuple(queries))
 
 
-def beir_layout(path: Path) -> list[str]:
-    """The splits of a folder or a zip in BEIR layout; none for anything else."""
-    path = existing(path)  # first: to look at a name that no file can have is an OSError
-    if not path.is_dir() and path.suffix.lower() != ".zip":
-        return []
-    with _files(path, Budget.of(path)) as files:
-        return _splits(files) if any(name in files for name in QUERIES) else []
-
-
-def beir_splits(path: Path, options: ImportOptions) -> tuple[list[str], list[str]]:
-    """(the splits of a BEIR folder or zip that are taken, those that are left out); both empty for another file."""
-    splits = beir_layout(path)
-    return _chosen(path, splits, options.split) if splits else ([], [])
-
-
-def _splits(files: Iterable[str]) -> list[str]:
-    return [name[6:-4] for name in sorted(files) if QRELS.fullmatch(name)]
-
-
 def read_path(path: Path, options: ImportOptions) -> Iterator[QueryRow]:
-    """The rows of a file or a BEIR folder, streamed. InputError where it cannot be read at all."""
-    budget = Budget.of(existing(path))
-    source = Source.of_file(path, path.name, budget)
-    if path.is_dir() or source.suffix == ".zip":
-        return beir_rows(path, options, budget)
-    if source.suffix in (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".tab"):
-        return file_rows(source, options)
-    raise InputError(
-        "Queries are read from .jsonl, .json, .csv and .tsv files (also .gz) and from BEIR folders (also .zip).",
-        file=path,
-    )
+    """The rows of a file, streamed. InputError where it cannot be read at all."""
+    source = Source.of_file(existing(path), path.name, Budget.of(path))
+    if path.is_dir() or source.suffix not in (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".tab"):
+        raise InputError(
+            "Queries are read from .jsonl, .json, .csv and .tsv files (also .gz).",
+            hint="A folder in BEIR layout is added with its documents: projects add PATH.",
+            file=path,
+        )
+    return file_rows(source, options)

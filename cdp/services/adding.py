@@ -17,7 +17,8 @@ from cdp.base.settings import Config, option
 from cdp.base.staging import keep_upload, staging
 from cdp.base.text import checked_title, counted
 from cdp.base.workspace import Workspace, disk_faults_told, slug
-from cdp.benchmarks import BenchmarkInfo, add_benchmark, describe, library, manifests, registry
+from cdp.benchmarks import BenchmarkInfo, add_benchmark, beir_files, describe, library, manifests, registry
+from cdp.benchmarks.benchmark import part, qrels_files
 from cdp.corpus import CorpusManifest, ReadOptions, iter_documents
 from cdp.corpus.checks import GUESSES, column_named, queries_of
 from cdp.corpus.folders import BEIR_CORPUS, hidden
@@ -28,7 +29,6 @@ from cdp.corpus.reading import REPEATED, Watch
 from cdp.corpus.storage import delete_corpus
 from cdp.projects import Project
 from cdp.query_sets import ImportOptions, QuerySet
-from cdp.query_sets.imports import QUERIES, beir_layout
 from cdp.services import access, corpora, growing, projects, queries
 from cdp.services.growing import Growth
 
@@ -146,7 +146,7 @@ def received(workspace: Workspace, uploads: Sequence[tuple[str, BinaryIO]]) -> I
         documents = folder / "documents"
         names = [_inside(name) for name, _ in uploads]
         tops = {name.parent for name in names if name.name in BEIR_CORPUS}
-        tops &= {name.parent for name in names if name.name in QUERIES}
+        tops &= {name.parent for name in names if name.name in library.QUERIES}
         for name, (_, data) in zip(names, uploads, strict=True):
             judgments = name.parent in tops and name.suffix == ".tsv"
             target = documents / (name.parent / "qrels" / name.name if judgments else name)
@@ -194,7 +194,7 @@ def examine(
     asked = None
     if queries:
         asked = look(access.to_read(workspace, queries), ReadOptions.from_dict({"encoding": reading.encoding}))
-    return Look(tuple(beir_layout(source)), look(source, reading, passwords), asked)
+    return Look(tuple(library.beir_splits(source)), look(source, reading, passwords), asked)
 
 
 @access.writes
@@ -222,7 +222,7 @@ def add(
     asked = access.to_read(workspace, queries) if queries else None
     joined = projects.resolve(workspace, project) if project else None
     title = checked_title(name).strip() or corpora.name_of(source)
-    splits = beir_layout(source)
+    splits = library.beir_splits(source)
     stated = _beside(given, source)
     if not splits:
         options = _completed(options, reading, source, asked)
@@ -269,13 +269,13 @@ def add(
 
 def _folder_of(source: Path) -> Path:
     """Return the folder itself, or the only one in it (as unpacked zips look); else the only BEIR layout below it."""
-    while source.is_dir() and not beir_layout(source):
+    while source.is_dir() and not library.beir_splits(source):
         inside = [path for path in source.iterdir() if not path.name.startswith((".", "__"))]
         if len(inside) == 1 and inside[0].is_dir():
             source = inside[0]
             continue
         below = [path.parent for name in BEIR_CORPUS for path in source.rglob(name)]
-        near = {path for path in below if len(path.relative_to(source).parts) <= DEEPEST and beir_layout(path)}
+        near = {path for path in below if len(path.relative_to(source).parts) <= DEEPEST and library.beir_splits(path)}
         return near.pop() if len(near) == 1 else source
     return source
 
@@ -432,14 +432,6 @@ class _Import:
                     delete_corpus(workspace, self.corpus.id)
             raise
 
-    @contextmanager
-    def _skipping(self, split: str) -> Iterator[None]:
-        """State a split whose queries cannot be taken, and go on."""
-        try:
-            yield
-        except InputError as error:
-            self.stated.append(f"Not taken: the split {split} as queries. {error}")
-
     def carry(self, growth: Growth) -> None:
         """Carry over queries and judgments of the earlier version, unless the import brought its own."""
         self.earlier = growth.previous.id
@@ -475,15 +467,17 @@ class _Import:
     def take_beir(self, source: Path, splits: Sequence[str]) -> None:
         """Store the benchmark of a BEIR layout, and a query set of each split but test."""
         self._add_benchmark(lambda name: add_benchmark(source, self.workspace, name))
-        for split in splits:
+        folder = self.workspace.benchmark(self.benchmark)
+        texts = beir_files.read_queries(part(folder, "queries"))
+        for split, file in qrels_files(folder).items():
             if split == TEST:
                 continue
-            wanted = ImportOptions.from_dict({"split": split, "origin": self.options.origin})
-            with self._skipping(split):
-                title = f"{self.corpus.name} {split} queries"
-                done = queries.import_file(self.workspace, source, self.corpus.id, name=title, options=wanted)
-                self.sets.append(done.query_set.id)
-                self.left_out[f"judgments of {split} that gave no query"] += done.n_rejected
+            pairs: dict[str, list[str]] = {}
+            for query, grades in beir_files.read_qrels(file).grades.items():
+                for document, grade in grades.items():
+                    if grade > 0:
+                        pairs.setdefault(document, []).append(texts[query].text)
+            self._store_queries(split, pairs, {"splits": [split]})
         if TEST in splits:
             self.stated.append("The split test is for measuring: its queries are in the benchmark alone.")
 
@@ -514,14 +508,17 @@ class _Import:
                 for document, grade in grades.items():
                     if grade > 0:
                         pairs.setdefault(document, []).append(text)
-            if pairs:
-                with self._skipping(split):
-                    self._store_queries(split, pairs, {"splits": [split], **facts})
+            self._store_queries(split, pairs, {"splits": [split], **facts})
 
     def _store_queries(self, split: str, pairs: Mapping[str, list[str]], facts: Mapping[str, Any]) -> None:
+        """Store the queries of {document: queries} as a set; a split without any is stated."""
         options = ImportOptions.from_dict({"origin": self.options.origin})
         title = f"{self.corpus.name} {split} queries"
-        done = query_sets.import_queries(pairs.items(), self.workspace, self.corpus.id, title, options=options)
+        try:
+            done = query_sets.import_queries(pairs.items(), self.workspace, self.corpus.id, title, options=options)
+        except InputError as error:
+            self.stated.append(f"Not taken: the split {split} as queries. {error}")
+            return
         self.sets.append(done.query_set.id)
         query_sets.update(self.workspace, done.query_set.id, parameters={**done.query_set.parameters, **facts})
         queries.measure(self.workspace, done.query_set.id)

@@ -160,10 +160,7 @@ def generate(
 def import_file(
     workspace: Workspace, path: str | Path, corpus: str, *, name: str = "", options: ImportOptions | None = None
 ) -> query_sets.ImportedQueries:
-    """Import and measure queries: JSONL, JSON, CSV, TSV, or a BEIR folder whose qrels name the corpus's documents.
-
-    ``options`` say which fields hold what, the encoding, and which split of a BEIR folder is meant.
-    """
+    """Import and measure the queries of a JSONL, JSON, CSV or TSV file; ``options`` say which fields hold what."""
     manifest = resolve_corpus(workspace, corpus)
     with disk_faults_told("The import"):
         source = access.to_read(workspace, path)

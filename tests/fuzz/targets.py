@@ -105,23 +105,15 @@ QUERIES: Mapping[str, bytes] = {
 
 
 def queries(folder: Path, workspace: Workspace, rng: random.Random) -> None:
-    """A file, a BEIR folder or a zip of one, imported as the queries of a stored corpus."""
-    shape = rng.random()
-    if shape < 0.6:
-        name = rng.choice(list(QUERIES))
-        data = damaged(QUERIES[name], rng, list(QUERIES.values()))
-        if rng.random() < 0.2:
-            name, data = f"{name}.gz", gzipped(QUERIES[name], rng)
-        elif name.startswith("q.json") and rng.random() < 0.5:
-            data = odd_lines(files.QUERY_ROWS, rng)
-        path = folder / name
-        path.write_bytes(data)
-    elif shape < 0.8:
-        path = folder / "beir"
-        _put_damaged(path, files.BEIR, rng)
-    else:
-        path = folder / "beir.zip"
-        path.write_bytes(zipped(files.BEIR, rng))
+    """A file imported as the queries of a stored corpus."""
+    name = rng.choice(list(QUERIES))
+    data = damaged(QUERIES[name], rng, list(QUERIES.values()))
+    if rng.random() < 0.2:
+        name, data = f"{name}.gz", gzipped(QUERIES[name], rng)
+    elif name.startswith("q.json") and rng.random() < 0.5:
+        data = odd_lines(files.QUERY_ROWS, rng)
+    path = folder / name
+    path.write_bytes(data)
     chosen: dict[str, object] = {}
     if rng.random() < 0.3:
         chosen["encoding"] = rng.choice(ENCODINGS)
@@ -129,8 +121,6 @@ def queries(folder: Path, workspace: Workspace, rng: random.Random) -> None:
         chosen["document_field"] = rng.choice(("query", "document_id", "absent", "negatives"))
     if rng.random() < 0.1:
         chosen["query_field"] = rng.choice(("query", "document_id", "absent", "negatives"))
-    if rng.random() < 0.1:
-        chosen["split"] = rng.choice(("test", "train", "absent"))
     import_queries(path, workspace, "fuzzed-corpus", "fuzzed", options=ImportOptions.from_dict(chosen))
 
 

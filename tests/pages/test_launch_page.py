@@ -15,7 +15,7 @@ from cdp.services import demo, queries, training
 from cdp.ui.shell.tables import JOINER
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job, trained
-from tests.support import iter_queries
+from tests.support import iter_queries, judged_queries
 
 
 def metrics(at: AppTest) -> dict[str, str]:
@@ -191,8 +191,8 @@ def test_judged_queries_are_left_out_by_a_click(open_page: Open, filled: Workspa
 
 
 def test_a_benchmark_that_judges_the_queries_is_not_chosen_by_itself(open_page: Open, filled: Workspace) -> None:
-    options = queries.ImportOptions(split="test")
-    tested = queries.import_file(filled, demo.FOLDER, "demo", name="asked", options=options).query_set
+    corpus = query_sets.list_query_sets(filled)[0].corpus_id
+    tested = judged_queries(filled, demo.FOLDER, corpus, "asked", "test")
     at = open_page("launch", query_set=tested.id, retriever="static-minilm")
     assert not at.exception
     assert at.multiselect(key="choose_benchmarks").value == []

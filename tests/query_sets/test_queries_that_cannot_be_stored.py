@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
-from cdp.query_sets import ImportOptions, import_queries, iter_failures, iter_lines
+from cdp.query_sets import import_queries, iter_failures, iter_lines
 from tests.synthesis.conftest import CorpusMaker
 
 ROWS = [
@@ -48,19 +47,6 @@ def test_a_row_of_a_table_that_cannot_be_told_apart(
     done = import_queries(path, workspace, corpus.id)
     assert (done.query_set.n_queries, done.n_rejected) == (2, 1)
     assert done.rejected[0].startswith("Line 3: ")
-
-
-@pytest.mark.parametrize("grade", ["²", "--3", "٣", "9" * 5000, "1e5", ""])
-def test_a_grade_that_is_no_number(grade: str, workspace: Workspace, make_corpus: CorpusMaker, tmp_path: Path) -> None:
-    corpus = make_corpus(5)
-    folder = tmp_path / "beir"
-    (folder / "qrels").mkdir(parents=True)
-    (folder / "queries.jsonl").write_text(json.dumps({"_id": "q1", "text": "what?"}) + "\n", encoding="utf-8")
-    lines = f"query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t{grade}\nq1\td3\t2\n"
-    (folder / "qrels" / "train.tsv").write_text(lines, encoding="utf-8")
-    done = import_queries(folder, workspace, corpus.id, options=ImportOptions())
-    assert (done.query_set.n_documents, done.n_rejected) == (2, 1)
-    assert done.rejected[0].startswith("Line 3: train.tsv: this is not query id")
 
 
 def test_a_name_that_no_file_can_have(workspace: Workspace, make_corpus: CorpusMaker) -> None:

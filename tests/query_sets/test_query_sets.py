@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -131,53 +130,6 @@ def test_tables(workspace: Workspace, make_corpus: CorpusMaker, tmp_path: Path, 
     assert list(imported.rejected) == rejected
 
 
-def test_a_beir_folder_gives_each_relevant_document_its_queries(
-    workspace: Workspace, make_corpus: CorpusMaker, tmp_path: Path
-) -> None:
-    corpus = make_corpus(3)
-    folder = tmp_path / "beir"
-    (folder / "qrels").mkdir(parents=True)
-    queries = [{"_id": f"q{i}", "text": f"query {i}"} for i in range(3)]
-    (folder / "queries.jsonl").write_text("".join(json.dumps(query) + "\n" for query in queries))
-    (folder / "qrels" / "train.tsv").write_text("query-id\tcorpus-id\tscore\nq0\td1\t1\nq1\td1\t2\nq2\td0\t0\n")
-    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq2\td2\t1\nq7\td2\t1\n")
-    tested = import_queries(folder, workspace, corpus.id, "tested", options=ImportOptions(split="test"))
-    assert tested.rejected == ("Line 3: test.tsv: there is no query 'q7'.",)
-    imported = import_queries(folder, workspace, corpus.id, "judged")
-    lines = {line["document_id"]: line["queries"] for line in query_sets.iter_lines(workspace, imported.query_set.id)}
-    assert lines == {"d1": ["query 0", "query 1"]}  # the test split is for measuring
-    assert imported.notes == ("Left out: the split test, which is for measuring.",)
-    assert imported.query_set.parameters == {"splits": ["train"], "left_out": ["test"]}
-    only = import_queries(folder, workspace, corpus.id, "train only", options=ImportOptions(split="train")).query_set
-    assert only.n_queries == 2
-
-
-def test_a_zip_of_a_beir_folder_is_read_like_the_folder(
-    workspace: Workspace, make_corpus: CorpusMaker, tmp_path: Path
-) -> None:
-    corpus = make_corpus(2)
-    parts = {
-        "set/queries.jsonl": '{"_id": "q0", "text": "zero", "query": "not this", "doc_id": "d1"}\n',
-        "set/qrels/test.tsv": "query-id\tcorpus-id\tscore\nq0\td0\t1\n",
-        "set/qrels/train.tsv": "query-id\tcorpus-id\tscore\nq0\td1\t1\n",
-        "__MACOSX/queries.jsonl": "resource fork",
-    }
-    with zipfile.ZipFile(tmp_path / "set.zip", "w") as archive:
-        for name, text in parts.items():
-            archive.writestr(name, text)
-    whole = import_queries(tmp_path / "set.zip", workspace, corpus.id, "whole").query_set
-    assert [(q.text, q.document_id) for q in iter_queries(workspace, whole.id)] == [("zero", "d1")]
-    one = import_queries(tmp_path / "set.zip", workspace, corpus.id, "one", options=ImportOptions(split="test"))
-    assert [q.document_id for q in iter_queries(workspace, one.query_set.id)] == ["d0"]
-    (tmp_path / "only" / "qrels").mkdir(parents=True)
-    for name in ("queries.jsonl", "qrels/test.tsv"):
-        (tmp_path / "only" / name).write_text(parts[f"set/{name}"])
-    with pytest.raises(InputError, match="no split but test, which is for measuring"):
-        import_queries(tmp_path / "only", workspace, corpus.id)
-    with pytest.raises(InputError, match=r"no split 'tests'\. Did you mean test\? There is: test, train"):
-        import_queries(tmp_path / "set.zip", workspace, corpus.id, options=ImportOptions(split="tests"))
-
-
 FOREIGN = [
     {"text": "not this", "passage_no": "d1", "ask": "one?"},
     {"text": "d0", "passage_no": "d0", "ask": ["a", "b"]},
@@ -226,7 +178,6 @@ def test_a_field_that_was_chosen_is_not_guessed_to_hold_the_other(
         ("q.jsonl", b'{"document_id": "x1", "query": "a"}\n{"document_id": "x2", "query": "b"}\n', "None of the 2"),
         ("q.csv", b"a,b\n1,2\n", "no query to import"),
         ("q.xlsx", b"PK", "are read from .jsonl"),
-        ("q.zip", b"PK", "cannot be opened as a zip"),
         ("q.json", b'[{"document_id": "d0", "query": "a"},', "JSON array cannot be read"),
     ],
 )  # fmt: skip

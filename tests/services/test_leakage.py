@@ -14,13 +14,12 @@ from cdp.base.workspace import Workspace, write_json
 from cdp.benchmarks import load_benchmark
 from cdp.corpus import read_documents, store
 from cdp.jobs import list_jobs, stop, wait
-from cdp.query_sets import ImportOptions
 from cdp.retrievers import leakage as room
 from cdp.services import leakage, results, studies, training
 from cdp.studies import StudyConfig
 from tests.benchmarks.folders import write_benchmark
 from tests.services.support import evaluation
-from tests.support import iter_queries
+from tests.support import iter_queries, judged_queries
 
 RETRIEVER = "static-minilm"
 SPLITS = {"train": range(8), "dev": range(8, 12), "test": range(12, 20)}
@@ -43,11 +42,8 @@ def corpus(workspace: Workspace, tmp_path: Path) -> str:
         return store(result, "mills", workspace).id
 
 
-def imported(workspace: Workspace, corpus: str, name: str, split: str = "") -> str:
-    options = ImportOptions(split=split)
-    return query_sets.import_queries(
-        workspace.benchmark("mills"), workspace, corpus, name, options=options
-    ).query_set.id
+def imported(workspace: Workspace, corpus: str, name: str, *splits: str) -> str:
+    return judged_queries(workspace, workspace.benchmark("mills"), corpus, name, *splits).id
 
 
 def asked(workspace: Workspace, corpus: str, name: str, texts: dict[str, str], kind: str = "human") -> str:
@@ -75,7 +71,7 @@ def test_other_splits_of_the_same_benchmark_are_no_leak(workspace: Workspace, co
     train = imported(workspace, corpus, "trained", "train")
     assert leakage.find_leaks(workspace, [train], [("mills", "test"), ("mills", "dev")]) == []
     (leak,) = leakage.find_leaks(
-        workspace, [imported(workspace, corpus, "both")], [("mills", "test"), ("mills", "dev")]
+        workspace, [imported(workspace, corpus, "both", "dev", "train")], [("mills", "test"), ("mills", "dev")]
     )
     assert (leak.split, leak.queries, leak.judged) == ("dev", 4, 4)  # an import takes all but test
 

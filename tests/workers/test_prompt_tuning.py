@@ -13,12 +13,13 @@ from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import Workspace, read_json, read_jsonl, write_json
 from cdp.metrics import self_bleu
-from cdp.services import corpora, demo, queries, tuning
+from cdp.services import corpora, demo, tuning
 from cdp.studies.prompts import candidates_of, sample_documents
 from cdp.synthesis.methods import METHODS
 from cdp.workers.prompt_tuning import main
 from tests.metrics.models import tiny_cross_encoder
 from tests.pages.support import ended_job
+from tests.support import judged_queries
 from tests.synthesis.server import KEY, MODEL, chat_server
 
 OWN = "Ask {M} things about this.\n<document>\n{document}\n</document>\nWrite exactly {M} queries.\n1."
@@ -42,9 +43,7 @@ def corpus_id(workspace: Workspace) -> str:
 
 @pytest.mark.slow
 def test_the_demos_prompts_are_told_apart(filled: Workspace, tmp_path: Path) -> None:
-    human = queries.import_file(
-        filled, demo.FOLDER, "demo", name="human", options=queries.ImportOptions(split="test")
-    ).query_set.id
+    human = judged_queries(filled, demo.FOLDER, corpus_id(filled), "human", "test").id
     folder = job_of(
         filled, "p1", corpus=corpus_id(filled), methods="diverse,paraphrase,sap", generator="recorded", documents=20,
         per_doc=8, human=human, encoder="static-minilm", scorer="bi-encoder",

@@ -38,16 +38,13 @@ def incomplete_notes(workspace: Workspace, query_sets: Iterable[str]) -> list[Co
     return incomplete_sets
 
 
-TYPES = ["jsonl", "ndjson", "json", "csv", "tsv", "zip", "gz"]
+TYPES = ["jsonl", "ndjson", "json", "csv", "tsv", "gz"]
 
 
 def add(workspace: Workspace, manifest: CorpusManifest) -> None:
     """Import queries that exist already, human ones for instance."""
     with st.expander("Import existing queries", icon=":material/upload_file:", key="import_queries"):
-        st.caption(
-            "One row per query with the ID of its document (JSONL, JSON, CSV or TSV), or a zipped BEIR folder whose "
-            "qrels refer to these documents."
-        )
+        st.caption("One row per query with the ID of its document (JSONL, JSON, CSV or TSV).")
         uploads, path = forms.source("Queries", "queries", TYPES)
         name = st.text_input("Name", key="queries_name", placeholder="taken from the file name", max_chars=80)
         chosen = forms.fields(ImportOptions, key="queries_read")
@@ -60,7 +57,7 @@ def add(workspace: Workspace, manifest: CorpusManifest) -> None:
             options = ImportOptions.from_dict(chosen)
             with st.spinner("Reading the queries"), forms.opened(workspace, uploads, path) as (file, _):
                 done = queries.import_file(workspace, file, manifest.id, name=name, options=options)
-            notes = [*done.notes, *done.rejected]
+            notes = list(done.rejected)
             if done.n_rejected > len(done.rejected):
                 notes.append(f"and {done.n_rejected - len(done.rejected)} more rows that could not be imported")
             query_set = done.query_set
