@@ -11,14 +11,9 @@ from cdp.base.text import checked_title
 from cdp.base.workspace import append_jsonl, now, read_jsonl
 
 
-def new() -> str:
-    """Return the id of a new action, for one that takes several lines."""
-    return secrets.token_hex(6)
-
-
-def add(path: Path, by: str, action: str = "", **facts: Any) -> None:
-    """Append an action of a person, or another line of it; ``by`` may be empty where no name was given."""
-    append_jsonl(path, [{"action": action or new(), **facts, "by": by, "created": now()}], sync=True)
+def add(path: Path, by: str, **facts: Any) -> None:
+    """Append an action of a person; ``by`` may be empty where no name was given."""
+    append_jsonl(path, [{"action": secrets.token_hex(6), **facts, "by": by, "created": now()}], sync=True)
 
 
 def read(path: Path) -> list[dict[str, Any]]:

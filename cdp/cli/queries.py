@@ -24,7 +24,6 @@ from cdp.query_sets import ImportOptions, QuerySet
 from cdp.services import commands, completeness, corpora, embedding, leakage, queries, synthesis, tuning
 from cdp.services import metrics as measuring
 from cdp.services import review as reviewing
-from cdp.services.review import QueryChoice
 from cdp.services.tuning import Tuning
 
 EXAMPLES = 3  # documents whose queries ``queries show`` prints
@@ -313,12 +312,11 @@ def review(
     ] = None,
     *,
     query: Annotated[list[str] | None, "a query's id (DOCUMENT-POSITION); repeatable", "ID"] = None,
-    choice: QueryChoice,
     text: Annotated[str, "for edit: the query's new text"] = "",
     name: Annotated[str, "for create: a name for the set"] = "",
     only_accepted: Annotated[bool, "for create: leave out undecided queries too"] = False,
 ) -> int:
-    """The share of usable queries; decide about single queries or all that a filter chooses; make the reviewed set."""
+    """The share of usable queries; decide about single queries; make the reviewed set."""
     query_set = queries.show(run.workspace, id)
     if verdict is None:
         return _usable(run, query_set)
@@ -326,13 +324,8 @@ def review(
         made = reviewing.reviewed(run.workspace, query_set.id, name=name, only_accepted=only_accepted)
         more = {"left_out": made.dropped, "rewritten": made.rewritten}
         return run.say(display.plain(made.query_set, **more), {**_set(made.query_set), **more})
-    filtered = choice.replace(by="bm25") != QueryChoice()
-    refuse_unless(query or filtered, "Neither queries nor a filter are named.", "Name --query ID, or --flagged …")
-    refuse_unless(not (query and filtered), "Queries are named, and a filter too.", "Use one of the two.")
-    if query:
-        n = reviewing.decide(run.workspace, query_set.id, query, verdict, text=text)
-    else:
-        n = reviewing.decide_all(run.workspace, query_set.id, choice, verdict)
+    refuse_unless(query, "No query is named.", "Name one: --query ID")
+    n = reviewing.decide(run.workspace, query_set.id, query or [], verdict, text=text)
     value = {"id": query_set.id, "decision": verdict, "queries": n}
     return run.say(value, f"{verdict}: {counted(n, 'query', 'queries')}")
 

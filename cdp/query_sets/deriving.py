@@ -27,7 +27,7 @@ from cdp.query_sets.imports import install
 from cdp.query_sets.store import DocumentQueries, Files, QuerySet
 
 # The lists of a line that say something of each of its queries, in their order.
-ONE_PER_QUERY = ("queries", "sources", "negatives", "notes", "logprobs", "passages", "teacher")
+ONE_PER_QUERY = ("queries", "sources", "negatives", "notes", "logprobs", "teacher")
 
 # The lists of a line that name other documents of the corpus.
 NAME_DOCUMENTS = ("negatives", "teacher", "together")
@@ -166,14 +166,12 @@ LONGEST = 2000
 class Decisions:
     """The last decision about each query, by its id.
 
-    ``hash`` (16 hex digits) is over what was decided last, empty where nothing is. ``people`` {who: {query: 1 kept, 0
-    rejected}} holds each person's own last decisions.
+    ``hash`` (16 hex digits) is over what was decided last, empty where nothing is.
     """
 
     accepted: frozenset[str] = frozenset()
     rejected: frozenset[str] = frozenset()
     edited: dict[str, str] = field(default_factory=dict)
-    people: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.accepted) + len(self.rejected) + len(self.edited)
@@ -193,33 +191,28 @@ class Decisions:
 
 
 def decide(
-    workspace: Workspace, query_set: QuerySet, queries: Sequence[str], decision: str, *, text: str = "", why: str = "",
-    by: str = "", action: str = "",
-) -> None:  # fmt: skip
-    """Write down a decision about these queries (ids). ``text`` is the new one of an edit, ``why`` the filter that
-    chose them, ``by`` who did, in one ``action`` with others of its id. ConfigError for a set that is not whole, a word
-    that is no decision, and a text that is no query."""
+    workspace: Workspace, query_set: QuerySet, queries: Sequence[str], decision: str, *, text: str = "", by: str = ""
+) -> None:
+    """Write down a decision about these queries (ids). ``text`` is the new one of an edit, ``by`` who decides.
+    ConfigError for a set that is not whole, a word that is no decision, and a text that is no query."""
     if decision not in DECISIONS:
         raise ConfigError(f"{decision!r} is no decision.", hint=f"There is: {', '.join(DECISIONS)}.")
     if not query_set.complete:
         raise ConfigError(f"{query_set.name} is not whole yet.", hint="Review it when its job has ended.")
-    more = {"why": why} if why else {}
+    more = {}
     if decision == EDIT:
         text = " ".join(text.split())
         if not text or len(text) > LONGEST or storable(text)[1]:
             raise ConfigError(f"A query is a text of 1 to {LONGEST:,} characters.", hint="Reject it instead.")
-        if len(queries) != 1:
-            raise ConfigError("Only one query at a time can be written otherwise.")
         more["text"] = text
     if queries:
         facts = {"content_hash": query_set.content_hash, "decision": decision, "queries": list(queries), **more}
-        actions.add(store.files(workspace, query_set.id).review, by, action, **facts)
+        actions.add(store.files(workspace, query_set.id).review, by, **facts)
 
 
 def read_decisions(workspace: Workspace, query_set: QuerySet) -> Decisions:
     """The decisions that hold for the set as it is now. A line that says nothing of use is passed over."""
     last: dict[str, tuple[str, str]] = {}
-    people: dict[str, dict[str, int]] = {}
     for line in actions.read(store.files(workspace, query_set.id).review):
         about_this = query_set.content_hash and line.get("content_hash") == query_set.content_hash
         if line.get("decision") not in DECISIONS or not about_this:
@@ -227,14 +220,9 @@ def read_decisions(workspace: Workspace, query_set: QuerySet) -> Decisions:
         text = line.get("text")
         if isinstance(line.get("queries"), list) and (line["decision"] != EDIT or isinstance(text, str)):
             last.update({str(name): (line["decision"], str(text or "")) for name in line["queries"]})
-            of_person = people.setdefault(str(line.get("by") or ""), {})
-            for name in line["queries"]:
-                of_person.pop(name, None)
-                of_person |= {name: int(line["decision"] != REJECT)} if line["decision"] != CLEAR else {}
     by_decision = {d: frozenset(name for name, (was, _) in last.items() if was == d) for d in DECISIONS}
     edited = {name: text for name, (was, text) in last.items() if was == EDIT}
-    people.pop("", None)  # decisions without a name may be of anybody
-    return Decisions(by_decision[ACCEPT], by_decision[REJECT], edited, people)
+    return Decisions(by_decision[ACCEPT], by_decision[REJECT], edited)
 
 
 def reviewed(

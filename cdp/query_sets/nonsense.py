@@ -1,17 +1,26 @@
 """What an endpoint returns in place of a query: refusals, the prompt, fragments of JSON, another language.
 
-One pure function over one query. It flags what is almost surely no query; a bad query is another matter, which the
-round-trip rank and the measures tell. Human queries of the benchmarks are flagged in far less than 1% (the tests count
-them), so what is flagged may be left out unseen.
+``nonsense`` judges one query, ``query_table`` those of a set. They flag what is almost surely no query; a bad query is
+another matter, which the round-trip rank and the measures tell. Human queries of the benchmarks are flagged in far less
+than 1% (the tests count them), so what is flagged may be left out unseen.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from cdp import query_sets
+from cdp.base.registry import registry
+from cdp.base.workspace import Workspace
+from cdp.corpus import iter_documents
 from cdp.corpus.languages import FUNCTION_WORDS, UNKNOWN, guess_language, main_script, script_letters
+from cdp.query_sets.store import QuerySet
 
 # Each reason, in words.
 REASONS: dict[str, str] = {
@@ -24,6 +33,7 @@ REASONS: dict[str, str] = {
     "other script": "other script than its document",
     "other language": "other language than its document",
     "same everywhere": "same text for ten documents or more",
+    "duplicate": "repeats an earlier query of its document",
 }
 
 # A query of so many documents is no query of any. Human multi-hop queries stand for up to five documents.
@@ -89,34 +99,30 @@ _MARKUP_END = re.compile(r"[\"”]\s{0,3}(?:[\]}]{1,3},?|,)$")
 _WORD = re.compile(r"\w+")
 
 
-def nonsense(query: str, document: str = "", *, prompt: str = "", n_documents: int = 1) -> tuple[str, ...]:
-    """Why ``query`` is no query of ``document``: names of ``REASONS``, none for a usable one.
+def nonsense(query: str, document: str = "", *, prompt: str = "", n_documents: int = 1) -> str:
+    """Return the first of ``REASONS`` why ``query`` is no query of ``document``; empty for a usable one.
 
     ``document`` is its text, empty where only the query is judged; ``prompt`` what the model was asked with, as far as
     it is known; ``n_documents`` for how many documents the set has the very same text.
     """
     text = " ".join(query.split())
     if not text:
-        return ("empty",)
+        return "empty"
     if not any(c.isalnum() for c in text):
-        return ("no words",)
+        return "no words"
     plain = text.replace("’", "'")
-    reasons = []
     if _REFUSAL.match(plain):
-        reasons.append("refusal")
+        return "refusal"
     if _TASK.match(plain) or _echoes(text, prompt):
-        reasons.append("prompt")
+        return "prompt"
     short = len(text) <= LONGEST_LOOKED_AT
     cut = short and (_MARKUP_END.search(text[-12:]) or (text.endswith("```") and text.count("```") == 1))
     if cut or _MARKUP.match(text):
-        reasons.append("markup")
+        return "markup"
     if short and _loops(text):
-        reasons.append("loop")
-    if document:
-        reasons += _foreign(text, document[:READ_OF_DOCUMENT])
-    if n_documents >= MANY_DOCUMENTS:
-        reasons.append("same everywhere")
-    return tuple(reasons)
+        return "loop"
+    foreign = _foreign(text, document[:READ_OF_DOCUMENT]) if document else ""
+    return foreign or ("same everywhere" if n_documents >= MANY_DOCUMENTS else "")
 
 
 @lru_cache(maxsize=8)
@@ -141,14 +147,14 @@ def _nature(document: str) -> tuple[str, str]:
     return main_script(document), guess_language(document)
 
 
-def _foreign(text: str, document: str) -> list[str]:
+def _foreign(text: str, document: str) -> str:
     """A query in another script or language than its document; names and quotations of the document are its own."""
     script, language = _nature(document)
     own = main_script(text)
     if script and own and own != script:
         few = script_letters(text, own) < MIN_LETTERS or script_letters(text, script) > 0
         quoted = all(word in document for word in _WORD.findall(text) if len(word) > 2)
-        return [] if few or quoted else ["other script"]
+        return "" if few or quoted else "other script"
     if language != UNKNOWN and (spoken := guess_language(text)) not in (UNKNOWN, language):
         listed = FUNCTION_WORDS.get(script, {})
         theirs, others = listed.get(language, frozenset()), listed.get(spoken, frozenset())
@@ -157,62 +163,61 @@ def _foreign(text: str, document: str) -> list[str]:
         # Where the document has as many words of the other language, its own was guessed wrong: by names, say.
         misread = len(of_document & (others - theirs)) >= len(of_document & (theirs - others))
         if clear and not misread:
-            return ["other language"]
-    return []
+            return "other language"
+    return ""
 
 
-# The eight formats that the diverse prompt names, and questions that are none of them.
-FORMATS = ("what", "how", "why", "when/if", "which/verify", "comparison", "keyword", "statement", "other question")
+@dataclass(frozen=True)
+class QueryTable:
+    """The n queries of a set, in its order.
 
-LONGEST_KEYWORDS = 5
+    ``document_ids`` and ``offset`` (n_documents,) name its documents and where each one's line begins; ``document``
+    (n,) is the index of a query's document, ``ids`` (n,) its id, and ``reasons`` (n,) the first of ``REASONS`` why it
+    is no query, empty for a usable one.
+    """
 
-_WORDS: tuple[tuple[str, str], ...] = (
-    (
-        "comparison",
-        r".*\b(?:compared? (?:to|with)|versus|vs\.?|differs? from|difference between|differ|unlike|rather than"
-        r"|différence entre|unterschied zwischen|diferencia entre|отлич\w+)\b|.*(?:区别|不同|比较|違い|차이)",
-    ),
-    ("why", r"(?:for what reason|why|pourquoi|warum|weshalb|por qué|почему|зачем|لماذا)\b|.*(?:为什么|为何|なぜ|왜)"),
-    ("how", r"(?:how|comment|wie|cómo|как|كيف)\b|.*(?:怎么|怎样|如何|どのよう|どうやって|어떻게)"),
-    (
-        "when/if",
-        r"(?:when|if|in which case|quand|si|wann|wenn|falls|cuándo|когда|если|متى)\b|.*(?:什么时候|何时|いつ|언제)",
-    ),
-    (
-        "which/verify",
-        r"(?:which|is|are|was|were|does|do|did|can|could|has|have|will|would|should|quel(?:le)?s?|welche[rsnm]?|est-ce"
-        r"|ist|sind|cuál(?:es)?|какой|какая|какие|هل|أي)\b|.*(?:哪个|哪些|吗[？?]?$|どの|ですか[？?]?$|어느)",
-    ),
-    (
-        "what",
-        r"(?:at what|in what|on what|of what|what|who|whom|whose|where|que|quoi|qui|où|was|wer|wo|qué|quién|dónde|что"
-        r"|кто|где|ما|ماذا|من|أين)\b|.*(?:什么|谁|哪里|何|誰|どこ|무엇|누구|어디)",
-    ),
-)
-_PATTERNS = tuple((name, re.compile(pattern, re.IGNORECASE)) for name, pattern in _WORDS)
-_VERB = re.compile(
-    r"\b(?:is|are|was|were|be|has|have|had|can|could|may|must|will|would|does|do|did|est|sont|ist|sind|es|son|\w+(?:ed|es))\b",
-    re.IGNORECASE,
-)
-_WIDE = re.compile(r"[\u2e80-\u9fff\u3040-\u30ff]")
+    document_ids: NDArray[np.str_]
+    offset: NDArray[np.int64]
+    document: NDArray[np.int64]
+    ids: list[str]
+    reasons: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.ids)
 
 
-def query_format(query: str) -> str:
-    """One of ``FORMATS``. A question word counts only where a question stands: in front, or before a question mark."""
-    text = query.strip().lstrip("¿¡\"'“‘«(")
-    is_question = text.rstrip("\"'”’») ").endswith(("?", "？", "؟"))
-    first = next((name for name, pattern in _PATTERNS if pattern.match(text)), "")
-    n_words = len(text) // 2 if _WIDE.search(text) else len(text.split())
-    if is_question:
-        return first or "other question"
-    if first == "comparison" or (first in ("what", "how", "why", "when/if") and not _WIDE.search(text)):
-        return first
-    if n_words <= LONGEST_KEYWORDS and not (n_words > 2 and _VERB.search(text)):
-        return "keyword"
-    return first if first and _WIDE.search(text) else "statement"
+def query_table(workspace: Workspace, query_set: QuerySet) -> QueryTable:
+    """Read a set and its documents once, a second per 20,000 queries."""
+    prompt, shared = prompt_of(query_set), query_sets.shared_queries(workspace, query_set.id)
+    # A whole set has the order of the corpus, so one pass is enough; a growing one is judged without its documents.
+    judged = query_set.complete and workspace.corpus(query_set.corpus_id).exists()
+    documents = iter_documents(workspace, query_set.corpus_id) if judged else iter(())
+    names: list[str] = []
+    offsets: list[int] = []
+    numbers: list[int] = []
+    ids: list[str] = []
+    reasons: list[str] = []
+    for offset, line in query_sets.iter_offsets(workspace, query_set.id):
+        content = next((document.content for document in documents if document.id == line.document_id), "")
+        seen = set[str]()
+        for query_id, text in line.with_ids():
+            plain = query_sets.plain_form(text)
+            reason = nonsense(text, content, prompt=prompt, n_documents=len(shared.get(plain, ())))
+            reasons.append(reason or ("duplicate" if plain in seen else ""))
+            seen.add(plain)
+            ids.append(query_id)
+            numbers.append(len(names))
+        names.append(line.document_id)
+        offsets.append(offset)
+    return QueryTable(
+        np.array(names, np.str_), np.array(offsets, np.int64), np.array(numbers, np.int64), ids,
+        np.array(reasons, object),
+    )  # fmt: skip
 
 
-def format_mix(queries: Sequence[str]) -> dict[str, int]:
-    """How many queries have each format, in the order of ``FORMATS``, without those that none has."""
-    formats = [query_format(query) for query in queries]
-    return {name: formats.count(name) for name in FORMATS if name in formats}
+def prompt_of(query_set: QuerySet) -> str:
+    """Return the prompt of a set: the user's own, or the method's; empty if unknown."""
+    own = str(query_set.parameters.get("prompt") or "")
+    methods = registry("method")
+    known = query_set.kind == "synthetic" and query_set.method in methods
+    return own or (str(getattr(methods[query_set.method], "template", "")) if known else "")

@@ -23,7 +23,6 @@ from cdp.llm.prices import price_of
 from cdp.metrics import self_bleu
 from cdp.query_sets import ImportOptions, QuerySet, deriving, measured
 from cdp.query_sets.measured import QueryScores
-from cdp.query_sets.nonsense import format_mix, query_format
 from cdp.query_sets.store import DocumentQueries
 from cdp.retrievers import api, bm25, resolve
 from cdp.services import access, clusters, completeness, corpora, evaluation, metrics, projects, synthesis
@@ -45,8 +44,6 @@ class Preview(Shown):
     cw: list[int] = field(default_factory=list)
     self_bleu: float | None = None
     problems: list[str] = field(default_factory=list)
-    formats: list[str] = field(default_factory=list)
-    mix: dict[str, int] = field(default_factory=dict)
     cost: float | None = None
 
     @property
@@ -106,8 +103,6 @@ def preview(
                 *synthesis.problems(answer.faults, queries=len(queries), document=document, template=template),
                 *synthesis.flagged(queries, document.content, prompt),
             ],
-            formats=[query_format(query) for query in queries],
-            mix=format_mix(queries),
             cost=price.cost(Usage(**answer.usage)) if price and answer.usage.get("requests") else None,
         )
     return described

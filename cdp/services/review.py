@@ -1,83 +1,51 @@
-"""The query workbench: the table of single queries, selections of them, and people's decisions."""
+"""The query workbench: single queries, which of them are usable, and people's decisions."""
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cdp import query_sets
 from cdp.base import actions
-from cdp.base.errors import CdpError, InputError, NotFoundError
+from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.records import Document
-from cdp.base.settings import Config, option
 from cdp.base.text import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told
+from cdp.complexity import count_content_words
 from cdp.corpus import get_documents
-from cdp.evaluation.calibration import Agreement, agreements
-from cdp.evaluation.round_trip import DEPTH
-from cdp.metrics import query_table
-from cdp.metrics.query_table import DUPLICATE, QueryTable
+from cdp.evaluation.round_trip import within
 from cdp.query_sets import QuerySet
 from cdp.query_sets import deriving as room
-from cdp.query_sets.deriving import DECISIONS, EDIT, Decisions
-from cdp.query_sets.nonsense import FORMATS, REASONS
-from cdp.query_sets.store import DocumentQueries, document_queries
+from cdp.query_sets.deriving import EDIT, Decisions
+from cdp.query_sets.nonsense import REASONS, QueryTable, query_table
+from cdp.query_sets.store import document_queries
 from cdp.services import access, corpora, queries
 from cdp.synthesis.methods import METHODS
 
-UNDECIDED = "undecided"
+# What may be looked at besides one of ``DECISIONS``.
+UNDECIDED, UNUSABLE = "undecided", "unusable"
 USABLE_WITHIN = 10
-
-
-class QueryChoice(Config):
-    """A selection of a set's queries; empty settings select all."""
-
-    rank_above: int | None = option(
-        None, "Round-trip rank below this: the query does not find its document among the first so many.", minimum=1,
-        maximum=DEPTH,
-    )  # fmt: skip
-    by: str = option("bm25", "Whose round-trip rank is meant.", reason="It needs no model.")
-    duplicate: bool = option(False, "Repeats an earlier query of its document.", reason="Off: all queries.")
-    flagged: bool = option(False, "Is no query: a refusal, the prompt, JSON …", reason="Off: all queries.")
-    formats: str = option("", f"Only these formats, separated by commas: {', '.join(FORMATS)}.")
-    cw_from: int | None = option(None, "At least so many content words.", minimum=0)
-    cw_to: int | None = option(None, "At most so many content words.", minimum=0)
-    words_from: int | None = option(None, "At least so many words.", minimum=0)
-    words_to: int | None = option(None, "At most so many words.", minimum=0)
-    decision: str = option("", "Only what was decided so.", choices=("", UNDECIDED, *DECISIONS[:3]))
-
-    @property
-    def text(self) -> str:
-        """The selection as it is stored with a decision: ``rank_above=10 duplicate``."""
-        given = {name: value for name, value in self.to_dict().items() if value not in (None, False, "")}
-        if self.rank_above is None:
-            given.pop("by", None)
-        return " ".join(name if value is True else f"{name}={value}" for name, value in given.items())
 
 
 @dataclass(frozen=True)
 class ReviewedQuery:
-    """One query of a document. ``ranks`` maps retrievers to the rank of its document, 0 for not found. ``passage`` is
-    (start, end) in the document's text of the generator's recorded passage, else of the query itself, or None."""
+    """One query of a document, ``text`` as a person changed it. ``reason`` is why it is no query, in words; ``ranks``
+    maps retrievers to the rank of its document, 0 for not found."""
 
     row: int
     id: str
     text: str
     original: str
     cw: int
-    words: int
-    format: str
-    duplicate: bool
-    reasons: tuple[str, ...]
+    reason: str
     ranks: dict[str, int]
     decision: str
-    passage: tuple[int, int] | None
 
 
 @dataclass(frozen=True)
@@ -92,11 +60,10 @@ class ReviewedDocument:
 
 
 def table(workspace: Workspace, query_set: QuerySet) -> QueryTable:
-    """Return the table of single queries, read now if need be. InputError for a set without queries."""
-    path = query_table.file_of(workspace, query_set)
-    kept = ANSWERS.get(path, "query table", lambda: query_table.load(workspace, query_set)) if path.exists() else None
-    made = kept if kept is not None else query_table.make(workspace, query_set)
-    if made is None or not len(made):
+    """Return the table of single queries. InputError for a set without queries."""
+    path = query_sets.files(workspace, query_set.id).queries
+    made = ANSWERS.get(path, "query table", lambda: query_table(workspace, query_set))
+    if not len(made):
         raise InputError(f"The query set {query_set.name} has no queries yet.", hint="Generate or import some first.")
     return made
 
@@ -107,40 +74,14 @@ def decisions(workspace: Workspace, query_set: QuerySet) -> Decisions:
     return ANSWERS.get(path, ("decisions", query_set.content_hash), lambda: room.read_decisions(workspace, query_set))
 
 
-def chosen(workspace: Workspace, query_set: QuerySet, table: QueryTable, choice: QueryChoice) -> NDArray[np.bool_]:
-    """Return a mask (n,) of the selected queries. InputError for ranks that were not measured or unknown formats."""
-    mask = np.ones(len(table), bool)
-    if choice.rank_above is not None:
-        scores = queries.round_trips(workspace, query_set).get(choice.by)
-        if scores is None:
-            raise InputError(
-                f"The round-trip ranks of {query_set.name} by {choice.by} are not measured.",
-                hint=f"Measure them: queries round-trip {query_set.id} --by {choice.by}",
-            )
-        mask &= (scores.values == 0) | (scores.values > choice.rank_above)
-    if choice.duplicate:
-        mask &= table.duplicate
-    if choice.flagged:
-        mask &= table.flags != 0
-    formats = [name.strip() for name in choice.formats.split(",") if name.strip()]
-    if formats:
-        for name in formats:
-            if name not in FORMATS:
-                raise NotFoundError("format", name, known=list(FORMATS))
-        mask &= np.isin(table.format, [FORMATS.index(name) for name in formats])
-    for column, low, high in (
-        (table.cw, choice.cw_from, choice.cw_to),
-        (table.words, choice.words_from, choice.words_to),
-    ):
-        if low is not None:
-            mask &= column >= low
-        if high is not None:
-            mask &= column <= high
-    if choice.decision:
-        made = decisions(workspace, query_set)
-        wanted = "" if choice.decision == UNDECIDED else choice.decision
-        mask &= np.fromiter((made.of(name) == wanted for name in table.ids), bool, len(table))
-    return mask
+def chosen(workspace: Workspace, query_set: QuerySet, table: QueryTable, show: str) -> NDArray[np.bool_]:
+    """Return a mask (n,) of the queries with this decision, the undecided or the unusable ones; of all if empty."""
+    if not show:
+        return np.ones(len(table), bool)
+    if show == UNUSABLE:
+        return np.asarray(_unusable(workspace, query_set, table) != "", bool)
+    made, wanted = decisions(workspace, query_set), "" if show == UNDECIDED else show
+    return np.fromiter((made.of(name) == wanted for name in table.ids), bool, len(table))
 
 
 def document(workspace: Workspace, query_set: QuerySet, table: QueryTable, index: int) -> ReviewedDocument:
@@ -153,33 +94,18 @@ def document(workspace: Workspace, query_set: QuerySet, table: QueryTable, index
         content = None
     made = decisions(workspace, query_set)
     ranks = {by: scores.values for by, scores in queries.round_trips(workspace, query_set).items()}
-    recorded = line.get("passages") or ()
-    first, last = (int(at) for at in np.searchsorted(table.document, [index, index + 1]))
-    listed = []
-    for row in range(first, last):
-        position = int(table.position[row])
-        query = line["queries"][position - 1]
-        original = query if isinstance(query, str) else str(query.get("text", ""))
-        query_id = query_sets.query_id(name, position)
-        text = made.edited.get(query_id, original)
-        kept = str(recorded[position - 1]) if len(recorded) >= position else ""
-        listed.append(
-            ReviewedQuery(
-                row, query_id, text, original, int(table.cw[row]), int(table.words[row]),
-                FORMATS[table.format[row]], bool(table.duplicate[row]), tuple(table.reasons(row)),
-                {by: int(values[row]) for by, values in ranks.items()}, made.of(query_id),
-                None if content is None else _passage(content.text, kept, original),
-            )
-        )  # fmt: skip
-    together = get_documents(workspace, query_set.corpus_id, line["together"]) if content and "together" in line else {}
-    return ReviewedDocument(name, content, tuple(listed), tuple(together.values()))
-
-
-def _passage(text: str, *candidates: str) -> tuple[int, int] | None:
-    for wanted in filter(None, (candidate.strip().rstrip("?.!") for candidate in candidates)):
-        if match := re.search(re.escape(wanted), text, re.IGNORECASE):
-            return match.span()
-    return None
+    written = document_queries(line)
+    counted = count_content_words(written.queries, query_set.language or "en").tolist()
+    first = int(np.searchsorted(table.document, index))
+    listed = tuple(
+        ReviewedQuery(
+            row, query_id, made.edited.get(query_id, text), text, cw, REASONS.get(table.reasons[row], ""),
+            {by: int(values[row]) for by, values in ranks.items()}, made.of(query_id),
+        )
+        for row, ((query_id, text), cw) in enumerate(zip(written.with_ids(), counted, strict=True), first)
+    )  # fmt: skip
+    together = get_documents(workspace, query_set.corpus_id, written.together) if content else {}
+    return ReviewedDocument(name, content, listed, tuple(together.values()))
 
 
 @access.writes
@@ -191,65 +117,35 @@ def decide(
     A query that was written for several documents is decided about for all of them.
     """
     named = query_sets.resolve_query_set(workspace, query_set)
-    whole = table(workspace, named)
-    known = set(whole.ids)
+    known = set(table(workspace, named).ids)
     for name in queries:
         if name not in known:
             raise NotFoundError("query", name)
-    queries = _with_copies(workspace, named, whole, queries)
+    if decision == EDIT and len(queries) != 1:
+        raise ConfigError("Only one query at a time can be written otherwise.")
+    queries = _with_copies(workspace, named, queries)
     with disk_faults_told("The decision"):
-        action, who = actions.new(), actions.person(by, required=False)
-        for copies in [[name] for name in queries] if decision == EDIT else [queries]:
-            room.decide(workspace, named, copies, decision, text=text, by=who, action=action)
+        room.decide(workspace, named, queries, decision, text=text, by=actions.person(by, required=False))
     return len(queries)
 
 
-def _with_copies(workspace: Workspace, query_set: QuerySet, table: QueryTable, queries: Sequence[str]) -> list[str]:
+def _with_copies(workspace: Workspace, query_set: QuerySet, queries: Sequence[str]) -> list[str]:
     """Return the ids, with those of the same queries at the other documents that they were written for."""
     method = METHODS.get(query_set.method)
     if method is None or not method.joint:
         return list(dict.fromkeys(queries))
-    offsets = dict(zip(table.document_ids.tolist(), table.offset.tolist(), strict=True))
-
-    @cache
-    def read(name: str) -> DocumentQueries:
-        if name not in offsets:  # a filter left none of its queries
-            return DocumentQueries(name, [])
-        return document_queries(query_sets.read_at(workspace, query_set.id, offsets[name]))
-
-    found: dict[str, None] = {}
-    for query in queries:
-        own = read(query_sets.document_of(query))
-        text = dict(own.with_ids())[query]
-        copies = [copy for name in own.together for copy, other in read(name).with_ids() if other == text]
-        found |= dict.fromkeys([query, *copies])
-    return list(found)
-
-
-@access.writes
-def decide_all(workspace: Workspace, query_set: str, choice: QueryChoice, decision: str, *, by: str = "") -> int:
-    """Store a decision on every selected query; return their number."""
-    named = query_sets.resolve_query_set(workspace, query_set)
-    whole = table(workspace, named)
-    ids = [whole.ids[row] for row in np.flatnonzero(chosen(workspace, named, whole, choice))]
-    ids = _with_copies(workspace, named, whole, ids)
-    with disk_faults_told("The decision"):
-        room.decide(workspace, named, ids, decision, why=choice.text, by=actions.person(by, required=False))
-    return len(ids)
+    lines = query_sets.read_queries(workspace, query_set.id)
+    texts = {query_id: text for line in lines for query_id, text in line.with_ids()}
+    wanted = {texts[query] for query in queries}
+    return [query for query, text in texts.items() if text in wanted]
 
 
 @access.writes
 def undo(workspace: Workspace, query_set: str, by: str = "") -> str:
-    """Take back this person's last decision, also one about many queries; return its first query, empty if there is
-    none."""
+    """Take back this person's last decision; return its first query, empty if there is none."""
     named = query_sets.resolve_query_set(workspace, query_set)
     last = actions.undo(query_sets.files(workspace, named.id).review, actions.person(by, required=False))
     return "" if last is None else str(last["queries"][0])
-
-
-def agreement(made: Decisions) -> tuple[Agreement, ...]:
-    """Return how well each two people agree on which queries to keep."""
-    return agreements(made.people, 2)
 
 
 @access.writes
@@ -298,20 +194,16 @@ class Usability:
 def usability(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> Usability:
     """Count usable queries: no nonsense, no repetition, and their document among the first ten by at least one of the
     retrievers whose round-trip ranks were measured."""
-    left = np.ones(len(table), bool)
-    reasons: dict[str, int] = {}
+    reasons = Counter(_unusable(workspace, query_set, table))
+    usable = reasons.pop("", 0)
+    return Usability(len(table), usable, dict(reasons), tuple(queries.round_trips(workspace, query_set)))
 
-    def fails(where: NDArray[np.bool_], reason: str) -> None:
-        n = int((left & where).sum())
-        if n:
-            reasons[reason] = n
-        left[where] = False
 
-    for name, words in REASONS.items():
-        fails(table.flagged(name), words)
-    fails(table.duplicate, DUPLICATE)
-    ranks = queries.round_trips(workspace, query_set)
+def _unusable(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> NDArray[Any]:
+    """Return why each query is not usable, in words, (n,); empty for a usable one."""
+    reasons = np.array([REASONS.get(name, "") for name in table.reasons], object)
+    ranks = [scores.values for scores in queries.round_trips(workspace, query_set).values()]
     if ranks:
-        in_reach = [(s.values > 0) & (s.values <= USABLE_WITHIN) for s in ranks.values()]
-        fails(~np.logical_or.reduce(in_reach), f"document not found within {USABLE_WITHIN}")
-    return Usability(len(table), int(left.sum()), reasons, tuple(ranks))
+        found = np.logical_or.reduce([within(values, USABLE_WITHIN) for values in ranks])
+        reasons[~found & (reasons == "")] = f"document not found within {USABLE_WITHIN}"
+    return reasons

@@ -130,12 +130,8 @@ def problems(found: Mapping[str, int], *, queries: int, template: str, document:
 
 def flagged(queries: Sequence[str], document: str, prompt: str) -> list[str]:
     """Return a sentence for each text that is no query: ``query 2 is no query (refusal)``."""
-    reasons = [nonsense(query, document, prompt=prompt) for query in queries]
-    return [
-        f"query {at} is no query ({', '.join(REASONS[name] for name in names)})"
-        for at, names in enumerate(reasons, 1)
-        if names
-    ]
+    reasons = (nonsense(query, document, prompt=prompt) for query in queries)
+    return [f"query {at} is no query ({REASONS[reason]})" for at, reason in enumerate(reasons, 1) if reason]
 
 
 __all__ = ["read_prices"]

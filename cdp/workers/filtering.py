@@ -22,11 +22,10 @@ from cdp.base.worker import Job
 from cdp.base.workspace import sha256_text
 from cdp.corpus import iter_documents
 from cdp.evaluation import round_trip
-from cdp.metrics import query_table
 from cdp.metrics.report import Ledger
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.query_sets import DocumentQueries, QuerySet, measured
-from cdp.query_sets.nonsense import REASONS
+from cdp.query_sets.nonsense import REASONS, query_table
 from cdp.workers.round_trip import ranks_of
 
 BATCH = 64
@@ -70,21 +69,16 @@ def main(job: Job) -> None:
 def _reasons(job: Job, config: FilterConfig, query_set: QuerySet) -> NDArray[np.str_]:
     """Return the first failed test of each query, (n,), empty for queries to keep."""
 
-    def report(done: int, total: int) -> bool:
-        job.advance("reading", done, total, "documents")
-        return True
-
-    table = query_table.load(job.workspace, query_set) or query_table.make(job.workspace, query_set, report)
-    assert table is not None
-    reasons = np.full(len(table), "", dtype="<U80")
+    reasons = np.full(query_set.n_queries, "", dtype="<U80")
 
     def fails(where: NDArray[np.bool_], reason: str) -> None:
         reasons[where & (reasons == "")] = reason
 
     if config.usable:
+        job.progress("reading", 0, 0, "")
+        table = query_table(job.workspace, query_set)
         for name, words in REASONS.items():
-            fails(table.flagged(name), words)
-        fails(table.duplicate, query_table.DUPLICATE)
+            fails(table.reasons == name, words)
     if config.round_trip_rank is not None:
         ranks = ranks_of(job, query_set, config.by, config.gpus)
         fails(ranks == 0, f"document not found within {round_trip.DEPTH}")

@@ -11,7 +11,7 @@ from cdp.base import worker
 from cdp.base.errors import CdpError
 from cdp.base.failures import describe, is_fatal
 from cdp.base.worker import Job
-from cdp.metrics import query_table, quick
+from cdp.metrics import quick
 from cdp.synthesis.ranking import RankingRun
 from cdp.synthesis.run import Run
 
@@ -28,7 +28,7 @@ def main(job: Job) -> None:
 
 
 def measure(job: Job, result: dict[str, Any]) -> None:
-    """Measure Self-BLEU and content words of the new set, and make the table of its queries, for the pages."""
+    """Measure Self-BLEU and content words of the new set, for the pages."""
     if not result["complete"] or not result["n_queries"]:
         return
 
@@ -39,8 +39,6 @@ def measure(job: Job, result: dict[str, Any]) -> None:
     try:
         plan = quick.plan(job.workspace, result["query_set"])
         quick.measure(plan, report, job.failures("measuring"))
-        if not job.stop_requested():
-            query_table.make(job.workspace, plan.query_set, report)
     except Exception as error:  # the set itself is complete
         if is_fatal(error) and not isinstance(error, CdpError):
             raise

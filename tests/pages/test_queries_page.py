@@ -29,13 +29,13 @@ def lists(at: object) -> list[str]:
     return [m.value for m in at.markdown if m.value.startswith("1. ")]  # type: ignore[attr-defined]
 
 
-def test_any_methods_stand_side_by_side_with_formats(open_page: Open, filled: Workspace) -> None:
+def test_any_methods_stand_side_by_side(open_page: Open, filled: Workspace) -> None:
     at = open_page("queries", document="lighthouse")
     at.segmented_control(key="generate_generator").set_value("template").run()
     at.multiselect(key="preview_methods").set_value(["diverse", "paraphrase", "sap"]).run()
     assert not at.exception
     assert len(lists(at)) == 3
-    assert all("CW" in text and any(kind in text for kind in ("what", "statement", "verify")) for text in lists(at))
+    assert all("CW" in text for text in lists(at))
     labels = [m.label for m in at.metric]
     assert labels.count("Formats") == 3
     at.multiselect(key="preview_methods").set_value([]).run()

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
 from cdp import query_sets
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace, append_jsonl, write_json
-from cdp.evaluation.calibration import agreements
-from cdp.metrics import query_table
 from cdp.query_sets import QuerySet, deriving, import_queries, measured
 from cdp.query_sets.deriving import derive
+from cdp.query_sets.nonsense import query_table
 from cdp.services import review
 from tests.synthesis.conftest import CorpusMaker
 
@@ -52,7 +49,7 @@ def test_teachers_rankings_of_a_query_that_is_gone_are_gone(workspace: Workspace
 
 
 def test_decisions_are_kept_beside_the_set_and_the_last_one_counts(workspace: Workspace, parent: QuerySet) -> None:
-    deriving.decide(workspace, parent, ["d0-1", "d0-2"], deriving.REJECT, why="duplicate")
+    deriving.decide(workspace, parent, ["d0-1", "d0-2"], deriving.REJECT)
     deriving.decide(workspace, parent, ["d0-1"], deriving.ACCEPT)
     deriving.decide(workspace, parent, ["d1-1"], deriving.EDIT, text="which  device is thing1")
     deriving.decide(workspace, parent, ["d1-2"], deriving.REJECT)
@@ -61,7 +58,6 @@ def test_decisions_are_kept_beside_the_set_and_the_last_one_counts(workspace: Wo
     assert [made.of(name) for name in ("d0-1", "d0-2", "d0-3", "d1-1", "d1-2")] == ["accept", "reject", "", "edit", ""]
     path = query_sets.files(workspace, parent.id).review
     assert len(path.read_text().splitlines()) == 5, "nothing is taken away from it"
-    assert json.loads(path.read_text().splitlines()[0])["why"] == "duplicate"
     derived, _ = deriving.reviewed(workspace, parent)
     assert lines(workspace, derived.query_set) == {
         "d0": ["What is thing0?", "thing0"],
@@ -83,7 +79,7 @@ def test_what_cannot_be_decided_is_refused(workspace: Workspace, parent: QuerySe
         with pytest.raises(ConfigError):
             deriving.decide(workspace, parent, ["d0-1"], decision, text=text)
     with pytest.raises(ConfigError, match="Only one query"):
-        deriving.decide(workspace, parent, ["d0-1", "d0-2"], deriving.EDIT, text="one text")
+        review.decide(workspace, parent.id, ["d0-1", "d0-2"], deriving.EDIT, text="one text")
     with pytest.raises(ConfigError, match="Nothing is decided"):
         deriving.reviewed(workspace, parent)
     unfinished = query_sets.update(workspace, parent.id, complete=False, content_hash="")
@@ -104,19 +100,17 @@ def test_decisions_about_another_content_do_not_hold_and_damaged_lines_harm_noth
 
 
 def test_the_table_of_single_queries(workspace: Workspace, parent: QuerySet) -> None:
-    table = query_table.make(workspace, parent)
-    assert table is not None
+    table = query_table(workspace, parent)
     assert table.ids == ["d0-1", "d0-2", "d0-3", "d1-1", "d1-2"]
-    assert table.duplicate.tolist() == [False, True, False, False, False]
-    assert table.words.tolist() == [3, 3, 1, 2, 2]
-    assert table.usable.tolist() == [True, False, True, True, True]
-    kept = query_table.load(workspace, parent)
-    assert kept is not None
-    assert kept.cw.tolist() == table.cw.tolist()
-    assert [query_sets.read_at(workspace, parent.id, int(at))["document_id"] for at in kept.offset] == ["d0", "d1"]
-    path = query_table.file_of(workspace, parent)
-    path.write_bytes(path.read_bytes()[:-30])
-    assert query_table.load(workspace, parent) is None, "a damaged file counts as none"
+    assert table.reasons.tolist() == ["", "duplicate", "", "", ""]
+    assert [query_sets.read_at(workspace, parent.id, int(at))["document_id"] for at in table.offset] == ["d0", "d1"]
+    unusable = review.chosen(workspace, parent, table, review.UNUSABLE)
+    assert unusable.tolist() == [False, True, False, False, False]
+    measured.save_scores(workspace, parent, measured.ROUND_TRIP, "bm25", np.array([1, 1, 11, 0, 10]))
+    measured.save_scores(workspace, parent, measured.ROUND_TRIP, "minilm", np.array([1, 0, 0, 2, 0]))
+    found = review.usability(workspace, parent, table)
+    assert (found.n, found.usable, found.by) == (5, 3, ("bm25", "minilm")), "one of the two is enough"
+    assert found.reasons == {"repeats an earlier query of its document": 1, "document not found within 10": 1}
 
 
 def test_scores_are_kept_under_the_content_so_that_stale_ones_are_never_shown(
@@ -135,19 +129,14 @@ def test_scores_are_kept_under_the_content_so_that_stale_ones_are_never_shown(
     assert measured.list_scores(workspace, changed, measured.ROUND_TRIP) == []
 
 
-def test_a_decision_is_taken_back_and_people_agree(workspace: Workspace, parent: QuerySet) -> None:
+def test_a_persons_last_decision_is_taken_back(workspace: Workspace, parent: QuerySet) -> None:
     for by, decision, queries in (
         ("Ada", deriving.REJECT, ["d0-1", "d0-2"]),
-        ("Ben", deriving.ACCEPT, ["d0-1"]),
-        ("Ben", deriving.REJECT, ["d0-2"]),
         ("Ada", deriving.ACCEPT, ["d0-2", "d1-1"]),
+        ("Ben", deriving.ACCEPT, ["d1-2"]),
     ):
         deriving.decide(workspace, parent, queries, decision, by=by)
-    made = deriving.read_decisions(workspace, parent)
-    assert made.people == {"Ada": {"d0-1": 0, "d0-2": 1, "d1-1": 1}, "Ben": {"d0-1": 1, "d0-2": 0}}
-    assert [(a.first, a.second, a.pairs, a.same, a.kappa) for a in agreements(made.people, 2)] == [
-        ("Ada", "Ben", 2, 0.0, -1.0)
-    ]
     assert review.undo(workspace, parent.id, "Ada") == "d0-2", "the whole action"
-    assert deriving.read_decisions(workspace, parent).people["Ada"] == {"d0-1": 0, "d0-2": 0}
+    made = deriving.read_decisions(workspace, parent)
+    assert (made.rejected, made.accepted) == ({"d0-1", "d0-2"}, {"d1-2"})
     assert review.undo(workspace, parent.id, "Cem") == ""

@@ -44,7 +44,7 @@ PROMPT = (
         ("Query 3:", "prompt"),
         ("{document}", "prompt"),
         ('{"queries": ["who built the lighthouse", "when was it lost"]}', "markup"),
-        ('"queries": [', "markup"),
+        ('"queries": [', "prompt"),
         ('who built the lighthouse"]}', "markup"),
         ("```json", "markup"),
         ("<think>the user wants queries", "markup"),
@@ -55,7 +55,7 @@ PROMPT = (
 )
 def test_what_is_no_query_is_flagged_with_its_reason(query: str, reason: str) -> None:
     assert reason in REASONS
-    assert reason in nonsense(query, DOCUMENT, prompt=PROMPT)
+    assert nonsense(query, DOCUMENT, prompt=PROMPT) == reason
 
 
 @pytest.mark.parametrize(
@@ -76,11 +76,11 @@ def test_what_is_no_query_is_flagged_with_its_reason(query: str, reason: str) ->
     ],
 )
 def test_what_people_ask_is_not_flagged(query: str) -> None:
-    assert nonsense(query, DOCUMENT, prompt=PROMPT) == ()
+    assert nonsense(query, DOCUMENT, prompt=PROMPT) == ""
 
 
 def test_the_names_of_a_document_may_be_asked_for_in_their_own_script() -> None:
-    assert nonsense("Bayern München Champions League", "拜仁慕尼黑(Bayern München)赢得了 Champions League 冠军。") == ()
+    assert nonsense("Bayern München Champions League", "拜仁慕尼黑(Bayern München)赢得了 Champions League 冠军。") == ""
 
 
 def test_a_document_full_of_names_is_not_taken_for_another_language() -> None:
@@ -88,21 +88,21 @@ def test_a_document_full_of_names_is_not_taken_for_another_language() -> None:
     document = (
         "Los Angeles Lakers, Los Angeles Clippers, Los Angeles Dodgers, Los Angeles Angels of Anaheim: from the NBA."
     )
-    assert nonsense("Professional teams in Southern California include teams from the NFL", document) == ()
+    assert nonsense("Professional teams in Southern California include teams from the NFL", document) == ""
 
 
 def test_the_same_answer_for_many_documents_is_flagged() -> None:
-    assert nonsense("what is this about", DOCUMENT, n_documents=MANY_DOCUMENTS) == ("same everywhere",)
-    assert nonsense("what is this about", DOCUMENT, n_documents=5) == ()
+    assert nonsense("what is this about", DOCUMENT, n_documents=MANY_DOCUMENTS) == "same everywhere"
+    assert nonsense("what is this about", DOCUMENT, n_documents=5) == ""
 
 
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.text(max_size=400), st.text(max_size=400))
 def test_any_text_gets_an_answer(query: str, document: str) -> None:
-    reasons = nonsense(query, document, prompt=document)
-    assert set(reasons) <= set(REASONS)
-    assert query.strip() or reasons == ("empty",)
+    reason = nonsense(query, document, prompt=document)
+    assert reason in ("", *REASONS)
+    assert query.strip() or reason == "empty"
 
 
 def test_time_grows_with_the_length_alone() -> None:
@@ -127,7 +127,7 @@ def test_human_queries_are_flagged_in_well_under_one_percent() -> None:
     rows = list(_human())
     if not rows:
         pytest.skip("the human query sets of ../shared/data are not here")
-    flagged = [(name, query, reasons) for name, query, text in rows if (reasons := nonsense(query, text))]
+    flagged = [(name, query, reason) for name, query, text in rows if (reason := nonsense(query, text))]
     assert len(rows) > 5000
     assert len(flagged) / len(rows) < 0.002, flagged[:10]
 
@@ -136,11 +136,11 @@ def test_the_demos_recorded_queries_are_not_flagged() -> None:
     demo = REPOSITORY / "data" / "demo"
     documents = {row["_id"]: row for row in _rows(demo / "corpus.jsonl")}
     flagged = [
-        (query, reasons)
+        (query, reason)
         for path in (demo / "generations").glob("*.jsonl")
         for row in _rows(path)
         for query in row["queries"]
-        if (reasons := nonsense(query, documents[row["document_id"]]["text"]))
+        if (reason := nonsense(query, documents[row["document_id"]]["text"]))
     ]
     assert flagged == []
 

@@ -12,7 +12,6 @@ from hypothesis import given
 from cdp.base.config import SynthesisConfig
 from cdp.base.records import Document
 from cdp.llm.tokens import cut
-from cdp.query_sets.nonsense import format_mix
 from cdp.synthesis import METHODS, generate_for
 from cdp.synthesis.generators.cropping import CroppingGenerator
 from cdp.synthesis.generators.recorded import RecordedGenerator
@@ -82,10 +81,9 @@ def test_any_answer_is_read(text: str, more: str) -> None:
             assert all(0 < len(query) <= LONGEST_PASSAGE for query in parsed.queries)
 
 
-@given(texts(), texts(3), texts(3))
+@given(texts())
 @examples(30)
-def test_any_queries_are_looked_at(one: str, two: str, three: str) -> None:
-    assert sum(format_mix([one, two, three]).values()) == 3
+def test_no_document_closes_its_own_tag(one: str) -> None:
     assert "</document" not in METHODS["diverse"].render(one, 3).split("</document>")[0].lower()
 
 

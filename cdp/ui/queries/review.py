@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -14,10 +13,10 @@ from numpy.typing import NDArray
 from cdp.base.config import FilterConfig
 from cdp.base.workspace import Workspace
 from cdp.complexity import content_words
-from cdp.query_sets.nonsense import REASONS
+from cdp.query_sets.nonsense import QueryTable
 from cdp.services import commands, jobs, queries, review
 from cdp.services.queries import QuerySet
-from cdp.services.review import FORMATS, QueryChoice, QueryTable, ReviewedDocument, ReviewedQuery
+from cdp.services.review import ReviewedDocument, ReviewedQuery
 from cdp.ui import jobs as job_views
 from cdp.ui.shell import forms, frame, state, tables, workbench
 from cdp.ui.shell.tables import count, md, moment
@@ -90,13 +89,10 @@ def _document(shown: ReviewedDocument, current: ReviewedQuery | None, language: 
         st.info(f"The corpus has no document {md(shown.id, 80)} any more.", icon=":material/info:")
         return
     words = sorted(content_words(current.text, language)) if current else []
-    passage = current.passage if current else None
-    workbench.text(shown.document.title or shown.id, shown.document.text, words, passage)
+    workbench.text(shown.document.title or shown.id, shown.document.text, words)
     for other in shown.together:
         with st.expander(f"Also needs: {md(other.title or other.id, 120)}", icon=":material/join:"):
             workbench.text("", other.text, words)
-    if passage:
-        st.caption("On a coloured ground: the passage that the generator recorded for this query, or the query itself.")
 
 
 def _steps(ids: list[str], at: int, what: str, names: str, keys: str, go: Callable[[str], None], **style: Any) -> None:
@@ -137,25 +133,17 @@ def _card(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery, *, se
             _edit(workspace, query_set, query)
 
 
-# Scripts without spaces between words, where what stands between spaces is no word.
-UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-
-
 def _facts(query: ReviewedQuery) -> None:
-    """CW, format, ranks, and what is wrong with it."""
-    unspaced = UNSPACED.search(query.text)
-    length = count(len(query.text), "character") if unspaced else count(query.words, "word")
+    """CW, ranks, and what is wrong with it."""
     ranks = [
         f"{found_by(by)} rank {rank}" if rank else f"not found by {found_by(by)}" for by, rank in query.ranks.items()
     ]
-    st.caption(md(" · ".join([f"CW {query.cw}", length, query.format, *ranks])), width="content")
+    st.caption(md(" · ".join([f"CW {query.cw}", *ranks])), width="content")
     if query.decision:
         icon = next(choice.icon for choice in VERDICTS if choice.word == query.decision)
         st.badge(DECIDED[query.decision], icon=icon, color=COLOURS[query.decision])
-    if query.duplicate:
-        st.badge("duplicate", icon=":material/content_copy:", color="orange")
-    for reason in query.reasons:
-        st.badge(REASONS[reason], icon=":material/warning:", color="orange")
+    if query.reason:
+        st.badge(query.reason, icon=":material/warning:", color="orange")
 
 
 def _press(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery, verdict: str) -> None:
@@ -190,82 +178,28 @@ def _save(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery) -> No
 
 
 DOCUMENT = "document"
-DECIDED = {"": "all", "undecided": "undecided", "accept": "accepted", "edit": "edited", "reject": "rejected"}
-NUMBERS = {
-    "rank_above": "Round-trip rank above", "cw_from": "CW from", "cw_to": "CW to", "words_from": "Words from",
-    "words_to": "Words to",
-}  # fmt: skip
+DECIDED = {"accept": "accepted", "edit": "edited", "reject": "rejected"}
 
 
 @st.fragment
 def bench(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> None:
     """One document beside its queries, and what the decisions leave: a fragment, so a key draws nothing else again."""
     with frame.guarded():
-        choice = _choice(workspace, query_set)
-        mask = review.chosen(workspace, query_set, table, choice)
-        documents = np.unique(table.document[mask])
-        _bulk(workspace, query_set, choice, int(mask.sum()), len(documents))
-        index = _current(query_set, table, documents.tolist())
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            shown = {"": "all", review.UNDECIDED: "undecided", **DECIDED, review.UNUSABLE: "unusable"}
+            show = forms.segments("Show", shown, key=f"review_{query_set.id}_show")
+            workbench.who()
+        mask = review.chosen(workspace, query_set, table, show)
+        index = _current(query_set, table, np.unique(table.document[mask]).tolist())
         if index is not None:
             draw(workspace, query_set, review.document(workspace, query_set, table, index), mask)
         _result(workspace, query_set, len(table))
 
 
-def _choice(workspace: Workspace, query_set: QuerySet) -> QueryChoice:
-    """Which queries are looked at."""
-    values: dict[str, object] = {}
-    key = f"review_{query_set.id}"
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        values["decision"] = forms.segments("Show", DECIDED, key=f"{key}_decision")
-        workbench.who()
-    with st.expander("Filter", icon=":material/filter_alt:", key=f"{key}_filter"):
-        with st.container(horizontal=True):
-            for name, label in (("duplicate", "Duplicates"), ("flagged", "No query (refusal, prompt, JSON …)")):
-                values[name] = st.toggle(label, key=f"{key}_{name}", persist_state="session")
-        picked = st.pills("Format", list(FORMATS), selection_mode="multi", key=f"{key}_formats")
-        values["formats"] = ",".join(picked)
-        with st.grid(5, min_column_width=120):
-            for name, label in NUMBERS.items():
-                values[name] = forms.widget(QueryChoice, name, key=key, label=label)
-        ranked = list(queries.round_trips(workspace, query_set))
-        if values["rank_above"] is not None and len(ranked) > 1:
-            values["by"] = forms.segments("Round-trip rank by", ranked, key=f"{key}_by")
-        elif ranked:
-            values["by"] = ranked[0]
-    return QueryChoice.from_dict(values)
-
-
-def _bulk(workspace: Workspace, query_set: QuerySet, choice: QueryChoice, n: int, n_documents: int) -> None:
-    """How many queries are meant, and one decision about all of them."""
-    if not choice.text:
-        return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{count(n, 'pair')}** of {count(n_documents, 'document')} match.", width="content")
-        if not n:
-            return
-        with st.popover(f"Decide about all {n:,}", icon=":material/done_all:", type="tertiary"):
-            st.caption(
-                "Decisions are kept beside the set and can be taken back; the queries stay as they were written."
-            )
-            for verdict, label in (("reject", "Reject"), ("accept", "Accept"), ("clear", "Take decisions back")):
-                forms.button(
-                    f"{label}: {n:,}", key=f"bulk_{verdict}", on_click=_decide_all,
-                    args=(workspace, query_set, choice, verdict),
-                )  # fmt: skip
-    given = {name: value for name, value in choice.to_dict().items() if value not in (None, "", False)}
-    forms.command(commands.line("queries", "review", query_set.id, "reject", **given))
-
-
-def _decide_all(workspace: Workspace, query_set: QuerySet, choice: QueryChoice, verdict: str) -> None:
-    with frame.guarded():
-        review.decide_all(workspace, query_set.id, choice, verdict, by=_by())
-        begin()
-
-
 def _current(query_set: QuerySet, table: QueryTable, documents: list[int]) -> int | None:
     """Which document is looked at: the one that the address names, else the first with a query that is meant."""
     if not documents:
-        st.info("No pair matches. Change the filter to see others.", icon=":material/filter_alt_off:")
+        st.info("No pair matches.", icon=":material/filter_alt_off:")
         return None
     linked = st.query_params.get(DOCUMENT)
     there = np.flatnonzero(table.document_ids == (linked or state.kept(DOCUMENT) or "")).tolist()
@@ -296,7 +230,6 @@ def _result(workspace: Workspace, query_set: QuerySet, n: int) -> None:
     said = (f"{len(names):,} {DECIDED[word]}" for word, names in
             (("accept", made.accepted), ("edit", made.edited), ("reject", made.rejected)))  # fmt: skip
     workbench.progress(len(made), n, f"Decided: {len(made):,} of {n:,} · {' · '.join(said)}")
-    workbench.agreement(review.agreement(made))
     with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         only = st.toggle("Only accepted and edited", key=f"only_{query_set.id}")
         if forms.button("Create reviewed set", type="primary", icon=":material/fact_check:", key="review_make"):

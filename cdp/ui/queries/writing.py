@@ -387,19 +387,17 @@ def _comparison(previews: Mapping[str, Preview], titles: Mapping[str, str]) -> N
 
 
 def _draw(preview: Preview, title: str) -> None:
-    """One method's queries, each with its CW and format, and what they look like together."""
+    """One method's queries, each with its CW, and what they look like together."""
     st.markdown(f"#### {md(title)}", help=frame.DEFINITIONS.get(preview.method))
     cw = "–" if not preview.cw else f"{sum(preview.cw) / len(preview.cw):.1f}"
     bleu = "–" if preview.self_bleu is None else f"{preview.self_bleu:.3f}"
     tables.figures(
         ("Self-BLEU", bleu, frame.DEFINITIONS["self_bleu"]),
         ("Mean CW", cw, frame.DEFINITIONS["cw"]),
-        ("Formats", len(preview.mix), "The number of different query formats, such as questions and keywords."),
         ("This preview", dollars(preview.cost)) if preview.usage.get("requests") else None,
     )
     if preview.queries:
         st.markdown("\n".join(_line(preview, index) for index in range(len(preview.queries))))
-        st.caption(" · ".join(f"{md(name)} {n}" for name, n in preview.mix.items()))
     elif not preview.error:
         st.caption("The model's answer contained no usable query.")
     if preview.error:
@@ -418,7 +416,6 @@ def _draw(preview: Preview, title: str) -> None:
 
 
 def _line(preview: Preview, index: int) -> str:
-    """One query with its CW, and its format."""
-    marks = [f"CW\u00a0{preview.cw[index]}", md(preview.formats[index])]
+    """One query with its CW."""
     from_query = f" :small[:gray[from: {md(preview.sources[index], 120)}]]" if preview.sources else ""
-    return f"{index + 1}. {md(preview.queries[index])} :small[:gray[{' · '.join(marks)}]]{from_query}"
+    return f"{index + 1}. {md(preview.queries[index])} :small[:gray[CW\u00a0{preview.cw[index]}]]{from_query}"

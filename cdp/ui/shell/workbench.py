@@ -46,26 +46,20 @@ def progress(done: int, total: int, sentence: str) -> None:
     st.caption(md(sentence))
 
 
-def text(title: str, body: str, words: Sequence[str], passage: tuple[int, int] | None = None) -> None:
-    """Draw a document with the words of a query marked, and a passage (start, end) on a coloured ground."""
+def text(title: str, body: str, words: Sequence[str]) -> None:
+    """Draw a document with the words of a query marked."""
     with st.container(height=HEIGHT if len(body) > LONG else "content", border=True):
         if title:
             st.markdown(f"**{md(title, 160)}**")
-        st.html(f"<p class='snippet'>{highlighted(body[:LONGEST_SHOWN], words, passage)}</p>")
+        st.html(f"<p class='snippet'>{highlighted(body[:LONGEST_SHOWN], words)}</p>")
         if len(body) > LONGEST_SHOWN:
             st.caption(f"The other {len(body) - LONGEST_SHOWN:,} characters are not shown.")
 
 
-def highlighted(body: str, words: Sequence[str], passage: tuple[int, int] | None = None) -> str:
-    """Return a text as HTML in which every character shows as it is."""
-
-    def shown(part: str) -> str:
-        pieces = marked(part, words)
-        return "".join(f"<mark>{escape(piece)}</mark>" if matches else escape(piece) for piece, matches in pieces)
-
-    start, end = passage or (0, 0)
-    inside = f"<span class='passage'>{shown(body[start:end])}</span>" if body[start:end].strip() else ""
-    return f"{shown(body[:start])}{inside}{shown(body[end:])}"
+def highlighted(body: str, words: Sequence[str]) -> str:
+    """Return a text as HTML in which every character shows as it is, with the words marked."""
+    pieces = marked(body, words)
+    return "".join(f"<mark>{escape(piece)}</mark>" if matches else escape(piece) for piece, matches in pieces)
 
 
 def answers(
