@@ -36,8 +36,6 @@ def test_any_methods_stand_side_by_side(open_page: Open, filled: Workspace) -> N
     assert not at.exception
     assert len(lists(at)) == 3
     assert all("CW" in text for text in lists(at))
-    labels = [m.label for m in at.metric]
-    assert labels.count("Formats") == 3
     at.multiselect(key="preview_methods").set_value([]).run()
     assert not at.exception
     assert lists(at) == []
