@@ -370,16 +370,8 @@ class PromptTuningConfig(Config):
     human: str = HUMAN
     scorer: str = SCORER
     encoder: str = ENCODER
-    concurrency: int = CONCURRENCY
-    max_document_tokens: int = MAX_DOCUMENT_TOKENS
     batch_size: int = PAIRS_AT_ONCE
     seed: int = seed_of("the sample and of the bootstrap")
-
-    def synthesis(self, method: str, prompt: str = "") -> SynthesisConfig:
-        """The settings under which a candidate writes its queries: those that both kinds of job share."""
-        shared = ("corpus", "per_doc", "generator", "model", "base_url", "concurrency", "max_document_tokens")
-        values = {name: value for name in shared if (value := getattr(self, name)) != ""}
-        return SynthesisConfig.from_dict({**values, "method": method, "prompt": prompt})
 
 
 class RoundTripConfig(Config):

@@ -24,7 +24,6 @@ from cdp.query_sets import ImportOptions, QuerySet
 from cdp.services import commands, completeness, corpora, embedding, leakage, queries, synthesis, tuning
 from cdp.services import metrics as measuring
 from cdp.services import review as reviewing
-from cdp.services.tuning import Tuning
 
 EXAMPLES = 3  # documents whose queries ``queries show`` prints
 Corpus = Annotated[str, "the corpus: its id, name or a unique prefix of its id"]
@@ -380,48 +379,43 @@ def tune(
     files = [run.standard_input(".txt") if file == "-" else file for file in prompt or ()]
     job_id = tuning.start(run.workspace, config, prompts=tuning.read_prompts(files))
     done = run.started(job_id)
-    if run.wait and not run.json and done == DONE and (tuned := tuning.result(run.workspace, job_id)) is not None:
-        print(f"\n{_tuned(tuned)}")
+    if run.wait and not run.json and done == DONE:
+        print(f"\n{_tuned(tuning.result(run.workspace, job_id))}")
     return done
 
 
 @command("prompts show")
 def prompts_show(run: Run, id: Id) -> int:
     """The measures of each candidate, and the choice."""
-    tuned = tuning.finished(run.workspace, id)
-    return run.say(tuned, _tuned(tuned))
+    found = tuning.result(run.workspace, id)
+    return run.say(found, _tuned(found))
 
 
-def _tuned(tuned: Tuning) -> str:
+def _tuned(found: dict[str, Any]) -> str:
     """Return the candidates, nearest to the target first, then the choice and why."""
-    ratio = "CE" if tuned.scorer["measure"] == "paraphrase_ratio" else "CE stand-in"
-    named = {tuned.scorer["measure"]: ratio, "self_bleu": "Self-BLEU", "dist_sim": "Dist-Sim", "len_sim": "Len-Sim",
+    scorer, config = found["scorer"], found["config"]
+    ratio = "CE" if scorer["measure"] == "paraphrase_ratio" else "CE stand-in"
+    named = {scorer["measure"]: ratio, "self_bleu": "Self-BLEU", "dist_sim": "Dist-Sim", "len_sim": "Len-Sim",
              "cw": "CW"}  # fmt: skip
     rows = []
-    for record in tuned.candidates:
-        values = {v["name"]: v["value"] for v in record.get("measures", [])}
-        inside, cost, tokens = (record.get(name) for name in ("inside", "corpus_cost", "tokens"))
+    for record in found["candidates"]:
+        values = {v["name"]: v["value"] for v in record["measures"]}
+        inside, cost = record.get("inside"), record["corpus_cost"]
         rows.append(
             {
-                "prompt": ("→ " if record["name"] == tuned.choice else "  ") + record["name"],
+                "prompt": ("→ " if record["name"] == found["choice"] else "  ") + record["name"],
                 "distance": record.get("distance"),
                 "meets it": None if inside is None else f"{inside:.0%}",
                 **{title: values.get(name) for name, title in named.items()},
-                "tokens/doc": tokens and round(sum(tokens.values())),
                 "corpus": None if cost is None else f"${cost:.2f}",
+                "queries": record["query_set"],
                 "note": record["error"],
             }
         )
-    lines = [
-        f"target: {tuning.TARGET_WORDS[tuned.target]}; {tuned.n_documents:,} of {tuned.n_corpus:,} documents",
-        "",
-        display.table(rows, digits=3),
-        "",
-        f"Chosen: {tuned.choice}. {tuned.why}",
-    ]
-    if tuned.scorer["note"]:
-        lines.append(f"CE is stood in for by {tuned.scorer['model']}: {tuned.scorer['note']}")
-    if not tuned.candidate(tuned.choice)["prompt"]:
-        next_step = commands.line("queries", "generate", config=tuning.synthesis_of(tuned), wait=True)
-        lines.append(f"Next: {next_step}")
+    wanted = "different" if config["target"] == "ood" else "alike"
+    lines = [f"target: {wanted} queries, on {config['documents']:,} documents", "", display.table(rows, digits=3), ""]
+    lines.append(f"Chosen: {found['choice']}. {found['why']}")
+    if scorer["note"]:
+        lines.append(f"CE is stood in for by {scorer['model']}: {scorer['note']}")
+    lines.append(f"Next: {commands.line('queries', 'generate', config=tuning.synthesis_of(found), wait=True)}")
     return "\n".join(lines)

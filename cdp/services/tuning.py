@@ -1,55 +1,21 @@
-"""Choosing a prompt on a sample: start the job, read what it found, the settings that write queries with it."""
+"""Choosing a prompt on a sample: start the jobs, read what was found, the settings that write queries with it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cdp import jobs, query_sets
 from cdp.base.config import PromptTuningConfig, SynthesisConfig
-from cdp.base.errors import ConfigError, InputError, NotFoundError
-from cdp.base.workspace import Workspace, fitting, read_json_or_none, slug
+from cdp.base.errors import ConfigError, InputError
+from cdp.base.workspace import Workspace, read_json_or_none, slug
 from cdp.corpus import resolve_corpus
-from cdp.services import access
-from cdp.studies.prompts import LINE, candidates_of
-from cdp.synthesis.generators import make_generator
-from cdp.synthesis.methods import OWN
+from cdp.services import access, queries, synthesis
+from cdp.synthesis.generators import GENERATORS, make_generator
+from cdp.synthesis.methods import METHODS, OWN, get_method
 
 WORKER = "cdp.workers.prompt_tuning"
-KIND = "prompts"
-# Characters; a longer file is taken for something else than a prompt.
-LONGEST_PROMPT = 100_000
-
-TARGET_WORDS = {
-    "ood": f"different queries: CE and Self-BLEU both below {LINE}",
-    "in-domain": f"alike queries: CE and Self-BLEU both above {LINE}",
-}
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """What a finished job found. ``candidates`` are the records of ``results/prompts.json``, the ``choice`` first."""
-
-    job_id: str
-    corpus: str
-    target: str
-    created: str
-    n_documents: int
-    n_corpus: int
-    choice: str
-    why: str
-    scorer: dict[str, Any]
-    candidates: list[dict[str, Any]]
-    config: dict[str, Any]
-
-    def candidate(self, name: str) -> dict[str, Any]:
-        """The record of a candidate by its name; NotFoundError."""
-        record = next((c for c in self.candidates if c["name"] == name), None)
-        if record is None:
-            raise NotFoundError("candidate", name, known=[c["name"] for c in self.candidates])
-        return record
 
 
 def read_prompts(files: Iterable[str | Path]) -> dict[str, str]:
@@ -57,74 +23,111 @@ def read_prompts(files: Iterable[str | Path]) -> dict[str, str]:
     prompts: dict[str, str] = {}
     for path in files:
         source = access.to_read(Workspace.default(), path)
-        try:
-            text = source.read_text(encoding="utf-8-sig")
-        except FileNotFoundError as error:
-            raise InputError(f"There is no file {source}.") from error
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError("cannot be read as UTF-8 text.", file=source, hint="Save it as UTF-8.") from error
-        if len(text) > LONGEST_PROMPT:
-            raise InputError(f"is longer than {LONGEST_PROMPT:,} characters: is it a prompt?", file=source)
         name = slug(source.stem)
         if name in prompts:
             raise InputError(f"Two prompt files are called {name}.", hint="Rename one of them.")
-        prompts[name] = text
+        try:
+            prompts[name] = source.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"cannot be read as UTF-8 text: {error}", file=source) from error
     return prompts
+
+
+def candidates_of(config: PromptTuningConfig, prompts: Mapping[str, str]) -> dict[str, SynthesisConfig]:
+    """{candidate: the settings that write its queries}: the methods that ``config`` names, then the user's ``prompts``
+    (name → template), each checked.
+
+    NotFoundError for an unknown method; ConfigError for a prompt without its fields, a method that cannot be tried on
+    single documents, a prompt that nothing reads, fewer than two candidates, or one named twice.
+    """
+    methods = [name.strip() for name in config.methods.split(",") if name.strip()]
+    if OWN in methods:
+        raise ConfigError("A prompt of your own is given as text, not by the name own.", hint="Give its file or text.")
+    for method in map(get_method, methods):
+        if method.from_queries or method.joint:
+            needs = "several documents" if method.joint else "existing queries"
+            raise ConfigError(f"{method.name} needs {needs}, so it is no candidate.", hint="Leave it out.")
+    if config.generator == "template" and len(methods) > 1 and not {*methods} <= {"diverse", "paraphrase"}:
+        raise ConfigError(
+            "The generator template reads no prompts: of other methods than paraphrase it writes the same queries.",
+            hint="Try diverse and paraphrase, or choose a generator that asks a language model.",
+        )
+    names = [*methods, *prompts]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise ConfigError(f"More than one candidate is called {', '.join(sorted(twice))}.", hint="Rename one of them.")
+    if len(names) < 2:
+        raise ConfigError(
+            "Choosing needs at least two candidates.", hint=f"Name methods ({', '.join(METHODS)}) or add prompts."
+        )
+    for name, template in prompts.items():
+        try:
+            get_method(OWN, template)
+        except ConfigError as error:
+            raise ConfigError(f"{name}: {error.message}", hint=error.hint) from error
+        if not make_generator(_settings(config, OWN, template)).is_llm:
+            raise ConfigError(
+                f"The generator {config.generator} reads no prompts, so yours cannot be tried with it.",
+                hint="Choose one that asks a language model.",
+            )
+    sample = {"limit": config.documents, "draw": config.seed}
+    return {
+        name: _settings(
+            config, OWN if name in prompts else name, prompts.get(name, ""), name=f"Prompt {name}", **sample
+        )
+        for name in names
+    }
+
+
+def _settings(config: PromptTuningConfig, method: str, prompt: str, **more: Any) -> SynthesisConfig:
+    shared = ("corpus", "per_doc", "generator", "model", "base_url")
+    values = {name: value for name in shared if (value := getattr(config, name)) != ""}
+    return SynthesisConfig.from_dict({**values, "method": method, "prompt": prompt, **more})
 
 
 @access.runs
 def start(
     workspace: Workspace, config: PromptTuningConfig, *, prompts: Mapping[str, str] | None = None, api_key: str = ""
 ) -> str:
-    """Start trying the candidates, ``prompts`` (name → template) among them; the job's id."""
+    """Have each candidate write queries for the same sample, ``prompts`` (name → template) among them, and choose one;
+    the id of the job that chooses."""
     manifest = resolve_corpus(workspace, config.corpus)
     human = query_sets.resolve_query_set(workspace, config.human).id if config.human else ""
-    checked = PromptTuningConfig.from_dict({**config.to_dict(), "corpus": manifest.id, "human": human})
+    config = config.replace(corpus=manifest.id, human=human)
     own = {slug(name): text for name, text in (prompts or {}).items()}
-    endpoint = access.endpoint_for(checked.to_dict(), api_key)
-    checked = checked.replace(base_url=endpoint.url or config.base_url)
-    for candidate in candidates_of(checked, own):
-        if candidate.method.joint:
-            raise ConfigError(
-                f"{candidate.method.title} needs several documents, and a candidate is tried on single ones.",
-                hint="Leave it out.",
-            )
-        make_generator(checked.synthesis(candidate.method.name, candidate.prompt), api_key=endpoint.key)
+    candidates = []
+    for name, settings in candidates_of(config, own).items():
+        whole = settings.replace(limit=None, draw=None)
+        cost = synthesis.estimate(workspace, whole).cost if GENERATORS[config.generator].endpoint else None
+        candidates.append(
+            {
+                "name": name,
+                "method": settings.method,
+                "prompt": settings.prompt,
+                "job": queries.generate(workspace, settings, api_key=api_key),
+                "corpus_cost": cost,
+            }
+        )
     return jobs.submit(
         workspace,
-        kind=KIND,
-        name=f"Prompts for {manifest.name} ({checked.target})",
+        kind="prompts",
+        name=f"Prompts for {manifest.name} ({config.target})",
         module=WORKER,
-        config=checked.to_dict(),
-        inputs={"corpus": manifest.id, "corpus_hash": manifest.content_hash, "human": human, "prompts": own},
-        env_secrets=endpoint.environment,
+        config=config.to_dict(),
+        inputs={"corpus": manifest.id, "corpus_hash": manifest.content_hash, "candidates": candidates},
+        after=[str(candidate["job"]) for candidate in candidates],
     )
 
 
-def result(workspace: Workspace, job: str) -> Tuning | None:
-    """What a job found; None before its end."""
+def result(workspace: Workspace, job: str) -> dict[str, Any]:
+    """What a job found, as its worker wrote it; InputError before its end."""
     folder = workspace.job(jobs.resolve_job(workspace, job))
     record = read_json_or_none(folder / "results" / "prompts.json")
-    if not isinstance(record, dict):
-        return None
-    names = ("corpus", "target", "created", "n_documents", "n_corpus", "scorer", "candidates", "config")
-    with fitting(folder / "results" / "prompts.json"):
-        facts = {name: record[name] for name in names}
-        return Tuning(folder.name, choice=record["choice"]["name"], why=record["choice"]["why"], **facts)
-
-
-def finished(workspace: Workspace, job: str) -> Tuning:
-    """As ``result``; InputError before the job's end."""
-    tuning = result(workspace, job)
-    if tuning is None:
+    if not isinstance(record, dict) or "choice" not in record:
         raise InputError(f"The job {job} has not found anything yet.", hint="Wait for its end.")
-    return tuning
+    return record
 
 
-def synthesis_of(tuning: Tuning, candidate: str = "") -> SynthesisConfig:
-    """The settings that write queries for the whole corpus with a candidate's prompt, by default the chosen one."""
-    record = tuning.candidate(candidate or tuning.choice)
-    config = PromptTuningConfig.from_dict(tuning.config)
-    settings = config.synthesis(record["method"], record["prompt"]).to_dict()
-    name = f"{tuning.corpus} {record['name']}" if record["method"] == OWN else ""
-    return SynthesisConfig.from_dict({**settings, "per_doc": config.per_doc, "name": name})
+def synthesis_of(found: Mapping[str, Any]) -> SynthesisConfig:
+    """The settings that write queries for the whole corpus with the prompt that was chosen."""
+    chosen = next(c for c in found["candidates"] if c["name"] == found["choice"])
+    return _settings(PromptTuningConfig.from_dict(found["config"]), chosen["method"], chosen["prompt"])

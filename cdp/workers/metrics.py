@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from cdp import query_sets
 from cdp.base import worker
-from cdp.base.config import MetricsConfig, PromptTuningConfig
+from cdp.base.config import MetricsConfig
 from cdp.base.worker import Job
 from cdp.base.workspace import now, sha256_text
 from cdp.metrics.measures.dist_sim import document_dist_sims
@@ -39,7 +39,6 @@ _DOCUMENTS_AT_ONCE = 256
 _BATCHES_AT_ONCE = 32
 
 Encode = Callable[[list[str]], NDArray[np.float64]]
-Settings = MetricsConfig | PromptTuningConfig
 # (n_documents, width)
 Values = NDArray[np.float64]
 
@@ -122,7 +121,7 @@ class Measured:
 
 def measure(
     job: Job,
-    config: Settings,
+    config: MetricsConfig,
     selection: Selection,
     scorer: PairScorer,
     encode: Encode,
@@ -164,7 +163,7 @@ def scorer_facts(scorer: PairScorer) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def lazy_encoder(job: Job, config: Settings) -> Encode:
+def lazy_encoder(job: Job, config: MetricsConfig) -> Encode:
     """The model that embeds queries, loaded when the first window needs it and kept for all measures."""
 
     @cache
@@ -175,7 +174,7 @@ def lazy_encoder(job: Job, config: Settings) -> Encode:
     return lambda texts: model()(texts)
 
 
-def score_pairs(job: Job, config: Settings, scorer: PairScorer, selection: Selection, kept: str) -> Values:
+def score_pairs(job: Job, config: MetricsConfig, scorer: PairScorer, selection: Selection, kept: str) -> Values:
     """Return the share of each document's query pairs that are paraphrases, at each M, kept on disk as ``kept``."""
     depths = depths_of(selection.most)
     step = max(1, config.batch_size * _BATCHES_AT_ONCE // max(1, math.comb(selection.most, 2)))
@@ -187,7 +186,7 @@ def score_pairs(job: Job, config: Settings, scorer: PairScorer, selection: Selec
 
 
 def compare_with_human(
-    job: Job, config: Settings, selection: Selection, encode: Encode, kept: str
+    job: Job, config: MetricsConfig, selection: Selection, encode: Encode, kept: str
 ) -> NDArray[np.float64]:
     """Return Dist-Sim of each document, (n_documents,), NaN without human queries."""
     human = selection.human or {}

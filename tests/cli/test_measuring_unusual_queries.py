@@ -115,6 +115,6 @@ def test_prompts_that_cannot_be_tried(workspace: Workspace, capsys: pytest.Captu
     demo.load(workspace)
     tune = ("prompts", "tune", "--corpus", "demo")
     assert "at least two candidates" in refused(capsys, *tune, "--methods", "diverse")
-    assert "no file" in refused(capsys, *tune, "--prompt", "nowhere.txt").lower()
+    assert "no such file" in refused(capsys, *tune, "--prompt", "nowhere.txt").lower()
     assert "must be at least 2" in refused(capsys, *tune, "--per-doc", "1")
     assert "nothing" in refused(capsys, "prompts", "show", "nothing")

@@ -12,7 +12,7 @@ from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
 from cdp.services import corpora, queries, synthesis
 from cdp.services.queries import Preview
-from cdp.studies.prompts import candidates_of
+from cdp.services.tuning import candidates_of
 
 ROWS = {
     "english": "A lock lifts boats between two levels of a canal. Water flows in from the upper side.",

@@ -113,7 +113,7 @@ READING = {
         "running",
         "trouble",
     },
-    "tuning": {"finished", "result"},
+    "tuning": {"candidates_of", "result"},
 }
 
 

@@ -30,8 +30,8 @@ from tests.jobs.support import logged
 WORDS = ("amber", "basalt", "cedar", "delta", "ember", "fjord", "grove", "heron", "iris", "jasper", "knoll", "lagoon")
 
 # Fields of results that tell of this run rather than of what it found.
-VOLATILE = frozenset(("seconds", "created", "id", "job_id", "time", "query_set", "name", "rate", "report", "stored",
-                      "seconds_per_step", "queries_per_second", "peak_memory", "host_memory", "model_hash",
+VOLATILE = frozenset(("seconds", "created", "id", "job", "job_id", "time", "query_set", "name", "rate", "report",
+                      "stored", "seconds_per_step", "queries_per_second", "peak_memory", "host_memory", "model_hash",
                       "retriever", "speed", "tokens_per_second", "reused", "trained", "attempt",
                       "pairs_per_second", "texts_per_second",
                       "seconds_by_phase", "embeddings_reused", "query_embeddings_reused"))  # fmt: skip
