@@ -84,7 +84,7 @@ def _comparison(comparison: Comparison, remarks: Collection[str]) -> str:
     """Return the table of a paper, then each difference with its tests, and the remarks."""
     paper = result_tables.paper_table(comparison)
     scores = [
-        {"NDCG@10": name, **dict(zip(paper.columns, map(result_tables.plain_cell, cells), strict=True))}
+        {"NDCG@10": name, **dict(zip(paper.columns, (cell.shown() for cell in cells), strict=True))}
         for name, cells in paper.rows
     ]
     marked = any(row.marks for row in comparison.rows)

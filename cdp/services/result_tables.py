@@ -1,40 +1,46 @@
-"""A table like a paper's: retrievers by datasets, the best bold, the second underlined, a dagger where a note applies.
+"""A table like a paper's: retrievers by benchmarks, the best bold, the second underlined, significance as a dagger.
 
 Values are percent with one decimal, and compared as they are printed, so equal cells are marked alike. A group's mean
-over fewer datasets than the group has carries its coverage (``41.2 (12/14)``) and competes with no full mean.
+over fewer benchmarks than the group has carries its coverage (``41.2 (12/14)``) and competes with no full mean.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
 from cdp.base.text import csv_text
 from cdp.benchmarks import registry
-from cdp.benchmarks.schemas import Entry
-from cdp.services.results import SIGNIFICANT, Comparison, Row, benchmark_label
+from cdp.services.results import SIGNIFICANT, Comparison, Row
 
 # Of the column of names.
 HEAD = "NDCG@10"
 
-# {(retriever, dataset): percent}; a pair that was not evaluated is left out.
-Values = Mapping[tuple[str, str], float]
-
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of the table. ``place`` is 1 for the best of its column, 2 for the second, else 0. ``mark`` says why
-    a number competes with none: ``leaked``."""
+    """One number of the table. ``place`` is 1 for the best of its column, 2 for the second, else 0. ``remark`` says why
+    a number competes with none: ``leaked``, ``12/14`` for a mean that does not cover its group."""
 
-    value: float | None
-    place: int = 0
+    value: float | None = None
+    remark: str = ""
     dagger: bool = False
-    coverage: str = ""
-    mark: str = ""
+    place: int = 0
+
+    @property
+    def number(self) -> str:
+        return "–" if self.value is None else f"{self.value:.1f}"
+
+    def shown(self, bold: str = "*{}*", second: str = "_{}_", dagger: str = "†") -> str:
+        """The number with its marks; by default as plain text."""
+        text = self.number
+        if self.place:
+            text = (bold if self.place == 1 else second).format(text)
+        return text + (dagger if self.dagger else "") + (f" ({self.remark})" if self.remark else "")
 
 
 @dataclass(frozen=True)
@@ -46,88 +52,88 @@ class Table:
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
 
-def comparison_table(
-    values: Values,
-    *,
-    retrievers: Sequence[str],
-    groups: Mapping[str, Sequence[str]],
-    daggers: Collection[tuple[str, str]] = (),
-    notes: Sequence[str] = (),
-    marks: Mapping[tuple[str, str], str] | None = None,
-) -> Table:
-    """A table with the datasets of each group and, for a group of several, its mean.
+def paper_table(comparison: Comparison) -> Table:
+    """Retrievers by benchmarks, then the means of the registry's groups and of the benchmarks that all retrievers have.
 
-    ``groups`` maps a group's name to all its datasets, evaluated or not; a dataset that nobody was evaluated on gets no
-    column but counts in the coverage, and one of several groups has its column in the first of them. ``daggers`` are
-    the (retriever, dataset) pairs that the notes speak of, ``marks`` those that compete with no other.
+    A group's mean stands where two of its members were evaluated, and says over how many of all it runs.
     """
-    marks = marks or {}
-    seen = {dataset for _, dataset in values}
-    columns: dict[str, list[Cell]] = {}
-    for group, members in groups.items():
-        for dataset in (name for name in members if name in seen):
-            pairs = [(retriever, dataset) for retriever in retrievers]
-            columns[dataset] = [Cell(values.get(pair), 0, pair in daggers, mark=marks.get(pair, "")) for pair in pairs]
-        if len(members) > 1 and seen.intersection(members):
-            columns[f"{group} mean"] = [_mean([(name, d) for d in members], values, marks) for name in retrievers]
-    rows = zip(retrievers, zip(*map(_ranked, columns.values()), strict=True), strict=True)
-    return Table(tuple(columns), tuple(rows), tuple(notes))
+    rows = comparison.rows
+    names = sorted({row.retriever for row in rows}, key=lambda name: (name != comparison.baseline, name))
+    columns: dict[str, dict[str, Cell]] = defaultdict(dict)
+    for row in rows:
+        columns[row.place][row.retriever] = Cell(row.ndcg, row.marks, row.significant)
+    shared = [column for column in columns.values() if len(column) == len(names)]
+    if shared and len(columns) > 1:
+        mean = {name: _mean([column[name] for column in shared]) for name in names}
+        means = {f"Mean ({len(shared)} of {len(columns)})": mean}
+    else:
+        means = {}
+    every = _ranked({**columns, **_group_means(rows), **means})
+    cells = ((name, tuple(column.get(name, Cell()) for column in every.values())) for name in names)
+    return Table(tuple(every), tuple(cells), tuple(notes(comparison)))
 
 
-def _mean(pairs: Sequence[tuple[str, str]], values: Values, marks: Mapping[tuple[str, str], str]) -> Cell:
-    """The mean of a retriever's values on the members of a group."""
-    present = [values[pair] for pair in pairs if pair in values]
-    coverage = "" if len(present) == len(pairs) else f"{len(present)}/{len(pairs)}"
-    mark = ", ".join(dict.fromkeys(marks[pair] for pair in pairs if pair in marks))
-    return Cell(fmean(present) if present else None, coverage=coverage, mark=mark)
+def _group_means(rows: Sequence[Row]) -> dict[str, dict[str, Cell]]:
+    """{heading: {retriever: mean}} of each group and protocol."""
+    found: dict[str, dict[str, dict[str, Cell]]] = defaultdict(lambda: defaultdict(dict))
+    for row in rows:
+        entry = registry.find(row.benchmark)
+        if entry is not None and entry.schema and row.split == entry.split and not row.version:
+            found[row.protocol][entry.name][row.retriever] = Cell(row.ndcg, row.marks)
+    wholes = {entry.title: (entry.name, registry.parts(entry.name)) for entry in registry.entries() if not entry.schema}
+    groups = {title: [part.name for part in parts] for title, (_, parts) in wholes.items()}
+    groups |= {group.title: [*group.members] for group in registry.groups().values()}
+    means: dict[str, dict[str, Cell]] = {}
+    for protocol, members in found.items():
+        for name, parts in wholes.values():  # CQADupStack is one member of BEIR: the mean of its parts
+            members[name] |= _means([members.get(part.name, {}) for part in parts], whole=True)
+        for title, of_group in groups.items():
+            columns = [members.get(name, {}) for name in of_group]
+            if sum(map(bool, columns)) > 1:
+                suffix = "" if protocol == "published" else f" ({protocol})"
+                means[f"{title}{suffix} mean"] = _means(columns)
+    return means
 
 
-def _ranked(column: Sequence[Cell]) -> list[Cell]:
-    """The cells of a column with their places; a column of one value has no best."""
-    numbers = [None if c.value is None or c.coverage or c.mark else float(_number(c)) for c in column]
-    competing = [number for number in numbers if number is not None]
-    best = sorted(set(competing), reverse=True)[: 2 if len(competing) > 1 else 0]
-    return [
-        replace(cell, place=best.index(number) + 1 if number in best else 0)
-        for cell, number in zip(column, numbers, strict=True)
-    ]
+def _means(columns: Sequence[Mapping[str, Cell]], whole: bool = False) -> dict[str, Cell]:
+    """The mean of each retriever over columns; with ``whole`` only of those that have all."""
+    names = {name: sum(name in column for column in columns) for column in columns for name in column}
+    return {
+        name: _mean([column.get(name, Cell()) for column in columns])
+        for name, n in names.items()
+        if n == len(columns) or not whole
+    }
 
 
-def _number(cell: Cell) -> str:
-    return "–" if cell.value is None else f"{cell.value:.1f}"
+def _mean(cells: Sequence[Cell]) -> Cell:
+    values = [cell.value for cell in cells if cell.value is not None]
+    coverage = "" if len(values) == len(cells) else f"{len(values)}/{len(cells)}"
+    return Cell(fmean(values), ", ".join(filter(None, dict.fromkeys([coverage, *(cell.remark for cell in cells)]))))
 
 
-def _shown(cell: Cell, bold: str, underlined: str, dagger: str) -> str:
-    text = _number(cell)
-    if cell.place:
-        text = (bold if cell.place == 1 else underlined).format(text)
-    if cell.dagger:
-        text += dagger
-    more = ", ".join(filter(None, (cell.coverage, cell.mark)))
-    return f"{text} ({more})" if more and cell.value is not None else text
-
-
-def plain_cell(cell: Cell) -> str:
-    """``52.2†``, a partial mean with its coverage, the best in asterisks and the second in underscores."""
-    return _shown(cell, "*{}*", "_{}_", "†")
+def _ranked(columns: Mapping[str, Mapping[str, Cell]]) -> dict[str, dict[str, Cell]]:
+    """The columns with the places of their cells; a column of one value has no best."""
+    ranked: dict[str, dict[str, Cell]] = {}
+    for heading, column in columns.items():
+        competing = [float(cell.number) for cell in column.values() if not cell.remark]
+        best = sorted(set(competing), reverse=True)[: 2 if len(competing) > 1 else 0]
+        places = {f"{value:.1f}": place for place, value in enumerate(best, start=1)}
+        ranked[heading] = {
+            name: cell if cell.remark else replace(cell, place=places.get(cell.number, 0))
+            for name, cell in column.items()
+        }
+    return ranked
 
 
 def to_markdown(table: Table) -> str:
     """A GitHub-flavoured table; the second best is underlined with HTML's ``u``. Names and notes are shown as text."""
-
-    def row(texts: Sequence[str]) -> str:
-        return "| " + " | ".join(texts) + " |"
-
-    heads = [_markdown(text) for text in (HEAD, *table.columns)]
-    lines = [row(heads), "|:--|" + "--:|" * len(table.columns)]
-    for name, cells in table.rows:
-        lines.append(row([_markdown(name), *(_shown(cell, "**{}**", "<u>{}</u>", "†") for cell in cells)]))
-    marks = ["† ", *[""] * len(table.notes)]
-    notes = [f"\n{mark}{_markdown(note)}" for mark, note in zip(marks, table.notes, strict=False)]
-    return "\n".join([*lines, *notes]) + "\n"
+    lines = [[_markdown(text) for text in (HEAD, *table.columns)], [":--", *["--:"] * len(table.columns)]]
+    lines += [[_markdown(name), *(cell.shown("**{}**", "<u>{}</u>") for cell in cells)] for name, cells in table.rows]
+    notes = [f"\n{'' if i else '† '}{_markdown(note)}" for i, note in enumerate(table.notes)]
+    return "\n".join([*(f"| {' | '.join(texts)} |" for texts in lines), *notes]) + "\n"
 
 
 def _markdown(text: str) -> str:
@@ -151,123 +157,19 @@ def _latex(text: str) -> str:
 
 def to_latex(table: Table) -> str:
     """A ``tabular`` with booktabs' rules, its notes below it."""
-    lines = [
-        rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
-        r"\toprule",
-        " & ".join(_latex(text) for text in [HEAD, *table.columns]) + r" \\",
-        r"\midrule",
-    ]
+    dagger = r"$^\dagger$"
+    lines = [[_latex(text) for text in (HEAD, *table.columns)]]
     for name, cells in table.rows:
-        shown = (_shown(cell, r"\textbf{{{}}}", r"\underline{{{}}}", r"$^\dagger$") for cell in cells)
-        lines.append(" & ".join([_latex(name), *(text.replace("–", "--") for text in shown)]) + r" \\")
-    marks = [r"$^\dagger$ ", *[""] * len(table.notes)]
-    notes = zip(marks, table.notes, strict=False)
-    lines += [r"\bottomrule", r"\end{tabular}"]
-    lines += [rf"\par\smallskip{{\footnotesize {mark}{_latex(note)}\par}}" for mark, note in notes]
-    return "\n".join(lines) + "\n"
-
-
-# The group of benchmarks that count in none of the registry's.
-OWN = "Own"
-
-
-def shared_means(comparison: Comparison) -> tuple[str, dict[str, float]]:
-    """Return the mean NDCG@10 by retriever over the benchmarks that all have, empty where they share none, and their
-    coverage: ``1 of 2``."""
-    values = scores(comparison.rows)
-    places, names = ({getattr(row, key): None for row in comparison.rows} for key in ("place", "retriever"))
-    shared = [place for place in places if all((name, place) in values for name in names)]
-    means = {name: fmean(values[name, place] for place in shared) for name in names if shared}
-    return f"{len(shared)} of {len(places)}", means
-
-
-def scores(rows: Sequence[Row]) -> dict[tuple[str, str], float]:
-    """{(retriever, place): NDCG@10 in percent}; the mean of its parts (CQADupStack) beside them where all are there."""
-    ndcg_by_label = {(row.retriever, row.place): row.ndcg for row in rows}
-    ndcg_by_entry: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
-    for row in rows:
-        entry = _entry(row)
-        if entry is not None:
-            ndcg_by_entry[row.retriever, row.protocol][entry.name] = row.ndcg
-    for (retriever, protocol), values in ndcg_by_entry.items():
-        for whole in _wholes():
-            parts = [values.get(part.name) for part in registry.parts(whole.name)]
-            if None not in parts:
-                label = benchmark_label(whole.name, whole.split, protocol)
-                ndcg_by_label[retriever, label] = fmean(value for value in parts if value is not None)
-    return ndcg_by_label
-
-
-def groups(rows: Sequence[Row]) -> dict[str, tuple[str, ...]]:
-    """{group: all of its members as ``Row.place`` names them} of the rows' groups; ``OWN`` last, without others.
-
-    A group is there if it is the narrowest one of any row, and then counts all of its members: HotpotQA alone brings
-    Multi-hop, and counts in BEIR too where another member of BEIR is.
-    """
-    registered: dict[str, tuple[str, ...]] = {}
-    own: dict[str, tuple[str, ...]] = {}
-    labels = {label for _, label in scores(rows)}
-    for protocol in sorted({row.protocol for row in rows}, key=lambda name: (name != "published", name)):
-        entries = {row.place: _entry(row) for row in rows if row.protocol == protocol}
-        there = {entry: place for place, entry in entries.items() if entry is not None}
-        for whole in _wholes():
-            label = benchmark_label(whole.name, whole.split, protocol)
-            there |= {whole: label} if label in labels else {}
-        wanted = {_narrowest(entry) for entry in there}
-        suffix = "" if protocol == "published" else f" ({protocol})"
-        for title, members in _members():
-            if title in wanted:
-                names = (there.get(m) or benchmark_label(m.name, m.split, protocol) for m in members)
-                registered[title + suffix] = tuple(names)
-        if mine := tuple(place for place, entry in entries.items() if entry is None):
-            own[OWN + suffix] = mine
-    return registered | own
-
-
-def _entry(row: Row) -> Entry | None:
-    """The entry of the registry that a row is of: by its name there or in the paper, at the registry's split."""
-    name = row.benchmark.lower()
-    entry = registry.find(name) or next(
-        (candidate for candidate in registry.entries() if candidate.paper == name), None
-    )
-    whole = entry is not None and bool(entry.schema) and row.split == entry.split and not row.version
-    return entry if whole else None
-
-
-def _wholes() -> list[Entry]:
-    """The entries that are the mean of their parts."""
-    return [entry for entry in registry.entries() if not entry.schema]
-
-
-def _narrowest(entry: Entry) -> str:
-    """The title of the smallest group that an entry counts in; a part counts in the benchmark that it is a part of."""
-    whole = registry.find(entry.part_of) if entry.part_of else None
-    return whole.title if whole is not None else entry.groups[-1]
-
-
-def _members() -> list[tuple[str, list[Entry]]]:
-    """(title, members) of every group, and of every mean of parts."""
-    entries = {entry.name: entry for entry in registry.entries()}
-    named = [(group.title, [entries[name] for name in group.members]) for group in registry.groups().values()]
-    return named + [(whole.title, list(registry.parts(whole.name))) for whole in _wholes()]
-
-
-def paper_table(comparison: Comparison) -> Table:
-    """Retrievers by benchmarks with the means of the groups, the best bold, a dagger on significant differences.
-
-    A group's mean says over how many of the group's benchmarks it runs: those that nobody was evaluated on count as
-    missing.
-    """
-    retrievers = sorted({row.retriever: row.retriever_id != comparison.baseline_id for row in comparison.rows}.items(),
-                        key=lambda item: (item[1], item[0]))  # fmt: skip
-    return comparison_table(
-        scores(comparison.rows),
-        retrievers=[name for name, _ in retrievers],
-        groups=groups(comparison.rows),
-        daggers={(row.retriever, row.place) for row in comparison.rows if row.significant},
-        notes=notes(comparison),
-        marks={(row.retriever, row.place): row.marks for row in comparison.rows if row.marks},
-    )
+        shown = (cell.shown(r"\textbf{{{}}}", r"\underline{{{}}}", dagger) for cell in cells)
+        lines.append([_latex(name), *(text.replace("–", "--") for text in shown)])
+    head, *body = [" & ".join(texts) + r" \\" for texts in lines]
+    columns = rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}"
+    notes = [
+        rf"\par\smallskip{{\footnotesize {'' if i else f'{dagger} '}{_latex(note)}\par}}"
+        for i, note in enumerate(table.notes)
+    ]
+    whole = [columns, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}", *notes]
+    return "\n".join(whole) + "\n"
 
 
 def notes(comparison: Comparison) -> list[str]:

@@ -348,24 +348,14 @@ def _by_query(workspace: Workspace, comparison: Comparison, rows: Sequence[Row],
 
 
 def _all_benchmarks(comparison: Comparison) -> None:
-    """Recipes × benchmarks as a paper has them, with the means of groups and their coverage."""
+    """Recipes × benchmarks as a paper has them, with means and their coverage."""
     table = result_tables.paper_table(comparison)
-    coverage, means = result_tables.shared_means(comparison)
+    columns = {name: [cells[i].shown() for _, cells in table.rows] for i, name in enumerate(table.columns)}
     tables.show(
-        {
-            "Recipe": [name for name, _ in table.rows],
-            f"Mean: {coverage}": [f"{means[name]:.1f}" if means else MISSING for name, _ in table.rows],
-            **{
-                column: [result_tables.plain_cell(cells[i]) for _, cells in table.rows]
-                for i, column in enumerate(table.columns)
-            },
-        },
+        {"Recipe": [name for name, _ in table.rows], **columns},
         alt="NDCG@10 in percent of each recipe on each benchmark, with means and their coverage",
     )
-    st.caption(
-        "The first mean covers the benchmarks that all shown retrievers share. Means of groups say how many of the "
-        "group's benchmarks they cover, where some are missing."
-    )
+    st.caption("Means say how many benchmarks they cover: *Mean* those that all shown retrievers have.")
 
 
 def _settings(comparison: Comparison) -> None:

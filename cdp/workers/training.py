@@ -155,8 +155,8 @@ def leaked_notes(job: Job) -> list[str]:
     """Return a note for each benchmark whose judged queries are trained on, as allowed at submission."""
     return [
         f"**Leaked**: {leak['source']} holds {leak['queries']:,} of the {leak['judged']:,} queries that "
-        f"{leak['benchmark']} {leak['split']} judges, and {leak['documents']:,} documents by them. Scores of this "
-        "model do not say how it answers queries that it has never seen."
+        f"{leak['benchmark']} {leak['split']} judges. Scores of this model do not say how it answers queries that it "
+        "has never seen."
         for leak in job.spec.get("inputs", {}).get(leakage.LEAKAGE, ())
     ]
 

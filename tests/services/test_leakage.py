@@ -82,16 +82,7 @@ def test_queries_are_told_by_their_words_whoever_wrote_them(workspace: Workspace
         (leak,) = leakage.find_leaks(
             workspace, [asked(workspace, corpus, f"own {kind}", texts, kind)], [("mills", "test")]
         )
-        assert (leak.queries, leak.judged, leak.documents) == (1, 8, 0)
-
-
-def test_reworded_queries_of_the_split_leak_by_their_documents(workspace: Workspace, corpus: str) -> None:
-    set_id = imported(workspace, corpus, "reworded", "test")
-    path = query_sets.files(workspace, set_id).queries
-    path.write_text(path.read_text().replace("What does mill", "Tell me of mill"))
-    (leak,) = leakage.find_leaks(workspace, [set_id], [("mills", "test")])
-    assert (leak.queries, leak.documents) == (0, 9)
-    assert leak.sentence == "reworded has human queries of mills for 9 documents that mills test judges."
+        assert (leak.queries, leak.judged) == (1, 8)
 
 
 def test_a_judged_query_in_other_words_is_a_leak_and_another_query_is_none(workspace: Workspace, corpus: str) -> None:

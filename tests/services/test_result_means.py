@@ -8,7 +8,8 @@ from cdp.base.statistics import holm
 from cdp.base.workspace import Workspace
 from cdp.benchmarks.registry import leaves
 from cdp.services import results
-from cdp.services.result_tables import OWN, groups, paper_table, scores, shared_means
+from cdp.services.result_tables import paper_table
+from cdp.services.results import Comparison
 from tests.services.support import evaluation
 
 pytestmark = pytest.mark.slow
@@ -16,16 +17,16 @@ pytestmark = pytest.mark.slow
 LOW, HIGH = {"q1": 0.2, "q2": 0.4}, {"q1": 0.6, "q2": 0.8}
 
 
-def group_means(workspace: Workspace) -> dict[str, dict[str, tuple[float | None, str]]]:
-    """{group: {retriever: (mean, coverage)}} of the paper's table."""
-    table = paper_table(results.compare(workspace, "base"))
+def means(found: Comparison) -> dict[str, dict[str, tuple[float | None, str]]]:
+    """{mean: {retriever: (value, coverage)}} of the paper's table."""
+    table = paper_table(found)
     return {
         column.removesuffix(" mean"): {
-            name: (None if cells[i].value is None else round(cells[i].value, 3), cells[i].coverage)
+            name: (None if cells[i].value is None else round(cells[i].value, 3), cells[i].remark)
             for name, cells in table.rows
         }
         for i, column in enumerate(table.columns)
-        if column.endswith(" mean")
+        if "mean" in column.lower()
     }
 
 
@@ -33,67 +34,59 @@ def test_a_mean_runs_over_the_benchmarks_that_all_have(workspace: Workspace) -> 
     evaluation(workspace, "base", "one", LOW)
     evaluation(workspace, "base", "two", HIGH)
     evaluation(workspace, "better", "one", HIGH)
-    coverage, values = shared_means(results.compare(workspace, "base"))
-    assert (coverage, values) == ("1 of 2", pytest.approx({"base": 30, "better": 70}))
+    found = results.compare(workspace, "base")
+    assert means(found) == {"Mean (1 of 2)": {"base": (30, ""), "better": (70, "")}}
+    assert means(found.on(["two"])) == {}
 
 
 def test_without_a_shared_benchmark_there_is_no_mean(workspace: Workspace) -> None:
     evaluation(workspace, "base", "one", LOW)
     evaluation(workspace, "other", "two", HIGH)
-    assert shared_means(results.compare(workspace, "base")) == ("0 of 2", {})
+    assert means(results.compare(workspace, "base")) == {}
 
 
-def test_groups_are_the_registrys_and_ones_own(workspace: Workspace) -> None:
+def test_groups_are_the_registrys_where_two_members_were_evaluated(workspace: Workspace) -> None:
     for name, split in (("2wikimultihopqa", "dev"), ("musique", "dev"), ("scifact", "test"), ("mine", "test")):
         evaluation(workspace, "base", name, LOW, split=split)
     evaluation(workspace, "better", "mine", HIGH)
     evaluation(workspace, "better", "musique", HIGH, split="dev")
-    found = group_means(workspace)
-    assert list(found) == ["BEIR", "Multi-hop"]
-    assert found["BEIR"] == {"base": (30, "1/14"), "better": (None, "0/14")}
-    assert found["Multi-hop"] == {"base": (30, "2/4"), "better": (70, "1/4")}
-    assert groups(results.compare(workspace, "base").rows)[OWN] == ("mine",)
-
-
-def test_the_group_of_a_benchmark(workspace: Workspace) -> None:
-    expected = {
-        "Multi-hop": {"HotpotQA", "musique dev"},
-        "BEIR": {"nfcorpus", "HotpotQA"},
-        "BRIGHT": {"biology", "bright-pony"},
-        "NanoBEIR": {"nanoscifact"},
-        "CQADupStack": {"cqadupstack-physics"},
-        OWN: {"demo", "musique train", "hotpotqa_sample", "scifact-subset-50q-500d"},
+    found = means(results.compare(workspace, "base"))
+    assert found == {
+        "Multi-hop": {"base": (30, "2/4"), "better": (70, "1/4")},
+        "Mean (2 of 4)": {"base": (30, ""), "better": (70, "")},
     }
-    for place in sorted(set().union(*expected.values())):
-        name, _, split = place.partition(" ")
-        evaluation(workspace, "base", name, LOW, split=split or "test")
-    rows = results.compare(workspace, "base").rows
-    places = {row.place for row in rows}
-    assert {title: places.intersection(members) for title, members in groups(rows).items()} == expected
+
+
+def test_another_split_or_a_sample_counts_in_no_group(workspace: Workspace) -> None:
+    for name, split in (("musique", "train"), ("2wikimultihopqa", "dev"), ("hotpotqa_sample", "test")):
+        evaluation(workspace, "base", name, LOW, split=split)
+    assert list(means(results.compare(workspace, "base"))) == ["Mean (3 of 3)"]
 
 
 def test_hotpotqa_counts_in_both_of_its_groups(workspace: Workspace) -> None:
-    for name in ("hotpotqa", "scifact"):
-        evaluation(workspace, "base", name, LOW)
-    found = groups(results.compare(workspace, "base").rows)
-    assert {title: len(members) for title, members in found.items()} == {"BEIR": 14, "Multi-hop": 4}
-    assert all("hotpotqa" in members for members in found.values())
+    for name, split in (("hotpotqa", "test"), ("scifact", "test"), ("musique", "dev")):
+        evaluation(workspace, "base", name, LOW, split=split)
+    found = means(results.compare(workspace, "base"))
+    assert {title: of["base"][1] for title, of in found.items()} == {
+        "BEIR": "2/14", "Multi-hop": "2/4", "Mean (3 of 3)": "",
+    }  # fmt: skip
 
 
 def test_all_of_beir_is_fourteen_of_fourteen(workspace: Workspace) -> None:
     """Its twelve forums are one member, by their mean."""
     for number, leaf in enumerate(leaves("beir")):
         evaluation(workspace, "base", leaf.name, LOW if number else HIGH)
-    value, coverage = group_means(workspace)["BEIR"]["base"]
+    value, coverage = means(results.compare(workspace, "base"))["BEIR"]["base"]
     assert (value, coverage) == (pytest.approx((13 * 30 + 70) / 14, abs=1e-3), "")
 
 
 def test_protocols_have_means_of_their_own(workspace: Workspace) -> None:
     for protocol, values in (("published", LOW), ("paper", HIGH)):
-        evaluation(workspace, "base", "scifact", values, protocol=protocol)
-    found = group_means(workspace)
-    assert found["BEIR"]["base"] == (30, "1/14")
-    assert found["BEIR (paper)"]["base"] == (70, "1/14")
+        for name in ("scifact", "fiqa"):
+            evaluation(workspace, "base", name, values, protocol=protocol)
+    found = means(results.compare(workspace, "base"))
+    assert found["BEIR"]["base"] == (30, "2/14")
+    assert found["BEIR (paper)"]["base"] == (70, "2/14")
 
 
 def test_earlier_judgments_of_one_name_stand_apart(workspace: Workspace) -> None:
@@ -108,17 +101,16 @@ def test_earlier_judgments_of_one_name_stand_apart(workspace: Workspace) -> None
         ("other", "scifact (earlier version)"): 70,
     }
     assert {row.place for row in found.rows if row.difference is not None} == {"scifact (earlier version)"}
-    assert shared_means(found)[0] == "1 of 2"
+    assert list(means(found)) == ["Mean (1 of 2)"]
 
 
 def test_the_forums_of_cqadupstack_have_their_mean(workspace: Workspace) -> None:
     for name in ("cqadupstack-physics", "cqadupstack-unix", "mine"):
         evaluation(workspace, "base", name, LOW)
         evaluation(workspace, "better", name, HIGH if name == "cqadupstack-unix" else LOW)
-    found = group_means(workspace)
+    found = means(results.compare(workspace, "base"))
     assert found["CQADupStack"] == {"base": (30, "2/12"), "better": (50, "2/12")}
     assert "BEIR" not in found
-    assert ("base", "cqadupstack") not in scores(results.compare(workspace, "base").rows)
 
 
 def test_a_filter_keeps_the_named_benchmarks_and_counts_anew(workspace: Workspace) -> None:
@@ -128,7 +120,6 @@ def test_a_filter_keeps_the_named_benchmarks_and_counts_anew(workspace: Workspac
     whole = results.compare(workspace, "base")
     found = whole.on(["two"])
     assert [(row.benchmark, row.retriever_id) for row in found.rows] == [("two", "base")]
-    assert shared_means(found)[0] == "1 of 1"
 
 
 def test_p_values_are_corrected_for_all_differences_of_the_comparison(workspace: Workspace) -> None:
