@@ -8,7 +8,7 @@ import random
 import signal
 import socket
 import sys
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from importlib import import_module
@@ -20,11 +20,12 @@ import pytest
 
 from cdp import query_sets
 from cdp.base import worker
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import Workspace, write_json
 from cdp.benchmarks import load_benchmark
 from cdp.jobs.launchers import End
 from cdp.jobs.records import JobSpec
 from cdp.jobs.supervisor import Supervisor
+from cdp.llm.prices import Price
 from cdp.query_sets import QuerySet
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -150,3 +151,9 @@ def judged_queries(workspace: Workspace, folder: Path, corpus: str, name: str, *
         ]
     made = query_sets.import_queries(pairs, workspace, corpus, name).query_set
     return query_sets.update(workspace, made.id, parameters={"splits": list(splits)})
+
+
+def write_prices(workspace: Workspace, prices: Iterable[Price], as_of: str) -> None:
+    """Write the workspace's own price table, as a person would."""
+    models = {price.model: {"input": price.input, "output": price.output} for price in prices}
+    write_json(workspace.root / "prices.json", {"as_of": as_of, "models": models})

@@ -17,7 +17,6 @@ from cdp.base.settings import REQUIRED, Config, option
 # fmt: off
 
 BM25 = "bm25"
-ENTITY = "entity"
 USABLE = "usable"
 JOINT = "&"
 
@@ -147,12 +146,6 @@ class SynthesisConfig(Config):
     together: int = option(
         2, "For multi_document: documents that a query is written for. One that is left over makes a third.",
         reason="Two hops are the most frequent need, and the shortest prompt.", unit="documents", minimum=2, maximum=3,
-    )
-    related: str = option(
-        BM25,
-        "For multi_document, what makes documents related: bm25 (words), entity (names that both mention, found by "
-        "their capital letters), or a retriever by its name or folder.",
-        reason="Needs no model, and finds documents that speak of the same things.", holds="model",
     )
     limit: int | None = FIRST_DOCUMENTS
     draw: int | None = option(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import Annotated, Any, Literal
 
 from cdp.base.config import (
@@ -13,7 +12,6 @@ from cdp.base.config import (
     RoundTripConfig,
     SynthesisConfig,
 )
-from cdp.base.errors import ConfigError
 from cdp.base.registry import Names
 from cdp.base.text import counted
 from cdp.cli import display
@@ -81,7 +79,7 @@ def estimate(run: Run, config: SynthesisConfig) -> int:
     """Tokens and price of writing queries for a corpus, before it starts; generator openai if omitted."""
     expected = synthesis.estimate(run.workspace, config)
     if expected.cost is None:
-        cost = f"unknown: {config.model_name} is not in the price table (queries prices --model …)"
+        cost = f"unknown: {config.model_name} has no price; write it into prices.json in the workspace"
     elif expected.price is not None:
         dated = f"prices as of {expected.price.as_of}"
         cost = f"${expected.cost:,.2f}, as a batch ${expected.batch_cost:,.2f} ({dated})"
@@ -97,38 +95,6 @@ def estimate(run: Run, config: SynthesisConfig) -> int:
         "cost": cost,
     }
     return run.say(expected, view)
-
-
-@command("queries prices")
-def prices(
-    run: Run,
-    *,
-    model: Annotated[
-        list[str] | None,
-        "US dollars per million tokens, and the share that batches save; repeatable",
-        "NAME=INPUT/OUTPUT[/DISCOUNT]",
-    ] = None,
-) -> int:
-    """The price table, and changes to it."""
-    table = synthesis.read_prices(run.workspace)
-    if model:
-        rows = {row["model"]: row for row in display.plain(table.rows)}
-        rows |= {row["model"]: row for row in map(_price, model)}
-        table = synthesis.save_prices(run.workspace, list(rows.values()), date.today().isoformat())
-    return run.say(
-        table, f"US dollars per million tokens, as of {table.as_of}\n{display.table(display.plain(table.rows))}"
-    )
-
-
-def _price(text: str) -> dict[str, Any]:
-    name, _, numbers = text.rpartition("=")
-    try:
-        values = [float(number) for number in numbers.split("/")]
-    except ValueError:
-        values = []
-    if not name or len(values) not in (2, 3):
-        raise ConfigError(f"--model {text} is no price.", hint="Write NAME=INPUT/OUTPUT or NAME=INPUT/OUTPUT/DISCOUNT.")
-    return {"model": name, "input": values[0], "output": values[1], "batch_discount": [*values, 0.0][2]}
 
 
 @command("queries batch-write", project=("corpus",), defaults={"generator": "openai"})

@@ -19,7 +19,6 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from cdp.base.config import ENTITY
 from cdp.base.errors import CdpError, ConfigError, InputError
 from cdp.base.settings import Config
 from cdp.base.text import typed_path
@@ -222,7 +221,7 @@ def names_in(config: Config) -> Iterator[tuple[str, str, str]]:
 # Settings that name a language model at an endpoint, or a local one.
 ASKED = ("model", "writer")
 # Values that stand for a model without naming one.
-CHOICES = ("auto", "bi-encoder", ENTITY)
+CHOICES = ("auto", "bi-encoder")
 
 
 def retriever(workspace: Workspace, name: str) -> str:

@@ -435,15 +435,10 @@ def list_options(
 
 
 def _price(workspace: Workspace, manifest: CorpusManifest, method: str, per_doc: int, writer: Writer) -> float | None:
-    """What it costs to have the queries of a whole corpus written; kept until the corpus or the prices change."""
+    """What it costs to have the queries of a whole corpus written."""
     if writer.free:
         return 0.0
     values = {"corpus": manifest.id, "method": method, "per_doc": per_doc, **writer.settings}
-    question = ("price", method, per_doc, *writer.settings.values(), synthesis.read_prices(workspace))
-
-    def compute() -> float | None:
-        with suppress(CdpError):
-            return synthesis.estimate(workspace, SynthesisConfig.from_dict(values)).cost
-        return None
-
-    return ANSWERS.get(workspace.corpora / manifest.id, question, compute)
+    with suppress(CdpError):
+        return synthesis.estimate(workspace, SynthesisConfig.from_dict(values)).cost
+    return None

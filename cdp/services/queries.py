@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp import jobs, query_sets
-from cdp.base.config import BM25, ENTITY, FilterConfig, MiningConfig, RoundTripConfig, SynthesisConfig
+from cdp.base.config import BM25, FilterConfig, MiningConfig, RoundTripConfig, SynthesisConfig
 from cdp.base.errors import SHOWN_PROBLEMS, CdpError, ConfigError
 from cdp.base.failures import FailedItems
 from cdp.base.text import checked_title
@@ -45,18 +45,6 @@ class Preview(Shown):
     self_bleu: float | None = None
     problems: list[str] = field(default_factory=list)
     cost: float | None = None
-
-    @property
-    def tokens_per_query(self) -> float | None:
-        """Output tokens as the endpoint counted them; None where nothing was asked."""
-        tokens = self.usage.get("output_tokens", 0)
-        return tokens / len(self.queries) if tokens and self.queries else None
-
-    @property
-    def latency_s(self) -> float | None:
-        """Seconds per request; None where nothing was asked."""
-        requests = self.usage.get("requests", 0)
-        return self.seconds / requests if requests else None
 
 
 def preview(
@@ -109,14 +97,7 @@ def preview(
 
 
 @access.runs
-def generate(
-    workspace: Workspace,
-    config: SynthesisConfig,
-    *,
-    api_key: str = "",
-    tokens_per_query: float | None = None,
-    latency_s: float | None = None,
-) -> str:
+def generate(workspace: Workspace, config: SynthesisConfig, *, api_key: str = "") -> str:
     """Start writing queries for a corpus; return the job's id. The key travels in the worker's environment only.
 
     The expected cost is stored with the job, to be compared with the actual cost.
@@ -128,11 +109,8 @@ def generate(
     # The job's record says where its documents were sent.
     checked = checked.replace(base_url=endpoint.url or config.base_url)
     make_generator(checked, api_key=endpoint.key)
-    expected = synthesis.estimate(workspace, checked, tokens_per_query=tokens_per_query, latency_s=latency_s)
-    if method.joint and checked.related != ENTITY:
-        _check_retriever(workspace, checked.related)
-    embeds = method.joint and checked.related != ENTITY and bm25.language_in(checked.related) is None
-    local = bool(method.generator) or GENERATORS[checked.generator].local or embeds
+    expected = synthesis.estimate(workspace, checked)
+    local = bool(method.generator) or GENERATORS[checked.generator].local
     return jobs.submit(
         workspace,
         kind="synthesis",

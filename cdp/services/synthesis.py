@@ -7,19 +7,19 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from cdp import query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
+from cdp.base.file_cache import ANSWERS
 from cdp.base.records import Document
 from cdp.base.staging import scratch
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.corpus import resolve_corpus
-from cdp.llm import address, prices
-from cdp.llm.prices import Price, PriceTable, read_prices
+from cdp.llm import address
 from cdp.llm.prices import dollars as dollars
+from cdp.llm.prices import load_price
 from cdp.query_sets import QuerySet, exports
 from cdp.query_sets.exports import EXPORTS, Export
 from cdp.query_sets.nonsense import REASONS, nonsense
@@ -134,9 +134,6 @@ def flagged(queries: Sequence[str], document: str, prompt: str) -> list[str]:
     return [f"query {at} is no query ({REASONS[reason]})" for at, reason in enumerate(reasons, 1) if reason]
 
 
-__all__ = ["read_prices"]
-
-
 @dataclass(frozen=True)
 class Bill:
     """What a finished query set was expected to cost and did, in dollars and tokens; None where unknown."""
@@ -190,37 +187,16 @@ def resolved(workspace: Workspace, config: SynthesisConfig) -> SynthesisConfig:
 
 
 @access.reads
-def estimate(
-    workspace: Workspace,
-    config: SynthesisConfig,
-    *,
-    tokens_per_query: float | None = None,
-    latency_s: float | None = None,
-) -> Estimate:
-    """Return the expected tokens, price and time; the two measured values come from a preview where there was one.
+def estimate(workspace: Workspace, config: SynthesisConfig) -> Estimate:
+    """Return the expected tokens and price, kept until the price changes (a page asks at every click).
 
     ConfigError for a malformed address of an endpoint, as from the job itself.
     """
     if GENERATORS[config.generator].endpoint:
         address.address(config.base_url)
-    return estimates.estimate(
-        workspace, resolved(workspace, config), tokens_per_query=tokens_per_query, latency_s=latency_s
-    )
-
-
-@access.writes
-def save_prices(workspace: Workspace, table: list[dict[str, Any]], as_of: str) -> PriceTable:
-    """Save an edited price table in this workspace. ConfigError names a malformed price."""
-    try:
-        rows = [
-            Price(str(row.get("model") or "").strip(), float(row["input"]), float(row["output"]),
-                  float(row.get("batch_discount") or 0.0))
-            for row in table
-        ]  # fmt: skip
-    except (KeyError, TypeError, ValueError):
-        raise ConfigError("A row of the price table lacks its input or output price.") from None
-    prices.write_prices(workspace, rows, as_of)
-    return read_prices(workspace)
+    config = resolved(workspace, config)
+    question = ("estimate", config, load_price(config.model_name, workspace))
+    return ANSWERS.get(workspace.corpora / config.corpus, question, lambda: estimates.estimate(workspace, config))
 
 
 def bill_of_job(workspace: Workspace, job: str) -> Bill | None:

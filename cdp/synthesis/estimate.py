@@ -1,7 +1,7 @@
-"""Tokens, price and time of a synthesis run, before it starts.
+"""Tokens and price of a synthesis run, before it starts.
 
 Input tokens are measured on a sample of the corpus' rendered prompts (``cdp.llm.tokens`` says how well); output tokens
-come from the answers to a preview where there was one, else from a typical query's length.
+come from the length of a method's typical query.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.corpus import get_documents, load_documents, load_manifest
 from cdp.llm.answers import Usage
-from cdp.llm.prices import Price, load_price, price_file
+from cdp.llm.prices import Price, load_price
 from cdp.llm.tokens import cut, estimate_tokens
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.grouping import Group, documents_of
@@ -32,8 +32,7 @@ Z_95 = 1.96
 @dataclass(frozen=True)
 class Estimate:
     """What is to be expected. Tokens are totals over the corpus; ``input_margin`` is the half-width of their 95%
-    interval from sampling. ``cost`` and ``batch_cost`` are None where the model has no price; ``seconds`` is None
-    without a measured latency.
+    interval from sampling. ``cost`` and ``batch_cost`` are None where the model has no price.
     """
 
     n_documents: int
@@ -45,21 +44,12 @@ class Estimate:
     price: Price | None
     cost: float | None
     batch_cost: float | None
-    seconds: float | None
 
 
-def estimate(
-    workspace: Workspace,
-    config: SynthesisConfig,
-    *,
-    tokens_per_query: float | None = None,
-    latency_s: float | None = None,
-) -> Estimate:
-    """The expected tokens, price and time of a run.
+def estimate(workspace: Workspace, config: SynthesisConfig) -> Estimate:
+    """Return the expected tokens and price of a run.
 
-    ``tokens_per_query`` of output and ``latency_s`` of one request are better measured in a preview; without it, the
-    method's typical query is assumed, without a time. A generator that is no LLM needs no tokens and costs nothing,
-    a local model costs nothing by the table.
+    A generator that is no LLM needs no tokens and costs nothing, a local model costs nothing by the table.
     """
     corpus = load_manifest(workspace, config.corpus)
     method = method_of(config)
@@ -69,7 +59,7 @@ def estimate(
     free = method.generator or not generator.is_llm
     n_queries, chosen = (0, []) if free else _sample(workspace, config, work)
     if not chosen:
-        return Estimate(n, 0, 0, 0, 0, 0, None, 0.0, 0.0, None)
+        return Estimate(n, 0, 0, 0, 0, 0, None, 0.0, 0.0)
     asked: Sequence[tuple[Document, Sequence[str]]] = chosen
     if method.joint:  # each document is in one prompt, so any groups of the sample are as long as the real ones
         n = -(-n // config.together)
@@ -80,9 +70,8 @@ def estimate(
     lengths = [prompt_tokens(method, document, limit, config.per_doc, queries) for document, queries in asked]
     mean, spread = statistics.fmean(lengths), statistics.stdev(lengths) if len(lengths) > 1 else 0.0
     margin = 0.0 if len(lengths) == n else Z_95 * spread / math.sqrt(len(lengths)) * n
-    written = method.tokens_per_query if tokens_per_query is None else tokens_per_query
-    usage = Usage(round(mean * n), round(n_queries * written), n_queries if method.one_per_call else n)
-    price = None if generator.local else load_price(config.model_name, price_file(workspace))
+    usage = Usage(round(mean * n), round(n_queries * method.tokens_per_query), n_queries if method.one_per_call else n)
+    price = None if generator.local else load_price(config.model_name, workspace)
     cost = price.cost(usage) if price else 0.0 if generator.local else None
     return Estimate(
         n_documents=work.documents,
@@ -94,7 +83,6 @@ def estimate(
         price=price,
         cost=cost,
         batch_cost=cost * (1 - price.batch_discount) if price and cost is not None else None,
-        seconds=usage.requests * latency_s / config.concurrency if latency_s is not None else None,
     )
 
 

@@ -1,31 +1,27 @@
 """Disjoint groups of related documents, for a method that writes queries which need several of them.
 
-Relatedness is a ranking of the corpus for every document: by BM25 with the document's text as the query, by BM25 over
-the names in both, or by a retriever's embeddings. The strongest pair of documents that are still free makes a group,
-then the next one; a document left over joins the group of its most related document. Near-duplicates and neighbouring
-passages of a file are no pair: one of them would answer what both do. The corpus is held in memory.
+Relatedness is a ranking of the corpus for every document, by BM25 with the document's text as the query. The strongest
+pair of documents that are still free makes a group, then the next one; a document left over joins the group of its
+most related document. Near-duplicates and neighbouring passages of a file are no pair: one of them would answer what
+both do. The corpus is held in memory.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.base.config import ENTITY, SynthesisConfig
-from cdp.base.errors import ConfigError, InputError
+from cdp.base.errors import InputError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.complexity import content_words
 from cdp.corpus import CorpusManifest, iter_documents
 from cdp.corpus.passages import neighbours
 from cdp.retrievers import bm25
-from cdp.synthesis.templates.phrases import FUNCTION_WORDS, plain_title, read_sentences, words
 
 # Related documents of each that are looked at: with fewer, more documents are left over.
 CANDIDATES = 30
@@ -35,6 +31,8 @@ LARGEST = 3
 NEAR_DUPLICATE = 0.8
 # Characters of a document that are compared: about what a prompt holds.
 LOOKED_AT = 8000
+UNRELATED = "No two documents are related without repeating each other, so no query needs both."
+UNRELATED_HINT = "Add documents on the same subjects, or use the method diverse."
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,44 +58,42 @@ def documents_of(document: Document) -> tuple[Document, ...]:
     return document.documents if isinstance(document, Group) else (document,)
 
 
-_PARTS = re.compile(r"[,;:()\[\]\"“”]")
-
 Watch = Callable[[str, int, int], None]
 Fits = Callable[[int, int], bool]
 
 
 def related_groups(
-    workspace: Workspace, config: SynthesisConfig, corpus: CorpusManifest, positions: Sequence[int],
-    watch: Watch | None = None,
-) -> list[list[tuple[int, str]]]:  # fmt: skip
-    """Return groups of (position, id), each and all in the corpus's order, of the documents at these positions.
+    workspace: Workspace, corpus: CorpusManifest, positions: Sequence[int], size: int, watch: Watch | None = None
+) -> list[list[tuple[int, str]]]:
+    """Return groups of ``size`` (position, id), each and all in the corpus's order, of the documents at ``positions``.
 
     Deterministic. InputError where no two documents are related.
     """
     documents = _read(workspace, corpus, positions)
-    scores, found = _nearest(workspace, config, corpus, documents, range(len(documents)), watch)
+    texts = [document.content[:LOOKED_AT] for document in documents]
+    scores, found = _nearest(texts, range(len(texts)), corpus, watch)
     # A long document scores high with all others: relative to the best, itself, it does not.
     relative = np.divide(scores, scores.max(axis=1, keepdims=True), where=found >= 0, out=np.zeros_like(scores))
     order = np.argsort(-relative, axis=None, kind="stable")
     pairs = np.stack([order // found.shape[1], found.ravel()[order]], axis=1)
     pairs = pairs[(pairs[:, 1] >= 0) & (pairs[:, 0] != pairs[:, 1])]
-    groups = grouped(pairs.tolist(), config.together, _fits(documents, corpus))
+    groups = grouped(pairs.tolist(), size, _fits(documents, corpus))
     if not groups:
-        raise _unrelated(config)
+        raise InputError(UNRELATED, hint=UNRELATED_HINT)
     return [[(positions[at], documents[at].id) for at in group] for group in groups]
 
 
-def related_to(workspace: Workspace, config: SynthesisConfig, corpus: CorpusManifest, document_id: str) -> Group:
-    """Return a document with those most related to it, best first, as many as a query is written for."""
+def related_to(workspace: Workspace, corpus: CorpusManifest, document_id: str, size: int) -> Group:
+    """Return a document with those most related to it, best first, ``size`` in all."""
     documents = _read(workspace, corpus, range(corpus.n_documents))
     own = next(at for at, document in enumerate(documents) if document.id == document_id)
-    _, found = _nearest(workspace, config, corpus, documents, [own], None)
+    _, found = _nearest([document.content[:LOOKED_AT] for document in documents], [own], corpus)
     fits, chosen = _fits(documents, corpus), [own]
     for other in found[0].tolist():
-        if len(chosen) < config.together and other >= 0 and all(fits(other, member) for member in chosen):
+        if len(chosen) < size and other >= 0 and all(fits(other, member) for member in chosen):
             chosen.append(other)
     if len(chosen) == 1:
-        raise _unrelated(config)
+        raise InputError(UNRELATED, hint=UNRELATED_HINT)
     return Group.of([documents[at] for at in chosen])
 
 
@@ -113,25 +109,6 @@ def grouped(pairs: Sequence[Sequence[int]], size: int, fits: Fits) -> list[list[
                 group += free
                 group_of |= dict.fromkeys(free, group)
     return sorted({id(group): sorted(group) for group in group_of.values()}.values())
-
-
-def names(document: Document) -> list[str]:
-    """Return the names in a document, in small letters: its title, and runs of words with a capital letter.
-
-    A lone word that opens a sentence is no name, and neither is a function word before one.
-    """
-    found = [plain_title(document).casefold()] if document.title.strip() else []
-    for sentence in read_sentences(document):
-        for number, part in enumerate(_PARTS.split(sentence)):
-            run: list[str] = []
-            for at, word in enumerate([*words(part), ""]):
-                if word[:1].isupper() and (run or word.lower() not in FUNCTION_WORDS):
-                    run.append(word)
-                    continue
-                if len(run) > (number == 0 and at == len(run)):
-                    found.append(" ".join(run).casefold())
-                run = []
-    return found
 
 
 def _read(workspace: Workspace, corpus: CorpusManifest, positions: Sequence[int]) -> list[Document]:
@@ -158,47 +135,11 @@ def _fits(documents: Sequence[Document], corpus: CorpusManifest) -> Fits:
 
 
 def _nearest(
-    workspace: Workspace, config: SynthesisConfig, corpus: CorpusManifest, documents: Sequence[Document],
-    rows: Sequence[int], watch: Watch | None,
-) -> tuple[NDArray[np.float32], NDArray[np.int64]]:  # fmt: skip
-    """Return (scores, numbers), each (n_rows, k), of the documents that are nearest to those at ``rows``, best first:
-    itself, and -1 where there are fewer."""
-    k = min(CANDIDATES + 1, len(documents))
-    texts = [document.content[:LOOKED_AT] for document in documents]
-    if config.related == ENTITY:
-        terms = [names(document) for document in documents]
-        if not any(terms):
-            raise ConfigError("No document has a name with a capital letter.", hint="Set related to bm25.")
-        return bm25.rank_terms(bm25.index_terms(terms), (terms[row] for row in rows), len(rows), k)
-    language = bm25.language_in(config.related)
-    if language is None:
-        return _by_embedding(workspace, config, texts, rows, k, watch)
-    language = language or corpus.counted_language
+    texts: Sequence[str], rows: Sequence[int], corpus: CorpusManifest, watch: Watch | None = None
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return (scores, numbers), each (n_rows, k), of the texts that BM25 ranks first for those at ``rows``, itself
+    among them, and -1 where there are fewer."""
+    language = corpus.counted_language
     index = bm25.index(texts, language, watch=watch)
+    k = min(CANDIDATES + 1, len(texts))
     return bm25.rank(index, [texts[row] for row in rows], k, language=language, watch=watch)
-
-
-def _by_embedding(
-    workspace: Workspace, config: SynthesisConfig, texts: list[str], rows: Sequence[int], k: int, watch: Watch | None
-) -> Any:
-    import torch
-
-    from cdp.retrievers import load, model_hash, resolve
-    from cdp.retrievers.encode import EmbeddingStore, Encoding
-    from cdp.retrievers.exact_search import search
-
-    device = "cuda" if config.gpus != 0 and torch.cuda.is_available() else "cpu"
-    model = load(resolve(config.related, workspace), device)
-    encoding = Encoding(model_hash(model), "document", model.prompts.get("document") or "")
-    report = None if watch is None else lambda done, total: watch("embedding", done, total)
-    parts = EmbeddingStore(workspace).get(lambda: model, texts, encoding, progress=report).parts
-    vectors = np.concatenate([np.asarray(part, np.float32) for part in parts])
-    return search(vectors[list(rows)], parts, k, device=device)
-
-
-def _unrelated(config: SynthesisConfig) -> InputError:
-    hint = "Set related to bm25 or a retriever, such as static-minilm." if config.related == ENTITY else ""
-    return InputError(
-        "No two documents are related without repeating each other, so no query needs both.",
-        hint=hint or "Add documents on the same subjects, or use the method diverse.",
-    )

@@ -1,7 +1,7 @@
-"""Queries of several methods for one document: ``python -m cdp.synthesis.preview``, a request on stdin, JSON on stdout.
+"""Queries of several methods for one document.
 
-The dashboard runs it as a process of its own where a method or generator needs torch, which the dashboard must not load
-and whose memory must be free again afterwards.
+In a process of its own where a method or generator needs torch: the dashboard must not load it, and its memory must be
+free again afterwards.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ import dataclasses
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from cdp import query_sets
 from cdp.base.config import SynthesisConfig
@@ -34,16 +32,12 @@ LONGEST_S = 900.0
 
 @dataclass(frozen=True)
 class Shown:
-    """What one method gave for the document. ``seconds`` is how long it took, all its requests together.
-
-    ``error`` says what went wrong with this document where something did, and ``traceback`` where in our code.
-    """
+    """What one method gave for the document. ``error`` says what went wrong, and ``traceback`` where in our code."""
 
     queries: list[str]
     faults: dict[str, int] = field(default_factory=dict)
     usage: dict[str, int] = field(default_factory=dict)
     prompt: str = ""
-    seconds: float = 0.0
     notes: list[str] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
     together: list[str] = field(default_factory=list)
@@ -78,7 +72,7 @@ def previews(
         with failures.item(name, document.content) as attempt:
             asked = document
             if method.joint:
-                asked = related_to(workspace, own, load_manifest(workspace, own.corpus), document.id)
+                asked = related_to(workspace, load_manifest(workspace, own.corpus), document.id, own.together)
             by_method[name] = _shown(asked, own, method, source, queries)
         if attempt.failed:
             line = failures.first[-1]
@@ -89,7 +83,6 @@ def previews(
 def _shown(
     document: Document, config: SynthesisConfig, method: Method, source: Generator, queries: Sequence[str]
 ) -> Shown:
-    began = time.monotonic()
     generation = generate_for(
         document, method, config.per_doc, source, max_document_tokens=config.max_document_tokens, queries=queries
     )
@@ -98,7 +91,6 @@ def _shown(
         faults=dict(generation.problems),
         usage=generation.usage.to_dict(),
         prompt=generation.prompt if source.is_llm else "",
-        seconds=time.monotonic() - began,
         notes=list(generation.notes),
         sources=list(generation.sources),
         together=[other.id for other in documents_of(document)[1:]],
@@ -116,48 +108,26 @@ def previews_in_process(
     workspace: Workspace, config: SynthesisConfig, methods: Sequence[str], document_id: str, *, api_key: str = ""
 ) -> dict[str, Shown]:
     """``previews`` in a separate process. The key goes through its stdin."""
-    request = {
-        "workspace": str(workspace.root),
-        "config": config.to_dict(),
-        "methods": list(methods),
-        "document": document_id,
-        "api_key": api_key,
-    }
+    request = [str(workspace.root), config.to_dict(), list(methods), document_id, api_key]
+    command = [sys.executable, "-c", f"from {__name__} import serve; serve()"]
     try:
         done = subprocess.run(
-            [sys.executable, "-m", __name__],
-            input=json.dumps(request),
-            capture_output=True,
-            text=True,
-            timeout=LONGEST_S,
-            cwd=CODE,
+            command, input=json.dumps(request), capture_output=True, text=True, timeout=LONGEST_S, cwd=CODE
         )
     except subprocess.TimeoutExpired:
         raise ModelError(f"The preview took longer than {LONGEST_S:.0f} s.", hint="Use a smaller model.") from None
-    answer = json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else None
-    if answer is None:
-        last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
-        raise ModelError(f"The preview ended without an answer ({last[0][:300]}).")
-    if "error" in answer:
-        raise ModelError(answer["error"], hint=answer["hint"])
-    return {name: Shown(**values) for name, values in answer["methods"].items()}
+    if done.returncode:
+        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise ModelError(f"There is no preview: {said[-1][:500]}")
+    return {name: Shown(**values) for name, values in json.loads(done.stdout.splitlines()[-1]).items()}
 
 
-def main() -> None:
-    request = json.loads(sys.stdin.read())
+def serve() -> None:
+    """Answer one request on stdin, both as JSON; what went wrong is the last line on stderr."""
+    root, values, methods, document_id, api_key = json.load(sys.stdin)
     try:
-        shown = previews(
-            Workspace(Path(request["workspace"])),
-            SynthesisConfig.from_dict(request["config"]),
-            request["methods"],
-            request["document"],
-            api_key=request["api_key"],
-        )
-        answer: dict[str, Any] = {"methods": {name: dataclasses.asdict(value) for name, value in shown.items()}}
+        config = SynthesisConfig.from_dict(values)
+        shown = previews(Workspace(Path(root)), config, methods, document_id, api_key=api_key)
     except CdpError as error:
-        answer = {"error": error.message, "hint": error.hint}
-    print(json.dumps(answer))
-
-
-if __name__ == "__main__":
-    main()
+        sys.exit(" ".join(str(error).split()))
+    print(json.dumps({name: dataclasses.asdict(one) for name, one in shown.items()}))

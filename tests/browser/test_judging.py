@@ -11,11 +11,12 @@ import pytest
 
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import judged
-from cdp.llm.prices import Price, write_prices
+from cdp.llm.prices import Price
 from cdp.services import jobs
 from tests.browser.conftest import Looker, Server
 from tests.jobs.support import until
 from tests.judging.conftest import ANIMALS
+from tests.support import write_prices
 from tests.synthesis.server import KEY, MODEL, chat_server, marked, numbered
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -37,7 +37,7 @@ def test_an_estimate_in_words_and_in_json(workspace: Workspace, capsys: pytest.C
     assert "requests: 96 for 96 documents" in text
     assert "prices as of" in text
     assert "cost: nothing" in said(capsys, *words, "--generator", "template")
-    assert "not in the price table" in said(capsys, *words, "--set", "model=my-own")
+    assert "has no price" in said(capsys, *words, "--set", "model=my-own")
 
 
 def test_an_estimate_refuses_an_address_that_is_none(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,29 +61,6 @@ def test_reasoning_is_priced_by_the_queries_of_its_source(
     found = json.loads(said(capsys, *words, "--set", f"source={source.id}", "--json"))
     assert found["requests"] == 96 * 3
     assert "existing queries" in said(capsys, *words, code=2)
-
-
-@pytest.mark.slow
-def test_prices_are_edited_in_the_workspace(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
-    before = json.loads(said(capsys, "queries", "prices", "--json"))
-    assert before["own"] is False
-    words = [
-        "queries",
-        "prices",
-        "--model",
-        "my-own=1.5/6/0.25",
-        "--model",
-        "gpt-4o-mini=0.2/0.8",
-    ]
-    table = json.loads(said(capsys, *words, "--json"))
-    assert (table["own"], len(table["rows"])) == (True, len(before["rows"]) + 1)
-    estimate = ["queries", "estimate", "--corpus", "demo", "--set", "model=my-own", "--json"]
-    found = json.loads(said(capsys, *estimate))
-    assert found["cost"] == pytest.approx((found["input_tokens"] * 1.5 + found["output_tokens"] * 6) / 1e6)
-    assert found["batch_cost"] == pytest.approx(0.75 * found["cost"])
-    assert "is no price" in said(capsys, "queries", "prices", "--model", "x=cheap", code=2)
-    assert "has no price" in said(capsys, "queries", "prices", "--model", "x=-1/2", code=2)
-    assert json.loads(said(capsys, "queries", "prices", "--json")) == table
 
 
 @pytest.mark.parametrize("form", ["beir", "sentence-transformers", "flagembedding", "openai-batch"])

@@ -24,7 +24,7 @@ from tests.services.support import evaluation
 
 LISTINGS = (
     "corpus list", "queries list", "benchmarks list", "results list", "jobs list", "study list",
-    "catalog rebuild", "doctor", "queries prices",
+    "catalog rebuild", "doctor",
 )  # fmt: skip
 SHOWING = (
     "corpus show docs", "queries show docs", "benchmarks show bench", "jobs show {job}", "jobs logs {job}",
@@ -46,7 +46,7 @@ def template(root: Path) -> Workspace:
         (source / "bench" / name).write_bytes(files.BEIR[name])
     for words in (
         f"corpus add {source / 'docs.jsonl'} --name docs", f"benchmarks add {source / 'bench'}",
-        "metrics docs --quick", "benchmarks list", "queries prices --model m=1/2",
+        "metrics docs --quick", "benchmarks list",
     ):  # fmt: skip
         code, said = run(workspace, words)
         assert code == 0, said
@@ -111,6 +111,6 @@ def attempt(made: Workspace, folder: Path, rng: random.Random) -> str:
         error.add_note(what)
         raise
     assert "Traceback" not in said, f"{what}\n{said}"
-    if listing and not words.startswith(("doctor", "queries prices")):
+    if listing and words != "doctor":
         assert code == 0, f"{what}: exit code {code}\n{said}"
     return what

@@ -16,10 +16,11 @@ from cdp.base.workspace import Workspace, read_json, read_jsonl
 from cdp.benchmarks import judged, load_benchmark, manifests
 from cdp.corpus import CorpusManifest
 from cdp.evaluation import judging as prompts
-from cdp.llm.prices import Price, write_prices
+from cdp.llm.prices import Price
 from cdp.services import evaluation, jobs, judging
 from cdp.workers import judging as worker
 from tests.judging.conftest import ANIMALS, by_animal, settings
+from tests.support import write_prices
 from tests.synthesis.server import MODEL, ChatServer, marked
 
 pytestmark = pytest.mark.slow

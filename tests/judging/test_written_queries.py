@@ -15,13 +15,14 @@ from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import load_benchmark, manifests
 from cdp.corpus import CorpusManifest
 from cdp.llm.cache import AnswerCache
-from cdp.llm.prices import Price, write_prices
+from cdp.llm.prices import Price
 from cdp.services import decide, evaluation, jobs, judging, results
 from cdp.synthesis import targets
 from cdp.synthesis.methods import METHODS
 from tests.cli.support import run as command
 from tests.jobs.support import run_worker
 from tests.judging.conftest import ANIMALS, by_animal, settings
+from tests.support import write_prices
 from tests.synthesis.server import MODEL, ChatServer, marked
 
 WRITER = "another-model"

@@ -10,8 +10,10 @@ import pytest
 from cdp import cli
 from cdp.base.config import SynthesisConfig
 from cdp.base.workspace import Workspace
+from cdp.llm.prices import Price
 from cdp.services import queries, synthesis
 from tests.pages.conftest import Open
+from tests.support import write_prices
 from tests.synthesis.server import KEY, MODEL, ChatServer, chat_server
 
 
@@ -22,7 +24,7 @@ def endpoint() -> Iterator[ChatServer]:
 
 
 def priced(workspace: Workspace) -> None:
-    synthesis.save_prices(workspace, [{"model": MODEL, "input": 1.0, "output": 4.0}], "2026-02-03")
+    write_prices(workspace, [Price(MODEL, 1.0, 4.0)], "2026-02-03")
 
 
 def lists(at: object) -> list[str]:
@@ -81,9 +83,7 @@ def filled_corpus(workspace: Workspace) -> str:
     return queries.list_query_sets(workspace)[0].corpus_id
 
 
-def test_a_preview_of_an_endpoint_is_measured_and_priced(
-    open_page: Open, filled: Workspace, endpoint: ChatServer
-) -> None:
+def test_a_preview_of_an_endpoint_is_priced(open_page: Open, filled: Workspace, endpoint: ChatServer) -> None:
     priced(filled)
     at = open_page("queries")
     at.segmented_control(key="generate_generator").set_value("openai").run()
@@ -94,8 +94,7 @@ def test_a_preview_of_an_endpoint_is_measured_and_priced(
     assert not at.exception
     assert not at.error
     config = SynthesisConfig(corpus="demo", generator="openai", model=MODEL, base_url=endpoint.url)
-    per_query, latency = at.session_state["preview_measured"]["diverse", MODEL]
-    expected = synthesis.estimate(filled, config, tokens_per_query=per_query, latency_s=latency)
+    expected = synthesis.estimate(filled, config)
     shown = [(metric.label, metric.value) for metric in at.metric]
     assert ("Cost", synthesis.dollars(expected.cost)) in shown
     assert [label for label, _ in shown].count("This preview") == 2

@@ -17,10 +17,11 @@ from cdp.corpus import read_documents, store
 from cdp.llm.address import OPENAI_URL
 from cdp.llm.answers import Usage
 from cdp.llm.cache import AnswerCache
-from cdp.llm.prices import Price, write_prices
+from cdp.llm.prices import Price
 from cdp.retrievers import api, load, model_hash, resolve
 from cdp.retrievers.api import ApiModel, Payer
 from tests.jobs.support import run_worker
+from tests.support import write_prices
 from tests.synthesis.conftest import _no_keys, _short_backoff, server
 from tests.synthesis.server import KEY, LOST, MODEL, NO_VECTORS, ChatServer, embedding
 

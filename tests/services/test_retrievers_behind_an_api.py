@@ -17,13 +17,14 @@ from cdp.base.workspace import Workspace, read_json
 from cdp.benchmarks import judged, library
 from cdp.corpus import CorpusManifest, read_documents, store
 from cdp.llm.cache import AnswerCache
-from cdp.llm.prices import Price, write_prices
+from cdp.llm.prices import Price
 from cdp.query_sets import QuerySet, import_queries, read_queries
 from cdp.services import access, evaluation, jobs, judging, queries, results, search, training
 from cdp.services.access import NotAllowedError
 from cdp.studies import StudyConfig
 from tests.benchmarks.folders import DOCUMENTS, write_benchmark
 from tests.cli.support import answer, run
+from tests.support import write_prices
 from tests.synthesis.conftest import _no_keys, _short_backoff, server
 from tests.synthesis.server import KEY, MODEL, ChatServer, chat_server
 

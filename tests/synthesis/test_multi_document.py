@@ -12,8 +12,7 @@ import pytest
 
 from cdp import query_sets
 from cdp.base.config import PromptTuningConfig, SynthesisConfig
-from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
-from cdp.base.records import Document
+from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace
 from cdp.corpus import CorpusManifest
 from cdp.llm.tokens import estimate_tokens
@@ -23,7 +22,7 @@ from cdp.services import review, synthesis, tuning
 from cdp.synthesis.batch import read_batch, write_batch
 from cdp.synthesis.estimate import estimate
 from cdp.synthesis.generate import generate
-from cdp.synthesis.grouping import grouped, names, related_groups
+from cdp.synthesis.grouping import grouped, related_groups
 from cdp.synthesis.preview import previews
 from cdp.synthesis.run import Run
 from cdp.training.pairs import load_pairs
@@ -50,9 +49,8 @@ def corpus(make_corpus: CorpusMaker) -> CorpusManifest:
     return make_corpus(rows=[(name, "", text) for name, text in TEXTS.items()])
 
 
-def groups_of(workspace: Workspace, corpus: CorpusManifest, **more: object) -> list[list[str]]:
-    config = SynthesisConfig.from_dict({"corpus": corpus.id, "method": "multi_document", **more})
-    groups = related_groups(workspace, config, corpus, range(corpus.n_documents))
+def groups_of(workspace: Workspace, corpus: CorpusManifest, together: int = 2) -> list[list[str]]:
+    groups = related_groups(workspace, corpus, range(corpus.n_documents), together)
     return [[name for _, name in group] for group in groups]
 
 
@@ -88,27 +86,8 @@ def test_groups_are_disjoint_and_made_of_the_strongest_pairs(
     assert grouped(pairs, size, lambda one, other: 7 not in (one, other)) == expected
 
 
-@pytest.mark.parametrize("related", ["bm25", "bm25:en", "static-minilm"])
-def test_documents_on_one_subject_belong_together(workspace: Workspace, corpus: CorpusManifest, related: str) -> None:
-    groups = groups_of(workspace, corpus, related=related)
-    for pair in PAIRS:
-        assert any(set(pair) <= set(group) for group in groups)
-    alone = "alone" in {name for group in groups for name in group}
-    assert alone == (related == "static-minilm"), "embeddings are near to something; words are shared or not"
-
-
-def test_names_relate_documents(workspace: Workspace, corpus: CorpusManifest) -> None:
-    assert groups_of(workspace, corpus, related="entity") == [["lava", "power"], ["comet", "probe"]]
-    text = "The Treaty of Rome was signed. Later it was changed, by Italy and France; Rome (Lazio) stayed."
-    assert names(Document("x", text, "Old Treaties")) == [
-        "old treaties",
-        "treaty",
-        "rome",
-        "italy",
-        "france",
-        "rome",
-        "lazio",
-    ]
+def test_documents_on_one_subject_belong_together(workspace: Workspace, corpus: CorpusManifest) -> None:
+    assert groups_of(workspace, corpus) == PAIRS
 
 
 def test_three_together(workspace: Workspace, make_corpus: CorpusMaker) -> None:
@@ -132,10 +111,8 @@ def test_near_duplicates_and_neighbouring_passages_are_no_pair(workspace: Worksp
 def test_a_corpus_without_related_documents_is_refused(make_corpus: CorpusMaker, make_job: JobMaker) -> None:
     rows = [("a", "", "Basalt darkens."), ("b", "", "Yeast rises."), ("c", "", "comets return")]
     made = make_corpus(rows=rows)
-    for related, words in (("bm25", "without repeating"), ("entity", "without repeating|capital letter")):
-        job = make_job(corpus=made.id, method="multi_document", generator="template", related=related)
-        with pytest.raises((InputError, ConfigError), match=words):
-            Run(job).execute()
+    with pytest.raises(InputError, match="without repeating"):
+        Run(make_job(corpus=made.id, method="multi_document", generator="template")).execute()
 
 
 # asking
@@ -160,7 +137,7 @@ def test_one_request_holds_a_group_and_each_of_its_documents_has_the_queries(
     manifest = query_sets.load(job.workspace, result["query_set"])
     assert manifest.complete
     assert (manifest.n_documents, manifest.n_queries, manifest.n_shared, manifest.n_failures) == (6, 18, 9, 1)
-    assert (manifest.parameters["together"], manifest.parameters["related"]) == (2, "bm25")
+    assert manifest.parameters["together"] == 2
     (failure,) = query_sets.iter_failures(job.workspace, manifest.id)
     assert (failure["document_id"], failure["reason"]) == ("alone", "No related document was left for it.")
 
@@ -251,26 +228,14 @@ def test_what_cannot_be_asked_about_several_documents_says_so(
         Run(job).execute()
 
 
-def test_an_unknown_retriever_is_refused_before_a_job_starts(workspace: Workspace, corpus: CorpusManifest) -> None:
-    config = {"corpus": corpus.id, "method": "multi_document", "generator": "template"}
-    with pytest.raises(CdpError, match="static-mimilm"):
-        query_services.generate(workspace, SynthesisConfig.from_dict({**config, "related": "static-mimilm"}))
-    assert not list(workspace.jobs.glob("*"))
-
-
-@pytest.mark.parametrize("related", ["bm25", "static-minilm"])
-def test_a_draw_is_grouped_among_itself(
-    workspace: Workspace, make_corpus: CorpusMaker, make_job: JobMaker, related: str
-) -> None:
+def test_a_draw_is_grouped_among_itself(make_corpus: CorpusMaker, make_job: JobMaker) -> None:
     words = ["red", "green", "stone", "river", "cloud", "grass", "wheel", "lamp", "salt", "honey"]
     rows = [
         (f"d{i}", "", f"{words[i % 10]} {words[(i + i // 10 + 1) % 10]} and {words[i // 10]} thing{'abc'[i // 10]}")
         for i in range(30)
     ]
     made = make_corpus(rows=rows)
-    job = make_job(
-        corpus=made.id, method="multi_document", generator="template", per_doc=1, limit=8, draw=3, related=related
-    )
+    job = make_job(corpus=made.id, method="multi_document", generator="template", per_doc=1, limit=8, draw=3)
     result = Run(job).execute()
     lines = lines_of(job, result)
     named = {str(line["document_id"]) for line in lines}

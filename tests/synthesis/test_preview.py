@@ -22,14 +22,12 @@ def test_each_method_is_asked_and_measured(server: ChatServer, workspace: Worksp
     config = SynthesisConfig(
         corpus=make_corpus(3).id, generator="openai", model=MODEL, base_url=server.url, per_doc=3, output="list"
     )
-    server.latency = 0.05
     shown = previews(workspace, config, ["diverse", "paraphrase"], "d1", api_key=KEY)
     assert [len(found.queries) for found in shown.values()] == [3, 3]
     for body, found in zip(server.bodies, shown.values(), strict=True):
         assert found.prompt == body["messages"][0]["content"]
         assert found.usage["requests"] == 1
         assert found.usage["output_tokens"] > 0
-        assert found.seconds >= 0.05
 
 
 @pytest.mark.slow

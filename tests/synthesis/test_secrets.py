@@ -60,7 +60,6 @@ def test_the_key_is_on_no_surface(
     for form in synthesis.EXPORTS:
         synthesis.export(workspace, made.id, form, out / form)
     synthesis.batch_write(workspace, config.replace(per_doc=3), out / "batch")
-    synthesis.save_prices(workspace, [{"model": MODEL, "input": 1, "output": 2}], "2026-01-01")
     assert repr(synthesis.bill_of_job(workspace, made.job_id))
     assert len([path for path in out.rglob("*") if path.is_file()]) >= 7
     assert holding(out) == []

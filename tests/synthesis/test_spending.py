@@ -14,9 +14,10 @@ from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json
 from cdp.llm.answers import Answer, Cancelled, Usage
 from cdp.llm.cache import Account, AnswerCache, OverBudget
-from cdp.llm.prices import Price, write_prices
+from cdp.llm.prices import Price
 from cdp.synthesis.run import Run
 from tests.strategies import SOAK
+from tests.support import write_prices
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer, numbered
 from tests.synthesis.test_run import settings, start_worker

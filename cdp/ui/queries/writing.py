@@ -12,12 +12,11 @@ import streamlit as st
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, NotFoundError
 from cdp.base.records import Document
-from cdp.base.text import duration
 from cdp.base.workspace import Workspace
 from cdp.services import access, commands, completeness, corpora, embedding, queries, synthesis
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import Preview, QuerySet
-from cdp.services.synthesis import Estimate, Writer, dollars
+from cdp.services.synthesis import Writer, dollars
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import METHODS, Method
 from cdp.ui.shell import forms, frame, state, tables
@@ -35,10 +34,8 @@ EXAMPLE_PROMPT = """Write {M} search queries that this document answers, as a nu
 
 1."""
 # The fields that are asked for here and in no general form.
-JOINT_SETTINGS = {"together": "Documents per query", "related": "Related by"}
-METHOD_SETTINGS = ("prompt", "source", "ranker", "teachers", *JOINT_SETTINGS)
-# In the session: what the last preview of a method and model measured, (tokens per query, seconds per request).
-MEASURED = "preview_measured"
+METHOD_SETTINGS = ("prompt", "source", "ranker", "teachers", "together")
+ASSUMED = "assumed for a typical query"
 MOST_MATCHES = 50
 # Self-BLEU that differs by less shows as the same number.
 SAME = 0.0005
@@ -155,37 +152,15 @@ def method_extras(
         complete = {q.id: q.name for q in sets if q.complete and q.method != "reasoning"}
         values["source"] = forms.pick("Query set to reason over", complete, key=f"{key}_source") or ""
     for method in chosen:
-        field = {"cropping": "ranker", "ranking": "teachers"}.get(method.generator)
+        field = "together" if method.joint else {"cropping": "ranker", "ranking": "teachers"}.get(method.generator)
         if field:
             values[field] = forms.widget(SynthesisConfig, field, key=key, value=first.get(field))
-        for field, label in JOINT_SETTINGS.items() if method.joint else ():
-            values[field] = forms.widget(SynthesisConfig, field, key=key, label=label, value=first.get(field))
     return {name: value for name, value in values.items() if value}
 
 
-def measured(config: SynthesisConfig) -> tuple[float | None, float | None]:
-    """Output tokens per query and seconds per request, as a preview measured them; None without one."""
-    measurement: tuple[float | None, float | None] = st.session_state.get(MEASURED, {}).get(
-        (config.method, config.model_name), (None, None)
-    )
-    return measurement
-
-
-def estimated(workspace: Workspace, config: SynthesisConfig) -> Estimate:
-    """The estimate of a job, kept until its settings, the prices or what was measured change."""
-    tokens, latency = measured(config)
-    key = (str(workspace.root), config, tokens, latency, synthesis.read_prices(workspace))
-    cached: dict[object, Estimate] = st.session_state.setdefault("estimates", {})
-    if key not in cached:
-        if len(cached) >= 64:
-            cached.clear()
-        cached[key] = synthesis.estimate(workspace, config, tokens_per_query=tokens, latency_s=latency)
-    return cached[key]
-
-
 def cost_before(workspace: Workspace, config: SynthesisConfig) -> None:
-    """Tokens, price and time of a job that is about to start."""
-    estimate = estimated(workspace, config)
+    """Tokens and price of a job that is about to start."""
+    estimate = synthesis.estimate(workspace, config)
     if sent := embedding.for_teachers(workspace, config):
         st.info(md(" ".join(sending.sentence for sending in sent)), icon=":material/send:")
         return
@@ -193,22 +168,18 @@ def cost_before(workspace: Workspace, config: SynthesisConfig) -> None:
         st.caption(f"{count(estimate.n_documents, 'document')}. No LLM is asked, so this is free.")
         return
     margin = f"± {estimate.input_margin:,} (95%), estimated from {count(estimate.sampled, 'document')}"
-    basis = "assumed for a typical query; run a preview to measure them"
-    if measured(config)[0]:
-        basis = "measured in the preview"
     batch = estimate.batch_cost is not None and estimate.batch_cost != estimate.cost
     tables.figures(
         ("Requests", number(estimate.requests)),
         ("Input tokens", number(estimate.input_tokens), margin),
-        ("Output tokens", f"≈ {number(estimate.output_tokens)}", basis),
+        ("Output tokens", f"≈ {number(estimate.output_tokens)}", ASSUMED),
         ("Cost", dollars(estimate.cost)),
         ("Cost as a batch", dollars(estimate.batch_cost)) if batch else None,
-        None if estimate.seconds is None else ("Time", duration(estimate.seconds)),
     )
     if estimate.cost is None:
-        st.caption(f"{md(config.model_name)} is not in the price table. `queries prices --model NAME` adds it.")
+        st.caption(f"{md(config.model_name)} has no price. Write it into `prices.json` in the workspace.")
     elif estimate.price is not None:
-        st.caption(f"Prices as of {md(estimate.price.as_of)}. Output tokens are {basis}.")
+        st.caption(f"Prices as of {md(estimate.price.as_of)}. Output tokens are {ASSUMED}.")
 
 
 def export(workspace: Workspace, query_set: QuerySet) -> None:
@@ -262,11 +233,7 @@ def generate(
         cost_before(workspace, config)
         st.caption("Runs in the background. If you stop it, the finished queries are kept.")
         if forms.button("Start writing queries", type="primary", icon=":material/play_arrow:", key="generate_start"):
-            tokens, latency = measured(config)
-            job = queries.generate(
-                workspace, config, api_key=chosen.api_key, tokens_per_query=tokens, latency_s=latency
-            )
-            frame.go("jobs", job=job)
+            frame.go("jobs", job=queries.generate(workspace, config, api_key=chosen.api_key))
         forms.command(commands.line("queries", "generate", config=config, wait=True))
 
 
@@ -302,15 +269,10 @@ def preview(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]
     }
 
     def ask() -> Mapping[str, Preview]:
-        found = queries.preview(
+        return queries.preview(
             workspace, manifest.id, document.id, methods=methods, per_doc=per_doc, generator=chosen.name,
             api_key=chosen.api_key, **settings,
         )  # fmt: skip
-        measurements = st.session_state.setdefault(MEASURED, {})
-        for name, one in found.items():
-            if one.tokens_per_query is not None:
-                measurements[name, configs[name].model_name] = (one.tokens_per_query, one.latency_s)
-        return found
 
     previews: Mapping[str, Preview] | None = None
     # What costs nothing follows every choice; an endpoint or a model is asked when the button is pressed.
