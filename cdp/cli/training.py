@@ -144,11 +144,8 @@ def models_push(
 
 @command("models export")
 def models_export(
-    run: Run,
-    retriever: Annotated[str, "a preset, a training's id or name, or any model's name or folder"],
-    out: Annotated[str, "the folder to write; there must be none of that name"],
+    run: Run, retriever: Trained, out: Annotated[str, "the folder to write; there must be none of that name"]
 ) -> int:
-    """A retriever as an ONNX folder for onnxruntime."""
-    folder, difference = models.export(run.workspace, retriever, out)
-    value = {"id": retriever, "folder": str(folder), "largest_difference": difference}
-    return run.say(value, {**value, "largest_difference": f"{difference:.2g}"})
+    """Copy a model to a folder that sentence-transformers loads, with its scores on its card."""
+    value = {"id": retriever, "folder": str(models.export(run.workspace, retriever, out))}
+    return run.say(value, value)

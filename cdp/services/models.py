@@ -1,4 +1,4 @@
-"""Trained models: list, cards, upload to the Hugging Face hub, ONNX.
+"""Trained models: list, cards, a folder to take away, upload to the Hugging Face hub.
 
 ``HF_ENDPOINT`` names another hub. Authentication comes from ``HF_TOKEN`` or ``hf auth login``, never from a setting: a
 token on a command line stands in the shell's history and in lists of processes.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +21,7 @@ from cdp.base.version import __version__
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.benchmarks.download import first_line, is_network
 from cdp.evaluation.card import FOLDER, NO_SCORES, licence_in
-from cdp.retrievers import leakage, load, resolve
-from cdp.retrievers.export import export as export_onnx
-from cdp.retrievers.export import require_onnx
+from cdp.retrievers import leakage, resolve
 from cdp.retrievers.resolve import CARD, card_file, has_model, model_folder, training_result
 from cdp.services import access, naming
 from cdp.training.plan import INCOMPLETE
@@ -46,8 +45,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Score:
-    """NDCG@10 in percent on a benchmark (``name/split``). ``badges`` and ``remark`` say what it is to be read with. A
-    ``fault`` (leaked queries, a stopped training) keeps it from the hub's metadata."""
+    """NDCG@10 in percent on a benchmark (``name/split``). ``badges`` and ``remark`` say what it is to be read with."""
 
     benchmark: str
     protocol: str
@@ -55,7 +53,6 @@ class Score:
     queries: int
     badges: tuple[str, ...]
     remark: str
-    fault: bool
 
 
 @dataclass(frozen=True)
@@ -122,10 +119,10 @@ def _scores(workspace: Workspace, model_hash: str) -> tuple[Score, ...]:
     for row in reversed(catalog.evaluations(workspace)):
         if row["retriever_hash"] == model_hash and row["retriever_kind"] == "job":
             counts, place = row["counts"], f"{row['benchmark']}/{row['split']}"
-            found, marks = leakage.findings(counts, row["n_queries"]), leakage.marks(counts)
+            found = leakage.findings(counts, row["n_queries"])
             badges, remark = tuple(word for word, _ in found), " ".join(sentence for _, sentence in found)
             newest[place, row["protocol"]] = Score(
-                place, row["protocol"], 100 * row["ndcg@10"], row["n_queries"], badges, remark, bool(marks)
+                place, row["protocol"], 100 * row["ndcg@10"], row["n_queries"], badges, remark
             )
     return tuple(newest[key] for key in sorted(newest))
 
@@ -168,35 +165,12 @@ def push(
 
 
 def _published(model: TrainedModel, repository: str) -> str:
-    """Return the card for the hub: it loads the model from there, its faults stand under its title, its scores in a
-    table and as ``model-index`` in the metadata."""
-    from huggingface_hub import EvalResult, ModelCard
-    from yaml import YAMLError
-
+    """Return the card to give away: loads the model from there, has faults under its title and a table of scores."""
     file = card_file(model.folder)
     text = file.read_text(encoding="utf-8") if file.is_file() else ""
     text = text.replace(f'"{FOLDER}"', f'"{repository}"').replace(NO_SCORES, _table(model.scores))
     missing = "".join(f"> {fault.sentence}\n\n" for fault in model.faults if f"> {fault.sentence}" not in text)
-    text = re.sub(r"(?m)^# .*\n\n?", lambda title: f"{title[0].rstrip()}\n\n{missing}", text, count=1)
-    try:
-        card = ModelCard(text)
-    except (ValueError, YAMLError):  # a card of one's own
-        return text
-    card.data.model_name = card.data.model_name or model.title
-    card.data.eval_results = [
-        EvalResult(
-            task_type="information-retrieval",
-            dataset_type=score.benchmark.split("/")[0],
-            dataset_name=f"{score.benchmark} ({', '.join((f'{score.protocol} protocol', *score.badges))})",
-            dataset_split=score.benchmark.rpartition("/")[2],
-            metric_type="ndcg_at_10",
-            metric_name="NDCG@10, percent",
-            metric_value=round(score.ndcg, 2),
-        )
-        for score in model.scores
-        if not score.fault
-    ] or None
-    return str(card)
+    return re.sub(r"(?m)^# .*\n\n?", lambda title: f"{title[0].rstrip()}\n\n{missing}", text, count=1)
 
 
 def _table(scores: Sequence[Score]) -> str:
@@ -244,17 +218,15 @@ def _upload(model: TrainedModel, repository: str, public: bool) -> dict[str, Any
 
 
 @access.runs
-def export(workspace: Workspace, retriever: str, out: str) -> tuple[Path, float]:
-    """Write a retriever as an ONNX folder; return the folder and the largest difference between the embeddings."""
-    require_onnx()
-    resolved = resolve(naming.retriever(workspace, retriever), workspace)
-    target = access.to_write(out).resolve()
+def export(workspace: Workspace, name: str, out: str) -> Path:
+    """Copy a trained model, with its scores on its card, to a new folder; return it. InputError if it exists."""
+    model, target = show(workspace, name), access.to_write(out).resolve()
     if target.exists():
         raise InputError(f"There is a file or folder {target} already.", hint="Name a new folder.")
     target.parent.mkdir(parents=True, exist_ok=True)
     with staging(target.parent) as incoming:
         folder = incoming / target.name
-        folder.mkdir()
-        difference = export_onnx(load(resolved, "cpu"), folder)
+        shutil.copytree(model.folder, folder, ignore=shutil.ignore_patterns(".*"))
+        card_file(folder).write_text(_published(model, str(target)), encoding="utf-8")
         folder.rename(target)
-    return target, difference
+    return target

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from huggingface_hub import ModelCard
 
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.evaluation.card import FOLDER, NO_SCORES
@@ -17,7 +16,7 @@ from cdp.training.plan import INCOMPLETE
 from tests.cli.support import answer, refusal, run
 from tests.services.support import evaluation
 from tests.services.upload_hub import TOKEN, Server, UploadHub, metadata_faults
-from tests.support_models import tiny_retriever, tiny_static
+from tests.support_models import tiny_static
 
 pytestmark = pytest.mark.slow  # huggingface_hub and httpx take a second to load
 
@@ -102,10 +101,6 @@ def test_a_pushed_model_is_private_whole_and_under_a_fresh_card(workspace: Works
     assert 'SentenceTransformer("me/sea")' in card
     assert "| lake/test | published | 2 | 70.00 | leaked |" in card
     assert "| scifact/test | published | 2 | 60.00 | in-domain |" in card
-    (result,) = ModelCard(card).data.eval_results  # as the hub reads it; no leaked score goes to its tables
-    assert (result.dataset_name, result.dataset_split, result.metric_type, result.metric_value) == (
-        "scifact/test (published protocol, in-domain)", "test", "ndcg_at_10", 60.0
-    )  # fmt: skip
     assert metadata_faults(card) == []
     assert FOLDER in (workspace.job("t1") / "model" / "README.md").read_text(encoding="utf-8")
     assert repository.messages == [f"Sea, trained with CDP Studio {_version()} (new)"]
@@ -134,7 +129,6 @@ def test_what_is_leaked_or_incomplete_is_refused_until_it_is_meant_and_then_says
     top = card.split("# Sea\n")[1].split("A retriever.")[0]
     assert top.count("\n> **") == 3
     assert "> **Leaked** on scifact/test: Leaked: 1 of the 2 judged queries" in top
-    assert "model-index" not in card
     faults = [fault["kind"] for fault in answer("models", "show", "t2")["faults"]]
     assert faults == ["leaked", "incomplete", "incomplete"]
 
@@ -171,27 +165,17 @@ def test_a_model_is_listed_with_the_licence_on_its_card(workspace: Workspace) ->
     assert "model.safetensors" in run("models", "show", "t4").stdout
 
 
-@pytest.mark.parametrize("kind", [pytest.param("static", marks=pytest.mark.soak), "transformer"])
-def test_a_retriever_in_onnx_embeds_as_the_model_does(workspace: Workspace, tmp_path: Path, kind: str) -> None:
-    import numpy as np
-    import onnxruntime
-    from tokenizers import Tokenizer
-
-    source = (tiny_static if kind == "static" else tiny_retriever)(tmp_path / "tiny")
+def test_an_exported_model_is_a_folder_with_its_scores(workspace: Workspace, tmp_path: Path) -> None:
     out = tmp_path / "out"
     model_folder = trained(workspace, "t5") / "model"
     shutil.rmtree(model_folder)
-    source = source.rename(model_folder)
-    said = answer("models", "export", "Sea" if kind == "static" else str(source), str(out))
-    assert said["largest_difference"] < 1e-5
-    texts = ["why is the glacier blue", "a", "", "all about the volcano and its onaclov " * 40]
-    tokens = Tokenizer.from_file(str(out / "tokenizer.json")).encode_batch(texts)
-    inputs = {
-        "input_ids": np.array([t.ids for t in tokens]),
-        "attention_mask": np.array([t.attention_mask for t in tokens]),
-    }
-    (theirs,) = onnxruntime.InferenceSession(str(out / "model.onnx")).run(None, inputs)
-    model = load(resolve(str(source), workspace), "cpu")
-    assert np.abs(np.asarray(model.encode(texts)) - theirs).max() < 1e-5
-    assert read_json(out / "prompts.json") == {"query": "", "document": ""}
-    assert "Name a new folder" in refusal("models", "export", str(source), str(out))
+    source = tiny_static(tmp_path / "tiny").rename(model_folder)
+    (source / "README.md").write_text(CARD, encoding="utf-8")
+    scored(workspace, "t5", "scifact", {"a": 0.5, "b": 0.7})
+    assert answer("models", "export", "Sea", str(out)) == {"id": "Sea", "folder": str(out)}
+    card = (out / "README.md").read_text(encoding="utf-8")
+    assert f'SentenceTransformer("{out}")' in card
+    assert "| scifact/test | published | 2 | 60.00 |" in card
+    theirs = load(resolve(str(out), workspace), "cpu").encode(["why is the glacier blue"])
+    assert (theirs == load(resolve("t5", workspace), "cpu").encode(["why is the glacier blue"])).all()
+    assert "Name a new folder" in refusal("models", "export", "Sea", str(out))
