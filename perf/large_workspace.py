@@ -181,7 +181,7 @@ def _ended(
     _specification(folder, job_id, kind, config, sequence, name)
     write_json(
         folder / "status.json",
-        {"schema": 1, "phase": "ended", "attempt": 1, "queued": now(), "history": [], "devices": ["cpu"],
+        {"schema": 1, "phase": "ended", "attempt": 1, "queued": now(), "devices": ["cpu"],
          "started": now(), "ended": now(), "seconds": 60.0, "outcome": "finished", "message": "", "exit_code": 0},
     )  # fmt: skip
     beat = {"phase": "done", "done": 10, "total": 10, "unit": "steps", "message": "", "attempt": 1, "clock": 1.0}
@@ -235,7 +235,7 @@ def at_work(workspace: Workspace) -> Iterator[str]:
             clock = time.monotonic()
             write_json(
                 folder / "status.json",
-                {"schema": 1, "phase": "running" if running else "queued", "attempt": 1, "history": [],
+                {"schema": 1, "phase": "running" if running else "queued", "attempt": 1,
                  "started": now(), "started_clock": clock, "devices": ["cpu"]},
             )  # fmt: skip
             if running:

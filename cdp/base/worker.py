@@ -3,7 +3,7 @@
 A worker is a module started as ``python -m <module> <job folder>`` (or by a launcher). It reads
 ``spec.json`` and reports through files in the job's folder:
 
-``heartbeat.json``   atomic: phase, done, total, unit, message, rate, eta_s, time, clock, next_within_s, memory
+``heartbeat.json``   atomic: phase, done, total, unit, message, rate, eta_s, time, clock, next_within_s
 ``metrics.jsonl``    append-only: one line per logged step
 ``failures.jsonl``   append-only: each failed item, see ``cdp.base.failures``
 ``results/*.json``   atomic: the results
@@ -146,7 +146,6 @@ class Job:
             "attempt": self.attempt,
             "failures": self.n_failures,
             "pid": os.getpid(),
-            **memory_in_use(),
         }
         try:
             write_json(self.folder / "heartbeat.json", heartbeat)
@@ -235,17 +234,6 @@ def on_a_node() -> bool:
 def supervisor_alive(job_folder: Path) -> bool:
     """Return True if some process holds ``alive.lock``: the one test of liveness, safe against reused pids."""
     return is_held(job_folder / "alive.lock")
-
-
-def memory_in_use() -> dict[str, int]:
-    """Return host_memory and, if torch is loaded, gpu_memory of this process in bytes."""
-    import psutil
-
-    values = {"host_memory": psutil.Process().memory_info().rss}
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
-        values["gpu_memory"] = sum(torch.cuda.memory_reserved(i) for i in range(torch.cuda.device_count()))
-    return values
 
 
 def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:

@@ -120,8 +120,7 @@ def job(view: Any) -> str:
     lines = [f"{view.id}: {view.state} ({kind.lower()}{attempt})", job_words.sentence(view)]
     if view.active and view.total:
         lines.append(job_words.doing(view))
-    held = [job_words.rate(view), *(f"{value} of {name}" for name, value in job_words.memory(view))]
-    lines.append(" · ".join(part for part in (*view.devices, job_words.where(view), *held) if part))
+    lines.append(" · ".join(part for part in (*view.devices, job_words.where(view), job_words.rate(view)) if part))
     message, hint, tail = job_words.failure(view)
     lines += [message, hint, *(f"  | {line}" for line in tail[-10:])]
     if view.size is not None:
@@ -144,9 +143,7 @@ def progress_line(view: Any, latest: Mapping[str, Any] | None = None) -> str:
     """Return a job's progress as the page words it: how far, how long still, and a training's newest figures."""
     if str(view.state) == "queued":
         return f"{job_words.doing(view)} · {job_words.sentence(view)}"
-    figures = [f"{name} {value}" for name, value in job_words.figures(latest or {})]
-    if not figures:
-        figures = [job_words.rate(view), *(f"{name} {value}" for name, value in job_words.memory(view))]
+    figures = [f"{name} {value}" for name, value in job_words.figures(latest or {})] or [job_words.rate(view)]
     return " · ".join(part for part in (job_words.doing(view), *figures) if part)
 
 

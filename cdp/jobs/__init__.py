@@ -17,7 +17,7 @@ import signal
 import time
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -77,15 +77,12 @@ class JobView:
     config: dict[str, Any]
     inputs: dict[str, Any]
     devices: tuple[str, ...]
-    host_memory: int | None
-    gpu_memory: int | None
     has_model: bool
     sequence: int
     folder: Path
     size: int | None = None
     n_failures: int = 0
     cluster: str = ""
-    history: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def active(self) -> bool:
@@ -213,15 +210,12 @@ def _view(
         config=spec.config,
         inputs=spec.inputs,
         devices=tuple(status.get("devices", ())),
-        host_memory=beat.get("host_memory") if running else None,
-        gpu_memory=beat.get("gpu_memory") if running else None,
         has_model=(folder / "model").is_dir(),
         sequence=spec.sequence,
         folder=folder,
         size=folder_size(folder) if with_size else None,
         n_failures=int(beat.get("failures") or 0),
         cluster=cluster,
-        history=list(status.get("history", [])),
     )
 
 

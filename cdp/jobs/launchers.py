@@ -21,12 +21,10 @@ SPINS = "10000"
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """The end of an attempt: exit code (negative: a signal), whether a stop was forced, and whether the kernel killed
-    processes for lack of memory meanwhile."""
+    """The end of an attempt: exit code (negative: a signal), and whether a stop was forced."""
 
     code: int
     forced: bool = False
-    killed_for_memory: bool = False
 
 
 def starting_folder(spec: JobSpec, folder: Path) -> str | None:

@@ -66,18 +66,12 @@ def redirect_output(path: Path) -> None:
 
 # The launcher of several processes ends with 1 where one of its workers was killed.
 _KILLED = re.compile(r"SIGKILL|Signal 9\b|exitcode:? -9\b")
-_LAUNCHER_NOISE = re.compile(r"subprocess\.CalledProcessError|returned non-zero exit status|ChildFailedError")
-_LOG_LINE = re.compile(r"^\s*(File \"|Traceback |\^|~|During handling|The above exception|\[?[EWI]\d{4} )")
 
 
-def classify(
-    code: int, reported: dict[str, Any] | None, tail: list[str], *, killed_for_memory: bool = False
-) -> dict[str, Any]:
+def classify(code: int, reported: dict[str, Any] | None, tail: list[str]) -> dict[str, Any]:
     """Return kind, message, hint and log_tail of a failure.
 
     ``code`` is the worker's exit code (negative: a signal), ``reported`` the attempt's ``failure.json``.
-    ``killed_for_memory``: the kernel killed some process for lack of memory while the worker ran, so memory is the
-    likely cause.
     """
     kind, hint = "killed", "Resume it to go on from its last checkpoint."
     if reported is not None and reported.get("kind"):
@@ -85,22 +79,11 @@ def classify(
     elif -code in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         message = f"The worker was ended from outside ({signal.Signals(-code).name}) before it could save anything."
     elif -code == signal.SIGKILL or (code > 0 and _KILLED.search("\n".join(tail))):
-        message = "The worker was killed from outside (kill -9 or out of memory)."
-        if killed_for_memory:
-            kind, hint = "host_out_of_memory", HINTS["host_out_of_memory"]
-            message = "The worker was killed while the kernel killed processes for lack of memory: the likely cause."
+        message = "The worker was killed from outside (kill -9), or by the system for lack of memory."
+        hint = f"If memory was short (dmesg says so): {HINTS['host_out_of_memory']} Else resume it."
     elif code < 0:
         kind, message = "bug", f"The worker crashed ({signal.strsignal(-code)}), which is a fault in native code."
     else:
-        message = last_words(tail)[:300] or f"The worker ended with exit code {code} and said nothing."
         kind, hint = "bug", "The log holds the details."
+        message = tail[-1].strip()[:300] if tail else f"The worker ended with exit code {code} and said nothing."
     return {"kind": kind, "message": message, "hint": hint, "log_tail": tail}
-
-
-def last_words(tail: list[str]) -> str:
-    """Return the last line that is neither of a traceback nor of a launcher: most likely the error."""
-    for line in reversed(tail):
-        if line.startswith(" ") or _LOG_LINE.match(line) or _LAUNCHER_NOISE.search(line):
-            continue
-        return line.strip()
-    return tail[-1].strip() if tail else ""

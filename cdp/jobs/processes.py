@@ -96,13 +96,3 @@ def send(pids: list[int], number: signal.Signals) -> None:
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
-
-
-def memory_kills(counters: Path = Path("/proc/vmstat")) -> int:
-    """Return how many processes the kernel has killed for lack of memory, in any container; 0 if it does not count."""
-    with suppress(OSError, ValueError):
-        for line in counters.read_text(encoding="ascii").splitlines():
-            name, _, number = line.partition(" ")
-            if name == "oom_kill":
-                return int(number)
-    return 0

@@ -26,9 +26,9 @@ SUBMITTED = "submitted"
 _TYPES: dict[tuple[type, ...], str] = {
     (int,): "attempt done total failures exit_code signal supervisor_pid worker_pid",
     (str,): "phase outcome message unit queued started ended hint kind cluster address",
-    (int, float): "clock started_clock next_within_s seconds eta_s rate host_memory gpu_memory",
+    (int, float): "clock started_clock next_within_s seconds eta_s rate",
     (dict,): "failure request",
-    (list,): "devices history granted after",
+    (list,): "devices granted after",
 }
 _KINDS = {name: kinds for kinds, names in _TYPES.items() for name in names.split()}
 _NEVER_NULL = ("attempt", "done", "total", "phase", "next_within_s", "started_clock", "clock")
@@ -40,9 +40,8 @@ def read_record(path: Path) -> dict[str, Any] | None:
     if not isinstance(value, dict):
         return None
     record = {name: field for name, field in value.items() if _fits(name, field)}
-    for name, kind in (("history", dict), ("devices", str), ("granted", str), ("after", str)):
-        if name in record:
-            record[name] = [entry for entry in record[name] or [] if isinstance(entry, kind)]
+    for name in {"devices", "granted", "after"} & record.keys():
+        record[name] = [entry for entry in record[name] or [] if isinstance(entry, str)]
     return record
 
 
@@ -150,19 +149,10 @@ class Status:
 
     @classmethod
     def queued(cls, folder: Path, cluster: str) -> Status:
-        """Create the status of a new attempt: the first, or the one after those recorded."""
-        earlier = read_record(folder / "status.json")
-        history: list[dict[str, Any]] = []
-        attempt = 1
-        if isinstance(earlier, dict):
-            attempt = int(earlier.get("attempt", 0)) + 1
-            copied = ("attempt", "queued", "started", "ended", "seconds", "outcome", "devices", "exit_code", "signal",
-                      "cluster")  # fmt: skip
-            ended = {key: earlier[key] for key in copied if key in earlier}
-            ended["failure"] = (earlier.get("failure") or {}).get("message", "")
-            history = [*earlier.get("history", []), ended]
+        """Create the status of a new attempt: the first, or the one after that recorded."""
+        attempt = int((read_record(folder / "status.json") or {}).get("attempt", 0)) + 1
         phase = SUBMITTED if cluster else "queued"
-        values = {"schema": 1, "phase": phase, "attempt": attempt, "queued": now(), "history": history}
+        values = {"schema": 1, "phase": phase, "attempt": attempt, "queued": now()}
         if cluster:
             values["cluster"] = cluster
         status = cls(folder, values)

@@ -147,8 +147,7 @@ class Supervisor:
             self.status.ended("finished", **facts)
         else:
             tail = log_tail(self.folder / "worker.log")
-            failure = classify(code, reported, tail, killed_for_memory=end.killed_for_memory)
-            self.status.ended("failed", failure=failure, **facts)
+            self.status.ended("failed", failure=classify(code, reported, tail), **facts)
 
 
 class Attempt:
@@ -161,7 +160,6 @@ class Attempt:
 
     def run(self, devices: tuple[str, ...]) -> End:
         """Start the worker, its output at the end of ``worker.log``, and wait until no process of it is left."""
-        kills_before = processes.memory_kills()
         with open(self.folder / "worker.log", "ab") as log:
             if self.number > 1:
                 log.write(f"\n--- attempt {self.number} ---\n".encode())
@@ -187,7 +185,7 @@ class Attempt:
             ending = code is not None or deadline is not None
             left = processes.children_of(os.getpid(), recursive=True) if ending else [worker.pid]
             if code is not None and not left:
-                return End(code, forced, processes.memory_kills() > kills_before)
+                return End(code, forced)
             moment = time.monotonic()
             if not stopping and ask.stop_requested():
                 stopping, deadline = True, moment + self.spec.grace_s

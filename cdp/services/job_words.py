@@ -119,12 +119,6 @@ def figures(latest: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def memory(view: JobView) -> list[tuple[str, str]]:
-    """Return the memory of the job's process, as (name, value): for jobs without measures of their own."""
-    held = (("host memory", view.host_memory), ("GPU memory", view.gpu_memory))
-    return [(name, f"{value / 2**20:,.0f} MiB") for name, value in held if value]
-
-
 def rate(view: JobView) -> str:
     """Return the throughput of the present phase, ``12.5 documents per second``; empty if unknown."""
     return f"{view.rate:,.1f} {view.unit} per second" if view.active and view.rate and view.unit else ""

@@ -9,7 +9,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +45,6 @@ from cdp.synthesis.work import query_set_id
 
 __all__ = ["list_active", "list_jobs"]
 
-# Most points of a curve: about one per pixel.
-POINTS = 1500
-
 # Every kind of job, with the only module that may run it and its settings.
 KINDS: dict[str, tuple[str, type[Config] | None]] = {
     "synthesis": ("cdp.workers.synthesis", SynthesisConfig),
@@ -74,18 +70,9 @@ def show(workspace: Workspace, job: str, *, with_size: bool = True) -> JobView:
     return room.view(workspace, resolve_job(workspace, job), with_size=with_size)
 
 
-def curve(workspace: Workspace, job: str, measure: str) -> tuple[list[tuple[int, float]], int]:
-    """Return (step, value) of one live metric, thinned for drawing, and how many there are; none if never written.
-
-    Each stretch of steps keeps its lowest and highest value, so that no spike is lost, and the newest value stays.
-    """
-    points = sorted(_live_metrics(workspace, job).get(measure, {}).items())
-    n, stretches = len(points), POINTS // 2 - 1
-    if n <= POINTS:
-        return points, n
-    cut = [points[i * n // stretches : (i + 1) * n // stretches] for i in range(stretches)]
-    ends = {pick(part, key=itemgetter(1)) for part in cut for pick in (min, max)}
-    return sorted(ends | {points[-1]}), n
+def curve(workspace: Workspace, job: str, measure: str) -> dict[int, float]:
+    """Return the values of one live metric by step, in order; empty if it was never written."""
+    return dict(sorted(_live_metrics(workspace, job).get(measure, {}).items()))
 
 
 def latest(workspace: Workspace, job: str) -> dict[str, float]:

@@ -131,17 +131,13 @@ def bill(known: synthesis.Bill | None) -> None:
 
 
 def _figures(workspace: Workspace, view: JobView) -> None:
-    """The newest value of each live measure: of a training its loss and what goes with it, of others their memory."""
+    """The newest value of each live measure, and the speed."""
     if str(view.state) == "queued":
         return
     readings = job_words.figures(jobs.latest(workspace, view.id))
-    if view.active:
-        there = {name for name, _ in readings}
-        rate = job_words.rate(view)
-        if rate and "pairs per second" not in there:
-            value, _, unit = rate.partition(" ")
-            readings.append((unit, value))
-        readings += [(name, value) for name, value in job_words.memory(view) if name not in there]
+    if not readings and (rate := job_words.rate(view)):
+        value, _, unit = rate.partition(" ")
+        readings.append((unit, value))
     if readings:
         with st.grid(len(readings), min_column_width=120):
             for name, value in readings:
@@ -161,18 +157,13 @@ def curves(workspace: Workspace, runs: Mapping[str, str], *, key: str) -> bool:
     if len(measures) > 1:
         chosen = str(forms.segments("Curve", measures, key=key, hidden=True))
     logged = {run: jobs.curve(workspace, run, chosen) for run in latest if chosen in latest[run]}
-    lines = {runs[run]: ([at for at, _ in points], [y for _, y in points]) for run, (points, _) in logged.items()}
-    notes = []
-    if chosen == "loss" and len(lines) > 1:
-        notes.append("Losses are comparable only with the same batch size and weighting.")
-    if any(n > len(points) for points, n in logged.values()):
-        notes.append("Long curves are reduced to the lowest and highest value of each interval.")
+    several = chosen == "loss" and len(logged) > 1
     drawn.show(
-        curve(lines, chosen),
+        curve({runs[run]: (list(points), list(points.values())) for run, points in logged.items()}, chosen),
         key=f"{key}-{chosen}",
         alt=f"{LABELS[chosen]} over the training steps. Last values: "
         + ", ".join(f"{runs[run]} {latest[run][chosen]:.4g}" for run in logged),
-        caption=" ".join(notes),
+        caption="Losses are comparable only with the same batch size and weighting." if several else "",
     )
     return True
 
@@ -235,7 +226,6 @@ def one(workspace: Workspace, job: JobView) -> None:
     title = f"{count(job.n_failures, 'item')} failed; all others were processed"
     forms.failed(job.n_failures, title, lambda: jobs.failed(workspace, job.id), key=f"failed_{job.id}")
     _log(workspace, job)
-    _attempts(job)
     _settings(job)
 
 
@@ -369,23 +359,6 @@ def _log_body(workspace: Workspace, job_id: str, follow: bool) -> None:
         text = jobs.log(workspace, job_id, tail_bytes=LOG_BYTES).rstrip()
         with st.container(height=340 if text else "content", autoscroll=follow):
             st.code(text or "The log is empty so far.", language=None, wrap_lines=True)
-
-
-def _attempts(job: JobView) -> None:
-    """How the earlier attempts of a job that was resumed ended."""
-    if not job.history:
-        return
-    with st.expander(f"Earlier attempts ({len(job.history)})", icon=":material/history:", key=f"attempts_{job.id}"):
-        tables.show(
-            {
-                "Attempt": [row.get("attempt") for row in job.history],
-                "Result": [row.get("outcome") or "interrupted" for row in job.history],
-                "Started": [moment(row.get("started")) for row in job.history],
-                "Duration": [duration(row.get("seconds")) for row in job.history],
-                "Error": [row.get("failure") or "" for row in job.history],
-            },
-            alt="The earlier attempts of this job and how each ended",
-        )
 
 
 def _settings(job: JobView) -> None:

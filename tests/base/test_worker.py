@@ -45,8 +45,6 @@ def test_a_longer_silence_is_announced_at_once(folder: Path) -> None:
     assert beat is not None
     assert (beat["next_within_s"], beat["done"]) == (600.0, 1)
     assert beat["clock"] <= time.time()
-    assert beat["host_memory"] > 1_000_000
-    assert "gpu_memory" not in beat or beat["gpu_memory"] >= 0
 
 
 def test_heartbeats_are_cheap_but_the_last_is_written(folder: Path) -> None:

@@ -10,8 +10,7 @@ import pytest
 from cdp import jobs
 from cdp.base.failures import failure_of
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.jobs.logs import classify, last_words, log_tail
-from cdp.jobs.processes import memory_kills
+from cdp.jobs.logs import classify, log_tail
 from tests.jobs.support import start, status, until_state
 from tests.support import work
 
@@ -70,46 +69,21 @@ def test_the_workers_own_word_counts_first() -> None:
     assert (failure["kind"], failure["message"], failure["hint"]) == ("data", "bad line", "mend it")
 
 
-def test_a_kill_by_the_kernel_is_told_from_any_other() -> None:
-    by_kernel = classify(-9, None, [], killed_for_memory=True)
-    other = classify(-9, None, [])
-    assert by_kernel["kind"] == "host_out_of_memory"
-    assert "lack of memory: the likely cause" in by_kernel["message"]
-    assert other["kind"] == "killed"
-    assert "killed from outside (kill -9 or out of memory)" in other["message"]
-    assert other["hint"].startswith("Resume it")
-
-
 @pytest.mark.parametrize(
     "line", ["subprocess.CalledProcessError: Command died with <Signals.SIGKILL: 9>.", "Signal 9 (SIGKILL) received"]
 )
 def test_a_kill_that_only_the_launcher_saw_is_one_all_the_same(line: str) -> None:
     tail = ["Connection reset by peer", line]
-    for memory, kind in ((False, "killed"), (True, "host_out_of_memory")):
-        failure = classify(1, None, tail, killed_for_memory=memory)
-        assert failure["kind"] == kind
+    for failure in (classify(1, None, tail), classify(-9, None, [])):
+        assert failure["kind"] == "killed"
+        assert "for lack of memory" in failure["message"]
+        assert "batch_size" in failure["hint"]
 
 
 def test_a_polite_signal_from_outside_is_no_fault_of_the_program() -> None:
     failure = classify(-15, None, [])
     assert failure["kind"] == "killed"
     assert "SIGTERM" in failure["message"]
-
-
-def test_the_kernels_count_of_kills(tmp_path: Path) -> None:
-    (tmp_path / "vmstat").write_text("pgfault 12\noom_kill 3\n", encoding="ascii")
-    assert memory_kills(tmp_path / "vmstat") == 3
-    assert memory_kills(tmp_path / "absent") == 0
-
-
-def test_the_launchers_noise_is_not_the_message() -> None:
-    tail = [
-        "ValueError: batch_size must be at least 2",
-        "Traceback (most recent call last):",
-        '  File "launch.py", line 1, in simple_launcher',
-        "subprocess.CalledProcessError: Command '[...]' returned non-zero exit status 1.",
-    ]
-    assert last_words(tail) == "ValueError: batch_size must be at least 2"
 
 
 def test_a_silent_end_has_a_message_all_the_same() -> None:

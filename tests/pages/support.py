@@ -49,7 +49,6 @@ def ended_job(
         "phase": "ended",
         "attempt": 1,
         "queued": STAMP,
-        "history": [],
         "devices": ["cpu"],
         "started": STAMP,
         "ended": STAMP,
