@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace
-from cdp.jobs import DeviceRequest, Gpu, gpu_trouble, list_gpus, place
+from cdp.jobs import DeviceRequest, list_gpus, place
 from cdp.jobs.ray import RayLauncher, RayNode
 from cdp.services import access
 from cdp.services.access import Action
@@ -72,18 +71,6 @@ def trouble(workspace: Workspace) -> tuple[bool, str]:
         return True, look(workspace, address).words
     except CdpError as error:
         return False, str(error)
-
-
-@cache
-def gpus() -> tuple[Gpu, ...]:
-    """Return the GPUs of this machine, listed once per process."""
-    return tuple(list_gpus())
-
-
-@cache
-def gpu_problem() -> str:
-    """Return a sentence if this machine has GPUs that jobs may miss; empty otherwise. Cached like ``gpus``."""
-    return gpu_trouble()
 
 
 def request(workspace: Workspace, gpus: int | None, *, at_most: int | None = None) -> DeviceRequest:

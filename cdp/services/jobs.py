@@ -38,7 +38,7 @@ from cdp.jobs import JobSpec, JobView, list_active, list_jobs, load_spec, resolv
 from cdp.llm import address
 from cdp.metrics import MEASURES
 from cdp.retrievers import PRESETS, api, bm25
-from cdp.services import access, projects, results
+from cdp.services import access, commands, projects, results
 from cdp.services.access import Action, NotAllowedError, may
 from cdp.studies import StudyConfig
 from cdp.synthesis.work import query_set_id
@@ -182,11 +182,26 @@ def written_set(view: JobView) -> str:
     return query_set_id(view.id, SynthesisConfig.from_dict(view.config))
 
 
-def prefill(workspace: Workspace, job: str) -> tuple[dict[str, Any], dict[str, list[str]]]:
-    """Return a job's settings for a form, and those left out of it because they lead out of the workspace."""
-    spec = load_spec(workspace, resolve_job(workspace, job))
-    left_out = _outside(workspace, spec)
-    return {name: value for name, value in spec.config.items() if name not in left_out}, left_out
+# The command of each kind of job that can be run again as it is, and the setting among its words.
+AGAIN = {
+    "synthesis": ("queries generate", ""),
+    "metrics": ("metrics", "query_set"),
+    "training": ("train", "query_set"),
+    "evaluation": ("evaluate", "retriever"),
+    "judging": ("benchmarks judge", ""),
+}
+
+
+def again(view: JobView) -> list[str]:
+    """Return the command that starts such a job again, to be changed; empty for kinds that have none."""
+    words, place = AGAIN.get(view.kind, ("", ""))
+    kind = KINDS.get(view.kind, ("", None))[1]
+    if not words or kind is None:
+        return []
+    with suppress(CdpError):  # settings of a stranger's workspace
+        config = kind.from_dict(view.config)
+        return [commands.line(*words.split(), getattr(config, place, ""), config=config, without=(place,), wait=True)]
+    return []
 
 
 # resuming

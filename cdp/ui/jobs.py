@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any
 
@@ -168,42 +168,6 @@ def curves(workspace: Workspace, runs: Mapping[str, str], *, key: str) -> bool:
     return True
 
 
-# The page and tab where each kind of job is set up, and the link's selections (parameter → setting).
-PAGES: dict[str, tuple[str, str, dict[str, str]]] = {
-    "synthesis": ("queries", "write", {"corpus": "corpus"}),
-    "metrics": ("queries", "quality", {"sets": "query_set", "human": "human"}),
-    "training": ("launch", "training", {"query_set": "query_set", "retriever": "retriever"}),
-    "judging": ("benchmarks", "judge", {"corpus": "corpus"}),
-}
-
-
-def prefilled(workspace: Workspace, kind: str) -> tuple[dict[str, Any], str]:
-    """The settings with which a form for this kind of job begins, and what to add to its widgets' keys.
-
-    ({}, "") unless the page was opened with the settings of a job; where it was, that is said.
-    """
-    job_id = st.query_params.get("clone", "")
-    if not job_id:
-        return {}, ""
-    try:
-        view = jobs.show(workspace, job_id, with_size=False)
-        values, left_out = jobs.prefill(workspace, view.id)
-    except CdpError as error:
-        frame.show_error(error)
-        return {}, ""
-    if view.kind != kind:
-        return {}, ""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f":material/content_copy: Filled in with the settings of **{md(view.name, 80)}**.", width="content")
-        if st.button("Clear settings", key="clone_leave", type="tertiary"):
-            del st.query_params["clone"]
-            st.rerun()
-    if left_out:
-        listed = ", ".join(f"{md(name)} ({md(', '.join(values), 200)})" for name, values in left_out.items())
-        st.caption(f"Not filled in, because it leads out of the workspace: {listed}. Enter it again if you know it.")
-    return {**values, "name": ""}, f"_{view.id}"
-
-
 RESUMABLE = ("stopped", "failed", "lost")
 # How many jobs the list to choose from holds; the table below it holds all.
 LISTED = 500
@@ -257,11 +221,6 @@ def _actions(workspace: Workspace, view: JobView) -> None:
         if str(view.state) in RESUMABLE:
             _resume(workspace, view)
         _where_next(workspace, view)
-        if view.kind in PAGES:
-            page, tab, carried = PAGES[view.kind]
-            params = {"tab": tab} | {param: str(view.config.get(field) or "") for param, field in carried.items()}
-            given: dict[str, str | list[str]] = {param: value for param, value in params.items() if value}
-            frame.link(page, "Run again with changes", icon=":material/content_copy:", clone=view.id, **given)
         if not view.active:
             total = size(jobs.show(workspace, view.id).size or 0)
             note = "The query set that it wrote is kept." if view.kind == "synthesis" else ""
@@ -271,32 +230,20 @@ def _actions(workspace: Workspace, view: JobView) -> None:
 
 
 def _resume(workspace: Workspace, view: JobView) -> None:
-    """Go on from the last checkpoint; asks for keys, which are never stored, and for places outside the workspace."""
+    """Go on from the last checkpoint; asks for keys, which are never stored."""
     missing = jobs.missing_secrets(workspace, view.id)
     with frame.guarded():
-        outside = sorted({name for names in jobs.prefill(workspace, view.id)[1].values() for name in names})
-        if not missing and not outside:
-            if forms.button(
-                "Resume", icon=":material/resume:", key=f"resume_{view.id}", help="Continue from the last checkpoint."
-            ):
-                jobs.resume(workspace, view.id)
-                st.rerun()
-            return
-        with st.popover("Resume", icon=":material/resume:", key=f"resume_open_{view.id}"):
-            if outside:
-                listed = ", ".join(f"**{md(name, 200)}**" for name in outside)
-                st.markdown(f"This job uses places outside the workspace: {listed}. Resume it only if you know them.")
+        typed: dict[str, str] = {}
+        about = {"icon": ":material/resume:", "help": "Continue from the last checkpoint."}
+        with st.popover("Resume", key=f"resume_open_{view.id}", **about) if missing else nullcontext():
             if missing:
                 st.markdown("This job needs its API key again, because keys are never stored.")
-            typed = {
-                name: st.text_input(
-                    "API key" if name == "CDP_API_KEY" else name, type="password", key=f"secret_{name}_{view.id}"
-                )
-                for name in missing
-            }
-            ready = all(typed.values())
-            if forms.button("Resume the job", key=f"resume_{view.id}", type="primary", disabled=not ready):
-                jobs.resume(workspace, view.id, env_secrets=typed, allow=outside)
+            for name in missing:
+                label = "API key" if name == "CDP_API_KEY" else name
+                typed[name] = st.text_input(label, type="password", key=f"secret_{name}_{view.id}")
+            label = "Resume the job" if missing else "Resume"
+            if forms.button(label, key=f"resume_{view.id}", disabled=not all(typed.values()), **about):
+                jobs.resume(workspace, view.id, env_secrets=typed)
                 st.rerun()
 
 
@@ -369,7 +316,8 @@ def _settings(job: JobView) -> None:
             alt="The settings of this job",
         )
         st.caption("Settings that are not listed are empty or use the retriever's own values.")
-    shown = [commands.line("jobs", "show", job.id), commands.line("jobs", "logs", job.id, "-f")]
+    again = jobs.again(job)
+    shown = [commands.line("jobs", "show", job.id), commands.line("jobs", "logs", job.id, "-f"), *again]
     if job.active:
         shown += [commands.line("jobs", "wait", job.id), commands.line("jobs", "stop", job.id)]
     else:

@@ -28,7 +28,6 @@ from cdp.services.queries import QuerySet
 from cdp.services.studies import rate, read_rates
 from cdp.studies.config import DEV_SPLITS
 from cdp.training.weightings import WEIGHTINGS
-from cdp.ui import jobs as job_views
 from cdp.ui.queries import sets as stored_sets
 from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import count, duration, md, number
@@ -92,9 +91,9 @@ def _place(key: str) -> Place:
     return name, split
 
 
-def _other_model(key: str, value: str = "") -> str:
+def _other_model(key: str) -> str:
     typed = st.text_input(
-        "Model name or folder", value=value, key=key, persist_state="session",
+        "Model name or folder", key=key, persist_state="session",
         placeholder="facebook/contriever or a folder on this server",
         help="Any sentence-transformers or transformers encoder. To evaluate: also api:MODEL@ADDRESS, an "
         "OpenAI-compatible embeddings endpoint.",
@@ -130,45 +129,38 @@ def _consent(workspace: Workspace, query_sets: Iterable[str], leaks: Sequence[Le
 
 def _settings(workspace: Workspace, query_sets: Sequence[QuerySet]) -> TrainingConfig | None:
     """The choices that matter first, then everything else; None where they do not make a configuration."""
-    first, suffix = job_views.prefilled(workspace, "training")
-    key = f"train{suffix}"
+    key = "train"
     ordered = training.in_order(query_sets, state.kept("corpus") or "")
     query_set = state.choose(
         "Query set", _set_titles(workspace, ordered), "query_set", what="query set", help=frame.DEFINITIONS["query_set"]
     )
-    retriever = _retriever(workspace, first, key)
+    retriever = _retriever(workspace, key)
     with st.container(horizontal=True):
         limits = {
-            name: forms.widget(TrainingConfig, name, key=key, label=label, value=first.get(name))
+            name: forms.widget(TrainingConfig, name, key=key, label=label)
             for name, label in (("per_doc", "Q/Doc"), ("max_documents", "Maximum documents"))
         }
     frame.remarks(corpora.q_doc_notes(workspace, [q for q in query_sets if q.id == query_set]))
     weighting = forms.segments(
         "Weighting",
         {name: weighting.title for name, weighting in WEIGHTINGS.items()},
-        default=first.get("weighting"),
         key=f"{key}_weighting",
         help=frame.DEFINITIONS["weighting"]
         + " RI (reasoning intensity): how much easier a query becomes once its reasoning is written out, as the "
         "ratio of the two losses. Needs a query set with the reasoned form of each query.",
     )
-    needed = _needed(workspace, query_set or ordered[0].id, weighting, first, key)
+    needed = _needed(workspace, query_set or ordered[0].id, weighting, key)
     name = forms.widget(TrainingConfig, "name", key=key)
     try:
-        lora = st.session_state.get(f"{key}_lora_rank", first.get("lora_rank"))
-        presets = training.defaults(workspace, retriever, lora=lora is not None)
-        with st.expander("Training settings", bool(first), icon=":material/tune:", key=f"{key}_settings"):
+        lora = st.session_state.get(f"{key}_lora_rank") is not None
+        presets = training.defaults(workspace, retriever, lora=lora)
+        with st.expander("Training settings", icon=":material/tune:", key=f"{key}_settings"):
             st.caption("Empty fields use the retriever's own value, shown in grey; its reason is behind the ?.")
-            dev = _dev(workspace, first, key)
+            dev = _dev(workspace, key)
             # Of the settings of weightings only those of the chosen one have an effect.
             used = WEIGHTINGS[weighting].settings
             idle = {name for other in WEIGHTINGS.values() for name in other.settings if name not in used}
-            more = forms.fields(
-                TrainingConfig, key=key, leave_out=(*CHOSEN_ABOVE, *needed, *idle),
-                values=first, presets=presets,
-            )  # fmt: skip
-            if trouble := clusters.gpu_problem():
-                st.warning(trouble, icon=":material/memory:")
+            more = forms.fields(TrainingConfig, key=key, leave_out=(*CHOSEN_ABOVE, *needed, *idle), presets=presets)
         given = {name: int(value) for name, value in limits.items() if value is not None}
         chosen = {"query_set": query_set, "retriever": retriever, "weighting": weighting, "name": name}
         return TrainingConfig.from_dict({**more, **dev, **given, **needed, **chosen})
@@ -181,16 +173,13 @@ def _set_titles(workspace: Workspace, query_sets: Iterable[QuerySet]) -> dict[st
     return {q.id: f"{stored_sets.set_name(workspace, q)} ({count(q.n_queries, 'pair')})" for q in query_sets}
 
 
-def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
+def _retriever(workspace: Workspace, key: str) -> str:
     choices = state.of_project(workspace, "job", training.list_retrievers(workspace))
-    preset = str(first.get("retriever", ""))
-    if preset and preset not in {c.id for c in choices} and st.query_params.get("retriever") == preset:
-        st.query_params["retriever"] = OTHER
     names = {c.id: c.title for c in choices} | {OTHER: OTHER_TITLE}
     about = frame.DEFINITIONS["retriever"]
     picked = state.choose("Retriever to start from", names, "retriever", what="retriever", help=about) or choices[0].id
     if picked == OTHER:
-        return _other_model(f"{key}_model", preset) or choices[0].id
+        return _other_model(f"{key}_model") or choices[0].id
     if note := next((c.note for c in choices if c.id == picked), ""):
         st.caption(md(note))
     if embedded := training.embedding(picked):
@@ -201,39 +190,35 @@ def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
     return picked
 
 
-def _needed(workspace: Workspace, query_set: str, weighting: str, first: dict[str, Any], key: str) -> dict[str, str]:
+def _needed(workspace: Workspace, query_set: str, weighting: str, key: str) -> dict[str, str]:
     """What a weighting needs besides the queries: a file of weights, or the reasoned forms and what of both is trained
-    on. A training that used these without such a weighting keeps them when it is run again."""
-    needs, preset = WEIGHTINGS[weighting].needs, str(first.get("reasoning") or "")
+    on."""
+    needs = WEIGHTINGS[weighting].needs
     if needs == "column":
-        return {"weights": forms.widget(TrainingConfig, "weights", key=key, value=first.get("weights"))}
-    if needs != "reasoning" and not preset:
+        return {"weights": forms.widget(TrainingConfig, "weights", key=key)}
+    if needs != "reasoning":
         return {}
     names = _set_titles(workspace, training.reasoned_sets(workspace, query_set))
-    if preset:
-        names.setdefault(preset, preset)
     if not names:
         st.caption("This corpus has no reasoned queries yet. Write them with the method “reasoning”, or import some.")
         frame.link("queries", "Write or import reasoned queries", icon=":material/edit_note:")
         return {}
-    source = forms.widget(TrainingConfig, "query_source", key=key, value=first.get("query_source"))
+    source = forms.widget(TrainingConfig, "query_source", key=key)
     chosen = forms.pick(
-        "Reasoned queries", names, first=preset, key=f"{key}_reasoned", persistent=False,
+        "Reasoned queries", names, key=f"{key}_reasoned", persistent=False,
         help="The query set that holds the reasoned form q′ of each query: written with the method reasoning, or "
         "imported. It is matched by the queries it was made from, or by position.",
     )  # fmt: skip
     return {"reasoning": chosen or "", "query_source": str(source)}
 
 
-def _dev(workspace: Workspace, first: dict[str, Any], key: str) -> dict[str, str]:
+def _dev(workspace: Workspace, key: str) -> dict[str, str]:
     """The settings ``benchmark`` and ``split`` of a single training; empty where the last model is to be kept."""
     splits = _splits(_usable(workspace))
     made_for_it = sorted(splits, key=lambda split: _place(split)[1] not in DEV_SPLITS)
     options = {"": "none (keep the last model)", **{split: splits[split] for split in made_for_it}}
-    preset = "/".join(str(first[name]) for name in ("benchmark", "split") if first.get(name))
-    options.setdefault(preset, " · ".join(_place(preset)).removesuffix(" · "))
     chosen = forms.pick(
-        "Dev benchmark", options, first=preset, key=f"{key}_dev",
+        "Dev benchmark", options, first="", key=f"{key}_dev",
         help="Evaluated during training (every 500 steps; change it under More settings). The model with the best "
         "NDCG@10 is kept. Do not report results on this benchmark.",
     )  # fmt: skip

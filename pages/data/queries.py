@@ -6,7 +6,6 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.services import corpora, queries, review
-from cdp.ui import jobs as job_views
 from cdp.ui.decide import answer as decide_answer
 from cdp.ui.queries import quality, writing
 from cdp.ui.queries import review as review_page
@@ -26,14 +25,12 @@ def write(workspace: Workspace) -> None:
     manifest = next(m for m in manifests if m.id == corpus)
     decide_answer.test_summary(workspace, manifest.id)
     sets = queries.list_query_sets(workspace, corpus=manifest.id)
-    first, suffix = job_views.prefilled(workspace, "synthesis")
-    key = f"generate{suffix}"
-    chosen = writing.choose_generator(sets, key, first)
-    if not first:
-        with frame.guarded():
-            writing.preview(workspace, manifest, sets, chosen)
+    key = "generate"
+    chosen = writing.choose_generator(sets, key)
     with frame.guarded():
-        writing.generate(workspace, manifest, sets, chosen, key, first)
+        writing.preview(workspace, manifest, sets, chosen)
+    with frame.guarded():
+        writing.generate(workspace, manifest, sets, chosen, key)
     stored_sets.add(workspace, manifest)
     if sets:
         frame.next_step(

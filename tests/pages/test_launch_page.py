@@ -14,7 +14,7 @@ from cdp.query_sets import QuerySet
 from cdp.services import demo, queries, training
 from cdp.ui.shell.tables import JOINER
 from tests.pages.conftest import Open
-from tests.pages.support import ended_job, trained
+from tests.pages.support import ended_job
 from tests.support import iter_queries, judged_queries
 
 
@@ -95,9 +95,6 @@ def test_a_dev_benchmark_is_chosen_among_those_that_there_are(open_page: Open, f
     dev.select("demo/dev").run()
     assert not at.exception
     assert "--benchmark demo --split dev" in next(c.value for c in at.code if "cdp train" in c.value)
-    trained(filled, "judged", queries.list_query_sets(filled)[0].id, name="judged", benchmark="elsewhere", split="")
-    again = open_page("launch", clone="judged")
-    assert again.selectbox(key="train_judged_dev").value == "elsewhere"
 
 
 def test_the_papers_many_epochs_ask_for_a_dev_benchmark(open_page: Open, filled: Workspace) -> None:

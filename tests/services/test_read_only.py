@@ -44,7 +44,7 @@ READING = {
         "log",
         "missing_secrets",
         "outcome",
-        "prefill",
+        "again",
         "show",
         "sizes",
         "wait",

@@ -140,11 +140,11 @@ def test_who_names_the_folder_again_may_use_it(
     left_alone(workspace, job_id)
     run("jobs", "resume", job_id, "--allow", str(private), "--wait")
     assert jobs.outcome(workspace, job_id)["ndcg@10"] == 100
-    monkeypatch.setenv("CDP_ALLOWED_FOLDERS", str(private.parent))
-    assert jobs.prefill(workspace, job_id)[1] == {}
-    monkeypatch.delenv("CDP_ALLOWED_FOLDERS")
-    assert jobs.prefill(workspace, job_id) == ({"retriever": "bm25"}, {"benchmark": [str(private)]})
     stopped = job(workspace, "index", {"retriever": str(private), "collection": "c"})
+    monkeypatch.setenv("CDP_ALLOWED_FOLDERS", str(private.parent))
+    assert jobs.resume(workspace, stopped).attempt == 2
+    room.wait(workspace, stopped)
+    monkeypatch.delenv("CDP_ALLOWED_FOLDERS")
     access.in_dashboard(shared=True)  # visitors decide nothing about the server's files
     with pytest.raises(NotAllowedError, match="retriever"):
         jobs.resume(workspace, stopped, allow=[str(private)])

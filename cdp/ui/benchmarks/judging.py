@@ -10,7 +10,6 @@ from cdp.base.config import JudgeConfig
 from cdp.base.workspace import Workspace
 from cdp.services import commands, corpora, judging, queries
 from cdp.services.judging import JudgePlan
-from cdp.ui import jobs as job_views
 from cdp.ui.queries import sets as stored_sets
 from cdp.ui.queries import writing
 from cdp.ui.shell import forms, frame, state, tables
@@ -32,16 +31,15 @@ def page(workspace: Workspace) -> None:
         frame.empty("No documents yet", "A model judges documents that you have. Add some first.", "documents",
                     "Add documents")  # fmt: skip
         return
-    first, suffix = job_views.prefilled(workspace, "judging")
-    key = f"judge{suffix}"
+    key = "judge"
     corpus = state.choose("Corpus", {m.id: m.name for m in manifests}, "corpus", what="corpus") or manifests[0].id
     with ExitStack() as stack, frame.guarded():
         source = _queries(workspace, key, stack)
-        chosen = writing.choose_generator([], key, first, llm_only=True)
+        chosen = writing.choose_generator([], key, llm_only=True)
         own = ("corpus", "queries", "benchmark", "runs", "generator", "model", "base_url", "writer")
-        writer = forms.widget(JudgeConfig, "writer", key=key, value=first.get("writer")) if source == "" else ""
+        writer = forms.widget(JudgeConfig, "writer", key=key) if source == "" else ""
         told = ("written_by",) if source == "" else ()
-        settings = forms.fields(JudgeConfig, key=key, leave_out=(*own, *told), values=first)
+        settings = forms.fields(JudgeConfig, key=key, leave_out=(*own, *told))
         if source is None:
             st.caption("Choose the target queries: what people search for, one query per line.")
             return

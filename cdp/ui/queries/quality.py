@@ -257,9 +257,8 @@ def model_based(workspace: Workspace, picked: Sequence[QuerySet], results: Mappi
             "The paraphrase ratio needs a cross-encoder that compares pairs of queries; Dist-Sim needs an encoder "
             "and human queries. Both run in the background."
         )
-    first, suffix = job_views.prefilled(workspace, "metrics")
-    with st.expander("Settings", bool(first), icon=":material/tune:", key=f"metrics_settings{suffix}"):
-        settings = forms.fields(MetricsConfig, key=f"metrics{suffix}", leave_out=("query_set", "human"), values=first)
+    with st.expander("Settings", icon=":material/tune:", key="metrics_settings"):
+        settings = forms.fields(MetricsConfig, key="metrics", leave_out=("query_set", "human"))
     with frame.guarded():
         configs = [MetricsConfig.from_dict({**settings, "query_set": q.id, "human": human}) for q in picked]
         busy = {v.config.get("query_set") for v in running}

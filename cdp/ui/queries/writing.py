@@ -130,9 +130,7 @@ def method_titles(methods: Sequence[Method]) -> dict[str, str]:
     return {**{m.name: m.title for m in methods}, OWN: "Your own prompt"}
 
 
-def method_extras(
-    names: Sequence[str], methods: Sequence[Method], sets: list[QuerySet], key: str, first: Mapping[str, Any]
-) -> dict[str, Any]:
+def method_extras(names: Sequence[str], methods: Sequence[Method], sets: list[QuerySet], key: str) -> dict[str, Any]:
     """Ask for what the chosen methods need; fields of SynthesisConfig. Says what must be said about a method."""
     chosen = [method for method in methods if method.name in names]
     values: dict[str, Any] = {}
@@ -141,7 +139,7 @@ def method_extras(
     if OWN in names:
         values["prompt"] = st.text_area(
             "Your prompt",
-            value=first.get("prompt") or EXAMPLE_PROMPT,
+            value=EXAMPLE_PROMPT,
             height=200,
             key=f"{key}_prompt",
             help="Use {document} where the document goes and {M} for the number of queries. The prompt is stored "
@@ -154,7 +152,7 @@ def method_extras(
     for method in chosen:
         field = "together" if method.joint else {"cropping": "ranker", "ranking": "teachers"}.get(method.generator)
         if field:
-            values[field] = forms.widget(SynthesisConfig, field, key=key, value=first.get(field))
+            values[field] = forms.widget(SynthesisConfig, field, key=key)
     return {name: value for name, value in values.items() if value}
 
 
@@ -198,33 +196,25 @@ def export(workspace: Workspace, query_set: QuerySet) -> None:
         forms.command(commands.line("queries", "export", query_set.id, format=form))
 
 
-def generate(
-    workspace: Workspace,
-    manifest: CorpusManifest,
-    sets: list[QuerySet],
-    generator: Chosen,
-    key: str,
-    first: Mapping[str, Any],
-) -> None:
-    """The form, what it comes to, and the button that starts the job. ``first`` are settings to begin with."""
+def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet], generator: Chosen, key: str) -> None:
+    """The form, what it comes to, and the button that starts the job."""
     st.subheader("Write queries for all documents", anchor=False)
     all_methods = list(METHODS.values())
     titles = method_titles(all_methods)
     method = forms.segments(
         "Method",
         titles,
-        default=first.get("method", "diverse"),
+        default="diverse",
         key=f"{key}_method",
         help="  \n".join(f"**{md(m.title)}**: {md(m.help)}" for m in all_methods),
     )
-    extras = method_extras([method], all_methods, sets, key, first)
+    extras = method_extras([method], all_methods, sets, key)
     without_llm = any(m.name == method and m.generator for m in all_methods)
     chosen = Chosen("template", {}) if without_llm else generator
     settings = forms.fields(
         SynthesisConfig,
         key=key,
         leave_out=("corpus", "method", "generator", "model", "base_url", *METHOD_SETTINGS),
-        values=first,
         columns=3,
     )
     with frame.guarded():
@@ -259,7 +249,7 @@ def preview(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]
     if not methods:
         st.caption("Select at least one method.")
         return
-    extras = method_extras(methods, all_methods, sets, "preview", {})
+    extras = method_extras(methods, all_methods, sets, "preview")
     settings = {name: value for name, value in sorted({**chosen.settings, **extras}.items()) if value}
     configs = {
         name: SynthesisConfig.from_dict(
