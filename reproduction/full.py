@@ -97,8 +97,8 @@ def text() -> str:
         "",
         "## Commands",
         "",
-        "    python -m cdp benchmarks download beir && python -m cdp benchmarks download bright",
-        "    python -m cdp benchmarks download multi-hop && python -m cdp benchmarks download trec-dl",
+        "Those of the table (of CQADupStack each forum), then",
+        "",
         "    python -m cdp corpus add MSMARCO.jsonl --name msmarco && python -m cdp study run paper-full --wait",
     ]  # fmt: skip
     return "\n".join(lines)

@@ -646,9 +646,9 @@ class IndexConfig(Config):
 
 
 class DownloadConfig(Config):
-    """Bringing a benchmark of the registry, or all of a group, into the workspace."""
+    """Bringing a benchmark of the registry into the workspace."""
 
-    benchmark: str = option(REQUIRED, "A benchmark of the registry, or a group: all that it is made of.")
+    benchmark: str = option(REQUIRED, "A benchmark of the registry.")
     revision: str = option(
         "",
         "A branch, tag or commit of its (first) repository. Empty: the commit of its main branch now, which is then "
@@ -657,7 +657,6 @@ class DownloadConfig(Config):
     folder: str = option(
         "", "Take it from this folder on the server, where it was downloaded to, not from the hub.", holds="path",
     )
-    name: str = option("", "What to call it in the workspace; its own name if empty.")
 
     def check(self) -> None:
         if self.folder and self.revision:

@@ -2,12 +2,11 @@
 
 ::
 
-    benchmarks/.downloads/<name>/pins.json     the commits that this download reads, decided once
-                                 files/…       what was fetched so far; a second attempt goes on from there
-                                 converted/    the BEIR layout being written; renamed to benchmarks/<name> when checked
+    benchmarks/.downloads/<name>/<repository>/…  what was fetched so far; a second attempt goes on from there
+                                 converted/      the BEIR layout being written; renamed to benchmarks/<name>
 
-A branch is resolved to its commit at the first download, which stands in the manifest of the stored benchmark.
-``HF_ENDPOINT`` names another hub, authentication comes from ``HF_TOKEN``, ``HF_HUB_OFFLINE`` forbids all requests.
+A branch is resolved to its commit, which stands in the manifest of the stored benchmark. ``HF_ENDPOINT`` names another
+hub, authentication comes from ``HF_TOKEN``, ``HF_HUB_OFFLINE`` forbids all requests.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
@@ -27,12 +26,11 @@ from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 from cdp.base.locks import locked
 from cdp.base.records import Document
 from cdp.base.text import typed_path
-from cdp.base.worker import Stopped
-from cdp.base.workspace import Workspace, checked_name, now, read_json_or_none, sha256_file, write_bytes, write_json
+from cdp.base.workspace import Workspace, now, sha256_file, write_bytes
 from cdp.benchmarks import library, manifests
 from cdp.benchmarks.beir_files import batched, write_beir
 from cdp.benchmarks.library import BenchmarkInfo
-from cdp.benchmarks.schemas import SCHEMAS, Contents, Entry, Part, Schema, schema_of
+from cdp.benchmarks.schemas import Contents, Entry, Part, Schema, schema_of
 from cdp.corpus.checks import storable
 from cdp.corpus.collector import SeenIds
 
@@ -207,30 +205,22 @@ def _library_errors(repository: str, revision: str) -> Iterator[None]:
     """Translate the library's errors."""
     from huggingface_hub import errors
 
-    refusals: dict[type[Exception], tuple[str, str]] = {
-        errors.GatedRepoError: (
-            f"The repository {repository} asks for consent before it gives its files.",
-            "Agree on its page on the hub, and set HF_TOKEN to a token of that account",
-        ),
-        errors.RevisionNotFoundError: (
-            f"The repository {repository} has no revision {revision!r}.", "Give a branch, a tag or a whole commit"
-        ),
-        errors.RepositoryNotFoundError: (
-            f"There is no dataset repository {repository} on the hub, or it is not open to everyone.",
-            "If it is a closed one, set HF_TOKEN to a token of an account that may read it",
-        ),
-    }  # fmt: skip
+    # A gated repository is also one that was not found: the narrower comes first.
+    refusals = {
+        errors.GatedRepoError: "asks for consent before it gives its files",
+        errors.RevisionNotFoundError: f"has no revision {revision!r}",
+        errors.RepositoryNotFoundError: "is no dataset repository on the hub, or not open to everyone",
+    }
     try:
         yield
-    except (CdpError, Stopped):
-        raise
     except tuple(refusals) as error:
-        # A gated repository is also one that was not found: the first that fits is the narrower.
-        message, hint = next(says for kind, says in refusals.items() if isinstance(error, kind))
-        raise ConfigError(message, hint=f"{hint} ({first_line(error)}).") from error
+        said = next(words for kind, words in refusals.items() if isinstance(error, kind))
+        hint = "Where it is closed, agree on its page, and set HF_TOKEN to a token of an account that may read it"
+        raise ConfigError(f"{repository} {said}.", hint=f"{hint} ({first_line(error)}).") from error
+    except (errors.LocalEntryNotFoundError, errors.HfHubHTTPError) as error:
+        raise DownloadError(f"{repository} cannot be fetched from the hub: {first_line(error)}") from error
     except Exception as error:
-        known = (errors.LocalEntryNotFoundError, errors.HfHubHTTPError)
-        if not isinstance(error, known) and not is_network(error):
+        if not is_network(error):
             raise
         raise DownloadError(f"{repository} cannot be fetched from the hub: {first_line(error)}") from error
 
@@ -286,23 +276,21 @@ def download_benchmark(
     *,
     revision: str = "",
     folder: Path | None = None,
-    name: str = "",
     progress: Progress = lambda *_: None,
 ) -> Stored:
-    """Store a benchmark of the registry under its own or another ``name``.
+    """Store a benchmark of the registry under its name.
 
     From ``folder`` if one is given, else from the hub at the ``revision`` of its first repository. A benchmark that is
     there already from the same entry and revision is left as it is. Raises DownloadError without a network, InputError
     for a source that cannot be used, ConfigError for a name that is taken.
     """
-    name = checked_name(name or entry.name)
-    staging = workspace.benchmarks / ".downloads" / name
-    with locked(staging.parent / f".{name}.lock", f"The download of {name}", wait_s=1.0):
-        target = workspace.benchmarks / name
+    fetched = workspace.benchmarks / ".downloads" / entry.name
+    with locked(fetched.parent / f".{entry.name}.lock", f"The download of {entry.name}", wait_s=1.0):
+        target = workspace.benchmarks / entry.name
         if target.exists():
-            return _existing(entry, target, workspace, revision, folder)
-        source = _from_hub(entry, staging, revision, progress) if folder is None else in_folder(entry, folder)
-        converted = staging / "converted"
+            return _existing(entry, target, workspace, revision)
+        source = _from_hub(entry, fetched, revision, progress) if folder is None else in_folder(entry, folder)
+        converted = fetched / "converted"
         shutil.rmtree(converted, ignore_errors=True)  # of an attempt that was killed
         try:
             info = _convert(entry, source, converted, target, workspace, progress)
@@ -313,63 +301,55 @@ def download_benchmark(
         finally:
             shutil.rmtree(converted, ignore_errors=True)
             with suppress(OSError):
-                staging.rmdir()  # empty if it was a local folder; otherwise what was fetched stays, to go on from
-        shutil.rmtree(staging, ignore_errors=True)
+                fetched.rmdir()  # empty if it was a local folder; otherwise what was fetched stays, to go on from
+        shutil.rmtree(fetched, ignore_errors=True)
     return Stored(info, False)
 
 
-def _existing(entry: Entry, target: Path, workspace: Workspace, revision: str, folder: Path | None) -> Stored:
+def _existing(entry: Entry, target: Path, workspace: Workspace, revision: str) -> Stored:
     """Return the benchmark that has the name already, if it is what was asked for; else ConfigError."""
     manifest = manifests.read(target)
     commit = manifest.commits.get(entry.repos[0], "")
     same = not revision or manifest.source.get("asked") == revision or commit.startswith(revision)
-    if manifest.entry == entry.name and manifest.subset is None and folder is None and same:
+    if manifest.entry == entry.name and manifest.subset is None and same:
         return Stored(library.describe(target, workspace), True)
-    there = f"the registry's {manifest.entry}" if manifest.entry else "your own benchmark"
-    at = ", ".join(f"{repo} at {commit[:12]}" for repo, commit in manifest.commits.items())
     raise ConfigError(
-        f"The workspace has {there} under the name {target.name!r} already{f' ({at})' if at else ''}.",
-        hint="Store this one under another name, or remove that one first.",
+        f"The workspace has another benchmark called {target.name!r}{f' (at {commit[:12]})' if commit else ''}.",
+        hint=f"Delete it first: benchmarks delete {target.name}.",
     )
 
 
-def _from_hub(entry: Entry, staging: Path, revision: str, progress: Progress) -> Source:
-    """Fetch an entry's files into ``staging``, at commits that are decided once and kept there: the ``revision`` of its
-    first repository, the main branches now of others."""
+def _from_hub(entry: Entry, target: Path, revision: str, progress: Progress) -> Source:
+    """Fetch an entry's files into ``target``: at the ``revision`` of its first repository, the main branches of
+    others."""
     schema = schema_of(entry)
     parts = schema.parts(entry)
+    addresses = [part.url for part in parts if part.url]
     try:
-        pinned = _load_pins(staging, entry, revision) or {entry.repos[0]: revision}
         names = dict.fromkeys(part.repo for part in parts if part.repo)
-        repositories = {name: resolve(name, pinned.get(name, "")) for name in names}
-        commits = {name: commit for name, (commit, _) in repositories.items()}
-        write_json(staging / "pins.json", {"entry": entry.name, "asked": revision, "commits": commits})
-        files = _fetch(parts, repositories, staging / "files", progress)
+        repositories = {name: resolve(name, revision if name == entry.repos[0] else "") for name in names}
+        files = _fetch(parts, repositories, target, progress)
     except DownloadError as error:
         commands = " ; ".join(
             f"hf download {repo} --repo-type dataset --local-dir FOLDER/{repo}" for repo in entry.repos
         )
-        addresses = [part.url for part in parts if part.url]
         also = f", put {' and '.join(addresses)} into FOLDER" if addresses else ""
         hint = (
             f"Try again, the files fetched so far are kept. Or, where there is a network: {commands}{also}; then bring "
             f"FOLDER here and give it as the folder: benchmarks download {entry.name} --folder FOLDER."
         )
         raise DownloadError(error.message, hint=hint) from error
-    about = {
-        "kind": "hub",
-        "commits": commits,
-        "asked": revision or "main",
-        "addresses": [part.url for part in parts if part.url],
-    }
+    commits = {name: commit for name, (commit, _) in repositories.items()}
+    about = {"kind": "hub", "commits": commits, "asked": revision or "main", "addresses": addresses}
     return Source(files, about, schema)
 
 
 def _fetch(
     parts: Sequence[Part], repositories: Mapping[str, tuple[str, Mapping[str, int]]], target: Path, progress: Progress
 ) -> dict[str, list[Path]]:
-    """Fetch every file once; return {role: its files}."""
-    roles: dict[str, list[tuple[str, str]]] = {}
+    """Fetch the files of all parts; return {role: its files}."""
+    chosen: dict[str, tuple[Part, list[str]]] = {}
+    sizes: dict[tuple[str, str], int] = {}
     for part in parts:
         commit, there = repositories.get(part.repo, ("", {}))
         paths = [part.url] if part.url else part.choose(there)
@@ -378,42 +358,28 @@ def _fetch(
                 f"{part.repo} at {commit[:12]} has no {part.role}: {part.wanted}.",
                 hint="Its layout has changed; name an earlier revision.",
             )
-        roles[part.role] = [(part.repo, path) for path in paths]
-    sizes = {(repo, path): repositories[repo][1][path] if repo else 0 for keys in roles.values() for repo, path in keys}
-    total, done, before = sum(sizes.values()), 0, 0
+        chosen[part.role] = part, paths
+        sizes |= {(part.repo, path): there.get(path, 0) for path in paths}
+    total, done = sum(sizes.values()), 0
 
     def received(n: int) -> None:
         nonlocal done
         done += n
         progress("downloading", done, max(total, done))
 
-    fetched: dict[tuple[str, str], Path] = {}
-    for (repo, path), size in sizes.items():
-        done = before
+    def fetched(part: Part, path: str) -> Path:
         received(0)
-        if repo:
-            folder = target / repo.replace("/", "__")
-            fetched[repo, path] = fetch(repo, path, repositories[repo][0], folder, received)
-        else:
-            fetched[repo, path] = fetch_address(path, target)
-        before += size or fetched[repo, path].stat().st_size
-    return {role: [fetched[key] for key in keys] for role, keys in roles.items()}
+        if part.url:
+            return fetch_address(path, target)
+        # A file of two roles is fetched once: the library finds it in the folder.
+        return fetch(part.repo, path, repositories[part.repo][0], target / part.repo.replace("/", "__"), received)
 
-
-def _load_pins(staging: Path, entry: Entry, revision: str) -> dict[str, str]:
-    """Return the commits of an attempt that did not finish; its files are dropped if another revision was asked for."""
-    value = read_json_or_none(staging / "pins.json")
-    if not isinstance(value, dict):
-        return {}
-    if value.get("entry") == entry.name and value.get("asked") == revision:
-        return {str(repo): str(commit) for repo, commit in value.get("commits", {}).items()}
-    shutil.rmtree(staging, ignore_errors=True)
-    return {}
+    return {role: [fetched(part, path) for path in paths] for role, (part, paths) in chosen.items()}
 
 
 def in_folder(entry: Entry, folder: Path) -> Source:
     """Return an entry's files in a local folder: the repository's own layout, each repository in a folder of its name
-    or all in one, or a folder in BEIR layout. InputError names what is missing."""
+    or all in one. InputError names what is missing."""
     folder = typed_path(folder)
     if not folder.is_dir():
         raise InputError(
@@ -423,14 +389,10 @@ def in_folder(entry: Entry, folder: Path) -> Source:
     schema = schema_of(entry)
     files, missing = _look(schema.parts(entry), folder)
     if missing:
-        as_beir, without = _look(SCHEMAS["beir"].parts(replace(entry, task="", repos=("",))), folder)
-        if not without:
-            files, missing, schema = as_beir, [], SCHEMAS["beir"]
-    if missing:
         listed = "; ".join(f"no {part.role} ({part.wanted})" for part in missing)
         raise InputError(
             f"{folder.name} is not {entry.title} as it is published: {listed}.",
-            hint="Give the folder that holds the repositories " + " and ".join(entry.repos) + ", or a BEIR folder.",
+            hint="Give the folder that holds the repositories " + " and ".join(entry.repos) + ".",
         )
     return Source(files, {"kind": "folder", "folder": str(folder.resolve())}, schema)
 
@@ -440,8 +402,7 @@ def _look(parts: Sequence[Part], folder: Path) -> tuple[dict[str, list[Path]], l
     files: dict[str, list[Path]] = {}
     missing: list[Part] = []
     for part in parts:
-        owner, _, name = part.repo.partition("/")
-        roots = [folder / part.repo, folder / f"{owner}__{name}", folder / name, folder] if name else [folder]
+        roots = [folder / part.repo, folder / part.repo.rpartition("/")[2], folder]
         chosen = next((f for root in roots if root.is_dir() and (f := _chosen(part, root))), [])
         if chosen:
             files[part.role] = chosen
@@ -499,10 +460,7 @@ def _notes(entry: Entry, counts: Counts) -> list[str]:
     """Return the notes on the conversion: all that was left out, and sizes that are not as stated."""
     notes = [entry.note] if entry.note else []
     notes += [f"{what}: {counts[name]:,}." for name, what in NOTED.items() if counts[name]]
-    for what, stated, counted in (
-        ("Documents", entry.documents, counts["documents"]),
-        ("Queries", entry.queries, counts["queries"]),
-    ):
-        if stated is not None and stated != counted:
-            notes.append(f"{what} here: {counted:,}; stated by {entry.figures}: {stated:,}.")
+    for what, stated in (("documents", entry.documents), ("queries", entry.queries)):
+        if stated is not None and stated != counts[what]:
+            notes.append(f"{what.capitalize()} here: {counts[what]:,}; stated by {entry.figures}: {stated:,}.")
     return notes

@@ -203,8 +203,6 @@ def add_benchmark(path: Path | str, workspace: Workspace, name: str = "", langua
     """
     source = existing(typed_path(path))
     name = checked_name(name or slug(source.resolve().name.removesuffix(".zip"), fallback="benchmark"))
-    if registry.find_group(name) is not None:
-        raise InputError(f"{name!r} is the name of a group of benchmarks.", hint="Choose another name for this one.")
     try:
         with staging(workspace.benchmarks) as incoming:
             folder = _folder_of(source, incoming)

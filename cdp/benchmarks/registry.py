@@ -1,15 +1,14 @@
-"""The benchmarks that are known by name, from ``data/benchmarks/registry.csv``, and the groups that they count in.
+"""The benchmarks that are known by name, from ``data/benchmarks/registry.csv``.
 
-A group's mean runs over its members: the unweighted mean of those that there is a score for, never without saying how
-many these are. CQADupStack is one member of BEIR and itself the unweighted mean of twelve forums; it counts once all
-twelve have a score.
+CQADupStack is twelve forums, each a benchmark of its own: its entry has figures and no files.
 """
 
 from __future__ import annotations
 
 import csv
+from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 from cdp.base.errors import ConfigError, NotFoundError
@@ -18,28 +17,6 @@ from cdp.benchmarks.schemas import SCHEMAS, Entry
 
 FILE = SHIPPED_DATA / "benchmarks" / "registry.csv"
 PAPER = SHIPPED_DATA / "published" / "datasets.csv"
-
-
-@dataclass(frozen=True)
-class Group:
-    """Benchmarks that are reported as one mean. ``members`` are names of entries."""
-
-    name: str
-    title: str
-    members: tuple[str, ...]
-
-
-# Name → title, which is also what the registry's file and the paper call the group.
-GROUPS = {
-    "ms-marco": "MS MARCO",
-    "trec-dl": "TREC-DL",
-    "beir": "BEIR",
-    "bright": "BRIGHT",
-    "multi-hop": "Multi-hop",
-    "miracl": "MIRACL",
-    "miracl-train": "MIRACL training",
-    "nanobeir": "NanoBEIR",
-}
 
 
 @cache
@@ -90,41 +67,30 @@ def _parts(text: str) -> tuple[str, ...]:
     return tuple(part for part in text.split("|") if part)
 
 
-@cache
-def groups() -> dict[str, Group]:
-    """The groups by name, each with its members in the order of the file."""
-    return {
-        name: Group(name, title, tuple(e.name for e in entries() if title in e.groups))
-        for name, title in GROUPS.items()
-    }
-
-
 def find(name: str) -> Entry | None:
     """Return the entry of that name, ignoring case; None if there is none."""
     wanted = name.strip().lower()
     return next((entry for entry in entries() if entry.name == wanted), None)
 
 
-def find_group(name: str) -> Group | None:
-    """Return the group of that name or title, ignoring case; None if there is none."""
-    wanted = name.strip().lower()
-    return next((g for g in groups().values() if wanted in (g.name, g.title.lower())), None)
+def groups() -> dict[str, list[str]]:
+    """Return {title: names of its members} of each entry that is several benchmarks, and of each group."""
+    found: dict[str, list[str]] = defaultdict(list)
+    titles = {entry.name: entry.title for entry in entries()}
+    for entry in sorted(entries(), key=lambda entry: not entry.part_of):
+        for title in [titles[entry.part_of]] if entry.part_of else entry.groups:
+            found[title].append(entry.name)
+    return found
 
 
-def leaves(name: str) -> tuple[Entry, ...]:
-    """The downloadable entries behind an entry's or a group's name. NotFoundError if nothing is called that.
-
-    A group brings those of all its members, a mean its parts, any other entry itself.
-    """
-    group, entry = find_group(name), find(name)
-    if entry is not None:
-        return (entry,) if entry.schema else parts(entry.name)
-    if group is None:
-        names = [*groups(), *(e.name for e in entries() if not e.part_of)]
-        raise NotFoundError("benchmark in the registry", name, known=names, hint="See `benchmarks list`.")
-    return tuple(leaf for member in group.members for leaf in leaves(member))
-
-
-def parts(name: str) -> tuple[Entry, ...]:
-    """The entries whose unweighted mean is the score of ``name``; none for one with a collection of its own."""
-    return tuple(entry for entry in entries() if entry.part_of == name)
+def downloadable(name: str) -> Entry:
+    """Return the entry of that name. NotFoundError if there is none, ConfigError for one that is several benchmarks."""
+    entry = find(name)
+    if entry is None:
+        raise NotFoundError(
+            "benchmark in the registry", name, known=[e.name for e in entries()], hint="See `benchmarks list`."
+        )
+    if not entry.schema:
+        parts = groups()[entry.title]
+        raise ConfigError(f"{entry.title} is {len(parts)} benchmarks.", hint=f"Name one: {', '.join(parts)}.")
+    return entry

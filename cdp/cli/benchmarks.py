@@ -1,9 +1,8 @@
-"""Commands on benchmarks: the registry, downloads, subsets, training sets."""
+"""Commands on benchmarks: the registry, downloads, subsets, judging and labelling."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from cdp.base.config import DownloadConfig, JudgeConfig
@@ -15,44 +14,34 @@ from cdp.cli.answers import Run, note
 from cdp.cli.declare import Reads, command
 from cdp.cli.projects import joined
 from cdp.services import benchmarks, judging, labelling
-from cdp.services.benchmarks import BenchmarkDetails, RegistryStatus
+from cdp.services.benchmarks import BenchmarkDetails
 
 Stored = Annotated[str, "a benchmark of the workspace"]
-GROUPS = "ms-marco, trec-dl, beir, bright, multi-hop, miracl, miracl-train, nanobeir"
-COLUMNS = ("name", "documents", "queries", "cw", "licence")
 
 
 @command("benchmarks list")
-def list_(run: Run, *, group: Annotated[str, "only of this group"] = "") -> int:
+def list_(run: Run) -> int:
     """The registry and the workspace's own benchmarks, with sizes, licences and CW."""
-    rows = _rows(benchmarks.list_registry(run.workspace, group))
-    own = [] if group else benchmarks.list_own(run.workspace)
+    names = ("name", "title", "documents", "queries", "text_bytes", "cw", "figures", "language", "licence", "groups")
+    rows = [
+        {**{name: getattr(item.entry, name) for name in names}, "stored": item.stored}
+        for item in benchmarks.list_registry(run.workspace)
+    ]
+    own = benchmarks.list_own(run.workspace)
     mine = [display.plain(i, note=i.problem or (f"a subset of {i.subset_of}" if i.subset_of else "")) for i in own]
-    parts = [display.table(rows, (*COLUMNS, "groups", "language", "here"))]
+    columns = ("name", "documents", "queries", "cw", "licence", "groups", "language", "stored")
+    parts = [display.table(rows, columns)]
     if own:
         parts.append(f"Of your own:\n{display.table(mine, ('name', 'n_documents', 'n_queries', 'splits', 'note'))}")
     parts.append("CW: mean content words of a query. Details of one: benchmarks show NAME")
     return run.say({"registry": rows, "own": own}, "\n\n".join(parts))
 
 
-def _rows(listed: Sequence[RegistryStatus]) -> list[dict[str, Any]]:
-    names = ("name", "title", "documents", "queries", "text_bytes", "cw", "figures", "language", "licence", "groups")
-    return [
-        {**{name: getattr(item.entry, name) for name in names}, "here": item.state, "stored": list(item.stored)}
-        for item in listed
-    ]
-
-
 @command("benchmarks show")
-def show(run: Run, name: Annotated[str, f"a benchmark or a group ({GROUPS})"]) -> int:
-    """One benchmark or group: size, licence, protocol, source."""
+def show(run: Run, name: Annotated[str, "a benchmark of the registry or the workspace"]) -> int:
+    """One benchmark: size, licence, protocol, source."""
     benchmark = benchmarks.show(run.workspace, name)
     view: dict[str, Any] = {} if benchmark.entry is None else _entry(benchmark.entry)
-    if benchmark.group is not None:
-        here = sum(member.here for member in benchmark.members)
-        view = {benchmark.group.title: f"{here} of {len(benchmark.members)} are in the workspace"}
-    if benchmark.members:
-        view["members"] = f"\n{display.table(_rows(benchmark.members), (*COLUMNS, 'here'))}"
     if benchmark.info is not None:
         view |= _stored(benchmark, benchmark.info)
     return run.say(display.plain(benchmark, id=benchmark.name), view)
@@ -93,16 +82,11 @@ def _stored(benchmark: BenchmarkDetails, info: BenchmarkInfo) -> dict[str, Any]:
 
 @command("benchmarks download", places=("benchmark",), job=True)
 def download(run: Run, config: DownloadConfig) -> int:
-    """Bring a benchmark, or all of a group, into the workspace."""
+    """Bring a benchmark of the registry into the workspace."""
     benchmarks.check_download(config)
-    known = benchmarks.show(run.workspace, config.benchmark)
-    if known.entry is not None:
-        note(display.shown(_entry(known.entry)))
-    else:
-        missing = [member for member in known.members if not member.here]
-        total = sum(member.entry.text_bytes or 0 for member in missing)
-        note(f"{known.name}: {len(missing)} to bring in, about {size(total)} of text")
-        note(display.table(_rows(missing), COLUMNS, "nothing is missing"))
+    entry = benchmarks.show(run.workspace, config.benchmark).entry
+    assert entry is not None
+    note(display.shown(_entry(entry)))
     return run.started(benchmarks.start_download(run.workspace, config))
 
 

@@ -10,24 +10,15 @@ from cdp.base.text import interval, p_value, signed
 from cdp.cli import display
 from cdp.cli.answers import Run, note
 from cdp.cli.declare import command
-from cdp.cli.overview import DONE
-from cdp.services import benchmarks, embedding, evaluation, result_tables, results
+from cdp.services import embedding, evaluation, result_tables, results
 from cdp.services.results import Comparison
 
 
 @command("evaluate", places=("retriever",), project=("benchmark",), job=True)
 def evaluate(run: Run, config: EvaluationConfig) -> int:
-    """Evaluate a retriever on a benchmark, or on each of a group."""
+    """Evaluate a retriever on a benchmark."""
     note(*(sending.sentence for sending in embedding.for_evaluation(run.workspace, config)))
-    if not benchmarks.is_several(run.workspace, config.benchmark):
-        return run.started(evaluation.start(run.workspace, config))
-    begun = benchmarks.evaluate(run.workspace, config)
-    found = {"started": len(begun.jobs), "done before": len(begun.reused), "in the workspace": begun.coverage}
-    note(display.shown({**found, "missing": begun.missing}))
-    code = run.followed(begun.jobs) if run.wait else DONE
-    value = {name: getattr(begun, name) for name in ("jobs", "reused", "missing", "coverage")}
-    run.say(value, "\n".join(begun.jobs) or "nothing was left to evaluate")
-    return code
+    return run.started(evaluation.start(run.workspace, config))
 
 
 @command("results list", project=())

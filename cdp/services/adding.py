@@ -17,7 +17,7 @@ from cdp.base.settings import Config, option
 from cdp.base.staging import keep_upload, staging
 from cdp.base.text import checked_title, counted
 from cdp.base.workspace import Workspace, disk_faults_told, slug
-from cdp.benchmarks import BenchmarkInfo, add_benchmark, beir_files, describe, library, manifests, registry
+from cdp.benchmarks import BenchmarkInfo, add_benchmark, beir_files, describe, library, manifests
 from cdp.benchmarks.benchmark import part, qrels_files
 from cdp.corpus import CorpusManifest, ReadOptions, iter_documents
 from cdp.corpus.checks import GUESSES, column_named, queries_of
@@ -540,7 +540,7 @@ class _Import:
         """Add under the corpus's name, or the next free one; the same content again is the existing benchmark."""
         refused: InputError | None = None
         wanted = slug(self.corpus.name, fallback="benchmark")
-        names = [*library.list_names(self.workspace), *registry.groups()]
+        names = library.list_names(self.workspace)
         for name in (wanted, *(f"{wanted}-{number}" for number in range(2, len(names) + 3))):
             try:
                 with disk_faults_told("The import"):

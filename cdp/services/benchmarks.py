@@ -1,17 +1,14 @@
-"""Benchmarks by name: the registry, downloads, own ones and subsets; evaluations over groups."""
+"""Benchmarks by name: the registry, downloads, own ones and subsets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from cdp import jobs
 from cdp import projects as room
-from cdp.base.config import DownloadConfig, EvaluationConfig
+from cdp.base.config import DownloadConfig
 from cdp.base.errors import ConfigError, NotFoundError
-from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.benchmarks import (
     BenchmarkInfo,
@@ -27,75 +24,36 @@ from cdp.benchmarks import (
     subsets,
 )
 from cdp.benchmarks.manifests import Manifest
-from cdp.benchmarks.registry import Group
 from cdp.benchmarks.schemas import Entry
 from cdp.retrievers import bm25
-from cdp.services import access, evaluation, projects
+from cdp.services import access, projects
 
 __all__ = ["list_benchmarks"]
-
-GROUPS = registry.GROUPS
 
 
 @dataclass(frozen=True)
 class RegistryStatus:
-    """An entry of the registry, the workspace's benchmarks that are it, and the number of those that it consists of."""
+    """An entry of the registry, and the workspace's benchmark that is it: its name (empty: none) and split."""
 
     entry: Entry
-    stored: tuple[str, ...]
-    present: int
-    wanted: int
-
-    @property
-    def here(self) -> bool:
-        """True if the workspace has all of it."""
-        return self.present == self.wanted
-
-    @property
-    def state(self) -> str:
-        """``yes``, ``3 of 12``, ``no``."""
-        return "yes" if self.here else f"{self.present} of {self.wanted}" if self.present else "no"
+    stored: str = ""
+    split: str = ""
 
 
 @dataclass(frozen=True)
 class BenchmarkDetails:
-    """A benchmark or group by name: its registry entry or members, and what is in the workspace."""
+    """A benchmark by name: its registry entry, and what is in the workspace."""
 
     name: str
     entry: Entry | None = None
-    group: Group | None = None
-    members: tuple[RegistryStatus, ...] = ()
     info: BenchmarkInfo | None = None
     manifest: Manifest | None = None
 
 
-@dataclass(frozen=True)
-class GroupStart:
-    """The evaluations of a benchmark or group: started ``jobs``, ``reused`` results, and missing benchmarks."""
-
-    jobs: tuple[str, ...]
-    reused: tuple[str, ...]
-    missing: tuple[str, ...]
-    coverage: str
-
-
-def list_registry(workspace: Workspace, group: str = "") -> list[RegistryStatus]:
-    """Return the registry's entries, all or those of a group, without parts of a mean."""
-    members = None
-    if group:
-        benchmark_group = registry.find_group(group)
-        if benchmark_group is None:
-            raise NotFoundError("group of benchmarks", group, known=list(registry.groups()))
-        members = benchmark_group.members
-    stored_entries = _stored_entries(workspace)
-    shown = [entry for entry in registry.entries() if not entry.part_of and (members is None or entry.name in members)]
-    return [_registry_status(entry, stored_entries) for entry in shown]
-
-
-def _registry_status(entry: Entry, stored_entries: Mapping[str, tuple[str, str]]) -> RegistryStatus:
-    leaves = registry.leaves(entry.name)
-    stored = tuple(stored_entries[leaf.name][0] for leaf in leaves if leaf.name in stored_entries)
-    return RegistryStatus(entry, stored, len(stored), len(leaves))
+def list_registry(workspace: Workspace) -> list[RegistryStatus]:
+    """Return the downloadable entries of the registry."""
+    stored = _stored_entries(workspace)
+    return [RegistryStatus(entry, *stored.get(entry.name, ())) for entry in registry.entries() if entry.schema]
 
 
 def list_own(workspace: Workspace) -> list[BenchmarkInfo]:
@@ -126,57 +84,42 @@ def _stored_entries(workspace: Workspace) -> dict[str, tuple[str, str]]:
 
 
 def show(workspace: Workspace, name: str) -> BenchmarkDetails:
-    """Return the details of a benchmark or a group. NotFoundError lists the known names."""
-    stored_entries = _stored_entries(workspace)
-    group, entry = registry.find_group(name), registry.find(name)
-    if group is not None and entry is None:
-        members = tuple(
-            _registry_status(e, stored_entries) for m in group.members if (e := registry.find(m)) is not None
-        )
-        return BenchmarkDetails(group.name, group=group, members=members)
-    info = manifest = None
-    stored = name if name in library.list_names(workspace) else None
-    if entry is not None and stored is None and entry.name in stored_entries:
-        stored = stored_entries[entry.name][0]
-    if stored is not None:
-        info = describe(workspace.benchmark(stored), workspace)
-        manifest = manifests.read(workspace.benchmark(stored))
-        entry = entry or registry.find(manifest.entry)
-    if entry is None and info is None:
-        known_names = [*library.list_names(workspace), *registry.groups(), *(e.name for e in registry.entries())]
-        raise NotFoundError("benchmark", name, known=known_names, hint="See `benchmarks list`.")
-    parts = registry.parts(entry.name) if entry is not None else ()
-    members = tuple(_registry_status(part, stored_entries) for part in parts)
-    shown = stored or (entry.name if entry is not None else name)
-    return BenchmarkDetails(shown, entry, members=members, info=info, manifest=manifest)
+    """Return the details of a benchmark. NotFoundError lists the known names."""
+    entry, stored = registry.find(name), name if name in library.list_names(workspace) else ""
+    if entry is not None and not stored:
+        stored = _stored_entries(workspace).get(entry.name, ("", ""))[0]
+    if not stored:
+        if entry is None:
+            known_names = [*library.list_names(workspace), *(e.name for e in registry.entries())]
+            raise NotFoundError("benchmark", name, known=known_names, hint="See `benchmarks list`.")
+        return BenchmarkDetails(entry.name, entry)
+    manifest = manifests.read(workspace.benchmark(stored))
+    info = describe(workspace.benchmark(stored), workspace)
+    return BenchmarkDetails(stored, entry or registry.find(manifest.entry), info, manifest)
 
 
 @access.reads
-def check_download(config: DownloadConfig) -> tuple[tuple[Entry, ...], Path | None]:
-    """Return a download's benchmarks and folder. Raises for what is known to fail without the network."""
-    wanted = registry.leaves(config.benchmark)
-    if config.name and len(wanted) > 1:
-        raise ConfigError(f"{config.benchmark} is {len(wanted)} benchmarks, which keep their own names.")
-    folder = access.to_read(Workspace.default(), config.folder).resolve() if config.folder else None
-    for leaf in wanted:
-        if folder is not None:
-            download.in_folder(leaf, folder)
-    return wanted, folder
+def check_download(config: DownloadConfig) -> Path | None:
+    """Return a download's folder, if one is named. Raises for what is known to fail without the network."""
+    entry = registry.downloadable(config.benchmark)
+    if not config.folder:
+        return None
+    folder = access.to_read(Workspace.default(), config.folder).resolve()
+    download.in_folder(entry, folder)
+    return folder
 
 
 @access.runs
 def start_download(workspace: Workspace, config: DownloadConfig) -> str:
     """Submit a download after ``check_download``; return the job's id."""
-    wanted, folder = check_download(config)
-    entry, group = registry.find(config.benchmark), registry.find_group(config.benchmark)
-    label = entry.title if entry is not None else group.title if group is not None else config.benchmark
+    folder = check_download(config)
+    entry = registry.downloadable(config.benchmark)
     return jobs.submit(
         workspace,
         kind="download",
-        name=f"{label}{f' as {config.name}' if config.name else ''}",
+        name=entry.title,
         module="cdp.workers.download",
-        config={**config.to_dict(), "folder": str(folder) if folder else ""},
-        inputs={"entries": [leaf.name for leaf in wanted]},
+        config={**config.to_dict(), "benchmark": entry.name, "folder": str(folder) if folder else ""},
         device=jobs.DeviceRequest.light(),
     )
 
@@ -229,57 +172,3 @@ def export(workspace: Workspace, name: str, form: str, target: str | Path, *, sp
         else:
             library.export_trec(folder, split, path)
     return path
-
-
-# groups
-
-
-def is_several(workspace: Workspace, name: str) -> bool:
-    """Return True for a name of several benchmarks (a group, or a mean of parts) that is not stored itself."""
-    entry, group = registry.find(name), registry.find_group(name)
-    if (entry is None or entry.schema) and group is None:
-        return False
-    return name not in library.list_names(workspace) and typed_folder(name) is None
-
-
-@access.runs
-def evaluate(workspace: Workspace, config: EvaluationConfig) -> GroupStart:
-    """Evaluate a retriever on a benchmark, or on the stored ones of a group or a mean, one job each.
-
-    Existing results with the same settings are reused. ConfigError if none of the benchmarks is stored.
-    """
-    wanted = each(workspace, config)
-    if not wanted:
-        raise ConfigError(
-            f"Nothing of {config.benchmark} is in the workspace.",
-            hint=f"Bring it in first: benchmarks download {config.benchmark}.",
-        )
-    leaves = registry.leaves(config.benchmark) if is_several(workspace, config.benchmark) else ()
-    stored_entries = _stored_entries(workspace)
-    missing = tuple(leaf.name for leaf in leaves if leaf.name not in stored_entries)
-    there = [evaluation.existing(workspace, one) for one in wanted]
-    started = tuple(evaluation.start(workspace, c) for c, known in zip(wanted, there, strict=True) if known is None)
-    return GroupStart(started, tuple(filter(None, there)), missing, f"{len(wanted)}/{len(leaves) or 1}")
-
-
-@access.reads
-def each(workspace: Workspace, config: EvaluationConfig) -> list[EvaluationConfig]:
-    """Return the evaluation of one benchmark, or those of a group's benchmarks that are stored."""
-    places = [(config.benchmark, config.split)]
-    if is_several(workspace, config.benchmark):
-        stored_entries = _stored_entries(workspace)
-        here = [leaf.name for leaf in registry.leaves(config.benchmark) if leaf.name in stored_entries]
-        places = [(name, config.split or split) for name, split in map(stored_entries.__getitem__, here)]
-    values = {**config.to_dict(), "workspace": workspace}
-    return [evaluation.checked(**{**values, "benchmark": name, "split": split}) for name, split in places]
-
-
-@access.runs
-def evaluate_on(
-    workspace: Workspace, retriever: str, benchmark_splits: Sequence[tuple[str, str]], settings: Mapping[str, Any]
-) -> list[str]:
-    """Evaluate a retriever on each (benchmark or group, split) without such a result; return the jobs' ids."""
-    values = [
-        {**settings, "retriever": retriever, "benchmark": name, "split": split} for name, split in benchmark_splits
-    ]
-    return [job for each in values for job in evaluate(workspace, EvaluationConfig.from_dict(each)).jobs]

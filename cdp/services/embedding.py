@@ -21,7 +21,7 @@ from cdp.llm.prices import Price, price_of, priced
 from cdp.llm.tokens import cut, estimate_tokens
 from cdp.retrievers import api
 from cdp.retrievers.api import ApiName
-from cdp.services import access, benchmarks
+from cdp.services import access, evaluation
 from cdp.serving.engine import Collection
 from cdp.synthesis import ranking
 from cdp.synthesis.templates.phrases import sentences
@@ -70,14 +70,13 @@ def sendings(workspace: Workspace, retrievers: Iterable[str], texts: Sequence[Te
 
 @access.reads
 def for_evaluation(workspace: Workspace, config: EvaluationConfig) -> list[Sending]:
-    """Return what an evaluation sends, on one benchmark or on all of a group that are stored."""
+    """Return what an evaluation sends."""
     if api.parse(config.retriever) is None:
         return []
-    texts = []
-    for one in benchmarks.each(workspace, config):
-        folder = resolve_benchmark(one.benchmark, workspace)
-        queries = [line.text for line in islice(read_queries(part(folder, "queries")).values(), SAMPLED)]
-        texts += [of_benchmark(workspace, folder), _mean(describe(folder, workspace).judged[one.split], queries)]
+    name, split, info = evaluation.judged_on(workspace, config.benchmark, config.split)
+    folder = resolve_benchmark(name, workspace)
+    queries = [line.text for line in islice(read_queries(part(folder, "queries")).values(), SAMPLED)]
+    texts = [of_benchmark(workspace, folder), _mean(info.judged[split], queries)]
     return sendings(workspace, [config.retriever], texts)
 
 

@@ -83,13 +83,12 @@ def _group_means(rows: Sequence[Row]) -> dict[str, dict[str, Cell]]:
         entry = registry.find(row.benchmark)
         if entry is not None and entry.schema and row.split == entry.split and not row.version:
             found[row.protocol][entry.name][row.retriever] = Cell(row.ndcg, row.marks)
-    wholes = {entry.title: (entry.name, registry.parts(entry.name)) for entry in registry.entries() if not entry.schema}
-    groups = {title: [part.name for part in parts] for title, (_, parts) in wholes.items()}
-    groups |= {group.title: [*group.members] for group in registry.groups().values()}
+    groups = registry.groups()
+    wholes = {entry.name: groups[entry.title] for entry in registry.entries() if not entry.schema}
     means: dict[str, dict[str, Cell]] = {}
     for protocol, members in found.items():
-        for name, parts in wholes.values():  # CQADupStack is one member of BEIR: the mean of its parts
-            members[name] |= _means([members.get(part.name, {}) for part in parts], whole=True)
+        for name, parts in wholes.items():  # CQADupStack is one member of BEIR: the mean of its parts
+            members[name] |= _means([members.get(part, {}) for part in parts], whole=True)
         for title, of_group in groups.items():
             columns = [members.get(name, {}) for name in of_group]
             if sum(map(bool, columns)) > 1:

@@ -35,8 +35,6 @@ from cdp.ui.shell.tables import count, duration, md, number
 # A model that is no preset and was not trained here.
 OTHER, OTHER_TITLE = "other", "Other model (name or folder)"
 BM25 = "bm25"
-# What the name of a group begins with among the benchmarks to choose from.
-GROUP = "group:"
 # Benchmarks that are selected at first.
 MOST_AT_FIRST = 3
 # Settings with a place of their own.
@@ -86,7 +84,7 @@ def _splits(infos: Iterable[BenchmarkInfo]) -> dict[str, str]:
 
 
 def _place(key: str) -> Place:
-    """NAME/SPLIT taken apart; a name alone has no split."""
+    """NAME/SPLIT taken apart."""
     name, _, split = key.partition("/")
     return name, split
 
@@ -357,20 +355,16 @@ def evaluate(workspace: Workspace) -> None:
 
 
 def _places(workspace: Workspace) -> list[Place]:
-    """What is chosen to evaluate on: benchmarks, and groups of them, which have no split."""
+    """What is chosen to evaluate on."""
     labels = _splits(_usable(workspace))
     if not labels:
         text = "Retrievers are evaluated on judged queries. Add a benchmark first."
         frame.empty("No benchmarks yet", text, "benchmarks", "Add a benchmark")
         return []
     first = list(labels)[:1]
-    for name, title in benchmarks.GROUPS.items():
-        members = benchmarks.list_registry(workspace, name)
-        if here := sum(member.here for member in members):
-            labels[f"{GROUP}{name}"] = f"{title}: {here} of {len(members)} downloaded"
     chosen = state.choose_many("Evaluate on", labels, "on", default=first, help=frame.DEFINITIONS["benchmark"])
     _add_benchmarks()
-    return [_place(key.removeprefix(GROUP)) for key in chosen]
+    return [_place(key) for key in chosen]
 
 
 def _evaluation_summary(workspace: Workspace, retriever: str, places: list[Place], settings: dict[str, Any]) -> None:
@@ -383,11 +377,6 @@ def _evaluation_summary(workspace: Workspace, retriever: str, places: list[Place
         st.markdown("#### What will happen")
         to_do: list[EvaluationConfig] = []
         for config in configs:
-            if not config.split:
-                title = benchmarks.GROUPS[config.benchmark]
-                st.markdown(f":material/stacks: Every downloaded benchmark of **{md(title)}**")
-                to_do.append(config)
-                continue
             wanted = evaluation.checked(workspace, retriever, config.benchmark, config.split, **settings)
             evaluated = evaluation.existing(workspace, wanted) is not None
             to_do += [] if evaluated else [wanted]
@@ -407,10 +396,7 @@ def _evaluation_summary(workspace: Workspace, retriever: str, places: list[Place
             if _start_button("Start the evaluation", "evaluate_start"):
                 with frame.guarded():
                     with st.spinner("Starting"):
-                        started = benchmarks.evaluate_on(workspace, retriever, places, settings)
-                    if started:
-                        frame.go("jobs", job=started[0])
-                    st.info("All of these results already exist.", icon=":material/check_circle:")
-                    frame.link("compare", "Compare results")
+                        started = [evaluation.start(workspace, config) for config in to_do]
+                    frame.go("jobs", job=started[0])
     lines = (commands.line("evaluate", retriever, without=("retriever",), wait=True, config=one) for one in configs)
     forms.command(*lines)

@@ -97,8 +97,3 @@ def test_a_published_file_with_half_a_pair_is_stored_and_said(tmp_path: Path, wo
     stored = download.download_benchmark(entry, workspace, folder=published.put(tmp_path / "published", repository))
     assert "\ufffd moon" in load_benchmark(Path(stored.info.folder)).documents[0]
     assert any("which became U+FFFD: 1" in note for note in manifests.read(Path(stored.info.folder)).notes)
-
-
-def test_a_group_s_name_is_taken(workspace: Workspace, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="name of a group"):
-        add_benchmark(write_benchmark(tmp_path / "beir"), workspace)

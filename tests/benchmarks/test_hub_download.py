@@ -77,20 +77,18 @@ def test_a_later_commit_is_not_taken_unless_it_is_asked_for(the_hub: Hub, fetch:
     changed["corpus.jsonl.gz"] = published.lines([*published.DOCUMENTS, {"_id": "d4", "text": "new"}], packed=True)
     new = the_hub.commit("BeIR/scifact", changed)
     assert fetch("scifact").existed
-    with pytest.raises(ConfigError, match="already"):
+    with pytest.raises(ConfigError, match="another benchmark called 'scifact'"):
         fetch("scifact", revision=new)
-    assert fetch("scifact", revision=new, name="newer").info.n_documents == 4
     remove_benchmark("scifact", workspace)
-    remove_benchmark("newer", workspace)
-    assert fetch("scifact").info.n_documents == 4
+    assert fetch("scifact", revision=new).info.n_documents == 4
 
 
 def test_a_revision_names_a_commit_of_the_first_repository(the_hub: Hub, fetch: Bring) -> None:
     old, _ = scifact(the_hub)
     the_hub.commit("BeIR/scifact", {"README.md": b"moved away"})
-    assert fetch("scifact", revision=old).info.n_documents == 3
     with pytest.raises(ConfigError, match="no revision 'gone'"):
-        fetch("scifact", revision="gone", name="y")
+        fetch("scifact", revision="gone")
+    assert fetch("scifact", revision=old).info.n_documents == 3
 
 
 def test_a_repository_whose_layout_has_changed_is_told(the_hub: Hub, fetch: Bring) -> None:
@@ -115,9 +113,9 @@ def test_a_broken_connection_is_gone_on_from(the_hub: Hub, fetch: Bring, monkeyp
     assert ranges[1] != "bytes=0-"
 
 
-def test_a_stopped_download_keeps_its_files_and_its_commits(the_hub: Hub, fetch: Bring, workspace: Workspace) -> None:
-    old, _ = scifact(the_hub)
-    asked = iter([False] * 3)
+def test_a_stopped_download_keeps_its_files(the_hub: Hub, fetch: Bring, workspace: Workspace) -> None:
+    scifact(the_hub)
+    asked = iter([False] * 4)
 
     def progress(*_: object) -> None:
         if next(asked, True):
@@ -126,10 +124,8 @@ def test_a_stopped_download_keeps_its_files_and_its_commits(the_hub: Hub, fetch:
     with pytest.raises(Stopped):
         fetch("scifact", progress=progress)
     assert not (workspace.benchmarks / "scifact").exists()
-    the_hub.commit("BeIR/scifact", {"README.md": b"moved away meanwhile"})
     before = len(the_hub.fetched())
     assert fetch("scifact").info.n_documents == 3
-    assert manifests.read(workspace.benchmarks / "scifact").commits["BeIR/scifact"] == old
     assert not [path for path in the_hub.fetched()[before:] if path.endswith("corpus.jsonl.gz")]
 
 
@@ -183,7 +179,7 @@ def test_a_closed_repository_says_how_to_open_it(the_hub: Hub, fetch: Bring) -> 
 
 
 def test_a_repository_that_is_not_there(the_hub: Hub, fetch: Bring) -> None:
-    with pytest.raises(ConfigError, match="no dataset repository BeIR/scifact"):
+    with pytest.raises(ConfigError, match="BeIR/scifact is no dataset repository"):
         fetch("scifact")
 
 

@@ -1,4 +1,4 @@
-"""Benchmarks on the command line: the registry, a download as a job, subsets, groups with their coverage."""
+"""Benchmarks on the command line: the registry, a download as a job, subsets."""
 
 from __future__ import annotations
 
@@ -28,15 +28,13 @@ def the_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
 
 
 def test_the_registry_says_sizes_licences_and_what_is_here(workspace: Workspace) -> None:
-    found = answer("benchmarks", "list", "--group", "bright")["registry"]
-    assert len(found) == 12
-    assert found[0]["name"] == "bright-biology"
-    assert (found[0]["documents"], found[0]["cw"], found[0]["licence"]) == (57359, 34.61, "cc-by-4.0")
-    assert found[0]["here"] == "no"
+    found = {row["name"]: row for row in answer("benchmarks", "list")["registry"]}
+    biology = found["bright-biology"]
+    assert (biology["documents"], biology["cw"], biology["licence"]) == (57359, 34.61, "cc-by-4.0")
+    assert biology["stored"] == ""
     text = run("benchmarks", "show", "scifact").stdout
     assert "5,183 documents, 300 queries (the paper), about 7.8 MB of text" in text
     assert "licence: cc-by-sa-4.0 (hub card of BEIR" in text
-    assert "MIRACL: 0 of 6 are in the workspace" in run("benchmarks", "show", "miracl").stdout
     assert "No benchmark is called 'sci'" in refusal("benchmarks", "show", "sci")
     assert "benchmarks download scifact" in refusal("evaluate", "bm25", "--benchmark", "scifact")
 
@@ -47,12 +45,12 @@ def test_a_download_is_a_job_that_says_what_it_brought(workspace: Workspace, the
     the_hub.commit("BeIR/scifact-qrels", qrels)
     done = answer("benchmarks", "download", "scifact", "--wait")
     assert done["state"] == "finished"
-    assert done["benchmarks"][0]["commits"]["BeIR/scifact"] == commit
+    assert done["commits"]["BeIR/scifact"] == commit
     shown = answer("benchmarks", "show", "scifact")
     assert shown["info"]["n_documents"] == 3
     assert shown["manifest"]["source"]["commits"]["BeIR/scifact"] == commit
     again = answer("benchmarks", "download", "scifact", "--wait")
-    assert again["benchmarks"][0]["existed"]
+    assert again["existed"]
     assert f"read at: BeIR/scifact {commit}" in run("benchmarks", "show", "scifact").stdout
 
 
@@ -64,36 +62,16 @@ def test_without_a_network_the_job_fails_with_what_to_do(workspace: Workspace, m
     assert "--folder FOLDER" in job["failure"]["hint"]
 
 
-def test_a_group_brings_what_it_can_and_says_what_failed(workspace: Workspace, tmp_path: Path, the_hub: Hub) -> None:
-    the_hub.commit("dgslibisey/MuSiQue", published.musique())
-    the_hub.commit("xanhho/2WikiMultihopQA", published.two_wiki(as_text=True))
-    done = json.loads(run("benchmarks", "download", "multi-hop", "--wait", "--json", code=1).stdout)
-    assert done["stored"] == "2wikimultihopqa, musique"
-    assert set(done["failed"]) == {"hotpotqa", "novelhopqa"}
-    here = {row["name"]: row["here"] for row in answer("benchmarks", "list", "--group", "multi-hop")["registry"]}
-    assert here == {"hotpotqa": "no", "2wikimultihopqa": "yes", "musique": "yes", "novelhopqa": "no"}
-
-    begun = answer("evaluate", "bm25", "--benchmark", "multi-hop", "--wait")
-    assert begun["coverage"] == "2/4"
-    assert len(begun["jobs"]) == 2
-    assert set(begun["missing"]) == {"hotpotqa", "novelhopqa"}
-    again = answer("evaluate", "bm25", "--benchmark", "multi-hop", "--wait")
-    assert (again["jobs"], len(again["reused"])) == ([], 2)
-    shown = run("benchmarks", "show", "multi-hop").stdout
-    assert "2 of 4 are in the workspace" in shown
-    assert "Nothing of bright is in the workspace" in refusal("evaluate", "bm25", "--benchmark", "bright")
-
-
 def test_from_a_folder_and_a_subset_of_it(workspace: Workspace, tmp_path: Path) -> None:
     folder = put(tmp_path / "BRIGHT", published.bright())
     done = answer("benchmarks", "download", "bright-biology", "--folder", str(folder), "--wait")
-    assert done["stored"] == "bright-biology"
+    assert done["benchmark"] == "bright-biology"
     subset = answer("benchmarks", "sample", "bright-biology", "--queries", "1", "--documents", "2")
     assert (subset["id"], subset["n_documents"]) == ("bright-biology-sample-1q-2d", 2)
     assert any("higher than on the whole" in warning for warning in subset["warnings"])
     listed = answer("benchmarks", "list")
     assert [info["name"] for info in listed["own"]] == ["bright-biology-sample-1q-2d"]
-    (row,) = [row for row in listed["registry"] if row["here"] != "no"]
+    (row,) = [row for row in listed["registry"] if row["stored"]]
     assert row["name"] == "bright-biology"
     assert answer("benchmarks", "delete", subset["id"])["deleted"]
     assert "no folder" in refusal("benchmarks", "download", "musique", "--folder", str(tmp_path / "gone"))
@@ -107,7 +85,7 @@ def test_an_own_benchmark_that_is_only_called_the_same_stands_for_nothing(worksp
     listed = answer("benchmarks", "list")
     assert [info["name"] for info in listed["own"]] == ["scifact"]
     (row,) = [row for row in listed["registry"] if row["name"] == "scifact"]
-    assert row["here"] == "no"
+    assert row["stored"] == ""
 
 
 def test_what_has_to_be_said_beside_a_score_is_said(workspace: Workspace, tmp_path: Path) -> None:

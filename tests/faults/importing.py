@@ -51,9 +51,6 @@ def main(number: int, of: int, folder: Path) -> dict[str, Any]:
         "same_benchmark": lambda: add_benchmark(folder / "benchmark-0", workspace, "same"),
         "subset": lambda: subsets.sample("whole", workspace, queries=2, documents=6)[0].name,
         "download": lambda: download.download_benchmark(entry, workspace, folder=folder / "published").info.name,
-        "own_download": lambda: (
-            download.download_benchmark(entry, workspace, folder=folder / "published", name=f"own-{number}").info.name
-        ),
     }
     got: dict[str, Any] = {}
     for what, action in actions.items():

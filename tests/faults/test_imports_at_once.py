@@ -106,14 +106,11 @@ def test_four_at_once(prepared: Path, workspace: Workspace) -> None:
     assert load_benchmark(workspace.benchmark(got[0]["subset"])).n_documents == 6
 
     downloads = [g["download"] for g in got]
-    assert downloads.count("scifact") == 1, "one stores it, the others are told so"
+    assert {answer for answer in downloads if isinstance(answer, str)} == {"scifact"}
     errors = [answer["error"] for answer in downloads if isinstance(answer, dict)]
-    assert all("scifact" in error and ("busy" in error or "already" in error) for error in errors)
-    assert ids("own_download") == [f"own-{number}" for number in range(OF)]
-    whole = load_benchmark(workspace.benchmark("scifact")).hash
-    assert {load_benchmark(workspace.benchmark(f"own-{number}")).hash for number in range(OF)} == {whole}
+    assert all("scifact" in error and "busy" in error for error in errors)
 
-    expected = {"mine", "same", "scifact", "whole", got[0]["subset"], *(f"own-{n}" for n in range(OF))}
+    expected = {"mine", "same", "scifact", "whole", got[0]["subset"]}
     assert set(list_names(workspace)) == expected
     assert left_behind(workspace) == []
 

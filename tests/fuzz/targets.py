@@ -192,7 +192,7 @@ def downloads(folder: Path, workspace: Workspace, rng: random.Random) -> None:
     _put_damaged(folder / "published", contents, rng)
     entry = registry.find(name)
     assert entry is not None
-    download.download_benchmark(entry, workspace, folder=folder / "published", name="fuzzed")
+    download.download_benchmark(entry, workspace, folder=folder / "published")
 
 
 TARGET_FILES: Mapping[str, bytes] = {

@@ -9,11 +9,8 @@ import pytest
 
 from cdp.base.workspace import Workspace
 from cdp.services import benchmarks, jobs
-from tests.benchmarks import published
 from tests.benchmarks.folders import write_benchmark
-from tests.benchmarks.published import put
 from tests.pages.conftest import Open
-from tests.pages.test_benchmarks_page import stored
 from tests.pages.test_every_page_in_every_state import words
 
 
@@ -45,15 +42,3 @@ def test_an_evaluation_is_started_once(
     assert "evaluate_start" not in [b.key for b in again.button]
     again.button(key="evaluate_compare").click().run()
     assert again.title[0].value == "Compare"
-
-
-@pytest.mark.usefixtures("in_process")
-def test_a_group_stands_for_what_is_here_of_it(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
-    stored(workspace, "musique", put(tmp_path / "m", published.musique()))
-    at = open_page("launch", tab="evaluation", judged="bm25", on=["group:multi-hop"])
-    assert "Every downloaded benchmark of **Multi-hop**" in words(at).replace("\\", "")
-    assert "Multi-hop: 1 of 4 downloaded" in at.multiselect(key="choose_on").options
-    at.button(key="evaluate_start").click().run()
-    assert not at.exception
-    (job,) = jobs.list_jobs(workspace)
-    assert (job.config["benchmark"], job.config["split"]) == ("musique", "dev")

@@ -195,9 +195,8 @@ def asked(workspace: Workspace, path: str) -> dict[str, Callable[[], Any]]:
         "evaluation.start": lambda: evaluation.start(
             workspace, EvaluationConfig.from_dict({"retriever": path, "benchmark": "demo"})
         ),
-        "benchmarks.evaluate_on": lambda: benchmarks.evaluate_on(workspace, path, [("demo", "test")], {}),
-        "benchmarks.evaluate_on benchmark": lambda: benchmarks.evaluate_on(
-            workspace, "static-minilm", [(path, "test")], {}
+        "evaluation.start benchmark": lambda: evaluation.start(
+            workspace, EvaluationConfig.from_dict({"retriever": "static-minilm", "benchmark": path})
         ),
         "benchmarks.start_download": lambda: benchmarks.start_download(
             workspace, DownloadConfig.from_dict({"benchmark": "scifact", "folder": path})

@@ -25,7 +25,7 @@ READING = {
     "calibration": {"judged_by"},
     "judging": {"judged_name", "missing", "repeated", "writer_of"},
     "labelling": {"list_judged", "progress", "task", "words"},
-    "benchmarks": {"is_several", "list_own", "list_registry", "show"},
+    "benchmarks": {"list_own", "list_registry", "show"},
     "clusters": {"look", "request", "setting", "trouble"},
     "commands": {"changed"},
     "completeness": {"check", "list_incomplete", "require", "with_counts"},

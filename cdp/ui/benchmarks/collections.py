@@ -1,10 +1,9 @@
-"""The tab "Collections": the registry, downloads, subsets, own benchmarks, and means over groups."""
+"""The tab "Collections": the registry, downloads, subsets and own benchmarks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import streamlit as st
 
@@ -16,7 +15,6 @@ from cdp.services.benchmarks import BenchmarkDetails, RegistryStatus
 from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import count, md, number, size
 
-ALL = "all"
 NOT_STATED = "not stated"
 COUNTS = {name: st.column_config.NumberColumn(format="localized") for name in ("Documents", "Queries")}
 
@@ -26,60 +24,32 @@ def page(workspace: Workspace) -> None:
     _own(workspace)
     _add(workspace)
     st.subheader("Download benchmarks", anchor=False)
-    titles = {ALL: "All benchmarks", **benchmarks.GROUPS}
-    group = state.choose("Group", titles, "group", help=frame.DEFINITIONS["benchmark"]) or ALL
-    statuses = benchmarks.list_registry(workspace, "" if group == ALL else group)
-    _table(statuses, group)
-    _download_missing(workspace, statuses, group)
+    statuses = benchmarks.list_registry(workspace)
+    _table(statuses)
     _details(workspace, statuses)
     st.caption("CW and sizes are as stated by each source. Decide counts the CW of a benchmark's own queries.")
 
 
-def _table(statuses: Sequence[RegistryStatus], group: str) -> None:
+def _table(statuses: Sequence[RegistryStatus]) -> None:
     """Sizes, CW, licence, and whether each is here."""
-    here = sum(k.here for k in statuses)
-    st.markdown(
-        f"**{here} of {count(len(statuses), 'available benchmark')} {'is' if here == 1 else 'are'} in the workspace.**"
-    )
-    entries = [k.entry for k in statuses]
-    columns: dict[str, Sequence[Any]] = {
-        "Benchmark": [e.title for e in entries],
-        "Status": [
-            "downloaded" if k.here else f"{k.present} of {k.wanted} parts" if k.present else "not downloaded"
-            for k in statuses
-        ],
-        "Documents": [e.documents for e in entries],
-        "Queries": [e.queries for e in entries],
-        "Text size": [_text(k) for k in statuses],
-        "CW": [e.cw for e in entries],
-        "Language": [e.language for e in entries],
-        "Licence": [e.licence for e in entries],
-    }
-    if group == ALL:
-        columns["Group"] = [", ".join(e.groups) for e in entries]
+    entries = [status.entry for status in statuses]
     tables.show(
-        columns,
+        {
+            "Benchmark": [e.title for e in entries],
+            "Status": ["downloaded" if status.stored else "not downloaded" for status in statuses],
+            "Documents": [e.documents for e in entries],
+            "Queries": [e.queries for e in entries],
+            "Text size": [_text(status) for status in statuses],
+            "CW": [e.cw for e in entries],
+            "Language": [e.language for e in entries],
+            "Licence": [e.licence for e in entries],
+            "Group": [", ".join(e.groups) for e in entries],
+        },
         alt="The benchmarks available by name, with their sizes and licences",
         digits={"CW": 2},
         about={"CW": md(frame.DEFINITIONS["cw"]), "Text size": "Approximate size of the documents' texts."},
         config=COUNTS,
     )
-
-
-def _download_missing(workspace: Workspace, statuses: Sequence[RegistryStatus], group: str) -> None:
-    """One press for all of the chosen group that is not here yet, with what that comes to."""
-    missing = [k for k in statuses if not k.here]
-    if group == ALL or len(missing) < 2:
-        return
-    stated = [k.entry.text_bytes for k in missing if k.entry.text_bytes is not None]
-    with st.container(horizontal=True, vertical_alignment="center"):
-        label = f"Download the {len(missing)} missing benchmarks"
-        pressed = forms.button(label, icon=":material/download:", key="group_download")
-        st.caption(f"≈ {size(sum(stated))} of text in total, each under its own licence.")
-    if pressed:
-        with frame.guarded():
-            job_id = benchmarks.start_download(workspace, DownloadConfig(benchmark=group))
-            frame.go("jobs", job=job_id)
 
 
 def _text(status: RegistryStatus) -> str:
@@ -97,12 +67,12 @@ def _details(workspace: Workspace, statuses: Sequence[RegistryStatus]) -> None:
     with st.container(border=True):
         left, right = st.columns([3, 2], gap="large")
         with left:
-            _facts(item, shown)
+            _facts(item)
         with right:
-            (_stored(workspace, shown) if item.here else _download(workspace, item))
+            (_stored(workspace, shown) if item.stored else _download(workspace, item))
 
 
-def _facts(item: RegistryStatus, shown: BenchmarkDetails) -> None:
+def _facts(item: RegistryStatus) -> None:
     entry = item.entry
     st.markdown(f"#### {md(entry.title)}")
     tables.figures(
@@ -118,18 +88,14 @@ def _facts(item: RegistryStatus, shown: BenchmarkDetails) -> None:
         st.caption(f"From {md(', '.join(entry.repos))} on the Hugging Face Hub.")
     if entry.note:
         st.caption(md(entry.note))
-    missing = [m.entry.name for m in shown.members or () if not m.here]
-    if missing and item.present:
-        st.caption(f"Not downloaded yet: {md(', '.join(missing))}.")
 
 
 def _download(workspace: Workspace, item: RegistryStatus) -> None:
     """The form that brings a benchmark in; size and licence stand beside it."""
     entry = item.entry
     key = f"download_{entry.name}"
-    settings = forms.fields(DownloadConfig, key=key, leave_out=("benchmark", "name"))
-    several = "" if item.wanted == 1 else f" It has {item.wanted} parts; {item.present} of them are downloaded."
-    st.caption(f"{_text(item)} of text, licence {md(entry.licence)}.{several}")
+    settings = forms.fields(DownloadConfig, key=key, leave_out=("benchmark",))
+    st.caption(f"{_text(item)} of text, licence {md(entry.licence)}.")
     pressed = forms.button("Download", type="primary", icon=":material/download:", key=f"{key}_start")
     forms.command(commands.line("benchmarks", "download", entry.name, **settings))
     if pressed:
@@ -141,9 +107,8 @@ def _download(workspace: Workspace, item: RegistryStatus) -> None:
 def _stored(workspace: Workspace, shown: BenchmarkDetails) -> None:
     """What is in the workspace of a benchmark that is there, and what can be done with it."""
     info, manifest = shown.info, shown.manifest
-    if info is None or manifest is None:
-        st.markdown(":material/check_circle: All its parts are in the workspace.")
-        return
+    assert info is not None
+    assert manifest is not None
     st.markdown(f":material/check_circle: In the workspace as **{md(info.name)}**")
     judged = ", ".join(f"{split}: {n:,}" for split, n in info.judged.items())
     st.caption(md(f"{count(info.n_documents, 'document')}, judged queries {judged}, {size(info.bytes)} on disk."))
