@@ -1,7 +1,7 @@
 """One of each that users extend, from files outside the package: the command line runs it, and the pages offer it.
 
-Each file is a whole extension: what it declares is all that there is of it. They are those of ``docs/template``;
-``CDP_PLUGINS`` names them here, and ``tests/test_package.py`` installs them.
+Each file is a whole extension: what it declares is all that there is of it. They are those of ``docs/template``, which
+``tests/test_package.py`` installs.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from cdp.base.errors import ConfigError, NotFoundError
-from cdp.base.registry import HOMES, PLUGINS, Names, Registered, Registry, registry
-from tests.support import REPOSITORY
+from cdp.base.registry import HOMES, Names, Registered, Registry, registry
+from tests.support import REPOSITORY, install_plugins
 from tests.support_models import tiny_bert
 
 TEMPLATE = REPOSITORY / "docs" / "template" / "cdp_template"
@@ -76,15 +76,15 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of an operator who has a plug-in of each kind, and a corpus, a set and a benchmark from them."""
     folder = tmp_path_factory.mktemp("plugins")
     model = tiny_bert(folder / "model")
-    paths = []
-    for kind, text in FILES.items():
-        paths.append(folder / f"{kind.replace(' ', '_')}.py")
-        paths[-1].write_text(text.replace(SOURCE, repr(str(model))), encoding="utf-8")
+    modules = [f"my_{kind.replace(' ', '_')}" for kind in FILES]
+    for module, text in zip(modules, FILES.values(), strict=True):
+        (folder / f"{module}.py").write_text(text.replace(SOURCE, repr(str(model))), encoding="utf-8")
+    install_plugins(folder, *modules)
     (folder / "metals.bars").write_text(DOCUMENTS, encoding="utf-8")
     (folder / "pairs.tsv").write_text(PAIRS, encoding="utf-8")
     return {
         **os.environ,
-        PLUGINS: os.pathsep.join(map(str, paths)),
+        "PYTHONPATH": str(folder),
         "CDP_WORKSPACE": str(folder / "workspace"),
         "CDP_ALLOWED_FOLDERS": str(folder),
         "FOLDER": str(folder),
@@ -211,17 +211,16 @@ BAD = {
     "raise RuntimeError('broken')": "RuntimeError: broken",
     "import no_such_module": "ModuleNotFoundError",
     FILES["generator"].replace('"echo", "Echo"', '"template", "Echo"'): "Two generators are called template",
-    "relative": "Give the file's whole path",
 }
 # Each plug-in in a copy of one process that has loaded the command line.
 BAD_PLUGINS = """
 import json, os, sys
 from cdp.cli import main
-for folder, plugin in json.loads(sys.argv[1]).items():
+for folder in json.loads(sys.argv[1]):
     if os.fork() == 0:
         for stream, name in ((1, "out"), (2, "err")):
             os.dup2(os.open(f"{folder}/{name}", os.O_CREAT | os.O_WRONLY), stream)
-        os.environ[sys.argv[2]] = plugin
+        sys.path.insert(0, folder)
         code = main(["queries", "generate", "--corpus", "x"])
         sys.stdout.flush(), sys.stderr.flush()
         os._exit(code)
@@ -231,15 +230,16 @@ for folder, plugin in json.loads(sys.argv[1]).items():
 
 @pytest.mark.slow
 def test_a_plug_in_that_cannot_be_loaded_is_named_in_one_line(tmp_path: Path) -> None:
-    plugins = {}
+    folders = []
     for number, text in enumerate(BAD):
         folder = tmp_path / str(number)
         folder.mkdir()
         (folder / "bad.py").write_text(text)
-        plugins[str(folder)] = "bad.py" if text == "relative" else str(folder / "bad.py")
+        install_plugins(folder, "bad")
+        folders.append(str(folder))
     environment = {**os.environ, "CDP_WORKSPACE": str(tmp_path / "workspace")}
-    assert python(environment, "-c", BAD_PLUGINS, json.dumps(plugins), PLUGINS).split() == ["2"] * len(BAD)
-    for folder, told in zip(plugins, BAD.values(), strict=True):
+    assert python(environment, "-c", BAD_PLUGINS, json.dumps(folders)).split() == ["2"] * len(BAD)
+    for folder, told in zip(folders, BAD.values(), strict=True):
         assert Path(folder, "out").read_text() == ""
         error = Path(folder, "err").read_text()
         assert len(error.strip().splitlines()) == 1

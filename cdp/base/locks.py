@@ -12,7 +12,7 @@ import os
 import random
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from cdp.base.errors import WorkspaceError
@@ -75,21 +75,9 @@ def wait_for_lock(path: Path, what: str, *, wait_s: float, shared: bool = False)
     while (descriptor := try_lock(path, shared=shared)) is None:
         if time.monotonic() >= deadline:
             raise WorkspaceError(
-                f"{what} is busy: {path} has been held by {holder(path)} for over {wait_s:g} seconds.",
-                hint="Try again in a moment; if it goes on, end that process.",
+                f"{what} is busy: another process has held {path} for over {wait_s:g} seconds.",
+                hint="Try again in a moment; if it goes on, end that process (fuser names it).",
             )
         time.sleep(pause * (0.5 + random.random()))
         pause = min(0.05, pause * 1.5)
     return descriptor
-
-
-def holder(path: Path) -> str:
-    """Return in words which process of this machine holds the lock, from the kernel's table."""
-    pids: set[int] = set()
-    with suppress(OSError, ValueError, IndexError):
-        inode = path.stat().st_ino
-        for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
-            fields = line.split()
-            if "FLOCK" in fields and "->" not in fields and fields[-3].endswith(f":{inode}"):
-                pids.add(int(fields[-4]))
-    return f"process {', '.join(map(str, sorted(pids)))}" if pids else "another process"

@@ -3,32 +3,25 @@
 A registry holds the items of one kind by name: those of its package's modules, then those of plug-ins. An item is a
 frozen dataclass with its facts and its function. Forms, options, the reference and validation read the registry.
 
-Plug-ins are modules that installed packages name as entry points of the group ``GROUP``, and Python files in
-``CDP_PLUGINS`` (absolute paths, separated as in ``PATH``). Pages, settings and the workspace cannot name any: a
-plug-in is code with all the rights of the process.
+Plug-ins are modules that installed packages name as entry points of the group ``GROUP``. Pages, settings and the
+workspace cannot name any: a plug-in is code with all the rights of the process.
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.metadata
-import importlib.util
-import os
 import pkgutil
 import re
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
 from cdp.base.errors import ConfigError, NotFoundError
 
-PLUGINS = "CDP_PLUGINS"
 GROUP = "cdp.plugins"  # of entry points
 
 # Imported at use: settings are declared below all other packages.
@@ -143,29 +136,18 @@ def _load_plugins() -> list[ModuleType]:
     global _plugins
     if _plugins is None:
         _plugins = []  # a plug-in may read the registry while it is imported: it then sees those before it
-        try:
-            for entry in installed_plugins():
-                package = entry.dist.name if entry.dist else entry.name
-                remedy = f"run: {sys.executable} -m pip uninstall {package}"
-                with _loading(f"{entry.name} of {package_of(entry)}", remedy):
-                    _plugins.append(importlib.import_module(entry.module))
-            for path in filter(None, map(str.strip, os.environ.get(PLUGINS, "").split(os.pathsep))):
-                with _loading(path, f"take it out of {PLUGINS}."):
-                    _plugins.append(_module(path))
-        except ConfigError:
-            _plugins = None
-            raise
+        for entry in installed_plugins():
+            try:
+                _plugins.append(importlib.import_module(entry.module))
+            except Exception as error:
+                _plugins = None
+                remedy = f"{sys.executable} -m pip uninstall {entry.dist.name if entry.dist else entry.name}"
+                raise ConfigError(
+                    f"The plug-in {entry.name} of {package_of(entry)} cannot be loaded: "
+                    f"{type(error).__name__}: {error}.",
+                    hint=f"Correct it, or run: {remedy}",
+                ) from error
     return _plugins
-
-
-@contextmanager
-def _loading(plugin: str, remedy: str) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-        hint = f"Correct it, or {remedy}"
-        raise ConfigError(f"The plug-in {plugin} cannot be loaded: {reason}.", hint=hint) from error
 
 
 def installed_plugins() -> list[importlib.metadata.EntryPoint]:
@@ -177,24 +159,6 @@ def installed_plugins() -> list[importlib.metadata.EntryPoint]:
 def package_of(entry: importlib.metadata.EntryPoint) -> str:
     """Return an entry point's package with its version."""
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "an unknown package"
-
-
-def _module(path: str) -> ModuleType:
-    """Import the plug-in of this file, once."""
-    if not Path(path).is_absolute():
-        raise ImportError("Give the file's whole path: workers start elsewhere")
-    name = f"cdp_plugin_{Path(path).stem}_{hashlib.sha256(path.encode()).hexdigest()[:8]}"
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, path)
-        if spec is None or spec.loader is None:
-            raise ImportError("it is not a Python file")
-        sys.modules[name] = importlib.util.module_from_spec(spec)  # dataclasses and pickle look their module up
-        try:
-            spec.loader.exec_module(sys.modules[name])
-        except BaseException:
-            del sys.modules[name]
-            raise
-    return sys.modules[name]
 
 
 _LOCK = threading.RLock()

@@ -12,19 +12,16 @@ processes are removed by the next ``staging``.
 
 from __future__ import annotations
 
-import atexit
 import os
 import secrets
 import shutil
-import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from cdp.base.errors import CdpError, WorkspaceError
+from cdp.base.errors import WorkspaceError
 from cdp.base.locks import try_lock
-from cdp.base.workspace import Workspace
 
 PREFIX = ".incoming-"
 
@@ -81,26 +78,3 @@ def keep_upload(target: Path, data: BinaryIO) -> None:
         raise WorkspaceError(
             f"The uploaded file could not be kept: {error.strerror or error}.", hint="Is the disk full?"
         ) from error
-
-
-_folders: dict[tuple[int, Path], Path] = {}
-_lock = threading.Lock()
-
-
-def scratch() -> Path | None:
-    """Return a folder for ``dir=`` of ``tempfile``, on the workspace's disk; None (the system's) if not writable."""
-    root = Workspace.default().root
-    key = (os.getpid(), root)
-    with _lock:
-        folder = _folders.get(key)
-        if folder is not None and folder.is_dir():
-            return folder
-        if not root.is_dir():
-            return None
-        stack = ExitStack()
-        try:
-            _folders[key] = stack.enter_context(staging(root / "tmp"))
-        except (CdpError, OSError):
-            return None
-        atexit.register(stack.close)
-        return _folders[key]

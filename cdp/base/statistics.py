@@ -19,10 +19,6 @@ from cdp.base.text import counted
 Floats = NDArray[np.float64]
 Range = tuple[float, float]
 
-# Sign patterns drawn by a randomisation test: p-values come in steps of 1/10,001.
-DRAWS = 10_000
-# The eight signs that each value of a byte encodes: (256, 8).
-_SIGNS = 2.0 * ((np.arange(256)[:, None] >> np.arange(8)) & 1) - 1
 # Percent. Means over seeds that are closer are the same when printed: repetitions of one training, not a spread.
 NO_SPREAD = 0.005
 _RESAMPLES = 2000
@@ -242,23 +238,21 @@ def leave_one_out(x: ArrayLike, y: ArrayLike) -> Range | None:
 class PairedTest:
     """The difference of two retrievers on one dataset, in the unit of the scores.
 
-    ``low`` and ``high`` bound the mean difference (95% bootstrap over queries). ``effect`` is Cohen's d for pairs, None
-    where all differences are equal but not zero. ``p_t`` (None for a single query) and ``p_random`` are two-sided.
+    ``low`` and ``high`` bound the mean difference (95% bootstrap over queries). ``p_t`` is two-sided, None for a single
+    query.
     """
 
     n: int
     mean: float
     low: float
     high: float
-    effect: float | None
     p_t: float | None
-    p_random: float
     wins: int
     losses: int
     ties: int
 
 
-def paired_test(differences: ArrayLike, *, draws: int = DRAWS, seed: int = 0) -> PairedTest:
+def paired_test(differences: ArrayLike, *, seed: int = 0) -> PairedTest:
     """Test the differences of one dataset, shape (n,). InputError for none, or values that are not finite."""
     deltas = np.asarray(differences, np.float64)
     if deltas.ndim != 1 or not len(deltas):
@@ -271,55 +265,21 @@ def paired_test(differences: ArrayLike, *, draws: int = DRAWS, seed: int = 0) ->
         mean=float(deltas.mean()),
         low=low,
         high=high,
-        effect=effect_size(deltas),
         p_t=t_test(deltas),
-        p_random=randomisation_test(deltas, draws=draws, seed=seed),
         wins=int((deltas > 0).sum()),
         losses=int((deltas < 0).sum()),
         ties=int((deltas == 0).sum()),
     )
 
 
-def effect_size(deltas: NDArray[np.float64]) -> float | None:
-    """Return Cohen's d for pairs, mean / sd; 0 where nothing differs, None where every query differs by the same."""
-    spread = float(deltas.std(ddof=1)) if len(deltas) > 1 else 0.0
-    if spread > 1e-12 * float(np.abs(deltas).max()):
-        return float(deltas.mean()) / spread
-    return 0.0 if not deltas.any() else None
-
-
 def t_test(deltas: NDArray[np.float64]) -> float | None:
     """Return the two-sided p of the paired t-test; 1 where nothing differs, None for a single query."""
     if len(deltas) < 2:
         return None
-    effect = effect_size(deltas)
-    if effect is None:
-        return 0.0
-    return float(2 * stdtr(len(deltas) - 1, -abs(effect * len(deltas) ** 0.5)))
-
-
-def randomisation_test(deltas: NDArray[np.float64], *, draws: int = DRAWS, seed: int = 0) -> float:
-    """Return the two-sided p of the paired randomisation test, at least 1/(draws + 1).
-
-    Exact where all sign patterns of the queries that differ are no more than ``draws``: up to 13 queries.
-    """
-    moved = np.abs(deltas[deltas != 0])
-    observed = abs(float(deltas.sum()))
-    # Sums of the same numbers in another order may differ in their last digits and must count as equal.
-    bar = observed - 1e-9 * float(moved.sum())
-    if not len(moved):
-        return 1.0
-    if 2 ** len(moved) <= draws:
-        patterns = (np.arange(2 ** len(moved))[:, None] >> np.arange(len(moved))) & 1
-        return float((np.abs((2 * patterns - 1) @ moved) >= bar).mean())
-    # Eight signs are one drawn byte; the sums of its 256 values are computed once. Eight times as fast as SciPy's.
-    random = np.random.default_rng(seed)
-    padded = np.concatenate([moved, np.zeros(-len(moved) % 8)]).reshape(-1, 8)
-    sums = np.zeros(draws)
-    for added in padded @ _SIGNS.T:
-        sums += added[random.integers(0, 256, draws, dtype=np.uint8)]
-    extreme = int((np.abs(sums) >= bar).sum())
-    return (1 + extreme) / (1 + draws)
+    spread = float(deltas.std(ddof=1))
+    if spread <= 1e-12 * float(np.abs(deltas).max()):  # every query differs by the same
+        return 0.0 if deltas.any() else 1.0
+    return float(2 * stdtr(len(deltas) - 1, -abs(float(deltas.mean())) / spread * len(deltas) ** 0.5))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

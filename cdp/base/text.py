@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -18,7 +18,6 @@ from cdp.base.errors import ConfigError, InputError, NotFoundError
 LONGEST_SHOWN = 60  # characters of a wrong value in an error
 SHOWN_IDS = 5
 LONGEST_TITLE = 200  # characters of a name that a user gives
-LONGEST_NAME, LONGEST_PATH = 255, 4096  # bytes; no common file system takes more
 
 _MARKDOWN = re.compile(r"([\\`*\[\]!])")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -173,31 +172,23 @@ def pick(what: str, text: str, things: Sequence[T], *, none_yet: str = "") -> T:
 
 
 def typed_path(text: str | Path) -> Path:
-    """Return ``text`` as a path, with ``~`` expanded. InputError if it cannot be one."""
-    words = str(text)
-    if "\0" in words:
-        raise InputError("A path cannot hold the character NUL.", hint="Check the path.")
+    """Return ``text`` as a path, with ``~`` expanded. InputError if the system has no such paths."""
     try:
-        path = Path(words).expanduser()
-        size, longest = len(os.fsencode(path)), max(map(len, map(os.fsencode, path.parts)), default=0)
-    except RuntimeError as error:  # ~user of an unknown user
-        raise InputError(f"{shown(words)} cannot be a path: {error}", hint="Write the whole path.") from error
-    except UnicodeEncodeError as error:
-        raise InputError(f"{shown(words)} cannot be a path: it holds half of a surrogate pair.") from error
-    if size > LONGEST_PATH or longest > LONGEST_NAME:
-        raise InputError(f"{shown(words)} is too long for a path.", hint="Check it.")
+        path = Path(text).expanduser()
+        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            path.stat()
+    except (OSError, RuntimeError, ValueError) as error:  # too long, links in a circle, ~user of nobody, NUL
+        raise InputError(f"{shown(str(text))} cannot be a path: {error}.", hint="Check it.") from error
     return path
 
 
 def typed_folder(text: str) -> Path | None:
     """Return the existing folder of this path, None if there is none."""
-    if not text.strip():
-        return None
     try:
         path = typed_path(text)
-        return path if path.is_dir() else None
-    except (InputError, OSError):
+    except InputError:
         return None
+    return path if text.strip() and path.is_dir() else None
 
 
 def public(value: Any) -> Any:

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from cdp.base.errors import InputError
-from cdp.base.staging import scratch
 from cdp.base.text import typed_path
 from cdp.benchmarks import manifests
 from cdp.benchmarks.beir_files import Judgments, QueryLine, digest_of, iter_corpus, read_qrels, read_queries
@@ -356,7 +355,7 @@ class Texts:
     def _write(self) -> None:
         if self._file is None:
             # It has no name from the start, so it goes with the process, however that ends.
-            self._file = tempfile.TemporaryFile(dir=scratch())  # noqa: SIM115 - it lives as long as the sequence
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the sequence
         for text in self._held:
             data = text.encode("utf-8", "surrogatepass")
             self._ends.append(self._ends[-1] + len(data))

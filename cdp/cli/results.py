@@ -87,10 +87,8 @@ def _comparison(comparison: Comparison, remarks: Collection[str]) -> str:
             "difference": f"{signed(row.difference)}{'†' if row.significant else ''}",
             "95% interval": interval((row.low, row.high), sign=True),
             "p (t)": p_value(row.p_t),
-            "p (random.)": p_value(row.p_random),
             "p (seeds)": p_value(row.p_seeds),
             "p (Holm)": p_value(row.p_holm),
-            "effect": row.effect,
             "queries": row.n_queries,
             **({"marks": row.marks} if marked else {}),
         }

@@ -100,7 +100,7 @@ _current: ContextVar[_Process] = ContextVar("reading process")
 
 def _environment() -> dict[str, str]:
     """What the reading process inherits: no key and no token, for what it parses may be hostile."""
-    kept = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "CDP_PLUGINS", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
+    kept = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
     inherited = {name: os.environ[name] for name in kept if name in os.environ}
     # Python would import first from the current folder, which may be a stranger's.
     path = [str(Path(__file__).parents[2]), *filter(None, sys.path)]

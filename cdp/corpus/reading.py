@@ -16,7 +16,6 @@ from typing import Any
 
 from cdp.base.errors import InputError
 from cdp.base.failures import FILE, Failures, describe
-from cdp.base.staging import scratch as own_scratch
 from cdp.base.text import counted
 from cdp.base.workspace import sha256_file, sha256_text
 from cdp.corpus.checks import (
@@ -154,7 +153,7 @@ def read_documents(
     """Read a file, a zip or a folder of documents.
 
     ``passwords`` are tried on encrypted PDFs, and stored nowhere. Temporary files go to ``scratch`` (made if needed; by
-    default the process's own folder in the workspace). Raises InputError if not a single document can be read, or if a
+    default the system's). Raises InputError if not a single document can be read, or if a
     file cannot be read to its end; single bad rows, and unreadable files among others, are in ``rejected``.
     """
     path = Path(path)
@@ -163,7 +162,7 @@ def read_documents(
         raise InputError("It is neither a file nor a folder.", file=path)
     if scratch is not None:
         scratch.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="cdp-corpus-", dir=scratch or own_scratch()))
+    folder = Path(tempfile.mkdtemp(prefix="cdp-corpus-", dir=scratch))
     try:
         with reading_process(passwords):
             return _Import(path, options, folder, watch).run()

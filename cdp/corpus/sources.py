@@ -20,7 +20,6 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, NamedTuple, cast
 
 from cdp.base.errors import InputError
-from cdp.base.staging import scratch
 from cdp.base.workspace import folder_size
 from cdp.corpus.languages import guess_language
 from cdp.corpus.options import AUTO, MAX_LINE_CHARACTERS
@@ -350,7 +349,7 @@ class Source:
         if self.path is not None and not self.compressed:
             yield self.path
             return
-        folder = Path(tempfile.mkdtemp(prefix="cdp-unpacked-", dir=scratch()))
+        folder = Path(tempfile.mkdtemp(prefix="cdp-unpacked-"))
         try:
             copy = folder / "file"
             with self.open() as stream, open(copy, "wb") as target:

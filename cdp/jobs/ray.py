@@ -58,7 +58,7 @@ LIGHT_CPUS, CPUS = 0.1, 4.0
 ENDED, STOPPED, NO_ROOM = ("STOPPED", "SUCCEEDED", "FAILED"), "stopped", "no room"
 PROBED = "cdp probe:"
 # Variables that a worker inherits from the submitter. No keys: Ray shows these to all its users.
-PASSED = ("CDP_UMASK", "CDP_PLUGINS", "HF_HUB_OFFLINE", "CDP_STOP_GRACE_S")
+PASSED = ("CDP_UMASK", "HF_HUB_OFFLINE", "CDP_STOP_GRACE_S")
 # Further variables that Ray tasks inherit from their worker.
 OF_TASKS = ("CDP_WORKSPACE", NODE_VARIABLE, "ACCELERATE_USE_CPU", "TOKENIZERS_PARALLELISM")
 # Ray Train's workers keep their current folder and their output.

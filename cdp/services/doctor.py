@@ -7,13 +7,14 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from packaging.requirements import Requirement
 
 from cdp import catalog, jobs
 from cdp.base.errors import CdpError
-from cdp.base.registry import HOMES, PLUGINS, installed_plugins, package_of, registry
+from cdp.base.registry import HOMES, installed_plugins, package_of, registry
 from cdp.base.workspace import INSTALLED, REPOSITORY, Workspace, new_id
 from cdp.llm.address import KEYS
 from cdp.retrievers.preset import minilm_folder
@@ -59,25 +60,18 @@ def _run(name: str, what: Callable[[], tuple[bool, str]]) -> Check:
 
 def _packages() -> tuple[bool, str]:
     """Check that every library has a tested version: in a clone the pinned one, else one of the package's range."""
-    if INSTALLED:
-        wanted = [Requirement(text) for text in importlib.metadata.requires(DISTRIBUTION) or ()]
-        wanted = [item for item in wanted if item.marker is None or item.marker.evaluate({"extra": ""})]
-        right, cure = "as the package asks for", f"run pip install --upgrade {DISTRIBUTION}"
-    else:
+    lines = importlib.metadata.requires(DISTRIBUTION) if INSTALLED else None
+    if lines is None:
         lines = (REPOSITORY / "requirements.txt").read_text(encoding="utf-8").splitlines()
-        wanted = [Requirement(text) for line in lines if (text := line.partition("#")[0].strip())]
-        right, cure = "as pinned in requirements.txt", "run make install"
-    wrong = [text for requirement in wanted if (text := _difference(requirement))]
-    return not wrong, f"{'; '.join(wrong)}: {cure}" if wrong else right
-
-
-def _difference(requirement: Requirement) -> str:
-    """Return what is wrong with an installed library; empty if nothing."""
-    try:
-        version = importlib.metadata.version(requirement.name).split("+")[0]
-    except importlib.metadata.PackageNotFoundError:
-        return f"{requirement.name} is missing"
-    return "" if version in requirement.specifier else f"{requirement.name} is {version}, not {requirement.specifier}"
+    wrong = []
+    for wanted in (Requirement(text) for line in lines if (text := line.partition("#")[0].strip())):
+        if wanted.marker is None or wanted.marker.evaluate({"extra": ""}):
+            with suppress(importlib.metadata.PackageNotFoundError):
+                if importlib.metadata.version(wanted.name).split("+")[0] in wanted.specifier:
+                    continue
+            wrong.append(f"{wanted.name}{wanted.specifier}")
+    cure = f"pip install --upgrade {DISTRIBUTION}" if INSTALLED else "make install"
+    return not wrong, f"not installed: {', '.join(wrong)}. Run {cure}" if wrong else "as the package asks for"
 
 
 def _plugins() -> tuple[bool, str]:
@@ -85,8 +79,7 @@ def _plugins() -> tuple[bool, str]:
     for kind in HOMES:
         len(registry(kind))
     packages = dict.fromkeys(package_of(entry) for entry in installed_plugins())
-    files = [text for text in os.environ.get(PLUGINS, "").split(os.pathsep) if text.strip()]
-    return True, ", ".join([*packages, *files]) or "none"
+    return True, ", ".join(packages) or "none"
 
 
 def _workspace(workspace: Workspace) -> tuple[bool, str]:

@@ -14,11 +14,11 @@ from cdp.base.errors import ConfigError
 from cdp.base.locks import is_held
 from cdp.base.staging import PREFIX
 from cdp.base.workspace import Workspace, folder_size
-from cdp.jobs import JobView, State
+from cdp.jobs import State
 from cdp.services import access
 
 PRUNABLE = {
-    "leftovers": "what killed imports, uploads, jobs and downloads left behind, and the catalogue before its rebuild",
+    "leftovers": "what killed imports, uploads, jobs and downloads left behind, after a day",
     "checkpoints": "checkpoints of trainings and other jobs that have finished; their models and results stay",
     "embeddings": "embeddings of benchmarks and corpora; they are computed again when needed",
     "llm_cache": "answers of language models, kept so that nothing is paid twice; the query sets stay",
@@ -29,7 +29,7 @@ OLD_S = 24 * 3600.0  # what is younger may be in use
 # Answers of language models were paid for: they are deleted only when they are named.
 BY_DEFAULT = ("leftovers", "checkpoints", "embeddings")
 
-_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{12}|\.(storing|importing)-.+")
+_TEMPORARY = re.compile(rf"\..+\.[0-9a-f]{{12}}|{re.escape(PREFIX)}[0-9a-f]+|\.downloads")
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,15 @@ def prunable(workspace: Workspace, what: Sequence[str] = BY_DEFAULT) -> list[Pru
     unknown = [name for name in what if name not in PRUNABLE]
     if unknown:
         raise ConfigError(f"Nothing to clear away is called {unknown[0]!r}.", hint=f"There is: {', '.join(PRUNABLE)}.")
-    active = jobs.list_active(workspace)
-    ended = [job for job in jobs.list_jobs(workspace) if not job.active]
     rows = []
     for name in dict.fromkeys(what):
-        if name == "leftovers":
-            doomed = list(_leftovers(workspace, active, ended))
-        elif name == "checkpoints":
-            finished = [job.folder / "checkpoints" for job in ended if job.state is State.FINISHED]
+        if name == "checkpoints":
+            finished = (job.folder / name for job in jobs.list_jobs(workspace) if job.state is State.FINISHED)
             doomed = [path for path in finished if path.is_dir()]
+        elif jobs.list_active(workspace):  # they may be using the rest
+            doomed = []
         else:
-            doomed = [] if active else _visible(workspace.root / name)  # jobs at work may be reading them
+            doomed = list(_leftovers(workspace.root) if name == "leftovers" else (workspace.root / name).glob("[!.]*"))
         size = sum(folder_size(path) if path.is_dir() else path.lstat().st_size for path in doomed)
         rows.append(Prune(name, size, tuple(str(path.relative_to(workspace.root)) for path in doomed)))
     return rows
@@ -74,26 +72,11 @@ def prune(workspace: Workspace, what: Sequence[str] = BY_DEFAULT) -> list[Prune]
     return rows
 
 
-def _visible(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("[!.]*") if path.is_dir() or path.is_file())
-
-
-def _leftovers(workspace: Workspace, active: Sequence[JobView], ended: Sequence[JobView]) -> Iterator[Path]:
-    """Yield hidden files and folders not in use: their lock is free, or they are older than a day."""
-    parents = [workspace.root, workspace.corpora, workspace.queries, workspace.benchmarks, workspace.uploads]
-    parents += [workspace.jobs, workspace.projects, *workspace.projects.glob("[!.]*/")]
-    for parent in parents:
-        for path in parent.glob(".*"):
-            if path.name.startswith(PREFIX) and path.suffix != ".lock":
-                lock = path.with_name(f"{path.name}.lock")
-                if (lock.exists() and not is_held(lock)) or _old(path):
-                    yield path
-            elif _TEMPORARY.fullmatch(path.name) and _old(path):
-                yield path
-    for job in ended:
-        yield from (path for path in job.folder.glob(".*") if _TEMPORARY.fullmatch(path.name))
-    if not any(job.kind == "download" for job in active):
-        yield from _visible(workspace.benchmarks / ".downloads")
+def _leftovers(root: Path) -> Iterator[Path]:
+    """Yield temporary files and folders, down to those in a job's folder, neither locked nor younger than a day."""
+    for path in (path for depth in (".*", "*/.*", "*/*/.*") for path in root.glob(depth)):
+        if _TEMPORARY.fullmatch(path.name) and not is_held(path.with_name(f"{path.name}.lock")) and _old(path):
+            yield path
 
 
 def _old(path: Path) -> bool:

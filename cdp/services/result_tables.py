@@ -222,8 +222,8 @@ def noise_notes(comparison: Comparison) -> list[str]:
 
 
 CSV_COLUMNS = ("benchmark", "split", "protocol", "retriever", "retriever_id", "version", "ndcg", "n_queries",
-               "evaluation_id", "baseline_evaluation_id", "difference", "low", "high", "p_t", "p_random", "p_seeds",
-               "p_holm", "effect", "wins", "losses", "ties", "seeds", "seed_sd", "noise", "marks")  # fmt: skip
+               "evaluation_id", "baseline_evaluation_id", "difference", "low", "high", "p_t", "p_seeds", "p_holm",
+               "wins", "losses", "ties", "seeds", "seed_sd", "noise", "marks")  # fmt: skip
 
 
 def to_csv(comparison: Comparison) -> str:

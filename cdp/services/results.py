@@ -125,12 +125,11 @@ class Row:
 
     ``retriever_id`` is the run of the lowest seed; ``evaluation_id`` joins the evaluations of all by ``+``. ``seed_sd``
     is the standard deviation over them (n - 1). ``low`` and ``high`` are the 95% interval of the mean difference from
-    the baseline; ``p_t`` and ``p_random`` are two-sided p-values of the paired t-test and randomisation test,
-    ``p_holm`` the p corrected for all differences, ``effect`` Cohen's d for pairs; ``wins``, ``losses`` and ``ties``
-    count queries. They are None for the baseline, and without the same queries. ``noise`` is ``seeds`` where p
-    (``p_seeds``) and interval are those of the two-level test, ``unknown`` where a training has one seed. ``version``
-    tells earlier judgments of the same name apart. ``calibration`` is what people's labels say of a difference that a
-    model judged.
+    the baseline; ``p_t`` is the two-sided p of the paired t-test, ``p_holm`` the p corrected for all differences;
+    ``wins``, ``losses`` and ``ties`` count queries. They are None for the baseline, and without the same queries.
+    ``noise`` is ``seeds`` where p (``p_seeds``) and interval are those of the two-level test, ``unknown`` where a
+    training has one seed. ``version`` tells earlier judgments of the same name apart. ``calibration`` is what
+    people's labels say of a difference that a model judged.
     """
 
     retriever: str
@@ -157,10 +156,8 @@ class Row:
     low: float | None = None
     high: float | None = None
     p_t: float | None = None
-    p_random: float | None = None
     p_seeds: float | None = None
     p_holm: float | None = None
-    effect: float | None = None
     wins: int | None = None
     losses: int | None = None
     ties: int | None = None
@@ -718,7 +715,7 @@ def _tested_row(row: Row, reference: Row | None, scores: Scores, means: Scores) 
     if first.keys() != second.keys():
         return row
     tested = _tested(np.array([100 * (second[query] - first[query]) for query in first]).tobytes())
-    same = ("low", "high", "p_t", "p_random", "effect", "wins", "losses", "ties")
+    same = ("low", "high", "p_t", "wins", "losses", "ties")
     statistics = {name: getattr(tested, name) for name in same}
     row = replace(row, baseline_evaluation_id=reference.evaluation_id, difference=tested.mean, **statistics)
     sides = (row, reference)

@@ -275,8 +275,7 @@ def _address(workspace: Workspace) -> Path:
             f"{folder} is not a private folder of this account, so no search process is asked there.",
             hint=f"Remove it, or set {RUNTIME} to a folder that only this account may open (chmod 700).",
         )
-    # Processes of another version, or with other plug-ins, give other answers.
-    parts = (os.path.realpath(workspace.root), __version__, os.environ.get("CDP_PLUGINS", ""))
+    parts = (os.path.realpath(workspace.root), __version__)  # processes of another version give other answers
     key = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16]
     path = folder / f"{key}.sock"
     if len(os.fsencode(path)) > LONGEST_ADDRESS:

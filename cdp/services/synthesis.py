@@ -13,7 +13,6 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.records import Document
-from cdp.base.staging import scratch
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.corpus import resolve_corpus
@@ -243,7 +242,7 @@ def export(
 @access.reads
 def download(workspace: Workspace, query_set: str, form: str) -> bytes:
     """Return the file that ``export`` writes, or a zip of its folder."""
-    with tempfile.TemporaryDirectory(prefix="cdp-", dir=scratch()) as folder:
+    with tempfile.TemporaryDirectory(prefix="cdp-") as folder:
         path = Path(folder) / "export"
         _export(workspace, query_set, form, path)
         if path.is_dir():

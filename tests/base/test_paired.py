@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
 import scipy
@@ -11,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdp.base.errors import InputError
-from cdp.base.statistics import effect_size, holm, paired_test, randomisation_test, t_test
+from cdp.base.statistics import holm, paired_test, t_test
 
 
 def test_the_t_test_is_scipys() -> None:
@@ -21,51 +19,18 @@ def test_the_t_test_is_scipys() -> None:
         assert t_test(deltas) == pytest.approx(scipy.stats.ttest_1samp(deltas, 0.0).pvalue, rel=1e-9)
 
 
-def test_few_queries_are_enumerated() -> None:
-    deltas = np.array([0.5, 0.25, -0.125, 1.0, 0.0, 0.75])
-    moved = np.abs(deltas[deltas != 0])
-    sums = [abs(sum(s * m for s, m in zip(signs, moved, strict=True))) for signs in product((-1, 1), repeat=5)]
-    expected = np.mean([total >= abs(deltas.sum()) - 1e-12 for total in sums])
-    assert randomisation_test(deltas) == expected
-
-
-def test_the_randomisation_test_is_scipys() -> None:
-    random = np.random.default_rng(1)
-    a, b = random.random(60), random.random(60) + 0.06
-    theirs = scipy.stats.permutation_test(
-        (b, a), lambda x, y, axis: np.mean(x - y, axis=axis), permutation_type="samples", vectorized=True,
-        n_resamples=10_000, rng=np.random.default_rng(2),
-    )  # fmt: skip
-    assert randomisation_test(b - a) == pytest.approx(theirs.pvalue, abs=0.02)
-
-
-@pytest.mark.slow
-@given(st.lists(st.floats(-1, 1), min_size=1, max_size=40))
-def test_p_values_are_never_zero(values: list[float]) -> None:
-    found = paired_test(values, draws=200)
-    assert 1 / 8192 <= found.p_random <= 1
-    assert found.wins + found.losses + found.ties == found.n
-
-
-def test_a_clear_difference_reaches_the_smallest_p_value() -> None:
-    deltas = np.random.default_rng(3).uniform(0.1, 1, 200)
-    assert randomisation_test(deltas, draws=999) == 1 / 1000
-
-
-@pytest.mark.slow
 def test_false_positives_come_at_the_stated_rate() -> None:
     """400 simulated comparisons without a true difference, skewed and full of ties as real scores are."""
     random = np.random.default_rng(4)
     grades = np.array([0.0, 0.0, 0.0, 0.387, 0.5, 0.631, 1.0, 1.0])
-    rejected = np.zeros(2)
-    runs = 400
-    for run in range(runs):
+    rejected, runs = 0, 400
+    for _ in range(runs):
         deltas = random.choice(grades, 80) - random.choice(grades, 80)
-        found = paired_test(deltas, draws=500, seed=run)
-        assert found.p_t is not None
-        rejected += [found.p_random < 0.05, found.p_t < 0.05]
+        p = t_test(deltas)
+        assert p is not None
+        rejected += p < 0.05
     # Three standard errors of a rate of 5% over 400 runs are 3.3 points.
-    assert (np.abs(rejected / runs - 0.05) < 0.033).all(), rejected / runs
+    assert abs(rejected / runs - 0.05) < 0.033, rejected / runs
 
 
 def test_holm_keeps_the_error_of_a_family() -> None:
@@ -102,20 +67,17 @@ def test_the_interval_holds_the_mean_and_shrinks_with_queries() -> None:
 
 def test_nothing_differs() -> None:
     found = paired_test(np.zeros(7))
-    assert (found.mean, found.effect, found.p_t, found.p_random, found.ties) == (0.0, 0.0, 1.0, 1.0, 7)
+    assert (found.mean, found.p_t, found.ties) == (0.0, 1.0, 7)
 
 
 def test_every_query_differs_by_the_same() -> None:
     found = paired_test(np.full(5, 0.1))
-    assert found.effect is None
-    assert found.p_random == 2 / 32
-    assert effect_size(np.array([1.0, 3.0])) == pytest.approx(2 / 2**0.5)
+    assert (found.p_t, found.wins) == (0.0, 5)
 
 
 def test_a_single_query_says_little() -> None:
     found = paired_test([0.4])
     assert found.p_t is None
-    assert found.p_random == 1.0
 
 
 @pytest.mark.parametrize("values", [[], [float("nan")], [[0.1]]])

@@ -19,6 +19,7 @@ from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import Report
 from cdp.corpus.reading import ReadResult, read_documents
+from tests.support import install_plugins
 
 SYLLABLES = ("ba", "ce", "di", "fo", "gu", "la", "me", "ni", "ro", "su", "ta", "ve", "wi", "xo", "zu")
 
@@ -235,8 +236,7 @@ def test_the_same_files_in_a_zip(mixed: Path, read: ReadResult, tmp_path: Path) 
 def test_a_file_that_hangs_or_kills_its_reader_costs_itself_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plugin = tmp_path / "hostile.py"
-    plugin.write_text(
+    (tmp_path / "hostile.py").write_text(
         "import os, time\n"
         "from cdp.corpus.readers.files import office_format\n"
         "def blocks(path, password, report):\n"
@@ -244,7 +244,8 @@ def test_a_file_that_hangs_or_kills_its_reader_costs_itself_alone(
         "    yield\n"
         "HOSTILE = office_format('hostile', 'Hostile', 'a hostile file', ('.hostile',), blocks, 200)\n"
     )
-    monkeypatch.setenv("CDP_PLUGINS", str(plugin))  # the reading process loads it
+    install_plugins(tmp_path, "hostile")
+    monkeypatch.syspath_prepend(tmp_path)  # the reading process loads it
     (tmp_path / "kill").write_text("x")
     (tmp_path / "hang").write_text("x")
     html(tmp_path / "page.html")

@@ -1,9 +1,8 @@
-"""What is written is its owner's alone, and nothing is left in the system's folder for temporary files."""
+"""What is written is its owner's alone."""
 
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -56,39 +55,3 @@ def test_the_mask_is_the_operators_to_choose(tmp_path: Path, monkeypatch: pytest
         monkeypatch.setenv("CDP_UMASK", wrong)
         with pytest.raises(ConfigError, match="octal"):
             private_files()
-
-
-READING = """
-import sys, time
-from pathlib import Path
-from cdp.corpus import read_documents
-with read_documents(Path(sys.argv[1])) as result:
-    print("reading", flush=True)
-    if sys.argv[2] == "wait":
-        time.sleep(60)
-"""
-
-
-@pytest.mark.slow
-def test_documents_on_their_way_in_are_not_left_among_temporary_files(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of a killed process nothing is left once the next one has read them."""
-    system = tmp_path / "system"
-    system.mkdir()
-    monkeypatch.setenv("TMPDIR", str(system))
-    workspace.root.mkdir()
-    source = tmp_path / "docs.jsonl"
-    source.write_text('{"_id": "1", "text": "Salt keeps food."}\n')
-    command = [sys.executable, "-c", READING, str(source)]
-    process = subprocess.Popen([*command, "wait"], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "reading\n"
-    scratch = workspace.root / "tmp"
-    assert [path for path in scratch.iterdir() if path.is_dir()]
-    process.send_signal(signal.SIGKILL)
-    process.wait(timeout=30)
-    process.stdout.close()
-    subprocess.run([*command, "go"], cwd=REPOSITORY, check=True, stdout=subprocess.DEVNULL)
-    assert list(system.iterdir()) == []
-    assert [path.name for path in scratch.iterdir()] == []
