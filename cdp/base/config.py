@@ -189,8 +189,7 @@ class SynthesisConfig(Config):
     )
     teachers: str = option(
         "static-minilm, minilm",
-        "For dragon_s_faithful: the retrievers that rank the corpus one after another, separated by commas; also "
-        "api:MODEL@ADDRESS.",
+        "For dragon_s_faithful: the retrievers that rank the corpus one after another, separated by commas.",
         reason="The two retrievers that come with the installation.", advanced=True, holds="retrievers",
     )
     gpus: int | None = GPUS

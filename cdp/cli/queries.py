@@ -65,12 +65,6 @@ def preview(
 @command("queries generate", project=("corpus",), job=True)
 def generate(run: Run, config: SynthesisConfig) -> int:
     """Write queries for a corpus."""
-    note(
-        *(
-            sending.sentence
-            for sending in embedding.for_teachers(run.workspace, synthesis.resolved(run.workspace, config))
-        )
-    )
     return run.started(queries.generate(run.workspace, config))
 
 

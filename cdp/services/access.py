@@ -320,7 +320,7 @@ def environment_for(settings: Mapping[str, Any], typed: str = "") -> dict[str, s
 
 def _api_urls(settings: Mapping[str, Any]) -> list[str]:
     """Return the addresses of the retrievers behind an API that a job's settings name."""
-    values = (str(settings.get(name) or "") for name in ("retriever", "retrievers", "teacher", "teachers"))
+    values = (str(settings.get(name) or "") for name in ("retriever", "retrievers", "teacher"))
     named = (api.parse(item) for value in values for item in value.split(","))
     return [found.url for found in named if found is not None]
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from cdp import query_sets
-from cdp.base.config import EvaluationConfig, MiningConfig, SynthesisConfig
+from cdp.base.config import EvaluationConfig, MiningConfig
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import describe, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import part
-from cdp.corpus import get_documents, load_documents, load_manifest, resolve_corpus
+from cdp.corpus import get_documents, load_documents, load_manifest
 from cdp.llm.answers import Usage
 from cdp.llm.prices import Price, price_of, priced
 from cdp.llm.tokens import cut, estimate_tokens
@@ -23,8 +23,6 @@ from cdp.retrievers import api
 from cdp.retrievers.api import ApiName
 from cdp.services import access, evaluation
 from cdp.serving.engine import Collection
-from cdp.synthesis import ranking
-from cdp.synthesis.templates.phrases import sentences
 
 # Texts whose length stands for all in a price.
 SAMPLED = 200
@@ -90,20 +88,6 @@ def for_mining(workspace: Workspace, config: MiningConfig) -> list[Sending]:
     lines = islice(query_sets.read_queries(workspace, query_set.id), SAMPLED)
     queries = _mean(query_set.n_queries, [text for line in lines for text in line.queries])
     return sendings(workspace, retrievers, [of_corpus(workspace, query_set.corpus_id), queries])
-
-
-@access.reads
-def for_teachers(workspace: Workspace, config: SynthesisConfig) -> list[Sending]:
-    """Return what the teachers of dragon_s_faithful are sent: the documents, and each of their sentences."""
-    teachers = ranking.teachers_of(config) if config.method == "dragon_s_faithful" else []
-    if not any(map(api.parse, teachers)):
-        return []
-    corpus = resolve_corpus(workspace, config.corpus)
-    n = min(config.limit or corpus.n_documents, corpus.n_documents)
-    contents = _sampled(workspace, corpus.id)
-    split = [sentence for text in contents for sentence in sentences(text)]
-    parts = [_mean(n, contents), _mean(round(n * len(split) / max(1, len(contents))), split)]
-    return sendings(workspace, teachers, parts)
 
 
 def for_index(workspace: Workspace, retriever: str, collection: Collection) -> list[Sending]:

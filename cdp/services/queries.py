@@ -30,6 +30,7 @@ from cdp.services.access import Action, require
 from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import METHODS, method_of
 from cdp.synthesis.preview import Shown, needs_process, previews, previews_in_process
+from cdp.synthesis.ranking import teachers_of
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,8 @@ def generate(workspace: Workspace, config: SynthesisConfig, *, api_key: str = ""
     endpoint = access.endpoint_for(checked.to_dict(), api_key)
     # The job's record says where its documents were sent.
     checked = checked.replace(base_url=endpoint.url or config.base_url)
+    if method.generator == "ranking":
+        teachers_of(checked)
     make_generator(checked, api_key=endpoint.key)
     expected = synthesis.estimate(workspace, checked)
     local = bool(method.generator) or GENERATORS[checked.generator].local

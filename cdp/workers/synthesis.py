@@ -12,13 +12,12 @@ from cdp.base.errors import CdpError
 from cdp.base.failures import describe, is_fatal
 from cdp.base.worker import Job
 from cdp.metrics import quick
-from cdp.synthesis.ranking import RankingRun
+from cdp.synthesis.ranking import label_corpus
 from cdp.synthesis.run import Run
 
 
 def main(job: Job) -> None:
-    run = RankingRun(job) if job.config.get("method") == "dragon_s_faithful" else Run(job)
-    result = run.execute()
+    result = label_corpus(job) if job.config.get("method") == "dragon_s_faithful" else Run(job).execute()
     print(
         f"{result['n_queries']} queries for {result['n_documents']} documents, {result['failures']} failed, "
         f"{result['seconds']:.1f} s: {result['query_set']}",

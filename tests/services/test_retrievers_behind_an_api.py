@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cdp.base.config import EvaluationConfig, JudgeConfig, MiningConfig, SynthesisConfig, TrainingConfig
+from cdp.base.config import EvaluationConfig, JudgeConfig, MiningConfig, TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.settings import Config
 from cdp.base.workspace import Workspace, read_json
@@ -18,7 +18,7 @@ from cdp.benchmarks import judged, library
 from cdp.corpus import CorpusManifest, read_documents, store
 from cdp.llm.cache import AnswerCache
 from cdp.llm.prices import Price
-from cdp.query_sets import QuerySet, import_queries, read_queries
+from cdp.query_sets import QuerySet, import_queries
 from cdp.services import access, evaluation, jobs, judging, queries, results, search, training
 from cdp.services.access import NotAllowedError
 from cdp.studies import StudyConfig
@@ -105,13 +105,6 @@ def test_it_mines_teaches_and_pools(
     assert [q.parameters["teacher"] for q in made] == [f"{NAME}@{endpoint.url}"]
     assert set(endpoint.embedded.values()) == {1}
 
-    taught = ("--set", "method=dragon_s_faithful", "--set", f"teachers=static-minilm, {NAME}")
-    done = run("queries", "generate", "--corpus", corpus.id, *taught, "--set", "budget=1", "--wait")
-    assert "are sent to" in done.stderr
-    ranked = next(q for q in queries.list_query_sets(workspace) if q.method == "dragon_s_faithful")
-    assert ranked.model == f"static-minilm, {NAME}@{endpoint.url}"
-    assert any(line.queries for line in read_queries(workspace, ranked.id))
-
     log = tmp_path / "log.txt"
     log.write_text("why does the sea rise\nwhat is glass made of\n")
     endpoint.answer = lambda prompt, m: '{"reason": "so", "grade": 2}'
@@ -146,7 +139,6 @@ def test_it_cannot_be_trained(workspace: Workspace, endpoint: ChatServer, query_
 CONFIGS: list[tuple[type[Config], dict[str, Any]]] = [
     (EvaluationConfig, {"retriever": "api:m@http://10.0.0.1/v1", "benchmark": "b"}),
     (MiningConfig, {"retriever": "api:m@http://10.0.0.1/v1", "query_set": "q"}),
-    (SynthesisConfig, {"teachers": "minilm, api:m@http://10.0.0.1/v1", "corpus": "c"}),
     (JudgeConfig, {"retrievers": "bm25, api:m@http://10.0.0.1/v1", "corpus": "c", "base_url": "http://10.0.0.1/v1"}),
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +12,11 @@ import pytest
 from cdp import query_sets
 from cdp.base.errors import ConfigError, ModelError
 from cdp.base.records import Document
-from cdp.base.worker import Job
+from cdp.base.worker import Job, Stopped
 from cdp.query_sets.exports import export
+from cdp.retrievers import encode as encoding
 from cdp.synthesis import METHODS
-from cdp.synthesis.ranking import RankingRun, distinct_sentences, labels
+from cdp.synthesis.ranking import distinct_sentences, label_corpus, labels
 from cdp.synthesis.run import Run
 from tests.support_models import tiny_static
 from tests.synthesis.conftest import CorpusMaker, JobMaker
@@ -85,7 +87,7 @@ def test_the_published_method_labels_every_sentence_by_each_teacher(
     given = rows(60)
     corpus = make_corpus(rows=given)
     job = make_job(corpus=corpus.id, method="dragon_s_faithful", per_doc=4, teachers=", ".join(map(str, teachers)))
-    result = RankingRun(job).execute()
+    result = label_corpus(job)
     lines = ranked_lines(job, result)
     assert len(lines) == 2 * 180
     assert [line["teacher"] for line in lines] == [str(teachers[0])] * 180 + [str(teachers[1])] * 180
@@ -123,32 +125,34 @@ def test_the_published_method_labels_every_sentence_by_each_teacher(
 
 
 @pytest.mark.slow
-def test_a_stopped_ranking_goes_on_where_it_was(
+def test_a_stopped_ranking_encodes_nothing_twice(
     tmp_path: Path, make_corpus: CorpusMaker, make_job: JobMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cdp.synthesis.ranking.BLOCK", 8)
-    teacher = tiny_static(tmp_path / "teacher")
+    encoded: list[int] = []
+    encode = encoding.encode
+
+    def counting(model: Any, texts: list[str], *rest: Any, **more: Any) -> Any:
+        encoded.append(len(texts))
+        return encode(model, texts, *rest, **more)
+
+    monkeypatch.setattr(encoding, "encode", counting)
     corpus = make_corpus(rows=rows(12))
-    config = {"corpus": corpus.id, "method": "dragon_s_faithful", "per_doc": 3, "teachers": str(teacher)}
-    whole = RankingRun(make_job(**config)).execute()
-    job = make_job(**config)
-    path = RankingRun(job).files.rankings
+    job = make_job(
+        corpus=corpus.id, method="dragon_s_faithful", per_doc=3, teachers=str(tiny_static(tmp_path / "teacher"))
+    )
 
-    class StopAfterTwoBlocks(Job):
+    class StopAfterTheDocuments(Job):
         def stop_requested(self) -> bool:
-            return path.exists() and path.read_text().count("\n") >= 16
+            return bool(encoded) and self._state["unit"] == "sentences"
 
-    stopped = RankingRun(StopAfterTwoBlocks(job.folder)).execute()
-    assert not stopped["complete"]
-    before = path.read_text()
-    assert before.count("\n") == 16
-    with open(path, "a", encoding="utf-8") as file:
-        file.write('{"position": 16, "te')
-    result = RankingRun(job).execute()
+    with pytest.raises(Stopped):
+        label_corpus(StopAfterTheDocuments(job.folder))
+    (left,) = query_sets.list_query_sets(job.workspace)
+    assert not left.complete
+    result = label_corpus(job)
     assert result["complete"]
-    assert path.read_text().startswith(before)
-    loaded = [query_sets.load(job.workspace, str(r["query_set"])).content_hash for r in (whole, result)]
-    assert loaded[0] == loaded[1] != ""
+    assert encoded == [12, 36]
+    assert query_sets.load(job.workspace, left.id).content_hash
 
 
 def test_sentences_are_taken_once_and_long_ones_counted() -> None:
@@ -161,18 +165,13 @@ def test_sentences_are_taken_once_and_long_ones_counted() -> None:
     assert too_long == 1
 
 
-def test_labels_come_by_rank_then_by_teacher(tmp_path: Path) -> None:
-    path = tmp_path / "rankings.jsonl"
-    lines = [
-        {"position": 0, "positives": ["b", "a"]},
-        {"position": 1, "positives": ["a", "b"]},
-        {"position": 2, "positives": ["a"]},
-        {"position": 3, "positives": ["b"]},
-    ]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert list(labels(path, {"a": 0, "b": 1}, 2, 5)) == [(0, [1, 0]), (1, [0, 1])]
+def test_labels_come_by_rank_then_by_teacher() -> None:
+    of_first, of_second = [[1, 0], [0, 1]], [[0, 2], [1, 0]]
+    found = labels(np.array([of_first, of_second], np.int32), 5)
+    assert found == {0: [1, 0], 1: [0, 1], 2: [0]}
 
 
 def test_no_teacher_is_a_configuration_error(make_corpus: CorpusMaker, make_job: JobMaker) -> None:
-    with pytest.raises(ConfigError, match="needs a teacher"):
-        RankingRun(make_job(corpus=make_corpus(2).id, method="dragon_s_faithful", teachers=" , "))
+    for teachers in (" , ", "minilm, api:m@http://localhost/v1"):
+        with pytest.raises(ConfigError, match="needs a teacher on this machine"):
+            label_corpus(make_job(corpus=make_corpus(2).id, method="dragon_s_faithful", teachers=teachers))

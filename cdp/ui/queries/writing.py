@@ -13,7 +13,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, NotFoundError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
-from cdp.services import access, commands, completeness, corpora, embedding, queries, synthesis
+from cdp.services import access, commands, completeness, corpora, queries, synthesis
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import Preview, QuerySet
 from cdp.services.synthesis import Writer, dollars
@@ -159,9 +159,6 @@ def method_extras(names: Sequence[str], methods: Sequence[Method], sets: list[Qu
 def cost_before(workspace: Workspace, config: SynthesisConfig) -> None:
     """Tokens and price of a job that is about to start."""
     estimate = synthesis.estimate(workspace, config)
-    if sent := embedding.for_teachers(workspace, config):
-        st.info(md(" ".join(sending.sentence for sending in sent)), icon=":material/send:")
-        return
     if not estimate.requests:
         st.caption(f"{count(estimate.n_documents, 'document')}. No LLM is asked, so this is free.")
         return
