@@ -36,7 +36,7 @@ def runs(workspace: Workspace) -> tuple[list[dict[str, Any]], list[dict[str, Any
 
     Keys of an evaluation: id, job_id, retriever_id, retriever_name, retriever_kind, retriever_hash, benchmark, folder,
     split, benchmark_hash, protocol, "ndcg@10" and ``measures`` (name to mean, in [0, 1]), n_queries, n_documents,
-    seconds, created, settings, counts, hash. Those of studies have the kind ``STUDY`` or ``STUDY_START``, and in their
+    seconds, created, settings, counts. Those of studies have the kind ``STUDY`` or ``STUDY_START``, and in their
     settings the study, the condition and its training. Of a training: id, job_id, name, retriever, query_set,
     weighting, pairs, …, and its whole ``result``.
     """
@@ -71,27 +71,16 @@ def per_query(
 ) -> dict[str, dict[str, float]]:
     """Return scores: evaluation id → query id → value in [0, 1].
 
-    NotFoundError for an unknown evaluation; InputError for one without per-query scores of that measure.
+    NotFoundError for one without per-query scores of that measure.
     """
 
-    def task(connection: Any) -> dict[str, dict[str, float]]:
-        known = {row[0] for row in connection.execute("SELECT id FROM evaluations").fetchall()}
-        for evaluation_id in evaluation_ids:
-            if evaluation_id not in known:
-                raise NotFoundError("evaluation", evaluation_id, known=sorted(known))
-        columns = connection.execute(
-            "SELECT evaluation_id, query_id, value FROM scores WHERE measure = ? AND list_contains(?, evaluation_id)",
-            [measure, list(evaluation_ids)],
-        ).fetchall()
-        scores: dict[str, dict[str, float]] = {evaluation_id: {} for evaluation_id in evaluation_ids}
-        for evaluation_id, query_id, value in columns:
-            scores[evaluation_id][query_id] = value
-        return scores
-
-    scores = with_catalog(workspace, task)
-    for evaluation_id, values in scores.items():
-        if not values:
-            raise InputError(f"Evaluation {evaluation_id} has no per-query scores of {measure}.")
+    sql = "SELECT evaluation_id, query_id, value FROM scores WHERE measure = ? AND list_contains(?, evaluation_id)"
+    scores: dict[str, dict[str, float]] = {evaluation_id: {} for evaluation_id in evaluation_ids}
+    found = with_catalog(workspace, lambda c: c.execute(sql, [measure, list(scores)]).fetchall())
+    for evaluation_id, query_id, value in found:
+        scores[evaluation_id][query_id] = value
+    for evaluation_id in (name for name, values in scores.items() if not values):
+        raise NotFoundError(f"evaluation with scores of {measure}", evaluation_id)
     return scores
 
 

@@ -30,25 +30,25 @@ if TYPE_CHECKING:
 
 
 TEXT, WHOLE, REAL, MEASURES = "VARCHAR", "BIGINT", "DOUBLE", "MAP(VARCHAR, DOUBLE)"
-# Columns of the tables whose rows are read from files; ``source`` is the file's path.
+# The tables, whose rows are read from files; ``source`` is the file's path.
 TABLES = {
+    "files": dict.fromkeys(("source", "stamp", "problem"), TEXT),
     "trainings": {
         **dict.fromkeys(("source", "id", "job_id", "name", "retriever", "query_set", "weighting"), TEXT),
-        **dict.fromkeys(("pairs", "steps"), WHOLE),
-        **dict.fromkeys(("seconds", "loss_first", "loss_last"), REAL),
-        **dict.fromkeys(("model_hash", "created", "result"), TEXT),
+        **dict.fromkeys(("pairs", "steps"), WHOLE), "seconds": REAL, "created": TEXT, "result": TEXT,
     },
     "evaluations": {
         **dict.fromkeys(("source", "id", "job_id", "retriever_id", "retriever_name", "retriever_kind"), TEXT),
         **dict.fromkeys(("retriever_hash", "benchmark", "folder", "split", "benchmark_hash", "protocol"), TEXT),
         "ndcg@10": REAL, "measures": MEASURES, "n_queries": WHOLE, "n_documents": WHOLE, "seconds": REAL,
-        **dict.fromkeys(("created", "settings", "counts", "hash"), TEXT),
+        **dict.fromkeys(("created", "settings", "counts"), TEXT),
     },
+    "scores": {**dict.fromkeys(("source", "evaluation_id", "measure", "query_id"), TEXT), "value": REAL},
 }  # fmt: skip
+# Columns of which a file gives a list: one row per entry.
+UNNESTED = ("query_id", "value")
 STATEMENTS = (
     "CREATE TABLE version (hash VARCHAR)",
-    "CREATE TABLE files (path VARCHAR, stamp VARCHAR, hash VARCHAR, problem VARCHAR)",
-    "CREATE TABLE scores (evaluation_id VARCHAR, query_id VARCHAR, measure VARCHAR, value DOUBLE)",
     *(
         f"CREATE TABLE {table} (" + ", ".join(f'"{name}" {kind}' for name, kind in columns.items()) + ")"
         for table, columns in TABLES.items()
@@ -85,11 +85,7 @@ def _own_folder(root: Path) -> Path:
 
 
 class UnusableError(Exception):
-    """The catalogue is missing, of another version, or damaged (``damage`` says how): it has to be rebuilt."""
-
-    def __init__(self, damage: str = "") -> None:
-        super().__init__(damage)
-        self.damage = damage
+    """The catalogue is missing, of another version, or damaged: it has to be rebuilt."""
 
 
 @contextmanager
@@ -106,7 +102,7 @@ def reading(workspace: Workspace, *, foreign_sql: bool = False) -> Iterator[duck
             except (duckdb.CatalogException, duckdb.BinderException):
                 current = False
             if not current:
-                raise UnusableError("another version of CDP Studio wrote it")
+                raise UnusableError
             yield connection
 
 
@@ -122,33 +118,21 @@ def writing(workspace: Workspace) -> Iterator[duckdb.DuckDBPyConnection]:
         connection.execute("COMMIT")
 
 
-def reset(workspace: Workspace, *, only: int | None = None) -> None:
-    """Replace the catalogue by an empty one.
-
-    ``only`` is the identity of the unusable file: if another process has replaced it already, nothing is done.
-    """
+def reset(workspace: Workspace) -> None:
+    """Replace the catalogue by an empty one."""
+    path = workspace.catalog
     with locked(workspace.catalog_lock, "The catalogue", wait_s=WAIT_S):
-        if only is None or only == identity(workspace):
-            path = workspace.catalog
-            try:
-                path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
-                path.unlink(missing_ok=True)
-            except OSError as error:
-                raise WorkspaceError.refused(path, "replaced", error) from error
-            with _open(path, read_only=False) as connection:
-                connection.execute("BEGIN")
-                for statement in STATEMENTS:
-                    connection.execute(statement)
-                connection.execute("INSERT INTO version VALUES (?)", [VERSION])
-                connection.execute("COMMIT")
-
-
-def identity(workspace: Workspace) -> int:
-    """Return the file's inode, 0 if there is none."""
-    try:
-        return workspace.catalog.stat().st_ino
-    except OSError:
-        return 0
+        try:
+            path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise WorkspaceError.refused(path, "replaced", error) from error
+        with _open(path, read_only=False) as connection:
+            connection.execute("BEGIN")
+            for statement in STATEMENTS:
+                connection.execute(statement)
+            connection.execute("INSERT INTO version VALUES (?)", [VERSION])
+            connection.execute("COMMIT")
 
 
 @contextmanager
@@ -183,18 +167,15 @@ def translated(error: duckdb.Error, path: Path) -> Exception:
     """Return UnusableError for a damaged file, WorkspaceError for faults of the disk, else ``error``."""
     import duckdb
 
-    damage = (duckdb.IOException, duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
     text = str(error)
-    if full := _FULL.search(text):
-        fault = "the disk quota is used up" if full[0] == "quota" else "the disk is full"
+    if _FULL.search(text):
         return WorkspaceError(
-            f"The catalogue {path} cannot be used: {fault}.", hint="Free some space there and try again."
+            f"The catalogue {path} cannot be used: the disk is full.", hint="Free some space there and try again."
         )
     if barred := _BARRED.search(text):
         return WorkspaceError(f"The catalogue {path} cannot be used: {barred[0].lower()}.")
-    if isinstance(error, damage) or "Corrupt database" in text:
-        return UnusableError(text.splitlines()[0].rstrip(".")[:300] if text else "unknown error")
-    return error
+    damage = (duckdb.IOException, duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
+    return UnusableError() if isinstance(error, damage) or "Corrupt database" in text else error
 
 
 def rows(connection: Any, sql: str) -> list[dict[str, Any]]:

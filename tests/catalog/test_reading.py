@@ -29,7 +29,7 @@ def test_unknown_evaluations_and_measures_are_named(workspace: Workspace) -> Non
     add_evaluation(workspace, "evaluate-1", "a")
     with pytest.raises(NotFoundError, match="evaluate-9"):
         catalog.per_query(workspace, ["evaluate-9"])
-    with pytest.raises(InputError, match="mrr"):
+    with pytest.raises(NotFoundError, match="mrr"):
         catalog.per_query(workspace, ["evaluate-1"], "mrr@10")
 
 

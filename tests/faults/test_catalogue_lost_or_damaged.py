@@ -68,13 +68,6 @@ def test_it_is_made_anew(filled: Workspace, harm: Callable[[Path], None]) -> Non
     ]
 
 
-def test_an_ingest_says_that_it_rebuilt(filled: Workspace) -> None:
-    garble_the_start(filled.catalog)
-    report = catalog.ingest(filled)
-    assert "rebuilt from the files" in report.note
-    assert report.read == len(IDS)
-
-
 def test_a_leftover_log_of_a_deleted_file_does_no_harm(filled: Workspace) -> None:
     filled.catalog.unlink()
     filled.catalog.with_name("catalog.duckdb.wal").write_bytes(b"leftover" * 100)
