@@ -11,12 +11,13 @@ from textwrap import dedent
 from cdp.base.text import duration, escaped, interval, signed
 from cdp.base.workspace import write_bytes
 from cdp.retrievers import bm25
-from cdp.studies import read_plan, to_markdown
+from cdp.studies import read_plan
 from cdp.studies.plan import HYBRID, UNTRAINED, Cell, method_of
 from cdp.studies.text import POOLED_NOTE, table
 from reproduction import criteria, verdicts
 from reproduction.criteria import FREE, METHOD, Claim, wanted
 from reproduction.kept import ENDING, PARTS, Kept
+from reproduction.relation import extended, to_markdown
 from reproduction.stages import Stage
 from reproduction.verdicts import Decided, Judged
 
@@ -214,7 +215,7 @@ def _details(
     for stage in chosen:
         kept = studies.get(stage.plan)
         rows.append([stage.plan, "not run", "–", "–", "–"] if kept is None else _study(stage, kept))
-        for text in kept.report.limits if kept is not None else ():
+        for text in extended(kept.report).limits if kept is not None else ():
             limits[escaped(text)].append(stage.plan)
     lines += ["## The studies", "", table(["Study", "State", "Trainings", "Time", "Plan"], rows), "", POOLED_NOTE, ""]
     lines += ["## What limits them, in the words of their reports", ""]

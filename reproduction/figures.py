@@ -19,8 +19,7 @@ from cdp.base.text import counted
 from cdp.studies.plan import HYBRID, UNTRAINED, Cell, method_of
 from cdp.studies.pooling import MEAN as MEAN_TERM
 from cdp.studies.pooling import Floats, Observation, over_datasets
-from cdp.studies.report import FAMILIES_PER_COVARIATE
-from cdp.studies.verdict import BenchmarkFacts
+from cdp.studies.report import FAMILIES_PER_COVARIATE, BenchmarkFacts
 from reproduction.criteria import CORPUS, FREE, IN, METHOD, QUERIES, SLOPE, Criterion, wanted
 from reproduction.kept import Kept
 

@@ -159,25 +159,6 @@ def fit_line(x: ArrayLike, y: ArrayLike) -> LineFit:
     )
 
 
-def power_of_slope(x: ArrayLike, slope: float, sd: float) -> float:
-    """How often a line through points at these x finds a true ``slope``, points scattering about it by ``sd``.
-
-    The two-sided test at 5% with n − 2 degrees of freedom, from the noncentral t distribution. InputError as
-    ``fit_line``.
-    """
-    xs = np.asarray(x, np.float64)
-    if len(xs) < 3 or np.ptp(xs) == 0:
-        raise InputError("Power needs at least three points at different x.")
-    if sd <= 0:
-        return 1.0 if slope else 0.05
-    from scipy.special import nctdtr
-
-    shift = abs(slope) * float(np.sqrt(((xs - xs.mean()) ** 2).sum())) / sd
-    bound = _t95(len(xs) - 2)
-    power = float(1 - nctdtr(len(xs) - 2, shift, bound) + nctdtr(len(xs) - 2, shift, -bound))
-    return power if power == power else 1.0  # the distribution function gives nan far out, where nothing is missed
-
-
 def _t95(degrees: float) -> float:
     """The two-sided 95% quantile of Student's t: every interval here has this level."""
     return float(stdtrit(degrees, 0.975))

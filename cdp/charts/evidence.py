@@ -15,27 +15,24 @@ from cdp.principle import (
     Difference,
     Threshold,
     fit_of_means,
-    why_no_threshold,
 )
 
 
 def difference_against_cw(
     points: Sequence[Difference],
-    fit: Threshold | None,
+    fit: Threshold,
     *,
     here: float | None = None,
 ) -> go.Figure:
     """Every difference at its dataset's CW and the fitted line; each point tells its origin on hover.
 
-    ``fit`` is None where no line can be drawn; ``here`` marks the user's queries. The band is the 95% confidence band
-    of the line through the dataset means.
+    ``here`` marks the user's queries. The band is the 95% confidence band of the line through the dataset means.
     """
     chart = figure(x="mean content words of the dataset's queries (CW)", y="difference in NDCG@10 (points)", height=400)
     low, high = min(p.cw for p in points), max(p.cw for p in points)
     left, right = min(low, here or low) - 0.7, max(high, here or high) + 0.7
     _published_lines(chart, left, right)
-    if fit is not None and not why_no_threshold(points):
-        _band(chart, points, low, high)
+    _band(chart, points, low, high)
     for i, retriever in enumerate(dict.fromkeys(p.retriever for p in points)):
         chosen = [p for p in points if p.retriever == retriever]
         name = plain(retriever, 48)
@@ -54,16 +51,14 @@ def difference_against_cw(
             hovertemplate=f"{name} on %{{customdata[0]}}<br>%{{customdata[1]}}, Q/Doc %{{customdata[2]}}<br>"
             "%{y:+.2f} points at CW %{x:.2f}<extra></extra>",
         )
-    if fit is not None:
-        crosses = f", zero at CW {fit.crossing:.2f}" if low <= fit.crossing <= high else ""
-        chart.add_scatter(
-            x=[low, high],
-            y=[fit.intercept + fit.slope * low, fit.intercept + fit.slope * high],
-            mode="lines",
-            name=f"fit{crosses}",
-            line={"color": MUTED, "width": 2},
-            hoverinfo="skip",
-        )
+    chart.add_scatter(
+        x=[low, high],
+        y=[fit.intercept + fit.slope * low, fit.intercept + fit.slope * high],
+        mode="lines",
+        name=f"fit, zero at CW {fit.crossing:.2f}" if low <= fit.crossing <= high else "fit",
+        line={"color": MUTED, "width": 2},
+        hoverinfo="skip",
+    )
     across(chart, y=0, line={"color": MUTED, "dash": "dash", "width": 1})
     if here is not None:
         label = f"your queries, CW {here:.2f}"

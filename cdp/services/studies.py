@@ -35,7 +35,8 @@ from cdp.studies.plan import (
     with_kappa,
 )
 from cdp.studies.report import build as build_report
-from cdp.studies.text import beside, plan_text, progress_text, threshold_rows
+from cdp.studies.text import plan_text, progress_text
+from cdp.studies.text import tables as tables_of
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import get_method
 from cdp.training.plan import complete, defaults_for, eval_steps_of, rate
@@ -43,8 +44,8 @@ from cdp.training.reasoning import check_reasoned
 from cdp.training.weightings import WEIGHTINGS
 
 __all__ = [
-    "beside", "eval_steps_of", "plan_text", "progress_text", "rate", "read_plan", "read_rates", "ready_made",
-    "threshold_rows", "to_markdown",
+    "eval_steps_of", "plan_text", "progress_text", "rate", "read_plan", "read_rates", "ready_made", "tables_of",
+    "to_markdown",
 ]  # fmt: skip
 
 

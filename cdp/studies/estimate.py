@@ -12,11 +12,9 @@ from statistics import median
 from typing import Any
 
 from cdp.base.config import TrainingConfig
-from cdp.base.text import counted
 from cdp.llm.prices import dollars
 from cdp.studies.config import StudyConfig
 from cdp.studies.plan import Condition, StudySource, conditions, evaluated_on, pairs_of, steps_of
-from cdp.studies.verdict import design_power, power_text
 from cdp.training.plan import EVALUATIONS
 
 
@@ -216,23 +214,9 @@ def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
 def _notes(plan: StudyPlan) -> Iterator[str]:
     """What is worth knowing before the start."""
     config, benchmarks = plan.config, plan.benchmarks
-    if len(benchmarks) < 3:
-        yield (
-            f"With {counted(len(benchmarks), 'benchmark')} there is no correlation "
-            "with CW and no threshold: that takes three or more."
-        )
-    spoken = sorted({str(b["language"]) for b in benchmarks if b.get("language")})
-    if len(spoken) > 1:
-        yield (
-            f"The benchmarks are of several languages ({', '.join(spoken)}): only those of the most frequent one are "
-            "in the line through CW."
-        )
     for b in benchmarks:
         if b.get("empty", 0.0) >= DOUBTFUL:
             yield f"{b['name']}: {b['empty']:.0%} of the queries have no content word when counted as {b['language']}."
-    power = design_power([float(b["cw"]) for b in benchmarks if b.get("cw") is not None])
-    if power is not None:
-        yield power_text(power)
     yield from limits_of_design(config, plan.sources)
     if plan.generations and (config.budget is not None or config.max_documents is not None):
         seed = config.numbers("seeds", minimum=0)[0]

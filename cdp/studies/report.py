@@ -4,49 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from cdp.base.statistics import has_spread
 from cdp.base.text import counted, signed
-from cdp.principle import (
-    PARAPHRASE,
-    SCALING,
-    WEIGHTING,
-    Correlation,
-    Difference,
-    PositiveRate,
-    Threshold,
-    correlation_table,
-    dataset_means,
-    positive_rates,
-    threshold,
-    why_no_threshold,
-)
+from cdp.principle import PARAPHRASE, SCALING, WEIGHTING, level_of
 from cdp.retrievers import bm25
 from cdp.studies.config import BOTH, INFONCE, StudyConfig, stored
 from cdp.studies.estimate import limits_of_design
 from cdp.studies.gains import LOSS, REASONED, TITLES, TRAINING, Gain, Scores, gains, read_scores
 from cdp.studies.plan import HYBRID, PARAPHRASED, UNTRAINED, Cell, StudySource, conditions, method_of, untrained
 from cdp.studies.pooling import COVARIATES, Observation, Pooled, over_datasets
-from cdp.studies.verdict import (
-    BenchmarkFacts,
-    Verdict,
-    as_independent,
-    families_in_line,
-    left_out,
-    power_text,
-    sentence,
-    verdict,
-)
 from cdp.training.plan import rate
 from cdp.training.reasoning import QUERY_ONLY
-
-# With fewer datasets a correlation over them rests on very little, even with a small p.
-FEW_DATASETS = 6
 
 OUT, IN = "out of domain", "in-domain"
 
@@ -58,6 +31,30 @@ BY_CW = ": by content words"
 
 # The comparisons that the principle is about, in the order of the report.
 PRINCIPLE = (SCALING, PARAPHRASE, WEIGHTING, LOSS, REASONED)
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkFacts:
+    """A benchmark of a study: the content words of its queries, and what it shares with other benchmarks (``family``)
+    and with the training documents. ``in_domain_of`` are the sources that are of its own documents, ``in_domain``
+    whether all are; ``facts`` are means over its queries: ``words``, and ``overlap`` with the relevant documents."""
+
+    name: str
+    cw: float
+    split: str = ""
+    n_queries: int = 0
+    n_documents: int = 0
+    cw_interval: tuple[float, float] = (0.0, 0.0)
+    language: str = ""
+    family: str = ""
+    in_domain: bool = False
+    in_domain_of: tuple[str, ...] = ()
+    facts: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def level(self) -> str:
+        """The published advice for its mean CW."""
+        return level_of(self.cw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +129,8 @@ class StudyScores:
 class StudyReport:
     """What a study found so far. ``planned`` counts trainings, ``failures`` are (condition, reason).
 
-    ``differences`` are the gains that the principle is about, one per independent dataset and condition; ``verdict``,
-    ``threshold`` and ``correlations`` come from these. ``left_out`` names the benchmarks that are in none, and why;
-    ``pooled`` are the regressions over datasets, ``leaks`` sentences on judged queries that it was trained on.
+    ``pooled`` are the regressions over datasets, ``leaks`` sentences on judged queries that it was trained on,
+    ``findings`` the answer, most important first, and ``limits`` what cannot be concluded, and why.
     """
 
     id: str
@@ -145,33 +141,18 @@ class StudyReport:
     benchmarks: tuple[BenchmarkFacts, ...]
     rows: tuple[StudyRow, ...]
     gains: tuple[Gain, ...]
-    correlations: tuple[Correlation, ...]
-    rates: tuple[PositiveRate, ...]
-    threshold: Threshold | None
-    no_threshold: str
     planned: int
     finished: int
     reused: int
     failures: tuple[tuple[str, str], ...]
-    differences: tuple[Difference, ...]
-    verdict: Verdict
     pooled: tuple[Pooled, ...]
-    left_out: Mapping[str, str]
     leaks: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
 
     def of(self, comparison: str) -> list[Gain]:
         """The gains of one comparison."""
         return [gain for gain in self.gains if gain.comparison == comparison]
-
-    @cached_property
-    def findings(self) -> tuple[str, ...]:
-        """The answer, most important first. Nothing is said that a comparison of the study does not show."""
-        return tuple(_findings(self))
-
-    @cached_property
-    def limits(self) -> tuple[str, ...]:
-        """What cannot be concluded, and why."""
-        return (*self.leaks, *_limits(self))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, with plain values."""
@@ -179,7 +160,7 @@ class StudyReport:
         values["config"] = self.config.recorded()
         values["gains"] = [{**asdict(gain), "significant": gain.significant} for gain in self.gains]
         values["benchmarks"] = [{**asdict(b), "published_advice": b.level} for b in self.benchmarks]
-        return {**values, "findings": self.findings, "limits": self.limits}
+        return values
 
 
 def _findings(report: StudyReport) -> Iterator[str]:
@@ -191,8 +172,6 @@ def _findings(report: StudyReport) -> Iterator[str]:
             by_condition[gain.cell._replace(per_doc=0)].append(gain)
         for group in by_condition.values():
             yield _compared(comparison, group)
-    if report.of(SCALING) or report.of(PARAPHRASE):
-        yield sentence(report.verdict)
 
 
 def _rates(report: StudyReport) -> Iterator[str]:
@@ -250,28 +229,20 @@ def _compared(comparison: str, group: Sequence[Gain]) -> str:
     )
 
 
-def _limits(report: StudyReport) -> Iterator[str]:
-    missing = report.planned - report.finished
-    if missing:
+def missing(report: StudyReport) -> Iterator[str]:
+    """What was planned and is not there, in sentences."""
+    n = report.planned - report.finished
+    if n:
         failed = [f for f in report.failures if not f[0].startswith(UNTRAINED)]
         why = f", {len(failed)} of them because they failed" if failed else ""
         yield (
-            f"{missing} of {counted(report.planned, 'training')} are missing{why}: comparisons with them are left out, "
+            f"{n} of {counted(report.planned, 'training')} are missing{why}: comparisons with them are left out, "
             "and means are over the seeds that are there."
         )
     yield from (f"Failed: {condition}. {reason}" for condition, reason in report.failures)
-    yield from (f"Left out of the line through CW: {name}, because {why}." for name, why in report.left_out.items())
-    for family, group in families_in_line(report.benchmarks).items():
-        if len(group) > 1:
-            yield f"{', '.join(b.name for b in group)} are of one source ({family}) and count as one dataset."
-    n = report.verdict.n
-    if report.no_threshold:
-        yield f"No threshold and no correlation of its own. {report.no_threshold}"
-    elif n < FEW_DATASETS:
-        yield (
-            f"A correlation over {n} datasets rests on {n} independent observations, however many conditions there "
-            f"are: it can suggest a relation, not establish one. {power_text(report.verdict.power)}"
-        )
+
+
+def _limits(report: StudyReport) -> Iterator[str]:
     still = [row for row in report.rows if row.n_seeds > 1 and not row.spread]
     if still:
         why = (
@@ -300,37 +271,26 @@ def build(
     """The report of a study from ``results/about.json`` (``about``) and the records of its conditions."""
     config, sources = plan_of(about)
     read = read_study(study_id, about, records)
-    benchmarks = read.benchmarks
     records = latest(records)
-    own_of = {b.name: b.in_domain_of for b in benchmarks}
-    foreign = [g for g in read.gains if g.source not in own_of[g.benchmark]]
-    all_own = own_differences(read.gains)
-    own = as_independent(own_differences(foreign), benchmarks)
-    reason = why_no_threshold(own) if all_own else "There is no comparison of more queries per document with one."
     finished = [r for r in records if not r.get("failure") and r["condition"] is not None]
-    return StudyReport(
+    report = StudyReport(
         id=study_id,
         name=name,
         state=state,
         config=config,
         sources=tuple(sources),
-        benchmarks=tuple(benchmarks),
+        benchmarks=tuple(read.benchmarks),
         rows=tuple(read.rows),
         gains=tuple(read.gains),
-        correlations=tuple(correlation_table(as_independent(_as_differences(foreign, PRINCIPLE), benchmarks))),
-        rates=tuple(positive_rates(all_own)) if all_own else (),
-        threshold=None if reason else threshold(own),
-        no_threshold=reason,
         planned=len(conditions(config, sources)),
         finished=len(finished),
         reused=sum(1 for record in finished if record.get("reused_from")),
         failures=tuple((str(r["failed"]), str(r["failure"]["message"])) for r in records if r.get("failure")),
-        differences=own,
-        verdict=verdict(*(values.tolist() for values in dataset_means(own))),
         pooled=tuple(pool(read)),
-        left_out=left_out(benchmarks),
         leaks=tuple(leaks),
     )
+    findings, limits = tuple(_findings(report)), (*leaks, *missing(report), *_limits(report))
+    return replace(report, findings=findings, limits=limits)
 
 
 def plan_of(about: Mapping[str, Any]) -> tuple[StudyConfig, list[StudySource]]:
@@ -380,23 +340,6 @@ def latest(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         what = f"{record['retriever']} {record['condition']} {record.get('hybrid', False)}"
         newest[what if finished else f"failure {number}"] = record
     return list(newest.values())
-
-
-def own_differences(all_gains: Sequence[Gain]) -> tuple[Difference, ...]:
-    """The gains that the published threshold is drawn from: more different queries per document, equal weights where
-    there are such trainings, and equal documents as in the paper where a study holds pairs equal besides. Paraphrases
-    are the control and do not count as more different queries."""
-    compared = [g for g in all_gains if g.comparison in (SCALING, PARAPHRASE)]
-    about = [g for g in compared if method_of(g.source) != PARAPHRASED and not g.held]
-    return _as_differences([g for g in about if g.cell.usual] or about, (SCALING, PARAPHRASE))
-
-
-def _as_differences(all_gains: Sequence[Gain], comparisons: Sequence[str]) -> tuple[Difference, ...]:
-    return tuple(
-        Difference(g.condition, g.comparison, g.per_doc, g.benchmark, g.cw, g.points)
-        for g in all_gains
-        if g.comparison in comparisons
-    )
 
 
 def _names(benchmarks: Sequence[Mapping[str, Any]]) -> list[str]:

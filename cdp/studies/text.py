@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from cdp.base.text import counted, duration, escaped, interval, p_value, signed
 from cdp.llm.prices import dollars
-from cdp.principle import level_of, threshold
 from cdp.studies.estimate import StudyPlan
 from cdp.studies.gains import TITLES, Gain
 from cdp.studies.pooling import COVARIATES, Pooled
@@ -68,7 +67,6 @@ def to_markdown(report: StudyReport) -> str:
         lines += ["", "## What would count as support", "", "Written before the run:", "", escaped(criteria)]
     for title, (head, rows, note) in tables(report).items():
         lines += ["", f"## {title}", "", table(head, rows), *(["", note] if note else [])]
-    lines += ["", "## Relation to content words", "", *relation_lines(report)]
     lines += ["", "## Settings", "", table(["Setting", "Value"], setting_rows(report))]
     return "\n".join(lines) + "\n"
 
@@ -89,12 +87,6 @@ def tables(report: StudyReport) -> dict[str, Table]:
         "All together": (*pooled_rows(report.pooled), POOLED_NOTE),
     }
     return {title: content for title, content in found.items() if content[1] or title == "NDCG@10"}
-
-
-def beside(report: StudyReport) -> dict[str, Table]:
-    """The tables that stand beside scores and differences."""
-    wanted = ("Learning rates", "Benchmarks", "All together")
-    return {title: content for title, content in tables(report).items() if title in wanted}
 
 
 SIGNIFICANCE = (
@@ -141,46 +133,6 @@ def score(row: StudyRow, name: str, best: float) -> str:
     spread = f" ± {row.spread[name]:.2f}" if name in row.spread else " (no spread)" if row.n_seeds > 1 else ""
     text = f"{row.scores[name]:.2f}{spread}"
     return f"**{text}**" if row.scores[name] == best else text
-
-
-def relation_lines(report: StudyReport) -> list[str]:
-    """Correlations, positive rates and the threshold, with the published values beside."""
-    lines = []
-    if report.correlations:
-        rows = [
-            [escaped(c.retriever), TITLES[c.comparison], str(c.per_doc), signed(c.r), f"{c.p:.3f}", signed(c.rho),
-             interval(c.interval), interval(c.without_one), str(c.n_datasets)]
-            for c in report.correlations
-        ]  # fmt: skip
-        head = ["Condition", "Comparison", "Q/Doc", "r", "p", "Spearman", "95% of r", "Without one", "Benchmarks"]
-        lines += [table(head, rows), ""]
-    if report.rates:
-        head = ["Benchmark", "CW", "Published advice", "Conditions with a gain"]
-        rates = report.rates
-        rows = [[escaped(r.dataset), f"{r.cw:.2f}", level_of(r.cw), f"{r.positive} of {r.conditions}"] for r in rates]
-        lines += [table(head, rows), ""]
-    if report.threshold is None:
-        return [*lines, f"No threshold: {report.no_threshold}"]
-    lines.append(table(["", "This study", "Published"], threshold_rows(report)))
-    return lines
-
-
-def threshold_rows(report: StudyReport) -> list[list[str]]:
-    """Own threshold and the published one, side by side."""
-    own, published = report.threshold, threshold()
-    if own is None:
-        return []
-    falling = " (falling: gains below it)" if own.slope < 0 else ""
-    return [
-        ["gain crosses zero at CW", f"{own.crossing:.2f}{falling}", f"{published.crossing:.2f}"],
-        ["95% over datasets", interval(own.by_dataset), interval(published.by_dataset)],
-        ["leaving one dataset out", interval(own.without_one_dataset), interval(published.without_one_dataset)],
-        ["points per content word", signed(own.slope), signed(published.slope)],
-        ["95% of the slope", interval(own.slope_interval), interval(published.slope_interval)],
-        ["r of dataset means (p)", f"{signed(own.r_of_dataset_means)} ({own.p_of_dataset_means:.3f})",
-         f"{signed(published.r_of_dataset_means)} ({published.p_of_dataset_means:.3f})"],
-        ["datasets, points", f"{own.n_datasets}, {own.n_points}", f"{published.n_datasets}, {published.n_points}"],
-    ]  # fmt: skip
 
 
 def setting_rows(report: StudyReport) -> list[list[str]]:

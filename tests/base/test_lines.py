@@ -7,7 +7,7 @@ import pytest
 import scipy
 
 from cdp.base.errors import InputError
-from cdp.base.statistics import fit_line, power_of_slope
+from cdp.base.statistics import fit_line
 from cdp.principle import dataset_means, differences
 from tests.base.simulation import Coverage, coverage
 
@@ -99,18 +99,6 @@ def test_probabilities_and_prediction_agree() -> None:
     assert fit.probability_above(9.0, float(high)) == pytest.approx(0.025)
     exact = fit_line([1.0, 2.0, 4.0], [2.0, 4.0, 8.0])
     assert (exact.probability_above(3.0, 5.0), exact.probability_above(3.0, 7.0)) == (1.0, 0.0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("n", "power"), [(4, 0.41), (8, 0.94)])
-def test_power_of_a_design(n: int, power: float) -> None:
-    """Slope 1 and 1.5 points between datasets, CW from 3 to 12 or so: by formula and by simulation."""
-    cw = {4: np.array([5.0, 7.0, 9.0, 11.0]), 8: np.linspace(4.0, 12.0, 8)}[n]
-    found = power_of_slope(cw, 1.0, 1.5)
-    random = np.random.default_rng(0)
-    seen = np.mean([fit_line(cw, cw + random.normal(0, 1.5, n)).p < 0.05 for _ in range(2000)])
-    assert found == pytest.approx(seen, abs=0.035)
-    assert found == pytest.approx(power, abs=0.12)
 
 
 def test_too_few_points_are_said() -> None:

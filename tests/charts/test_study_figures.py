@@ -28,9 +28,3 @@ def test_the_published_scatter_holds_every_point_and_the_band() -> None:
     assert sum(len(t.x) for t in markers) == len(data) == 56
     assert any("95% band, 4 datasets" in (t.name or "") for t in chart.data)
     assert any("zero at CW 7.91" in (t.name or "") for t in chart.data)
-
-
-def test_without_a_line_the_points_still_show() -> None:
-    data = [d for d in differences() if d.dataset == "musique"]
-    chart = difference_against_cw(data, None)
-    assert [t.mode for t in chart.data] == ["markers", "markers"]

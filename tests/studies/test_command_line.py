@@ -126,4 +126,3 @@ def test_run_with_missing_queries_and_report_in_every_form(
     text = capsys.readouterr().out
     assert "What this study cannot tell" in text
     assert "With one seed" in text
-    assert "at least three datasets" in text

@@ -176,7 +176,6 @@ def test_what_the_plan_warns_of() -> None:
         estimate(plan(per_doc="2, 3", seeds="0"), [HUMAN], BENCHMARKS, settings=settings(), speeds={}).notes
     )
     assert "20 of 100 documents have 3 queries" in notes
-    assert "no correlation" in notes
     assert "With one seed" in notes
     assert "Without Q/Doc 1" in notes
 
@@ -223,12 +222,9 @@ def test_documents_and_pairs_are_held_equal_side_by_side() -> None:
         plan(design="documents and pairs")
 
 
-def test_the_plan_says_what_its_design_can_find_and_which_languages_differ() -> None:
-    known = [{**b, "name": n, "cw": cw} for n, cw, b in zip("abcd", (5.0, 7.0, 9.0, 11.0), BENCHMARKS * 2, strict=True)]
-    spoken = [{**b, "language": "zh" if b["name"] == "a" else "en", "empty": 0.9 * (b["name"] == "a")} for b in known]
+def test_the_plan_doubts_a_language_in_which_queries_have_no_content_words() -> None:
+    spoken = [{**b, "name": "a", "language": "zh", "empty": 0.9} for b in BENCHMARKS]
     notes = estimate(plan(), [HUMAN], spoken, settings=settings(), speeds={}).notes
-    assert any("finds a slope of 1 point" in note and "in 38% of runs" in note for note in notes)
-    assert any("several languages (en, zh)" in note for note in notes)
     assert any("a: 90% of the queries have no content word when counted as zh" in note for note in notes)
 
 

@@ -7,6 +7,7 @@ import pytest
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.services import studies
+from cdp.workers.study import families
 from tests.studies.conftest import study_job
 
 
@@ -33,3 +34,11 @@ def test_a_study_runs_reports_and_pools_with_its_facts(
     assert not {"generator", "model", "base_url"} & {*about["config"], *report.to_dict()["config"]}
     assert about["versions"]["torch"]
     assert all(b["hash"] for b in about["benchmarks"])
+
+
+def test_families_by_source_and_by_shared_documents() -> None:
+    documents = {"a": set(range(100)), "a2": set(range(90, 130)), "b": set(range(500, 600)), "c": set(range(125, 400))}
+    sources = {"a": "a", "a2": "a2", "b": "b", "c": "c"}
+    # c shares 5 of the 40 documents of a2, which is 12.5% of the smaller one.
+    assert families(sources, documents) == {"a": "a", "a2": "a", "b": "b", "c": "a"}
+    assert families({"x dev": "x", "x test": "x"}, {"x dev": {1}, "x test": {2}}) == {"x dev": "x", "x test": "x"}

@@ -56,8 +56,7 @@ def test_a_study_to_its_report(workspace: Workspace, query_set: str, benchmarks:
     assert {row.pairs for row in report.rows if row.per_doc == 1} == {40}
     assert all(set(row.scores) == set(benchmarks) and row.n_seeds in (1, 2) for row in report.rows)
     assert [round(b.cw) for b in report.benchmarks] == [2, 4, 6]
-    assert {c.comparison for c in report.correlations} == {"qdoc_minus_one", "cw_weighted_minus_equal"}
-    assert report.threshold is not None
+    assert {g.comparison for g in report.gains} >= {"qdoc_minus_one", "cw_weighted_minus_equal"}
     assert not list((folder / "checkpoints").glob("*"))
     assert [line["step"] for line in read_jsonl(folder / "metrics.jsonl")] == list(range(2, 10))
     assert "20 of 40 documents have 3 queries" in " ".join(report.limits)
@@ -134,7 +133,6 @@ def test_a_failed_condition_is_told_and_the_others_go_on(
     report = studies.report(workspace, "study-1")
     assert (report.planned, report.finished, len(report.failures)) == (8, 4, 5)
     assert any("4 of 8 trainings are missing, 4 of them because they failed" in text for text in report.limits)
-    assert report.threshold is not None
 
 
 def test_diverging_training_is_such_a_failure(
