@@ -633,7 +633,7 @@ class EvaluationConfig(Config):
         reason="Off: such judgments most often mean that the wrong files were put together.", advanced=True,
     )
     budget: float | None = EMBEDDING_BUDGET
-    gpus: int | None = GPUS
+    gpus: int | None = ONE_GPU
 
 
 class IndexConfig(Config):

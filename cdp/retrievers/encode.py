@@ -41,7 +41,7 @@ BATCHES_PER_CALL = 8
 Progress = Callable[[int, int], None]
 Loader = Callable[[], "SentenceTransformer"]
 
-__all__ = ["Embedded", "EmbeddingStore", "Encoding", "PoolEncoder", "Share", "cast", "encode", "precision_for"]
+__all__ = ["Embedded", "EmbeddingStore", "Encoding", "PoolEncoder", "cast", "encode", "precision_for"]
 
 
 @dataclass(frozen=True)
@@ -152,21 +152,6 @@ def unit_length(vectors: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Share:
-    """One of several processes that encode the same texts, each the shards whose number it is up to.
-
-    ``agree(flag)`` waits for all of them, and says whether the flag was set on any.
-    """
-
-    process: int = 0
-    processes: int = 1
-    agree: Callable[[bool], bool] = bool
-
-    def has(self, shard: int) -> bool:
-        return shard % self.processes == self.process
-
-
-@dataclass(frozen=True)
 class PoolEncoder:
     """Other processes that encode the missing shards: each loads the retriever of this name and length itself."""
 
@@ -213,12 +198,10 @@ class EmbeddingStore:
         workspace: Workspace,
         *,
         shard_texts: int = SHARD_TEXTS,
-        share: Share | None = None,
         pool: PoolEncoder | None = None,
     ) -> None:
         self.root = workspace.embeddings
         self.shard_texts = shard_texts
-        self.share = share or Share()
         self.pool = pool
 
     def folder(self, key: str) -> Path:
@@ -246,8 +229,8 @@ class EmbeddingStore:
     ) -> Embedded:
         """The embeddings of ``texts`` as memory maps, computing the shards that are not there yet.
 
-        ``load`` gives the model, and is called only if something has to be computed. With several processes each calls
-        this and computes its share; all get all of it, or all raise Stopped where ``progress`` did in one.
+        ``load`` gives the model, and is called only if something has to be computed. Raises what ``progress`` raises,
+        and Stopped where the pool was stopped.
         """
         hash_of_texts = hash_of_texts or texts_hash(texts)
         folder = self.folder(encoding.key(hash_of_texts))
@@ -256,30 +239,23 @@ class EmbeddingStore:
         paths = [folder / f"shard-{i:05d}.npy" for i in range(len(starts))]
         wanted = [min(size, len(texts) - start) for start in starts]
         there = [_open(path, rows) is not None for path, rows in zip(paths, wanted, strict=True)]
-        self.share.agree(False)  # no process writes before all have looked
-        mine = [i for i in range(len(starts)) if not there[i] and self.share.has(i)]
-        done = len(texts) - sum(wanted[i] for i in mine)
-        stopped = False
-        try:
-            if self.pool is not None and mine:
-                shards = ((paths[i], list(texts[starts[i] : starts[i] + wanted[i]])) for i in mine)
-                rows = dict(zip(paths, wanted, strict=True))
-                with closing(self.pool.encode(shards, encoding, batch_size)) as made:
-                    for path in made:
-                        done += rows[path]
-                        if progress is not None:
-                            progress(done, len(texts))
-                stopped = not all(paths[i].exists() for i in mine)
-                mine = []
-            for i in mine:
-                part = texts[starts[i] : starts[i] + wanted[i]]
-                shifted = _shifted(progress, done, len(texts))
-                write_bytes(paths[i], _npy(encode(load(), part, encoding, batch_size=batch_size, progress=shifted)))
-                done += wanted[i]
-        except Stopped:
-            stopped = True
-        if self.share.agree(stopped):
-            raise Stopped
+        missing = [i for i in range(len(starts)) if not there[i]]
+        done = len(texts) - sum(wanted[i] for i in missing)
+        if self.pool is not None and missing:
+            shards = ((paths[i], list(texts[starts[i] : starts[i] + wanted[i]])) for i in missing)
+            rows = dict(zip(paths, wanted, strict=True))
+            with closing(self.pool.encode(shards, encoding, batch_size)) as made:
+                for path in made:
+                    done += rows[path]
+                    if progress is not None:
+                        progress(done, len(texts))
+            if not all(paths[i].exists() for i in missing):
+                raise Stopped
+        for i in missing if self.pool is None else ():
+            part = texts[starts[i] : starts[i] + wanted[i]]
+            shifted = _shifted(progress, done, len(texts))
+            write_bytes(paths[i], _npy(encode(load(), part, encoding, batch_size=batch_size, progress=shifted)))
+            done += wanted[i]
         parts = [_open(path, rows) for path, rows in zip(paths, wanted, strict=True)]
         reused = sum(rows for rows, was in zip(wanted, there, strict=True) if was)
         if progress is not None:

@@ -72,9 +72,8 @@ class Retriever(Registered):
     ``transformer`` (encoder or decoder, then ``pooling``, then L2 normalisation if ``normalize``) or ``static`` (one
     vector per token, averaged). ``similarity`` maps each protocol to ``cosine`` or ``dot``; ``prompts`` maps ``query``
     and ``document`` to the text put before. ``max_length`` is the length at which the authors evaluate, in tokens;
-    None means that nothing is cut. ``pooling_reason`` and ``prompts_reason`` say why the two are what they are (shown
-    on hover). ``licence`` is the licence in words, ``licence_id`` as the hub's metadata writes it: a card without one
-    is shown as having no licence at all.
+    None means that nothing is cut. ``licence`` is the licence in words, ``licence_id`` as the hub's metadata writes it:
+    a card without one is shown as having no licence at all.
     """
 
     source: str
@@ -87,8 +86,6 @@ class Retriever(Registered):
     licence: str
     licence_id: str
     defaults: Mapping[str, Default]
-    pooling_reason: str
-    prompts_reason: str = "Its authors train and evaluate it without prompts."
     prompts: Mapping[str, str] = field(default_factory=lambda: {"query": "", "document": ""})
     padding_side: str = "right"
     embedded: bool = False

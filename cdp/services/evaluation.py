@@ -186,7 +186,6 @@ def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after
         + ("" if config.split == "test" else f" {config.split}"),
         module="cdp.workers.evaluation",
         config=config.to_dict(),
-        launcher="accelerate" if device.count > 1 else "python",
         device=device,
         inputs={"benchmark": info.name, "benchmark_hash": info.content_hash, "split": config.split},
         after=after,

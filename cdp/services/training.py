@@ -26,7 +26,6 @@ from cdp.training.weightings import WEIGHTINGS
 from cdp.training.weightings.column import read_weights
 
 WORKER = "cdp.workers.training"
-POOLING = {"mean": "Mean pooling", "cls": "CLS pooling", "lasttoken": "Last-token pooling"}
 
 
 @dataclass(frozen=True)
@@ -82,18 +81,6 @@ def defaults(workspace: Workspace, retriever: str, lora: bool = False) -> dict[s
     return defaults_for(
         preset.defaults if preset else resolve(access.model(workspace, retriever), workspace).defaults, lora
     )
-
-
-def embedding(retriever: str) -> dict[str, Default]:
-    """Return a preset's ``pooling`` and ``prompts``, each with its reason; empty for any other model."""
-    preset = PRESETS.get(retriever)
-    if preset is None:
-        return {}
-    query = preset.prompts["query"]
-    return {
-        "pooling": Default(POOLING[preset.pooling], preset.pooling_reason),
-        "prompts": Default(f"queries after “{query}”" if query else "no prompts", preset.prompts_reason),
-    }
 
 
 def in_order(sets: Sequence[QuerySet], corpus: str = "") -> list[QuerySet]:

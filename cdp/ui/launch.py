@@ -180,11 +180,6 @@ def _retriever(workspace: Workspace, key: str) -> str:
         return _other_model(f"{key}_model") or choices[0].id
     if note := next((c.note for c in choices if c.id == picked), ""):
         st.caption(md(note))
-    if embedded := training.embedding(picked):
-        st.caption(
-            md(" · ".join(str(default.value) for default in embedded.values())),
-            help="\n\n".join(f"**{what.capitalize()}**: {md(default.reason)}" for what, default in embedded.items()),
-        )
     return picked
 
 

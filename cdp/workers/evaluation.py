@@ -1,4 +1,4 @@
-"""The evaluation worker: ``python -m cdp.workers.evaluation <job folder>``, or ``accelerate launch`` on several GPUs.
+"""The evaluation worker: ``python -m cdp.workers.evaluation <job folder>``.
 
 Reads an ``EvaluationConfig`` from the job's ``spec.json`` and writes ``results/evaluation.json`` (means and the score
 of every query) and ``results/run.parquet`` (what was retrieved: query_id, document_id, rank, score).
@@ -7,11 +7,9 @@ of every query) and ``results/run.parquet`` (what was retrieved: query_id, docum
 from __future__ import annotations
 
 import time
-from datetime import timedelta
 from functools import partial
 
 from cdp.base.config import EvaluationConfig
-from cdp.base.errors import ConfigError
 from cdp.base.worker import Job, run
 from cdp.base.workspace import sha256_text
 from cdp.benchmarks.benchmark import Benchmark, load_benchmark
@@ -23,7 +21,7 @@ from cdp.evaluation.results import write_result
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.retrievers import ResolvedRetriever, bm25, leakage, load, model_hash, resolve
 from cdp.retrievers.api import Payer
-from cdp.retrievers.encode import EmbeddingStore, PoolEncoder, Share, cast, precision_for
+from cdp.retrievers.encode import EmbeddingStore, PoolEncoder, cast, precision_for
 
 
 def main(job: Job) -> None:
@@ -45,8 +43,6 @@ def main(job: Job) -> None:
         if retriever is None
         else dense(job, config, benchmark, retriever)
     )
-    if evaluated is None:  # another process goes on with the embeddings
-        return
     result, who = combine(job, config, benchmark, *evaluated)
     result.counts.update(leakage.counts(job.workspace, config.retriever, benchmark))
     if is_judged(folder):
@@ -58,13 +54,12 @@ def main(job: Job) -> None:
 
 def dense(
     job: Job, config: EvaluationConfig, benchmark: Benchmark, retriever: ResolvedRetriever
-) -> tuple[Evaluation, dict[str, str]] | None:
-    """Evaluate a model: (result, what ``retriever`` holds in the record). Of several processes that share the encoding
-    the first alone goes on; the others get None."""
+) -> tuple[Evaluation, dict[str, str]]:
+    """Evaluate a model: (result, what ``retriever`` holds in the record)."""
     job.loading("the model")
     # On a cluster Ray tasks encode, and this process only loads the model to know it.
     workers = job.pool
-    device, share = ("cpu", Share()) if workers else _processes(config.gpus)
+    device = "cpu" if workers or config.gpus == 0 else None
     model = load(retriever, device, config.max_length, payer=Payer.of(job, config.budget))
     identity = model_hash(model)
     on_gpu = workers.gpus > 0 if workers else None
@@ -73,11 +68,9 @@ def dense(
 
     result = evaluate_model(
         cast(model, precision), benchmark, protocol=config.protocol, top_k=config.top_k, batch_size=config.batch_size,
-        precision=precision, store=EmbeddingStore(job.workspace, share=share, pool=pool), model_hash=identity,
+        precision=precision, store=EmbeddingStore(job.workspace, pool=pool), model_hash=identity,
         watch=job.advance,
     )  # fmt: skip
-    if share.process:
-        return None
     kind = retriever.origin if retriever.origin in ("preset", "job") else "model"
     return result, {"id": config.retriever, "name": retriever.title, "kind": kind, "hash": identity}
 
@@ -117,27 +110,6 @@ def combine(
         "kind": combined.RERANKED if config.rerank else combined.HYBRID,
         "hash": who["hash"],
     }
-
-
-def _processes(gpus: int | None) -> tuple[str, Share]:
-    """This process's device, and its share of the encoding. ConfigError if there are fewer GPUs than asked for."""
-    import torch
-    from accelerate import PartialState
-
-    there = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if (gpus or 0) > there:
-        raise ConfigError(f"{gpus} GPUs were asked for, and there are {there}.", hint="Set 'gpus' to 0 for the CPU.")
-    # Shares may differ by a shard, which may take an hour. The launcher ends the job if a process dies.
-    state = PartialState(cpu=gpus == 0 or not there, timeout=timedelta(days=7))
-
-    def agree(flag: bool) -> bool:
-        if state.num_processes == 1:
-            return flag
-        answer = torch.tensor([int(flag)], device=state.device)
-        torch.distributed.all_reduce(answer)
-        return bool(answer.item())
-
-    return str(state.device), Share(state.process_index, state.num_processes, agree)
 
 
 if __name__ == "__main__":

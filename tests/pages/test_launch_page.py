@@ -48,22 +48,6 @@ def test_each_default_of_a_preset_tells_its_reason_on_hover(open_page: Open, fil
         assert words in at.number_input(key=f"train_{name}").help.replace("\\", "")
 
 
-def test_pooling_and_prompts_of_a_preset_tell_their_reasons_on_hover(open_page: Open, filled: Workspace) -> None:
-    def shown(retriever: str) -> tuple[str, str]:
-        at = open_page("launch", retriever=retriever)
-        assert not at.exception
-        found = next(c for c in at.caption if "pooling" in c.value.lower())
-        return found.value.replace("\\", ""), found.proto.help.replace("\\", "")
-
-    value, reasons = shown("minilm")
-    assert value == "Mean pooling · no prompts"
-    assert "**Pooling**: The mean of all token vectors" in reasons
-    assert "CLS pooling" in shown("retromae")[0]
-    value, reasons = shown("qwen3-embedding-0.6b")
-    assert "Last-token pooling · queries after “Instruct: Given a web search query" in value
-    assert "no space after the colon" in reasons
-
-
 def test_only_settings_that_have_an_effect_are_asked_for(open_page: Open, filled: Workspace) -> None:
     def labels(at: AppTest) -> set[str]:
         return {w.label for w in (*at.number_input, *at.text_input, *at.selectbox)}

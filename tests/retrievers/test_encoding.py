@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +12,7 @@ from cdp.base.worker import Stopped
 from cdp.base.workspace import Workspace
 from cdp.evaluation.evaluate import protocol_for
 from cdp.retrievers import load, resolve
-from cdp.retrievers.encode import EmbeddingStore, Encoding, Share, encode, unit_length
+from cdp.retrievers.encode import EmbeddingStore, Encoding, encode, unit_length
 
 pytestmark = pytest.mark.slow
 
@@ -81,58 +78,6 @@ def test_an_interrupted_run_continues_with_the_first_missing_shard(model, worksp
     found = store.get(lambda: model, TEXTS, encoding)
     assert found.reused == 32
     np.testing.assert_array_equal(np.concatenate(found.parts), encode(model, TEXTS, encoding))
-
-
-class Meeting:
-    """Threads that agree as processes do, over a barrier."""
-
-    def __init__(self, members: int) -> None:
-        self.barrier = threading.Barrier(members, timeout=60)
-        self.said: dict[int, bool] = {}
-
-    def agree(self, member: int, flag: bool) -> bool:
-        self.said[member] = flag
-        self.barrier.wait()
-        answer = any(self.said.values())
-        self.barrier.wait()
-        return answer
-
-
-def together(model: Any, workspace: Workspace, members: int, stop: int | None = None) -> list[Any]:
-    """What each of several processes gets from the store: ``Embedded``, or ``Stopped`` as a class."""
-    meeting, encoding = Meeting(members), Encoding("m", "document")
-
-    def one(member: int) -> Any:
-        share = Share(member, members, lambda flag: meeting.agree(member, flag))
-        store = EmbeddingStore(workspace, shard_texts=16, share=share)
-
-        def progress(done: int, total: int) -> None:
-            if member == stop:
-                raise Stopped
-
-        try:
-            return store.get(lambda: model, TEXTS, encoding, progress=progress)
-        except Stopped:
-            return Stopped
-
-    with ThreadPoolExecutor(members) as threads:
-        return list(threads.map(one, range(members)))
-
-
-@pytest.mark.parametrize("members", [2, 3, 7])
-def test_several_processes_share_the_shards(model, workspace: Workspace, members: int) -> None:
-    expected = encode(model, TEXTS, Encoding("m", "document"))
-    for reused in (0, 50):
-        for found in together(model, workspace, members):
-            assert found.reused == reused
-            np.testing.assert_allclose(np.concatenate(found.parts), expected, atol=1e-6)
-
-
-def test_a_stop_on_one_process_stops_all_and_keeps_what_is_done(model, workspace: Workspace) -> None:
-    assert together(model, workspace, 2, stop=1) == [Stopped, Stopped]
-    folder = EmbeddingStore(workspace).folder(Encoding("m", "document").key_of(TEXTS))
-    assert sorted(p.name for p in folder.glob("*.npy")) == ["shard-00000.npy", "shard-00002.npy"]
-    assert [found.reused for found in together(model, workspace, 2)] == [32, 32]
 
 
 def test_a_torn_shard_is_computed_again(model, workspace: Workspace) -> None:

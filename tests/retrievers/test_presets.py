@@ -123,7 +123,6 @@ def test_every_default_has_a_reason_and_every_protocol_a_similarity(name: str) -
     only_on_a_gpu = {"precision", "gradient_checkpointing"}
     assert set(preset.defaults) - only_on_a_gpu == set(GENERAL_DEFAULTS)
     assert all(len(default.reason) > 15 for default in preset.defaults.values())
-    assert min(len(preset.pooling_reason), len(preset.prompts_reason)) > 15
     assert set(preset.similarity) == set(PROTOCOLS)
     assert preset.licence
     assert preset.help

@@ -20,8 +20,8 @@ PRESET = Retriever(
     help="BERT base trained on unlabelled text. One of the paper's three retrievers.",
     source="facebook/contriever",
     kind="transformer",
+    # The mean of all token vectors, as its authors trained and evaluate it.
     pooling="mean",
-    pooling_reason="The mean of all token vectors, as its authors trained and evaluate it.",
     normalize=False,
     max_length=512,
     similarity=DOT_AS_PUBLISHED,

@@ -11,8 +11,8 @@ PRESET = Retriever(
     help="Six layers, already a good retriever. Comes with the installation; trains on a CPU in minutes.",
     source=MINILM_NAME,
     kind="transformer",
+    # The mean of all token vectors, made unit length: its authors' configuration.
     pooling="mean",
-    pooling_reason="The mean of all token vectors, made unit length: its authors' configuration.",
     normalize=True,
     max_length=256,
     similarity=COSINE,

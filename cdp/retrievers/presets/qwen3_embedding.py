@@ -13,17 +13,16 @@ PRESET = Retriever(
     help="A decoder trained for embeddings. One of the paper's three retrievers; needs a GPU to train.",
     source="Qwen/Qwen3-Embedding-0.6B",
     kind="transformer",
+    # In a decoder only the last token has seen the whole text; batches are padded on the left, so that it stands
+    # last.
     pooling="lasttoken",
-    pooling_reason="In a decoder only the last token has seen the whole text; batches are padded on the left, "
-    "so that it stands last.",
-    prompts_reason="Its authors' format, which the model was trained with: no space after the colon, nothing "
-    "before documents.",
     normalize=True,
     max_length=8192,
     similarity=COSINE,
     parameters="596 M parameters, 2.4 GB in fp32",
     licence="Apache 2.0.",
     licence_id="apache-2.0",
+    # Its authors' format, which the model was trained with: no space after the colon, nothing before documents.
     prompts={"query": f"Instruct: {TASK}\nQuery:", "document": ""},
     padding_side="left",
     defaults={

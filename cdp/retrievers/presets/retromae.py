@@ -20,8 +20,8 @@ PRESET = Retriever(
     help="BERT base pre-trained for retrieval. CLS pooling: a library's default of mean pooling is wrong for it.",
     source="Shitao/RetroMAE",
     kind="transformer",
+    # RetroMAE pre-trains the CLS vector; the mean, a library's default, is wrong for it.
     pooling="cls",
-    pooling_reason="RetroMAE pre-trains the CLS vector; the mean, a library's default, is wrong for it.",
     normalize=False,
     max_length=512,
     similarity=DOT_AS_PUBLISHED,

@@ -12,9 +12,8 @@ PRESET = Retriever(
     "it trains in seconds on a CPU and its gains are real, but it ignores word order.",
     source=MINILM_NAME,
     kind="static",
+    # The mean is all there is: each token has one vector, independent of its context.
     pooling="mean",
-    pooling_reason="The mean is all there is: each token has one vector, independent of its context.",
-    prompts_reason="Made from MiniLM, which has none.",
     normalize=False,
     max_length=None,
     similarity=COSINE,

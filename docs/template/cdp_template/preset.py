@@ -16,5 +16,4 @@ PRESET = Retriever(
     licence="Apache 2.0.",
     licence_id="apache-2.0",
     defaults=GENERAL_DEFAULTS,
-    pooling_reason="The mean of the tokens, as it was trained.",
 )
