@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from cdp.charts.style import MUTED, PALETTE, SYMBOLS, across, figure, plain
+from cdp.charts.style import MUTED, PALETTE, SYMBOLS, figure, plain
 from cdp.principle import (
     AVOID_BELOW,
     COMPARISONS,
@@ -59,10 +59,10 @@ def difference_against_cw(
         line={"color": MUTED, "width": 2},
         hoverinfo="skip",
     )
-    across(chart, y=0, line={"color": MUTED, "dash": "dash", "width": 1})
+    chart.add_hline(y=0, line={"color": MUTED, "dash": "dash", "width": 1})
     if here is not None:
         label = f"your queries, CW {here:.2f}"
-        across(chart, x=here, line={"color": PALETTE[5], "width": 2}, name=label, showlegend=True)
+        chart.add_vline(x=here, line={"color": PALETTE[5], "width": 2}, name=label, showlegend=True)
     chart.update_xaxes(range=[left, right])
     return chart
 
@@ -75,14 +75,14 @@ def _published_lines(chart: go.Figure, left: float, right: float) -> None:
         ("recommend", max(left, RECOMMEND_ABOVE), right, PALETTE[2]),
     ):
         if end > start:
-            across(
-                chart,
-                x=start,
-                until=end,
+            chart.add_vrect(
+                x0=start,
+                x1=end,
                 fillcolor=colour,
                 opacity=0.09,
-                line={"width": 0},
+                line_width=0,
                 annotation={"text": name, "font": {"color": MUTED}},
+                annotation_position="top left",
             )
 
 

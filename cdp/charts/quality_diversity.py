@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from cdp.charts.style import MUTED, PALETTE, SYMBOLS, across, bars, by_method, figure, plain
+from cdp.charts.style import MUTED, PALETTE, SYMBOLS, bars, by_method, figure, plain
 
 Interval = tuple[float, float]
 
@@ -33,8 +33,8 @@ def trade_off(sets: Sequence[MeasuredSet], *, x: str, y: str, lines: bool = Fals
     chart = figure(x=x, y=y, height=420, legend=False)
     if lines:
         dots = {"color": MUTED, "dash": "dot", "width": 1}
-        across(chart, x=0.5, line=dots)
-        across(chart, y=0.5, line=dots)
+        chart.add_vline(x=0.5, line=dots)
+        chart.add_hline(y=0.5, line=dots)
     palette = by_method({f"{i}": item.method for i, item in enumerate(sets)})
     for i, item in enumerate(sets):
         chart.add_scatter(
@@ -102,8 +102,7 @@ def cw_histogram(histograms: Mapping[str, Sequence[int]], palette: Mapping[str, 
             "(%{customdata[1]} queries)<extra></extra>",
         )
     for value, anchor in ((LOW_LINE, "right"), (HIGH_LINE, "left")):
-        across(
-            chart,
+        chart.add_vline(
             x=value,
             line={"color": MUTED, "dash": "dash", "width": 1.5},
             annotation={"text": f"{value}", "xanchor": anchor, "font": {"color": MUTED}},

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from cdp.charts.style import DASHES, GAIN, LOSS, MUTED, PALETTE, SYMBOLS, across, bars, by_method, figure, plain
+from cdp.charts.style import DASHES, GAIN, LOSS, MUTED, PALETTE, SYMBOLS, bars, by_method, figure, plain
 from cdp.studies.plan import UNTRAINED, Cell
 from cdp.studies.report import StudyReport, StudyRow
 
@@ -43,7 +43,7 @@ def gains(rows: Sequence[GainPoint], *, x: str) -> go.Figure:
         customdata=[(row.low, row.high) for row in rows],
         hovertemplate="%{y}: %{x:+.2f} points, 95% from %{customdata[0]:+.2f} to %{customdata[1]:+.2f}<extra></extra>",
     )
-    across(chart, x=0, line={"color": MUTED, "dash": "dash", "width": 1.5})
+    chart.add_vline(x=0, line={"color": MUTED, "dash": "dash", "width": 1.5})
     chart.update_yaxes(autorange="reversed")
     return chart
 
@@ -98,8 +98,7 @@ def scaling(report: StudyReport, benchmark: str) -> go.Figure:
         )
     for row in report.rows:
         if row.source == UNTRAINED and benchmark in row.scores:
-            across(
-                chart,
+            chart.add_hline(
                 y=row.scores[benchmark],
                 line={"color": MUTED, "dash": "dash", "width": 1},
                 annotation={"text": plain(row.name, 40), "font": {"color": MUTED}},

@@ -39,11 +39,8 @@ scores = model.similarity(queries, documents)   # cosine
 
 ## Training
 
-InfoNCE with in-batch negatives, weighting **{weighting}**.
-
-| What | Value |
-|---|---|
-{facts}
+InfoNCE with in-batch negatives, weighting **{weighting}**, on {pairs:,} pairs over {documents:,} documents ({queries}):
+{steps:,} steps of {batch_size} pairs. All settings stand in the record.
 {notes}
 ## Results
 
@@ -91,36 +88,15 @@ def model_card(
         title=title,
         warnings="".join(f"> {note}\n\n" for note in notes if note.startswith("**")),
         base=public(retriever.name),
-        corpus=result["corpus"],
+        queries=queries,
         folder=FOLDER,
-        weighting=result["weighting"],
-        facts="\n".join(
-            f"| {name} | {_cell(value)} |" for name, value in {"queries": queries, **_facts(result)}.items()
-        ),
+        **{key: result[key] for key in ("corpus", "weighting", "pairs", "documents", "steps", "batch_size")},
         notes="".join(f"\n- {note}" for note in notes) + "\n" * bool(notes),
         scores=NO_SCORES,
         licences="\n".join(f"- **{what.capitalize()}**: {terms}" for what, terms in licences.items()),
         record=json.dumps(public(result), ensure_ascii=False, indent=2),
     )
     return str(ModelCard(f"---\n{data.to_yaml()}\n---\n{body}"))
-
-
-def _facts(result: Mapping[str, Any]) -> dict[str, Any]:
-    """The rows of the table; everything else stands in the record below."""
-    prompt = str(result["query_prompt"]).replace("\n", "\\n")
-    return {
-        "pairs": f"{result['pairs']:,} over {result['documents']:,} documents",
-        "queries per document": result["settings"]["per_doc"] or "all",
-        "steps": f"{result['steps']:,} of {result['steps_planned']:,}, {result['batch_size']} pairs each",
-        "learning rate": f"{result['settings']['learning_rate']:g}",
-        "seed": result["settings"]["seed"],
-        "query prompt": f"`{prompt}`" if prompt else "none",
-        "longest text": f"{result['max_length']} tokens" if result["max_length"] else "nothing is cut",
-    }
-
-
-def _cell(value: object) -> str:
-    return str(value).replace("|", "\\|")
 
 
 def _hub_base(retriever: ResolvedRetriever, workspace: Workspace) -> str:

@@ -1,11 +1,9 @@
-"""A chart for a paper: on white whatever the theme, at a column's width, with every number behind it."""
+"""A chart for a paper: on white whatever the theme, with every number behind it."""
 
 from __future__ import annotations
 
 import csv
 import io
-
-import pytest
 
 from cdp.charts import style
 from cdp.charts.results import GainPoint, gains
@@ -25,14 +23,12 @@ def test_every_value_is_in_the_data_with_its_bounds() -> None:
     ]
 
 
-@pytest.mark.parametrize("width", list(style.WIDTHS))
-def test_the_paper_version_is_dark_on_white_and_leaves_the_page_alone(width: str) -> None:
+def test_the_paper_version_is_dark_on_white_and_leaves_the_page_alone() -> None:
     figure = gains(FOUND, x="points")
     before = figure.to_json()
-    drawn = style.paper(figure, width)
+    drawn = style.paper(figure)
     assert drawn.layout.paper_bgcolor == drawn.layout.plot_bgcolor == "#ffffff"
     assert drawn.layout.font.color == style.INK
-    assert drawn.layout.width == style.WIDTHS[width]
     assert style.to_csv(drawn) == style.to_csv(figure)
     assert figure.to_json() == before
 

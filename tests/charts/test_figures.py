@@ -64,17 +64,3 @@ def test_names_made_of_markup_are_shown_as_text() -> None:
     chart = results.gains([results.GainPoint(hostile, 10.0, 9.0, 11.0)], x="points")
     assert "<b" not in chart.data[0].y[0]
     assert style.plain("a" * 100, 10) == "aaaaaaaaa…"
-
-
-def test_lines_and_areas_are_those_of_plotlys_own_slower_way() -> None:
-    ours, theirs = style.figure(x="x", y="y"), style.figure(x="x", y="y")
-    grey, word = {"color": style.MUTED, "width": 1}, {"text": "word", "font": {"color": style.MUTED}}
-    style.across(ours, x=7, line=grey)
-    theirs.add_vline(x=7, line=grey)
-    style.across(ours, x=8, line=grey, layer="below", annotation={**word, "xanchor": "right"})
-    theirs.add_vline(x=8, line=grey, layer="below", annotation={**word, "xanchor": "right"})
-    style.across(ours, y=0, line=grey, annotation=word)
-    theirs.add_hline(y=0, line=grey, annotation=word)
-    style.across(ours, x=1, until=2, fillcolor="red", line={"width": 0}, annotation=word)
-    theirs.add_vrect(x0=1, x1=2, fillcolor="red", line_width=0, annotation=word, annotation_position="top left")
-    assert ours.to_dict() == theirs.to_dict()

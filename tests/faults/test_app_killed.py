@@ -49,4 +49,4 @@ def test_app_killed_during_a_real_training(workspace: Workspace) -> None:
     assert len(logged(workspace, job_id)) > before, "it went on without its app"
     (row,) = catalog.trainings(workspace)
     assert row["id"] == job_id
-    assert row["loss_last"] < row["loss_first"]
+    assert row["result"]["loss_last"] < row["result"]["loss_first"]

@@ -43,18 +43,13 @@ def test_a_card_after_real_measures_and_a_real_training(workspace: Workspace, tm
     card = (folder / "model" / "README.md").read_text(encoding="utf-8")
     result = read_json(folder / "results" / "training.json")
     for stated in (
-        "| pairs | 24 over 12 documents |",
-        "| queries per document | 2 |",
-        "| queries | asked, imported, written by unknown: who wrote them was not recorded |",
-        "weighting **cw**.",
+        "weighting **cw**, on 24 pairs over 12 documents (asked, imported, written by unknown: who wrote them was not",
         "- **Documents**: CC BY 4.0.",
-        "| seed | 0 |",
         *(f"\n- {note}\n" for note in result["notes"]),
     ):
         assert stated in card, stated
     assert json.loads(card.split("```json\n")[1].split("```")[0]) == public(result)
     assert str(tmp_path) not in card
-    body = card.split("---\n", 2)[2]
     metadata = ModelCard(card).data  # as the hub reads it
     assert metadata.library_name == "sentence-transformers"
     assert metadata.license is None  # a folder's licence is not known
@@ -62,8 +57,5 @@ def test_a_card_after_real_measures_and_a_real_training(workspace: Workspace, tm
     assert metadata.language == "en"
     assert {"dataset_size:24", "sentence-transformers"} <= set(metadata.tags)
     assert metadata_faults(card) == []
-    for table in body.split("\n\n"):
-        rows = [line for line in table.splitlines() if line.startswith("|")]
-        assert len({row.replace("\\|", "").count("|") for row in rows}) <= 1, table  # every row as wide as its header
     plain = SentenceTransformer(str(folder / "model"), device="cpu")
     assert plain.encode_query(["what is the glacier"]).shape == (1, 32)

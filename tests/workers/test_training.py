@@ -60,12 +60,10 @@ def test_training_makes_a_model_that_loads_and_separates_its_pairs(
         query_set,
         "**cw**",
         result["model_hash"],
-        "| learning rate | 0.003 |",
-        "| pairs | 39 over 12 documents |",
+        "on 39 pairs over 12 documents (",
         "- **Queries**: not recorded; written by unknown",
         "`cdp models show` lists the scores",
         '"kappa": 100.0',
-        "| longest text | 128 tokens |",
         f"- {result['notes'][0]}",
     ):
         assert stated in card
