@@ -97,22 +97,6 @@ class LineFit:
         half = _t95(self.degrees) * self.residual_sd * np.sqrt(1 / self.n + self._leverage(x))
         return self.at(x) - half, self.at(x) + half
 
-    def prediction_interval(self, x: ArrayLike) -> tuple[Floats, Floats]:
-        """(low, high) of one new point at each x: the scatter between points and the uncertainty of the line."""
-        half = _t95(self.degrees) * self._prediction_error(x)
-        return self.at(x) - half, self.at(x) + half
-
-    def probability_above(self, x: float, value: float = 0.0) -> float:
-        """The predictive probability that one new point at x lies above ``value``.
-
-        A distance from the line that counts as zero in floating point (points exactly on a line) gives 0, 0.5 or 1.
-        """
-        distance = float(self.at(x)) - value
-        error = float(self._prediction_error(x))
-        if error <= 1e-12 * max(1.0, abs(value), abs(distance)):
-            return 0.5 if distance == 0 else float(distance > 0)
-        return float(stdtr(self.degrees, distance / error))
-
     def crossing_interval(self) -> Range | None:
         """Fieller's interval of the crossing: every x whose line value does not differ from zero at 95%.
 
@@ -131,9 +115,6 @@ class LineFit:
 
     def _leverage(self, x: ArrayLike) -> Floats:
         return (np.asarray(x, np.float64) - self.x_mean) ** 2 / self.sxx
-
-    def _prediction_error(self, x: ArrayLike) -> Floats:
-        return self.residual_sd * np.sqrt(1 + 1 / self.n + self._leverage(x))
 
 
 def fit_line(x: ArrayLike, y: ArrayLike) -> LineFit:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cdp.base.settings import Config, option
-from cdp.base.text import counted, duration, interval, signed
+from cdp.base.text import counted, duration, interval
 from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
 from cdp.complexity import language_of
 from cdp.principle import Answer, Recommendation, correlation_table, differences, tables, threshold
-from cdp.principle.prior import priors
 from cdp.services import complexity, corpora, studies, trial
 from cdp.services import decide as service
 from cdp.services.complexity import Profiled
@@ -30,10 +28,6 @@ class TargetQueries(Config):
     benchmark: str = option("", "The queries of a benchmark.")
     split: str = option("", "The benchmark's split.")
     language: str = option("", "Language of the queries, as en, fr, zh; detected if omitted.")
-    stopwords: str = option(
-        "standard", "Words that do not count for CW: standard, or question-words-kept (fr, zh).",
-        reason="The paper's lists.", choices=("standard", "question-words-kept"),
-    )  # fmt: skip
 
     @property
     def named(self) -> int:
@@ -52,17 +46,18 @@ NAME_ONE = "Name one of: a query set, --file PATH, --benchmark NAME."
 def _profiled(run: Run, target: TargetQueries) -> Profiled:
     """Return the target queries, counted. ConfigError unless exactly one source is named."""
     refuse_unless(target.named == 1, NAME_ONE)
-    how = {"language": target.language, "stopwords": target.stopwords}
     if target.file:
         texts = complexity.read_queries(target.file)
-        return complexity.profile_texts(texts, name=Path(target.file).name, **how)
+        return complexity.profile_texts(texts, name=Path(target.file).name, language=target.language)
     if target.benchmark:
-        return complexity.profile_benchmark(run.workspace, target.benchmark, split=target.split, **how)
-    return complexity.profile_query_set(run.workspace, target.query_set, **how)
+        return complexity.profile_benchmark(
+            run.workspace, target.benchmark, split=target.split, language=target.language
+        )
+    return complexity.profile_query_set(run.workspace, target.query_set, language=target.language)
 
 
 def _counted_as(profiled: Profiled) -> dict[str, str]:
-    return {"name": profiled.name, "language": profiled.language, "stopwords": profiled.stopwords}
+    return {"name": profiled.name, "language": profiled.language}
 
 
 @command("cw profile", places=("query_set",))
@@ -76,7 +71,7 @@ def cw_profile(run: Run, target: TargetQueries) -> int:
         profiled.name: f"{counted(p.n, 'query', 'queries')}, mean CW {p.mean:.2f} (95% {interval(p.interval)}), "
         f"median {p.median:g}, from {p.minimum} to {p.maximum}",
         "CW": f"below 7: {p.below:.0%} · 7 to 10: {p.between:.0%} · above 10: {p.above:.0%}",
-        "counted as": f"{language.name}: {language.tokenizer}; stopwords: {profiled.stopwords}",
+        "counted as": f"{language.name}: {language.tokenizer}; stopwords: {language.stopwords}",
         "note": profiled.doubt,
         "queries by CW": "\n".join(["", *bars, *([f"more: {n}"] if (n := sum(p.histogram[31:])) else [])]),
     }
@@ -90,12 +85,11 @@ def cw_recommend(
     *,
     domain: Domain = "ood",
     task: Task = "",
-    generator: Annotated[str, "the model that is to write the queries"] = "",
     corpus: Annotated[str, "the corpus that they are to be written for"] = "",
 ) -> int:
     """The answer for a task with such queries, with what the published rule says of them."""
     profiled = _profiled(run, target)
-    rule = profiled.recommend(domain=domain, task=task, generator=generator)
+    rule = profiled.recommend(domain=domain, task=task)
     answer = service.decide(run.workspace, corpus=corpus, target=profiled, domain=domain, task=task)
     value = {**_counted_as(profiled), **display.plain(rule, answer=answer.to_dict())}
     return run.say(value, f"{_answered(answer)}\n\n{_rule(profiled.name, rule)}")
@@ -107,14 +101,8 @@ def _rule(name: str, r: Recommendation) -> str:
     alone = f"The published rule alone would say {r.level}{sure}. " if r.scope.outside else f"{r.level.upper()}{sure}: "
     lines = [
         f"{alone}{r.advice}",
-        r.weighting,
         f"{name}: {counted(r.n_queries, 'query', 'queries')}, mean CW {r.mean_cw:.2f} "
         f"(95% interval {r.interval[0]:.2f} to {r.interval[1]:.2f})",
-    ]
-    lines += [
-        f"Q/Doc {e.per_doc} on a new dataset, from {e.n_datasets} others: {signed(e.points, 1)} "
-        f"({signed(e.low, 1)} to {signed(e.high, 1)}), a gain with probability {e.probability:.0%}"
-        for e in r.prior
     ]
     return "\n".join([*lines, *(f"- {caveat}" for caveat in r.caveats)])
 
@@ -182,14 +170,6 @@ def correlation(run: Run, *, datasets: Datasets = "multi-hop") -> int:
 def principle_threshold(run: Run, *, datasets: Datasets = "multi-hop") -> int:
     """The CW at which the published gains cross zero."""
     return run.say(display.plain(threshold(differences(datasets))))
-
-
-@command("principle prior")
-def principle_prior(run: Run) -> int:
-    """What a new dataset lets expect, by design and loss, before anything is measured on it."""
-    rows = [{**asdict(p), "low": p.low, "high": p.high, "probability": p.probability} for p in priors()]
-    columns = ["comparison", "design", "loss", "per_doc", "points", "low", "high", "probability", "datasets", "covered"]
-    return run.say(rows, display.table(rows, columns, digits=2))
 
 
 @command("published list")

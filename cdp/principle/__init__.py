@@ -26,11 +26,11 @@ from cdp.principle.differences import (
     differences,
 )
 from cdp.principle.recommend import AVOID_BELOW, RECOMMEND_ABOVE, Recommendation, level_of, recommend
-from cdp.principle.scope import KINDS, kinds_of_datasets, most_similar
+from cdp.principle.scope import KINDS, kinds_of_datasets
 
 __all__ = [
     "ALL", "AVOID_BELOW", "COMPARISONS", "DATASET_CHOICES", "KINDS", "MULTI_HOP", "PARAPHRASE", "RECOMMEND_ABOVE",
     "SCALING", "WEIGHTING", "Answer", "Correlation", "Difference", "PositiveRate", "Recommendation", "Threshold",
     "correlation_table", "dataset_means", "decide", "differences", "fit_of_means", "kinds_of_datasets", "level_of",
-    "most_similar", "positive_rates", "recommend", "threshold", "why_no_threshold",
+    "positive_rates", "recommend", "threshold", "why_no_threshold",
 ]  # fmt: skip

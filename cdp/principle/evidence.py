@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.principle.differences import SCALING
-
 Floats = NDArray[np.float64]
 
 UNTRAINED, BM25, HYBRID, RERANKED = "untrained", "bm25", "hybrid", "reranked"
@@ -97,19 +95,13 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """The gain (NDCG@10 points) that other datasets let a new one expect, with its 95% prediction interval.
-
-    ``probability`` is that it gains at all, ``n_datasets`` what all of it rests on. The ``comparison`` is that of
-    several different queries with one, or with paraphrases.
-    """
+    """The gain (NDCG@10 points) of several different queries over one on a new dataset, judging by others, with its 95%
+    prediction interval."""
 
     per_doc: int
     points: float
     low: float
     high: float
-    n_datasets: int
-    probability: float = 0.5
-    comparison: str = SCALING
 
 
 @dataclass(frozen=True, slots=True)

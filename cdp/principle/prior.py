@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from cdp.base.statistics import stdtr, stdtrit
+from cdp.base.statistics import stdtrit
 from cdp.base.workspace import SHIPPED_DATA
 from cdp.principle.differences import SCALING
 from cdp.principle.evidence import Expectation
@@ -55,11 +55,6 @@ class Prior:
     def high(self) -> float:
         return self.points + float(stdtrit(self.degrees, 0.975)) * self.sd
 
-    @property
-    def probability(self) -> float:
-        """The probability that a new dataset gains."""
-        return float(stdtr(self.degrees, self.points / self.sd))
-
 
 @lru_cache(maxsize=1)
 def priors() -> tuple[Prior, ...]:
@@ -76,9 +71,7 @@ def _usual() -> list[Prior]:
 
 def expected() -> tuple[Expectation, ...]:
     """What a new dataset lets expect at each Q/Doc; empty where too few datasets were measured."""
-    return tuple(
-        Expectation(p.per_doc, p.points, p.low, p.high, p.datasets, p.probability, p.comparison) for p in _usual()
-    )
+    return tuple(Expectation(p.per_doc, p.points, p.low, p.high) for p in _usual())
 
 
 def measured() -> tuple[str, tuple[str, ...]]:

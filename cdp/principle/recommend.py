@@ -12,31 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cdp.base.errors import ConfigError, InputError
-from cdp.base.text import signed
-from cdp.complexity import cw_interval, language_of
+from cdp.complexity import cw_interval
 from cdp.complexity.profile import HIGH, LOW
-from cdp.principle.correlation import fit_of_means
-from cdp.principle.differences import SCALING, differences
 from cdp.principle.evidence import Basis, Evidence, Expectation
 from cdp.principle.prior import expected, measured
-from cdp.principle.scope import Scope, Similar, check_kind, evidence_range, most_similar, scope_of
-from cdp.principle.tables import read
-
-
-def expected_differences(mean_cw: float) -> tuple[Expectation, ...]:
-    """For each comparison and Q/Doc of the published multi-hop results: the gain of a new dataset at this CW.
-
-    It lies on the least-squares line through the dataset means, both retrievers averaged.
-    """
-    conditions = sorted({(d.comparison, d.per_doc) for d in differences()}, key=lambda c: (c[0] != SCALING, c[1]))
-    expected = []
-    for comparison, per_doc in conditions:
-        fit = fit_of_means([d for d in differences() if (d.comparison, d.per_doc) == (comparison, per_doc)])
-        low, high = map(float, fit.prediction_interval(mean_cw))
-        probability = fit.probability_above(mean_cw)
-        expected.append(Expectation(per_doc, float(fit.at(mean_cw)), low, high, fit.n, probability, comparison))
-    return tuple(expected)
-
+from cdp.principle.scope import Scope, check_kind, scope_of
 
 AVOID_BELOW = float(LOW)
 RECOMMEND_ABOVE = float(HIGH)
@@ -65,10 +45,8 @@ class Recommendation:
 
     ``level`` is the published rule's at this mean CW (avoid, test or recommend); ``possible`` are the levels that the
     interval of the mean CW touches, and ``certain`` is whether that is only one. One query leaves every level possible.
-    ``advice`` is the rule's, or that ``scope`` leaves it without evidence for such a task. ``expected`` are the line's
-    gains at this CW, empty outside the evidence; ``similar`` the published datasets most like the task with their
-    printed gains; ``prior`` is what a new dataset lets expect, whatever its CW, empty outside of English and
-    out-of-domain tasks; ``weighting`` whether to weight the loss by CW.
+    ``advice`` is the rule's, or that ``scope`` leaves it without evidence for such a task. ``prior`` is what a new
+    dataset lets expect, whatever its CW, empty outside of English and out-of-domain tasks.
     """
 
     level: str
@@ -78,9 +56,6 @@ class Recommendation:
     n_queries: int
     possible: tuple[str, ...]
     scope: Scope
-    weighting: str
-    expected: tuple[Expectation, ...] = ()
-    similar: tuple[Similar, ...] = ()
     prior: tuple[Expectation, ...] = ()
     caveats: tuple[str, ...] = field(default_factory=tuple)
 
@@ -120,18 +95,14 @@ def recommend(
     language: str = "en",
     domain: str = "ood",
     task: str = "",
-    generator: str = "",
-    dataset: str = "",
     seed: int = 0,
 ) -> Recommendation:
     """What to do for queries with these content-word counts.
 
     ``cw_values``: shape (n_queries,), counts of at least 0. ``domain``: "ood" if the target queries differ from the
     training queries (other task, other style), "in-domain" if they do not. ``task`` is a kind of task (``KINDS``),
-    empty if not known; ``generator`` the model that is to write the training queries, empty for the evidence's own;
-    ``dataset`` the published dataset that the queries are from, if they are from one. The interval is a 95% bootstrap
-    interval of the mean. Raises InputError for no queries or values that are not counts, ConfigError for an unknown
-    domain or kind of task.
+    empty if not known. The interval is a 95% bootstrap interval of the mean. Raises InputError for no queries or values
+    that are not counts, ConfigError for an unknown domain or kind of task.
     """
     if domain not in ("ood", "in-domain"):
         raise ConfigError(f"The domain must be ood or in-domain, not {domain!r}.")
@@ -141,12 +112,10 @@ def recommend(
     low, high = cw_interval(cw, seed=seed)
     level = level_of(mean)
     possible = LEVELS[LEVELS.index(level_of(low)) : LEVELS.index(level_of(high)) + 1] if cw.size > 1 else LEVELS
-    scope = scope_of(mean, language=language, domain=domain, task=task, generator=generator)
+    scope = scope_of(mean, language=language, domain=domain, task=task)
     rule, covered = ADVICE[level], not scope.outside
-    similar = most_similar(mean, "web-search" if domain == "in-domain" else task, dataset=dataset)
     if domain == "in-domain":
         rule, covered = ADVICE["in-domain"], language == "en"
-        similar = tuple(s for s in similar if s.kind == "web-search")
     return Recommendation(
         level=level,
         advice=rule if covered else scope.text,
@@ -155,11 +124,8 @@ def recommend(
         n_queries=int(cw.size),
         possible=possible,
         scope=scope,
-        weighting=weighting_advice(domain, language),
-        expected=() if scope.outside else expected_differences(mean),
-        similar=similar,
         prior=expected() if language == "en" and domain == "ood" else (),
-        caveats=tuple(_caveats(cw, mean, possible, language, scope)),
+        caveats=tuple(_caveats(cw, possible, level, scope)),
     )
 
 
@@ -182,11 +148,8 @@ def _counts(cw_values: ArrayLike) -> NDArray[np.float64]:
     return cw
 
 
-def _caveats(cw: NDArray[np.float64], mean: float, possible: tuple[str, ...], language: str, scope: Scope) -> list[str]:
-    caveats = []
-    if not cw.any():
-        caveats.append("No query has a content word: probably they are in another language or script than was said.")
-    caveats += scope.unknown
+def _caveats(cw: NDArray[np.float64], possible: tuple[str, ...], level: str, scope: Scope) -> list[str]:
+    caveats = list(scope.unknown)
     if len(possible) > 1 and cw.size > 1:
         caveats.append(
             f"The interval of the mean reaches into {' and '.join(possible)}: more target queries would narrow it."
@@ -196,19 +159,8 @@ def _caveats(cw: NDArray[np.float64], mean: float, possible: tuple[str, ...], la
             f"Only {cw.size} target {'query, which cannot stand for others' if cw.size == 1 else 'queries'}; "
             f"{FEW_QUERIES} or more are wanted."
         )
-    if RESTS_ON[level_of(mean)]:
-        caveats.append(RESTS_ON[level_of(mean)])
-    low, high = evidence_range()
-    if not low <= mean <= high:
-        caveats.append(
-            f"The published evidence covers mean CW from {low:.2f} to {high:.2f}; {mean:.2f} lies outside it, so no "
-            "difference is estimated."
-        )
-    if language != "en":
-        caveats.append(
-            "The lines at 7 and 10 were drawn from English queries; counts in other languages are not comparable with "
-            "them, so treat this as a hint and test."
-        )
+    if RESTS_ON[level]:
+        caveats.append(RESTS_ON[level])
     caveats.append(
         "The evidence is 14 conditions on only four multi-hop datasets, with two retrievers and queries written by "
         "GPT-4o-mini; on queries of a weaker generator (Mistral-7B) the relation was reversed."
@@ -218,55 +170,3 @@ def _caveats(cw: NDArray[np.float64], mean: float, possible: tuple[str, ...], la
         "evidence page."
     )
     return caveats
-
-
-def weighting_gains() -> dict[str, dict[str, float]]:
-    """{group: {retriever: CW-weighted minus equal weights, NDCG@10 points}}, as printed in tab:cw_weighting."""
-    printed = [row for row in read("results") if row["table"] == "tab:cw_weighting"]
-    equal = {(row["group"], row["retriever"]): row["value"] for row in printed if row["weighting"] == "none"}
-    gains: dict[str, dict[str, float]] = {}
-    for row in printed:
-        if row["weighting"] == "CW":
-            group, name = row["group"], row["retriever"]
-            gains.setdefault(group, {})[name] = row["value"] - equal[group, name]
-    return gains
-
-
-# Percent of the OOD average; the smaller changes of single trainings are no advice against weighting.
-CLEAR_LOSS = -5.0
-
-
-def miracl_changes() -> dict[str, float]:
-    """{language code: change of the OOD average by CW weighting, in percent of it} (tab:miracl_results)."""
-    return {
-        row["train_data"].removeprefix("MIRACL-"): row["value"]
-        for row in read("results")
-        if row["table"] == "tab:miracl_results" and row["metric"] == "relative_change"
-    }
-
-
-def weighting_advice(domain: str, language: str = "en") -> str:
-    """Whether to weight the loss by CW, for target queries of this domain and language, in a sentence or two."""
-    gains = weighting_gains()
-    if domain == "in-domain":
-        lost = gains["TREC-DL"].values()
-        return (
-            f"Do not weight by CW: in-domain it cost {-max(lost):.1f} to {-min(lost):.1f} points with every published "
-            "retriever."
-        )
-    if language == "en":
-        up = [value for group in ("BEIR", "BRIGHT") for value in gains[group].values()]
-        hop = sorted(gains["Multi-hop"].values())
-        seen = (
-            f"with three retrievers it gained {min(up):.2f} to {max(up):.2f} points on BEIR and BRIGHT averages, and "
-            f"from {signed(hop[0])} to {signed(hop[-1])} on multi-hop (one training each)"
-        )
-    elif (change := miracl_changes().get(language)) is not None:
-        trained = f"trained on {language_of(language).name}"
-        seen = f"{trained} it changed MIRACL's OOD average by {signed(change, 1)}% (one training)"
-        if change < CLEAR_LOSS:
-            return f"Do not weight by CW: {seen}."
-    else:
-        low, high = min(miracl_changes().values()), max(miracl_changes().values())
-        seen = f"in six languages it changed MIRACL's OOD average by {signed(low, 1)} to {signed(high, 1)}%"
-    return f"CW weighting may be worth a second training: {seen}. Compare with and without."

@@ -21,8 +21,7 @@ from cdp.base.text import csv_text
 from cdp.base.workspace import Workspace, sha256_text, write_bytes
 from cdp.benchmarks import registry
 from cdp.benchmarks.benchmark import part
-from cdp.benchmarks.subsets import SUBSET
-from cdp.complexity import STANDARD, CwProfile
+from cdp.complexity import CwProfile
 from cdp.corpus.looking import iter_rows
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import READERS, BadRow, Row, RowFormat
@@ -106,23 +105,6 @@ def to_csv(published: PublishedTable) -> str:
     return csv_text(columns, ([row.get(name, "") for name in columns] for row in rows))
 
 
-def dataset_of(benchmark: str) -> str | None:
-    """Return the published dataset that a benchmark is, or None.
-
-    The registry says so of those it knows; of others, the name begins like the dataset's. One forum is not
-    CQADupStack, and a subset drawn here is not the whole.
-    """
-    entry = registry.find(benchmark)
-    if entry is not None or SUBSET.search(benchmark):
-        return entry.paper if entry is not None and entry.paper in kinds_of_datasets() else None
-    ours = re.sub(r"[^a-z0-9]+", "", benchmark.lower())
-    for dataset in kinds_of_datasets():
-        theirs = re.sub(r"[^a-z0-9]+", "", dataset.lower())
-        if ours.startswith(theirs) and not ours[len(theirs) :][:1].isdigit():
-            return dataset
-    return None
-
-
 TRAINING_CAVEAT = (
     "These are synthetic training queries. The rule is about the queries of your task: give some of those for an "
     "answer."
@@ -141,7 +123,7 @@ class Profiled:
     """Queries with their content words: ``cw`` has shape (n,), in the order of ``texts``.
 
     ``for_training`` marks queries that were written to train on. ``benchmark`` (``name:split``) or ``query_set`` (its
-    id) is where they are from; ``dataset`` is the published dataset that the benchmark is, if it is one.
+    id) is where they are from; ``task`` is the kind of task of a published dataset (empty: none of them).
     """
 
     name: str
@@ -150,15 +132,9 @@ class Profiled:
     cw: NDArray[np.int64]
     profile: CwProfile
     for_training: bool = False
-    stopwords: str = STANDARD
     benchmark: str = ""
     query_set: str = ""
-    dataset: str = ""
-
-    @property
-    def task(self) -> str:
-        """The kind of task that the published dataset is of; empty where it is none of them."""
-        return principle.kinds_of_datasets().get(self.dataset, "")
+    task: str = ""
 
     @property
     def doubt(self) -> str:
@@ -169,8 +145,8 @@ class Profiled:
         name = room.language_of(self.language).name
         return f"{empty:.0%} of the queries have no content word when counted as {name}: is that their language?"
 
-    def recommend(self, *, domain: str = "ood", task: str = "", generator: str = "") -> Recommendation:
-        """Return what to do for these as target queries; ``task`` is that of the published dataset if it is empty.
+    def recommend(self, *, domain: str = "ood", task: str = "") -> Recommendation:
+        """Return what to do for these as target queries; ``task`` is their own if it is empty.
 
         InputError where no query has a content word. Where many have none, the advice says so and gives no number.
         """
@@ -180,44 +156,29 @@ class Profiled:
                 f"No query here has a content word when counted as {name}, so nothing follows from them.",
                 hint="Check that they are queries, and name their language if it is another one.",
             )
-        recommendation = principle.recommend(
-            self.cw,
-            language=self.language,
-            domain=domain,
-            task=task or self.task,
-            generator=generator,
-            dataset=self.dataset,
-        )
+        recommendation = principle.recommend(self.cw, language=self.language, domain=domain, task=task or self.task)
         first = [text for text in (self.doubt, TRAINING_CAVEAT if self.for_training else "") if text]
         if self.doubt:
             # A count in the wrong language is no CW: nothing of the line may be read off at it.
             scope = replace(recommendation.scope, outside=(self.doubt.rstrip("?."), *recommendation.scope.outside))
-            recommendation = replace(recommendation, scope=scope, advice=self.doubt, expected=(), prior=())
+            recommendation = replace(recommendation, scope=scope, advice=self.doubt, prior=())
         return replace(recommendation, caveats=(*first, *recommendation.caveats))
 
 
-def profile_texts(
-    texts: Sequence[str], *, language: str = "en", name: str = "pasted queries", stopwords: str = STANDARD
-) -> Profiled:
-    """Profile queries that were pasted or read from a file; empty lines are left out.
-
-    ``language`` is guessed if it is empty; ``stopwords`` is the name of a list.
-    """
+def profile_texts(texts: Sequence[str], *, language: str = "en", name: str = "pasted queries") -> Profiled:
+    """Profile queries that were pasted or read from a file; ``language`` is guessed if it is empty."""
     queries = [text.strip() for text in texts if text.strip()]
     if not queries:
         raise InputError("There are no queries.", hint="Give one query per line.")
     language = language or guess_language(queries)
-    cw = room.count_content_words(queries, language, stopwords=stopwords)
-    return Profiled(name, language, queries, cw, room.profile(cw), stopwords=stopwords)
+    cw = room.count_content_words(queries, language)
+    return Profiled(name, language, queries, cw, room.profile(cw))
 
 
-def profile_query_set(
-    workspace: Workspace, query_set: str, *, language: str = "", stopwords: str = STANDARD
-) -> Profiled:
+def profile_query_set(workspace: Workspace, query_set: str, *, language: str = "") -> Profiled:
     """Profile the queries of a query set, in its corpus's language unless another is named."""
     resolved_set = query_sets.resolve_query_set(workspace, query_set)
     code = language or corpus_room.load_manifest(workspace, resolved_set.corpus_id).counted_language
-    question = ("profile", code, stopwords)
 
     def measure() -> Profiled:
         texts = [query for line in query_sets.iter_lines(workspace, resolved_set.id) for query in line["queries"]]
@@ -225,15 +186,13 @@ def profile_query_set(
             raise InputError(
                 f"The query set {resolved_set.id} has no queries yet.", hint="Generate or import some first."
             )
-        profiled = profile_texts(texts, language=code, name=resolved_set.name, stopwords=stopwords)
+        profiled = profile_texts(texts, language=code, name=resolved_set.name)
         return replace(profiled, for_training=resolved_set.kind == "synthetic", query_set=resolved_set.id)
 
-    return ANSWERS.get(query_sets.files(workspace, resolved_set.id).queries, question, measure)
+    return ANSWERS.get(query_sets.files(workspace, resolved_set.id).queries, ("profile", code), measure)
 
 
-def profile_benchmark(
-    workspace: Workspace, benchmark: str, *, split: str = "", language: str = "", stopwords: str = STANDARD
-) -> Profiled:
+def profile_benchmark(workspace: Workspace, benchmark: str, *, split: str = "", language: str = "") -> Profiled:
     """Profile the queries of one split of a benchmark, in the benchmark's own language if none is named.
 
     Without a ``split`` it is test, or the only one; of several others that which would decide a test.
@@ -242,24 +201,16 @@ def profile_benchmark(
     if not split:
         splits = benchmarks.describe(folder, workspace).splits
         split = "" if len(splits) < 2 or "test" in splits else reported_split(splits)
-    question = ("profile", split, language, stopwords)
 
     def measure() -> Profiled:
-        loaded_benchmark = benchmarks.load_benchmark(folder, split)
-        code = language or loaded_benchmark.counted_language
-        profiled = profile_texts(
-            loaded_benchmark.queries,
-            language=code,
-            name=f"{loaded_benchmark.name} ({loaded_benchmark.split})",
-            stopwords=stopwords,
-        )
-        return replace(
-            profiled,
-            benchmark=f"{loaded_benchmark.name}:{loaded_benchmark.split}",
-            dataset=dataset_of(loaded_benchmark.name) or "",
-        )
+        loaded = benchmarks.load_benchmark(folder, split)
+        code = language or loaded.counted_language
+        profiled = profile_texts(loaded.queries, language=code, name=f"{loaded.name} ({loaded.split})")
+        entry = registry.find(loaded.name)
+        task = kinds_of_datasets().get(entry.paper or "", "") if entry is not None else ""
+        return replace(profiled, benchmark=f"{loaded.name}:{loaded.split}", task=task)
 
-    return ANSWERS.get(part(folder, "queries"), question, measure)
+    return ANSWERS.get(part(folder, "queries"), ("profile", split, language), measure)
 
 
 def guess_language(texts: Sequence[str]) -> str:

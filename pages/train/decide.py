@@ -34,4 +34,3 @@ with frame.guarded():
             st.subheader("Content words per query", anchor=False, help=frame.DEFINITIONS["cw"])
             rule.distribution(target)
             rule.expected(found)
-            rule.similar(found)

@@ -11,7 +11,6 @@ import pytest
 from cdp.base.workspace import Workspace
 from cdp.cli import main
 from cdp.services import corpora, demo, queries
-from tests.support import shared
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +49,6 @@ def test_cw_of(
     file.write_text(text, encoding="utf-8")
     found = cw(capsys, file)
     assert found["language"] == language
-    assert found["stopwords"] == "standard"
     if mean is not None:
         assert found["mean"] == mean
     answered = main(["cw", "recommend", "--file", str(file)])
@@ -65,31 +63,6 @@ def test_queries_counted_in_another_language_are_doubted(
     file.write_text("ما سبب المد والجزر؟\nلماذا يرتفع البحر؟", encoding="utf-8")
     assert main(["cw", "profile", "--file", str(file), "--language", "en"]) == 0
     assert "100% of the queries have no content word when counted as English" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(("language", "rise"), [("fr", 0.95), ("zh", 0.66)])
-def test_question_words_on_miracl(
-    language: str, rise: float, workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    import gzip
-
-    folder = shared(f"data/queries_only/miracl_{language}")
-    file = tmp_path / "queries.jsonl"
-    with gzip.open(next(folder.glob("queries*.jsonl.gz")), "rt", encoding="utf-8") as source:
-        file.write_text(source.read(), encoding="utf-8")
-    standard = cw(capsys, file)
-    kept = cw(capsys, file, "--stopwords", "question-words-kept")
-    assert standard["language"] == language
-    assert kept["mean"] - standard["mean"] == pytest.approx(rise, abs=0.1)
-
-
-def test_wrong_stopwords(workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "queries.txt"
-    file.write_text("what causes the tides", encoding="utf-8")
-    assert "standrd" in refused(capsys, "cw", "profile", "--file", str(file), "--stopwords", "standrd")
-    assert "not set apart" in refused(
-        capsys, "cw", "profile", "--file", str(file), "--stopwords", "question-words-kept"
-    )
 
 
 def test_metrics_of_one_query_per_document(

@@ -23,7 +23,7 @@ def evidence_of(situation: Mapping[str, Any]) -> list[Evidence]:
     made = []
     for facts in situation["evidence"]:
         if "published" in facts:
-            expected = tuple(Expectation(*entry, n_datasets=5) for entry in facts["published"])
+            expected = tuple(Expectation(*entry) for entry in facts["published"])
             made.append(Evidence(Basis(name="published results"), expected=expected))
         elif "unread" in facts:
             made.append(Evidence(Basis(retriever="static-minilm", reads_language=False, language="zh")))

@@ -11,7 +11,6 @@ import pytest
 
 from cdp.base.workspace import Workspace
 from cdp.cli import main
-from cdp.principle.prior import priors
 from cdp.principle.tables import TABLES, table
 from cdp.services import complexity
 
@@ -75,10 +74,3 @@ def test_the_recommendation_is_the_answer_with_the_rule(tmp_path: Path, capsys: 
     assert text.startswith("So far, write")
     assert "RECOMMEND" in text
     assert "four" in text
-
-
-def test_the_prior_with_its_interval_and_how_often_it_held(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = json.loads(run(capsys, "principle", "prior", "--json"))
-    assert [(row["points"], row["low"]) for row in rows] == [(p.points, pytest.approx(p.low)) for p in priors()]
-    assert all(row["low"] < row["points"] < row["high"] and 0 <= row["covered"] <= 1 for row in rows)
-    assert "equal pairs" in run(capsys, "principle", "prior")

@@ -11,7 +11,7 @@ from cdp import principle
 from cdp.base.workspace import Workspace
 from cdp.charts.evidence import difference_against_cw
 from cdp.charts.quality_diversity import cw_histogram
-from cdp.complexity import LANGUAGES, CwProfile, language_of
+from cdp.complexity import LANGUAGES, language_of
 from cdp.principle import KINDS, Answer
 from cdp.principle.prior_work import prior_work
 from cdp.services import benchmarks, commands, complexity, corpora, queries
@@ -19,7 +19,7 @@ from cdp.services.access import read_only
 from cdp.services.complexity import Profiled, Recommendation
 from cdp.ui.queries import sets as stored_sets
 from cdp.ui.shell import charts, forms, frame, state, tables
-from cdp.ui.shell.tables import md, number, points
+from cdp.ui.shell.tables import md, number
 
 PASTE, BENCHMARK, QUERY_SET = "Pasted text", "Benchmark", "Query set"  # where the target queries are from
 
@@ -112,8 +112,7 @@ def choose_rest(workspace: Workspace, corpus: str, source: str, name: str) -> Ad
         task = forms.pick(
             "Task type", {"": "Automatic", **KINDS}, key="target_task", width=260,
             help="Automatic: known for the paper's benchmarks, otherwise unknown. The published rule comes from "
-            "multi-hop questions; for other task types you see the results on the published datasets most similar to "
-            "yours.",
+            "multi-hop questions.",
         )  # fmt: skip
         language = forms.pick(
             "Language", {"": "Automatic", **{code: entry.name for code, entry in LANGUAGES.items()}},
@@ -149,8 +148,8 @@ def rule(found: Recommendation, request: AdviceRequest, target: Profiled, known:
             ("95% interval", f"{low:.2f} to {high:.2f}", frame.DEFINITIONS["interval"]),
             ("Target queries", number(found.n_queries)),
         )
-        st.markdown(_why(found, target.profile, outside))
-        st.markdown(md(found.weighting))
+        cw = target.profile
+        st.markdown(f"{cw.below:.0%} of the queries are below 7, {cw.between:.0%} between, {cw.above:.0%} above 10.")
         st.caption("**Limits of the rule**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in found.caveats))
         against = [work.disagreement for work in prior_work() if work.on == "decide"]
         st.caption("**Other work disagrees**  \n" + "  \n".join(f"• {text}" for text in against))
@@ -173,23 +172,6 @@ def command(request: AdviceRequest, target: Profiled | None, *, rule: bool = Fal
     return commands.line("cw", "recommend", query_set, **given) if rule else commands.line("decide", query_set, **given)
 
 
-def _why(found: Recommendation, profile: CwProfile, outside: bool) -> str:
-    position = {
-        "avoid": "is below 7, the lower published threshold",
-        "test": "is between 7 and 10, the published thresholds",
-        "recommend": "is above 10, the upper published threshold",
-    }[found.level]
-    if outside:
-        return (
-            f"**The published rule alone** would say “{found.level}” because the mean {position}, but it was derived "
-            "from other tasks."
-        )
-    return (
-        f"**Why:** the mean {position}. {profile.below:.0%} of the queries are below 7, "
-        f"{profile.between:.0%} between, {profile.above:.0%} above 10."
-    )
-
-
 def distribution(target: Profiled) -> None:
     """Histogram of the target queries with the published lines, and how their words were counted."""
     language = language_of(target.language)
@@ -203,46 +185,15 @@ def distribution(target: Profiled) -> None:
     st.caption(
         f"Half of the queries of {md(target.name)} have between {profile.lower_quartile:.0f} and "
         f"{profile.upper_quartile:.0f} content words. Dashed lines: the published thresholds 7 and 10.  \n"
-        f"{md(language.name)}: {md(language.tokenizer)}. Stopwords ({md(target.stopwords)}): {md(language.stopwords)}."
-    )
-
-
-def similar(recommendation: Recommendation) -> None:
-    """What happened on the published datasets most like the task."""
-    if not recommendation.similar:
-        return
-    n = len(recommendation.similar)
-    title = f"Results on the {n} published datasets most similar to yours"
-    with st.expander(title, icon=":material/table_chart:"):
-        _similar(recommendation)
-
-
-def _similar(recommendation: Recommendation) -> None:
-    rows = [(s, retriever, gains) for s in recommendation.similar for retriever, gains in s.gains.items()]
-    per_docs = sorted(rows[0][2])
-    tables.show(
-        {
-            "Dataset": [s.dataset for s, _, _ in rows],
-            "Task type": [KINDS[s.kind] for s, _, _ in rows],
-            "CW": [s.cw for s, _, _ in rows],
-            "Retriever": [retriever for _, retriever, _ in rows],
-            **{f"Q/Doc {m}": [points(gains[m]) for _, _, gains in rows] for m in per_docs},
-        },
-        alt="Printed gains of diverse queries over one query per document on the published datasets most similar "
-        "to the task",
-        digits={"CW": 2},
-    )
-    st.caption(
-        "Gain in NDCG@10 points over one query per document, as printed in the paper. Datasets are chosen by task "
-        "type, then by CW; all are in English, with queries written by GPT-4o-mini."
+        f"{md(language.name)}: {md(language.tokenizer)}. Stopwords: {md(language.stopwords)}."
     )
 
 
 def expected(recommendation: Recommendation) -> None:
     """The published line, and where these queries lie on it; nothing of it outside its evidence."""
-    if not recommendation.expected:
+    if recommendation.scope.outside:
         return
-    st.subheader("Prediction from the published regression line", anchor=False)
+    st.subheader("The published regression line", anchor=False)
     evidence = principle.differences()
     fit = principle.threshold()
     charts.show(
