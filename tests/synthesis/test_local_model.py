@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,9 +17,9 @@ from cdp import query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ModelError
 from cdp.base.records import Document
-from cdp.llm.answers import Cancelled, RequestError
+from cdp.llm.answers import Answer, Cancelled, RequestError
 from cdp.synthesis import METHODS, generate_for, make_generator
-from cdp.synthesis.generators.local_model import Batcher, LocalModelGenerator, until
+from cdp.synthesis.generators.local_model import LocalModelGenerator, until
 from cdp.synthesis.run import Run
 from tests.support import REPOSITORY
 from tests.synthesis.conftest import CorpusMaker, JobMaker
@@ -81,18 +82,16 @@ def test_a_sampled_answer_depends_on_its_seed_and_not_on_its_batch(writer: Path)
     assert ask(together, prompts[0], "drama", 3, sample=1) != ask(together, prompts[0], "drama", 3, sample=2)
 
 
-def test_draws_follow_the_softmax_at_their_temperature(writer: Path) -> None:
+def test_draws_follow_the_softmax(writer: Path) -> None:
     import torch
 
     from cdp.synthesis.generators.local_model import _Draw
 
     scores = torch.tensor([2.0, 1.0, 0.0, -1.0])
     n = 4000
-    drawn = _Draw(range(n), 0.5, 1.0)(None, scores.repeat(n, 1)).argmax(-1)
+    drawn = _Draw(range(n))(None, scores.repeat(n, 1)).argmax(-1)
     shares = torch.bincount(drawn, minlength=4) / n
-    assert torch.allclose(shares, (scores / 0.5).softmax(-1), atol=0.03)
-    nucleus = _Draw(range(500), 1.0, 0.6)(None, scores.repeat(500, 1)).argmax(-1)
-    assert set(nucleus.tolist()) == {0}
+    assert torch.allclose(shares, scores.softmax(-1), atol=0.03)
 
 
 @pytest.mark.parametrize(
@@ -153,34 +152,30 @@ def test_naming_the_generator_loads_no_torch() -> None:
     assert done.stdout.split() == ["False", "False"]
 
 
-def test_batches_hold_items_of_like_size_and_never_leave_the_oldest_waiting() -> None:
+def test_batches_hold_prompts_of_like_length_and_every_call_is_answered(
+    writer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = local(writer, batch_size=4)
     batches: list[list[int]] = []
 
-    def answer(items: Sequence[int]) -> list[int]:
-        batches.append(list(items))
+    def answers(requests: Sequence[Any]) -> list[Answer]:
+        batches.append([len(request.tokens) for request in requests])
         time.sleep(0.01)
-        return [2 * item for item in items]
+        if any(len(request.tokens) > 120 for request in requests):
+            raise ValueError("too long")
+        return [Answer(text=str(len(request.tokens))) for request in requests]
 
-    batcher: Batcher[int, int] = Batcher(answer, 4)
-    sizes = [(i * 37) % 101 for i in range(64)]
+    monkeypatch.setattr(made, "_answers", answers)
+    prompts = ["x" * ((i * 37) % 101) for i in range(64)]
+    frame = len("[user] \n[assistant] ")
     with ThreadPoolExecutor(64) as pool:
-        assert list(pool.map(lambda size: batcher(size, size), sizes)) == [2 * size for size in sizes]
+        assert list(pool.map(lambda prompt: ask(made, prompt), prompts)) == [str(frame + len(p)) for p in prompts]
     assert max(map(len, batches)) <= 4
     assert sum(map(len, batches)) == 64
-    spread = sum(max(batch) - min(batch) for batch in batches) / len(batches)
-    assert spread < 30
-
-
-def test_an_error_reaches_the_calls_of_its_batch_alone() -> None:
-    def answer(items: Sequence[int]) -> list[int]:
-        if any(item < 0 for item in items):
-            raise ValueError("negative")
-        return list(items)
-
-    batcher: Batcher[int, int] = Batcher(answer, 2)
-    with pytest.raises(ValueError, match="negative"):
-        batcher(-1, 1)
-    assert batcher(3, 1) == 3
+    assert sum(max(batch) - min(batch) for batch in batches) / len(batches) < 30
+    with pytest.raises(ValueError, match="too long"):
+        ask(made, "x" * 200)
+    assert ask(made, "short") == str(frame + 5)
 
 
 def test_queries_of_the_tiny_model_are_parsed_or_counted(writer: Path) -> None:

@@ -7,10 +7,10 @@ this generator without loading torch. A batch that does not fit in memory is hal
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ModelError, NotFoundError
@@ -20,71 +20,8 @@ from cdp.llm.answers import Answer, Cancelled, RequestError, Usage
 from cdp.synthesis.generators import Generator, GeneratorType
 from cdp.synthesis.methods import Method
 
-Result = TypeVar("Result")
-Item = TypeVar("Item")
-
 # How long the first call of a batch waits for others to come.
 GATHER_S = 0.02
-
-
-@dataclass
-class _Call(Generic[Item, Result]):
-    item: Item
-    size: int
-    future: Future[Result] = field(default_factory=Future)
-
-
-class Batcher(Generic[Item, Result]):
-    """``answer`` maps a list of items to as many results, in the thread of one of the callers.
-
-    The call that has waited longest is always in the next batch; those nearest to it in size fill it up, so that little
-    is padded.
-    """
-
-    def __init__(self, answer: Callable[[Sequence[Item]], Sequence[Result]], batch_size: int) -> None:
-        self._answer = answer
-        self._batch_size = batch_size
-        self._waiting: list[_Call[Item, Result]] = []
-        self._lock = threading.Lock()
-        self._turn = threading.Lock()
-        self._cancelled = threading.Event()
-
-    def __call__(self, item: Item, size: int) -> Result:
-        """The result for one item of that size; raises what ``answer`` raises for its batch."""
-        call: _Call[Item, Result] = _Call(item, size)
-        with self._lock:
-            self._waiting.append(call)
-        while not call.future.done():
-            with self._turn:
-                if not call.future.done():
-                    self._cancelled.wait(GATHER_S)
-                    self._serve()
-        return call.future.result()
-
-    def cancel(self, error: Exception) -> None:
-        """Every call that waits, or comes later, ends with ``error``."""
-        self._cancelled.set()
-        with self._lock:
-            left, self._waiting = self._waiting, []
-        for call in left:
-            call.future.set_exception(error)
-
-    def _serve(self) -> None:
-        with self._lock:
-            if not self._waiting:
-                return
-            oldest = self._waiting[0]
-            ordered = sorted(self._waiting, key=lambda call: (abs(call.size - oldest.size), call is not oldest))
-            batch, left = ordered[: self._batch_size], set(map(id, ordered[self._batch_size :]))
-            self._waiting = [call for call in self._waiting if id(call) in left]
-        try:
-            results = self._answer([call.item for call in batch])
-        except BaseException as error:
-            for call in batch:
-                call.future.set_exception(error)
-            return
-        for call, result in zip(batch, results, strict=True):
-            call.future.set_result(result)
 
 
 def locate(name: str, kind: str, hint: str) -> tuple[str, bool]:
@@ -110,12 +47,6 @@ HINT = "Give the name or the folder of an instruct model, or use another generat
 LOOK_AHEAD = 8
 
 
-@dataclass(frozen=True)
-class _Prompt:
-    tokens: tuple[int, ...]
-    seed: int
-
-
 class _Settings(NamedTuple):
     """What the requests of a batch have in common."""
 
@@ -125,8 +56,20 @@ class _Settings(NamedTuple):
     stop: tuple[str, ...]
 
 
+@dataclass(eq=False)
+class _Request:
+    tokens: tuple[int, ...]
+    seed: int
+    settings: _Settings
+    answer: Future[Answer] = field(default_factory=Future)
+
+
 class LocalModelGenerator(Generator):
-    """Answers of one causal language model. ``model`` is a name on the hub or a folder."""
+    """Answers of one causal language model. ``model`` is a name on the hub or a folder.
+
+    Callers wait in threads; one of them at a time generates a batch for all. The request that has waited longest is
+    always in it, and those nearest to it in length fill it up, so that little is padded.
+    """
 
     name = "transformers"
     is_llm = True
@@ -135,11 +78,11 @@ class LocalModelGenerator(Generator):
         self.model = config.model_name
         self.concurrency = LOOK_AHEAD * config.batch_size
         self._config = config
-        self._lock = threading.Lock()
+        self._lock, self._turn = threading.Lock(), threading.Lock()
         self._cancelled = threading.Event()
         self._loaded: tuple[Any, Any] | None = None
         self._largest = config.batch_size
-        self._batches: dict[_Settings, Batcher[_Prompt, Answer]] = {}
+        self._waiting: list[_Request] = []
 
     @property
     def parameters(self) -> dict[str, object]:
@@ -158,16 +101,10 @@ class LocalModelGenerator(Generator):
 
     def cancel(self) -> None:
         self._cancelled.set()
-        with self._lock:
-            batches = list(self._batches.values())
-        for batcher in batches:
-            batcher.cancel(Cancelled())
 
     def generate(
         self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
     ) -> Answer:
-        if self._cancelled.is_set():
-            raise Cancelled
         self.prepare()
         assert self._loaded is not None
         tokenizer, model = self._loaded
@@ -178,8 +115,6 @@ class LocalModelGenerator(Generator):
             1.0 if sampling.top_p is None else sampling.top_p,
             sampling.stop,
         )
-        # The request's own seed, so that its batch does not change the draw.
-        seed = int(sha256_text(str(config.seed), str(sampling.seed or 0), prompt)[:15], 16)
         tokens = _encode(tokenizer, prompt)
         room = getattr(model.config, "max_position_embeddings", None)
         if room is not None and len(tokens) + 1 > room:
@@ -187,42 +122,71 @@ class LocalModelGenerator(Generator):
                 f"The prompt has {len(tokens)} tokens, more than the {room} that {self.model} reads.",
                 hint="Lower max_document_tokens.",
             )
+        # The request's own seed, so that its batch does not change the draw.
+        seed = int(sha256_text(str(config.seed), str(sampling.seed or 0), prompt)[:15], 16)
+        request = _Request(tokens, seed, settings)
         with self._lock:
-            if settings not in self._batches:
-                self._batches[settings] = Batcher(lambda items: self._answers(items, settings), config.batch_size)
-        return self._batches[settings](_Prompt(tokens, seed), len(tokens))
+            self._waiting.append(request)
+        while not request.answer.done():
+            with self._turn:
+                if not request.answer.done():
+                    if self._cancelled.wait(GATHER_S):
+                        raise Cancelled
+                    self._serve()
+        return request.answer.result()
 
-    def _answers(self, prompts: Sequence[_Prompt], settings: _Settings) -> list[Answer]:
-        """One answer per prompt; a batch too large for the GPU's memory is halved, and later ones stay so small."""
+    def _serve(self) -> None:
+        """Generate one batch."""
+        with self._lock:
+            oldest = self._waiting[0]
+            alike = [request for request in self._waiting if request.settings == oldest.settings]
+            alike.sort(key=lambda r: (r is not oldest, abs(len(r.tokens) - len(oldest.tokens))))
+            batch = alike[: self._largest]
+            self._waiting = [request for request in self._waiting if request not in batch]
+        try:
+            answers = self._answers(batch)
+        except BaseException as error:
+            for request in batch:
+                request.answer.set_exception(error)
+            return
+        for request, answer in zip(batch, answers, strict=True):
+            request.answer.set_result(answer)
+
+    def _answers(self, requests: Sequence[_Request]) -> list[Answer]:
+        """One answer per request; a batch too large for the GPU's memory is halved, and later ones stay so small."""
         import torch
 
-        done: list[Answer] = []
-        while len(done) < len(prompts):
-            if self._cancelled.is_set():
-                raise Cancelled
-            part = prompts[len(done) : len(done) + self._largest]
-            try:
-                done += self._generate(part, settings)
-            except torch.cuda.OutOfMemoryError:
-                if len(part) == 1:
-                    raise
-                torch.cuda.empty_cache()
-                self._largest = len(part) // 2
-        return done
+        try:
+            return self._generate(requests)
+        except torch.cuda.OutOfMemoryError:
+            if len(requests) == 1:
+                raise
+        torch.cuda.empty_cache()
+        self._largest = half = len(requests) // 2
+        return self._answers(requests[:half]) + self._answers(requests[half:])
 
-    def _generate(self, prompts: Sequence[_Prompt], settings: _Settings) -> list[Answer]:
+    def _generate(self, prompts: Sequence[_Request]) -> list[Answer]:
         import torch
-        from transformers import LogitsProcessorList, StoppingCriteriaList
+        from transformers import (
+            LogitsProcessorList,
+            StoppingCriteriaList,
+            TemperatureLogitsWarper,
+            TopPLogitsWarper,
+        )
 
         assert self._loaded is not None
         tokenizer, model = self._loaded
+        settings = prompts[0].settings
         width = max(len(prompt.tokens) for prompt in prompts)
         room = getattr(model.config, "max_position_embeddings", None)
         pad = tokenizer.pad_token_id
         ids = torch.tensor([[pad] * (width - len(p.tokens)) + list(p.tokens) for p in prompts], device=model.device)
         mask = torch.tensor([[0] * (width - len(p.tokens)) + [1] * len(p.tokens) for p in prompts], device=model.device)
         criteria = [_Stop(tokenizer, width, settings.stop, self._cancelled)]
-        draw = [_Draw([p.seed for p in prompts], settings.temperature, settings.top_p)] if settings.temperature else []
+        draw: list[Any] = []
+        if settings.temperature:
+            nucleus = [TopPLogitsWarper(settings.top_p)] if settings.top_p < 1 else []
+            draw = [TemperatureLogitsWarper(settings.temperature), *nucleus, _Draw([p.seed for p in prompts])]
         with torch.inference_mode():
             out = model.generate(
                 input_ids=ids,
@@ -244,7 +208,7 @@ class LocalModelGenerator(Generator):
 
 
 def _answer(
-    tokenizer: Any, row: list[int], prompt: _Prompt, ends: set[int], stop: tuple[str, ...], model: str
+    tokenizer: Any, row: list[int], prompt: _Request, ends: set[int], stop: tuple[str, ...], model: str
 ) -> Answer:
     """The text of one row up to its end token or stop text, with the tokens that it took."""
     length = next((i + 1 for i, token in enumerate(row) if token in ends), len(row))
@@ -263,26 +227,19 @@ def until(text: str, stop: Sequence[str]) -> tuple[str, bool]:
 
 
 class _Draw:
-    """Sampling row by row: Gumbel noise from each row's own seed makes the largest score a draw at its temperature."""
+    """Gumbel noise from each row's own seed, which makes the largest score a draw from the softmax."""
 
-    def __init__(self, seeds: Sequence[int], temperature: float, top_p: float) -> None:
+    def __init__(self, seeds: Sequence[int]) -> None:
         import torch
 
-        self._temperature, self._top_p = temperature, top_p
         self._generators = [torch.Generator().manual_seed(seed) for seed in seeds]
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         import torch
 
-        values = scores.float() / self._temperature
-        if self._top_p < 1:
-            ordered, order = values.sort(descending=True)
-            share = ordered.softmax(-1)
-            beyond = share.cumsum(-1) - share >= self._top_p
-            values = values.masked_fill(beyond.scatter(-1, order, beyond), -float("inf"))
-        width = values.shape[-1]
+        width = scores.shape[-1]
         noise = torch.stack([torch.empty(width).exponential_(generator=generator) for generator in self._generators])
-        return values - torch.log(noise).to(values.device)
+        return scores.float() - torch.log(noise).to(scores.device)
 
 
 class _Stop:
