@@ -17,7 +17,7 @@ import math
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -61,10 +61,16 @@ class AnswerCache:
             shared = self.path.with_name("several-machines")
             if on_a_node():
                 shared.touch()
-            if shared.exists():
-                self._use_rollback_journal()
-            else:
-                self._connection.execute("PRAGMA journal_mode=WAL")
+            # Locked by a process that has the log open: it may keep it, and so may others on its machine.
+            with suppress(sqlite3.OperationalError):
+                self._connection.execute(f"PRAGMA journal_mode={'DELETE' if shared.exists() else 'WAL'}")
+            if self._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",):
+                if on_a_node():
+                    self._connection.close()
+                    raise WorkspaceError(
+                        "A job on another machine uses the answer cache in a mode that machines cannot share.",
+                        hint="Resume this job when that one has ended.",
+                    )
                 self._connection.execute("PRAGMA synchronous=NORMAL")
             for table in _TABLES:
                 self._connection.execute(table)
@@ -73,19 +79,6 @@ class AnswerCache:
                 f"The answer cache {self.path} cannot be opened: {error}.",
                 hint="Is the disk full or read-only? A damaged file can be moved away: its answers are paid for again.",
             ) from error
-
-    def _use_rollback_journal(self) -> None:
-        # A process that opened the log before keeps it: correct on its own machine, but not for a node.
-        try:
-            [mode] = self._connection.execute("PRAGMA journal_mode=DELETE").fetchone()
-        except sqlite3.OperationalError:  # locked
-            mode = "wal"
-        if mode == "wal" and on_a_node():
-            self._connection.close()
-            raise WorkspaceError(
-                "A job on another machine uses the answer cache in a mode that machines cannot share.",
-                hint="Resume this job when that one has ended.",
-            )
 
     def close(self) -> None:
         with self._lock:

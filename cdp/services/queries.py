@@ -82,16 +82,12 @@ def preview(
     for name, answer in shown.items():
         queries = answer.queries
         template = name if generator == "template" and not answer.sources else ""
-        prompt = METHODS[name].template if name in METHODS else config.prompt
         described[name] = Preview(
             **vars(answer),
             method=name,
             cw=count_content_words(queries, language).tolist() if queries else [],
             self_bleu=self_bleu(queries) if len(queries) > 1 else None,
-            problems=[
-                *synthesis.problems(answer.faults, queries=len(queries), document=document, template=template),
-                *synthesis.flagged(queries, document.content, prompt),
-            ],
+            problems=synthesis.problems(answer.faults, queries=len(queries), document=document, template=template),
             cost=price.cost(Usage(**answer.usage)) if price and answer.usage.get("requests") else None,
         )
     return described

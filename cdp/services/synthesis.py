@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,11 +17,11 @@ from cdp.base.text import counted
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.corpus import resolve_corpus
 from cdp.llm import address
+from cdp.llm.answers import Usage
 from cdp.llm.prices import dollars as dollars
 from cdp.llm.prices import load_price
 from cdp.query_sets import QuerySet, exports
 from cdp.query_sets.exports import EXPORTS, Export
-from cdp.query_sets.nonsense import REASONS, nonsense
 from cdp.services import access, completeness
 from cdp.services.projects import Index
 from cdp.synthesis import batch
@@ -81,20 +81,14 @@ def siblings(workspace: Workspace, corpus: str) -> frozenset[str]:
     return frozenset(corpus_id for members in own for corpus_id in members)
 
 
-# For each problem of `parsing.Parsed` and `generate`: the words for one and for several.
+# Problems of `parsing.Parsed` and `generate` whose names do not say enough.
 _WORDS = {
-    "too_few": ("{n} query fewer than asked for", "{n} queries fewer than asked for"),
-    "duplicate": ("{n} query repeated another and was left out", "{n} queries repeated others and were left out"),
-    "empty": ("{n} empty query", "{n} empty queries"),
-    "over_long": ("{n} query too long to be one", "{n} queries too long to be one"),
-    "stray_line": ("{n} line beside the list", "{n} lines beside the list"),
-    "refusal": ("the model refused", "the model refused {n} times"),
-    "broken_json": ("the JSON broke off; what could be read is kept",) * 2,
-    "broken_text": ("{n} query held half a character", "{n} queries held half a character"),
-    "no_question": ("the answer holds no question", "{n} answers hold no question"),
-    "cut_off": ("the answer reached the token limit (max_output_tokens)",) * 2,
-    "repaired": ("this is a second attempt",) * 2,
-    "repair_failed": ("a second attempt was no better",) * 2,
+    "too_few": "fewer queries than asked for",
+    "over_long": "too long to be a query",
+    "stray_line": "lines beside the list",
+    "cut_off": "answers at the token limit (max_output_tokens)",
+    "repaired": "second attempts",
+    "repair_failed": "second attempts that were no better",
 }
 
 TEMPLATE_KINDS = ("diverse", "diverse_paper", "paraphrase", "paraphrase_paper")
@@ -107,65 +101,49 @@ NO_WORDS = "The document holds no words to build a query from."
 UNREADABLE = "No query could be read from the answer."
 
 
-def problem(kind: str, n: int) -> str:
-    """Return one counted problem in words."""
-    words = _WORDS.get(kind)
-    return words[n > 1].format(n=n) if words else f"{kind.replace('_', ' ')}: {n}"
-
-
 def problems(found: Mapping[str, int], *, queries: int, template: str, document: Document) -> list[str]:
     """Return sentences on the problems of one method's answer for ``document``.
 
     ``template`` is the method that the template generator was asked for, empty for every other generator.
     """
-    sentences = [problem(kind, n) for kind, n in found.items()]
+    counts = {kind: n for kind, n in found.items() if queries or kind != "too_few"}
+    sentences = [f"{_WORDS.get(kind, kind.replace('_', ' '))}: {n}" for kind, n in counts.items()]
     if not queries:
-        return [NO_WORDS if template else UNREADABLE, *(text for text in sentences if "fewer than" not in text)]
+        return [NO_WORDS if template else UNREADABLE, *sentences]
     if not template:
         return sentences
     limits = [] if template in TEMPLATE_KINDS else [JOINED if METHODS[template].joint else IGNORES_PROMPT]
     return [*sentences, *limits, *([] if is_english(document.content) else [NOT_ENGLISH])]
 
 
-def flagged(queries: Sequence[str], document: str, prompt: str) -> list[str]:
-    """Return a sentence for each text that is no query: ``query 2 is no query (refusal)``."""
-    reasons = (nonsense(query, document, prompt=prompt) for query in queries)
-    return [f"query {at} is no query ({REASONS[reason]})" for at, reason in enumerate(reasons, 1) if reason]
-
-
 @dataclass(frozen=True)
 class Bill:
-    """What a finished query set was expected to cost and did, in dollars and tokens; None where unknown."""
+    """What writing a query set has cost so far, in US dollars, and what was expected; None without a price."""
 
     expected: float | None
-    actual: float | None
-    expected_tokens: tuple[int, int] | None
-    actual_tokens: tuple[int, int] | None
+    cost: float | None
+    usage: Usage
     price_as_of: str = ""
-    n_unanswered: int = 0
 
     @property
     def told(self) -> str:
         """The cost in a sentence."""
-        tokens = "" if self.actual_tokens is None else f" for {_tokens(self.actual_tokens)}"
         day = f", by prices as of {self.price_as_of}" if self.price_as_of else ""
-        expected = "" if self.expected_tokens is None else f" ({_tokens(self.expected_tokens)})"
-        return f"Cost: {dollars(self.actual)}{tokens}{day}. Expected: {dollars(self.expected)}{expected}."
+        return (
+            f"Cost: {dollars(self.cost)} for {self.usage.input_tokens:,} input and {self.usage.output_tokens:,} output "
+            f"tokens{day}. Expected: {dollars(self.expected)}."
+        )
 
     @property
     def unanswered(self) -> str:
         """A sentence on requests that may have been charged for without an answer; empty for none."""
-        if not self.n_unanswered:
+        n = self.usage.unanswered
+        if not n:
             return ""
-        requests = f"{counted(self.n_unanswered, 'request')} {'was' if self.n_unanswered == 1 else 'were'}"
         return (
-            f"{requests} sent and never answered (connection lost, time-out, stopped or killed). The endpoint may "
+            f"{counted(n, 'request')} got no answer (connection lost, time-out, stopped or killed). The endpoint may "
             "charge for them: the cost counts them at their expected price."
         )
-
-
-def _tokens(both: tuple[int, int]) -> str:
-    return "{:,} input and {:,} output tokens".format(*both)
 
 
 @dataclass(frozen=True)
@@ -205,13 +183,9 @@ def bill_of_job(workspace: Workspace, job: str) -> Bill | None:
     generator = GENERATORS.get(str((spec.get("config") or {}).get("generator")))
     if spec.get("kind") != "synthesis" or result is None or generator is None or not generator.endpoint:
         return None
-    expected, spent = (spec.get("inputs") or {}).get("estimate") or {}, result.get("spent") or {}
-    planned, used = (
-        (values["input_tokens"], values["output_tokens"]) if "input_tokens" in values else None
-        for values in (expected, spent)
-    )
-    as_of = result.get("price_as_of") or ""
-    return Bill(expected.get("cost"), result.get("cost"), planned, used, as_of, spent.get("unanswered", 0))
+    expected = (spec.get("inputs") or {}).get("estimate") or {}
+    usage = Usage(**(result.get("spent") or {}))
+    return Bill(expected.get("cost"), result.get("cost"), usage, result.get("price_as_of") or "")
 
 
 @access.writes

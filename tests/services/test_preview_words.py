@@ -9,6 +9,7 @@ import pytest
 
 from cdp.base.config import PromptTuningConfig
 from cdp.base.errors import ConfigError
+from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.services import corpora, queries, synthesis
 from cdp.services.queries import Preview
@@ -44,9 +45,11 @@ def test_the_template_generators_limits_are_said(workspace: Workspace, corpus: s
 
 
 def test_problems_are_said_in_words() -> None:
-    assert synthesis.problem("too_few", 1) == "1 query fewer than asked for"
-    assert synthesis.problem("duplicate", 2) == "2 queries repeated others and were left out"
-    assert synthesis.problem("something_new", 3) == "something new: 3"
+    found = {"too_few": 1, "duplicate": 2, "something_new": 3}
+    said = synthesis.problems(found, queries=4, template="", document=Document("d", "x"))
+    assert said == ["fewer queries than asked for: 1", "duplicate: 2", "something new: 3"]
+    said = synthesis.problems({"too_few": 5, "refusal": 1}, queries=0, template="", document=Document("d", "x"))
+    assert said == [synthesis.UNREADABLE, "refusal: 1"]
 
 
 @pytest.mark.parametrize("methods", ["diverse,sap", "sap,drama", "diverse,paraphrase,inpars_gbq"])
@@ -54,8 +57,3 @@ def test_prompts_are_not_compared_where_none_is_read(methods: str) -> None:
     config = PromptTuningConfig.from_dict({"corpus": "c", "methods": methods, "generator": "template"})
     with pytest.raises(ConfigError, match="writes the same queries"):
         candidates_of(config, {})
-
-
-def test_a_query_that_is_none_is_named_with_its_reason() -> None:
-    queries = ["who built the tower", "As an AI language model, I cannot help with that."]
-    assert synthesis.flagged(queries, "The tower was built by the sea.", "") == ["query 2 is no query (refusal)"]

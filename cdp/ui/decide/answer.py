@@ -82,9 +82,7 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
         "document, and measures on judged queries what it gains over the untrained retriever and BM25."
     )
     sets = queries.list_query_sets(workspace, corpus=corpus)
-    # What was named last: an endpoint that judges may also write.
-    writing.carry("generate" if "generate_generator" in st.session_state else "judge", "trial")
-    chosen = writing.choose_generator(sets, "trial", trial.last_generator(workspace, corpus))
+    chosen = writing.choose_generator(sets, writing.FORM, trial.last_generator(workspace, corpus))
     default = str(TrialConfig.settings()["retriever"].default)
     presets = {preset.name: preset.title for preset in PRESETS.values()}
     values: dict[str, Any] = {"corpus": corpus, "benchmark": benchmark, "generator": chosen.name, **chosen.settings}

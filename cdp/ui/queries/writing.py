@@ -22,9 +22,8 @@ from cdp.synthesis.methods import METHODS, Method
 from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.tables import count, cut, md, number
 
-# Forms that ask for a generator, and what one of them hands on to another.
-FORMS = ("trial", "generate")
-CARRIED = ("generator", "base_url", "model")
+# Of the widgets that ask what writes queries: what was chosen on Queries stands on Decide, too.
+FORM = "generate"
 OWN = "own"
 EXAMPLE_PROMPT = """Write {M} search queries that this document answers, as a numbered list.
 
@@ -106,23 +105,9 @@ def ask_key(base_url: str, key: str) -> str:
 
 
 def chosen_llm() -> Writer | None:
-    """The LLM that was chosen in a form of this session; None where each was left at what it began with."""
-    for key in FORMS:
-        settings = {name: st.session_state.get(f"{key}_{name}") for name in ("generator", "model")}
-        if settings["generator"] in GENERATORS and GENERATORS[settings["generator"]].is_llm:
-            return Writer.of(settings["generator"], settings["model"] or "")
-    return None
-
-
-def carry(source: str, target: str) -> None:
-    """What was chosen in one form stands in the other, each time that it is chosen again there."""
-    now = {name: st.session_state.get(f"{source}_{name}") for name in CARRIED}
-    if not now["generator"] or now == st.session_state.get(f"carried_{target}"):
-        return
-    st.session_state[f"carried_{target}"] = now
-    for name, value in now.items():
-        if value is not None:
-            st.session_state[f"{target}_{name}"] = value
+    """The LLM that was chosen in this session; None where the form was left at what it began with."""
+    generator, model = (st.session_state.get(f"{FORM}_{name}") for name in ("generator", "model"))
+    return Writer.of(generator, model or "") if generator in GENERATORS and GENERATORS[generator].is_llm else None
 
 
 def method_titles(methods: Sequence[Method]) -> dict[str, str]:
