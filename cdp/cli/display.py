@@ -99,14 +99,16 @@ def failed(summary: Any) -> str:
 
 
 def measures(values: Sequence[Mapping[str, Any]]) -> str:
-    """Return Q-D metrics with their intervals and what they were measured with."""
+    """Return Q-D metrics with their intervals and the models that they were measured with."""
+    from cdp.metrics.measures import MEASURES
+
     rows = [
         {
-            "measure": value.get("title") or value["name"],
+            "measure": MEASURES[value["name"]].title,
             "value": value["value"],
-            "95% interval": interval(value.get("interval"), 3),
-            "documents": value.get("n_documents"),
-            "measured with": ", ".join(str(value[k]) for k in ("scope", "model") if value.get(k)),
+            "95% interval": interval(value["interval"], 3),
+            "documents": value["n_documents"],
+            "measured with": value["model"],
         }
         for value in values
     ]

@@ -309,17 +309,20 @@ def metrics(
 ) -> int:
     """Q-D metrics of a query set: the quick ones at once, the model-based ones as a job."""
     measured = measuring.quick(run.workspace, config.query_set, human=config.human, language=config.language)
-    warn(measured.note)
+    warn_incomplete(run.workspace, config.query_set)
     reference = queries.show(run.workspace, config.human) if config.human else None
     if reference is not None and reference.kind != "human":
         warn(f"{reference.name} stands for human queries, and is not known to be: written by {reference.written_by}.")
     if measured.n_failed:
         first = measured.failed[0]
         warn(f"{counted(measured.n_failed, 'document')} failed; the first, {first['id']}: {first['reason']}")
+    value = display.plain(measured)
+    del value["documents"]
+    table = display.measures(value["measures"])
     if quick:
-        return run.say(measured, display.measures(measured.measures))
+        return run.say(value, table)
     if not run.json:
-        print(display.measures(measured.measures))
+        print(table)
     return run.started(measuring.start(run.workspace, config))
 
 

@@ -1,20 +1,19 @@
 """The quick measures of a whole query set: Self-BLEU, CW and, given human queries, Len-Sim.
 
-One pass over the documents; what stays in memory is a query and a few numbers per document. The queries of a document
+One pass over the documents; what stays in memory is a few numbers per document. The queries of a document
 are nested: the first M of them are the set at Q/Doc = M, so one pass gives Self-BLEU at several M.
 """
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from random import Random
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cdp.base.errors import InputError
 from cdp.base.failures import Failures
@@ -25,18 +24,15 @@ from cdp.metrics.measures.len_sim import document_len_sim
 from cdp.metrics.measures.self_bleu import bleu_against_others
 from cdp.metrics.tokens import tokens
 
-# Scopes: queries of one document against each other, or queries of different documents.
-DOCUMENT, CORPUS = "document", "corpus"
-
 
 @dataclass(frozen=True, slots=True)
 class MetricValue:
     """One measure of one query set.
 
     ``value`` is None where the measure is not defined, and ``reason`` says why. ``interval`` is the 95% bootstrap
-    interval over documents (corpus scope: over the groups or pairs drawn); None for a single one, which tells nothing
-    about others. ``per_doc`` is M: the first M queries of
-    each document. ``sampled_from`` is the number of documents of the whole set where only a sample was measured.
+    interval over documents; None for a single one, which tells nothing about others. ``per_doc`` is M: the first M
+    queries of each document. ``sampled_from`` is the number of documents of the whole set where only a sample was
+    measured.
     """
 
     name: str
@@ -45,7 +41,6 @@ class MetricValue:
     n_documents: int
     n_queries: int
     per_doc: int
-    scope: str = DOCUMENT
     model: str = ""
     threshold: float | None = None
     sampled_from: int | None = None
@@ -97,15 +92,15 @@ class PairedDifference:
 
 
 def paired_difference(
-    first_ids: Sequence[str], first: ArrayLike, second_ids: Sequence[str], second: ArrayLike, *, seed: int = 0
+    first: Mapping[str, float | None], second: Mapping[str, float | None], *, seed: int = 0
 ) -> PairedDifference:
-    """Compare a measure's per-document values of two sets, NaN or None where it is not defined.
+    """Compare a measure's values by document of two sets, NaN or None where it is not defined.
 
     InputError if no document has a value in both.
     """
-    a = dict(zip(first_ids, np.asarray(first, dtype=np.float64).tolist(), strict=True))
-    b = dict(zip(second_ids, np.asarray(second, dtype=np.float64).tolist(), strict=True))
-    differences = np.array([b[name] - a[name] for name in a if name in b], dtype=np.float64)
+    both = [(first[name], second[name]) for name in first if name in second]
+    values = np.array(both, dtype=np.float64).reshape(-1, 2)
+    differences = values[:, 1] - values[:, 0]
     differences = differences[~np.isnan(differences)]
     if len(differences) == 0:
         raise InputError("The two query sets have no document in common that has a value in both.")
@@ -117,14 +112,10 @@ def paired_difference(
     )
 
 
-# The M at which Self-BLEU and CE are given besides the full number of queries; the paper's.
+# The M at which Self-BLEU is given besides the full number of queries; the paper's.
 DEPTHS = (1, 2, 3, 5, 10, 20)
 
-# Corpus scope: Self-BLEU compares groups of so many queries, one each of at most so many documents.
-CORPUS_GROUP = 10
-CORPUS_DOCUMENTS = 10_000
-
-ONE_QUERY = "No document has two queries. The corpus scope compares queries of different documents."
+ONE_QUERY = "No document has two queries."
 NO_QUERY = "There are no queries."
 
 _CHUNK = 512
@@ -150,11 +141,6 @@ class QuerySetMeasures:
     n_failed: int = 0
 
 
-def depths_of(most: int) -> list[int]:
-    """The M at which nested values are given: those of ``DEPTHS`` below the largest number of queries, and that."""
-    return [*(depth for depth in DEPTHS if depth < most), most]
-
-
 def measure_query_set(
     documents: Iterable[IdWithQueries],
     *,
@@ -168,11 +154,15 @@ def measure_query_set(
 
     ``human`` maps document ids to human queries; ``sampled_from`` is recorded where ``documents`` is a sample. The
     values are Self-BLEU at each M of ``DEPTHS`` below the full number (for a document with fewer queries, of all it
-    has), every measure at the full number, and the corpus scope of Self-BLEU. An interval is over documents. A document
-    that cannot be measured goes to ``failures``.
+    has), and every measure at the full number. A document that cannot be measured goes to ``failures``.
     """
-    failures = failures or Failures()
-    columns = _Columns(human, Random(seed))
+    failures, human_of = failures or Failures(), human or {}
+    functions = {name: measure.of_document for name, measure in MEASURES.items() if measure.of_document}
+    if human is not None:
+        functions = {"len_sim": lambda queries, known: document_len_sim(queries, known) if known else _NAN, **functions}
+    ids: list[str] = []
+    counts: list[NDArray[np.int64]] = []
+    rows: list[list[float]] = []  # Self-BLEU at each M and of all, then the values of the functions
     n_empty, stream = 0, iter(documents)
     while chunk := list(islice(stream, _CHUNK)):
         filled = [(name, list(queries)) for name, queries in chunk if queries]
@@ -181,9 +171,34 @@ def measure_query_set(
             if cw is None:
                 continue
             with failures.item(name, "\n".join(queries)):
-                columns.add(name, queries, cw)
+                others = [float(function(queries, human_of.get(name, ()))) for function in functions.values()]
+                rows.append([*_nested_self_bleu(queries), *others])
+                ids.append(name)
+                counts.append(cw)
     failures.close()
-    return columns.measures(n_empty, failures.n, seed=seed, sampled_from=sampled_from)
+
+    sizes = np.array([len(cw) for cw in counts], dtype=np.int64)
+    sums = np.array([cw.sum() for cw in counts], dtype=np.float64)
+    most = int(sizes.max(initial=0))
+    columns = np.array(rows, dtype=np.float64).reshape(len(rows), len(DEPTHS) + 1 + len(functions)).T
+    facts: dict[str, Any] = {"seed": seed, "sampled_from": sampled_from}
+    whole = {"n_queries": int(sizes.sum()), "per_doc": most, **facts}
+    reason = ONE_QUERY if most else NO_QUERY
+    values = [
+        aggregate(
+            "self_bleu", column, n_queries=int(np.minimum(sizes, depth).sum()), per_doc=depth, reason=reason, **facts
+        )
+        for depth, column in zip(DEPTHS, columns, strict=False)
+        if depth < most
+    ]
+    per_document = dict(zip(("self_bleu", *functions), columns[len(DEPTHS) :], strict=True))
+    reasons = {name: f"{MEASURES[name].title} is not defined." for name in functions}
+    reasons |= {"self_bleu": reason, "len_sim": "No document has human queries."}
+    values += [aggregate(name, column, reason=reasons[name], **whole) for name, column in per_document.items()]
+    values.append(mean_over_queries("cw", sums, sizes, reason=NO_QUERY, **whole))
+    per_document["cw"] = sums / np.maximum(sizes, 1)
+    cw = np.concatenate([np.zeros(0, dtype=np.int64), *counts])
+    return QuerySetMeasures(values, ids, per_document, cw, n_empty, failures.n)
 
 
 def _counted(
@@ -199,85 +214,12 @@ def _counted(
     return failures.batch(together, [queries for _, queries in documents], names.__getitem__, "\n".join)
 
 
-class _Columns:
-    """One number per document for each measure, for Self-BLEU at each M, growing as documents stream by."""
-
-    def __init__(self, human: Mapping[str, Sequence[str]] | None, random: Random) -> None:
-        self.human, self.random = human, random
-        self.ids: list[str] = []
-        self.cw: list[NDArray[np.int64]] = []
-        self.drawn: list[str] = []  # a query of each document, for the corpus scope
-        self.functions: dict[str, Callable[[Sequence[str], Sequence[str]], float]] = {
-            **({"len_sim": lambda queries, human: document_len_sim(queries, human) if human else _NAN}
-               if human is not None else {}),
-            **{name: measure.of_document for name, measure in MEASURES.items() if measure.of_document},
-        }  # fmt: skip
-        self.values = {name: array("d") for name in self.functions}
-        self.self_bleu = {depth: array("d") for depth in (*DEPTHS, 0)}  # 0: of all queries
-
-    def add(self, name: str, queries: list[str], cw: NDArray[np.int64]) -> None:
-        """Measure one document and add its values: all of them, or none if one raises."""
-        human = (self.human or {}).get(name, ())
-        values = {measure: float(function(queries, human)) for measure, function in self.functions.items()}
-        cut = [tokens(query) for query in queries]
-        self_bleu = {n: _self_bleu(cut[:n]) for n in {len(cut), *(depth for depth in DEPTHS if depth < len(cut))}}
-        self.ids.append(name)
-        self.cw.append(cw)
-        self.drawn.append(self.random.choice(queries))
-        for measure, value in values.items():
-            self.values[measure].append(value)
-        for depth, column in self.self_bleu.items():
-            column.append(self_bleu[min(depth or len(queries), len(queries))])
-
-    def measures(self, n_empty: int, n_failed: int, **facts: Any) -> QuerySetMeasures:
-        """The values over all documents; ``facts`` are ``seed`` and ``sampled_from``."""
-        sizes = np.array([len(cw) for cw in self.cw], dtype=np.int64)
-        sums = np.array([cw.sum() for cw in self.cw], dtype=np.float64)
-        most = int(sizes.max(initial=0))
-        columns = {"self_bleu": np.array(self.self_bleu[0])}
-        columns |= {name: np.array(column) for name, column in self.values.items()}
-        values = [
-            aggregate(
-                "self_bleu",
-                columns["self_bleu"] if depth == most else np.array(self.self_bleu[depth]),
-                n_queries=int(np.minimum(sizes, depth).sum()),
-                per_doc=depth,
-                reason=ONE_QUERY if most else NO_QUERY,
-                **facts,
-            )
-            for depth in depths_of(most)
-        ]
-        whole = {"n_queries": int(sizes.sum()), "per_doc": most, **facts}
-        for name in self.functions:
-            reason = (
-                "No document has human queries." if name == "len_sim" else f"{MEASURES[name].title} is not defined."
-            )
-            values.append(aggregate(name, columns[name], reason=reason, **whole))
-        values.append(mean_over_queries("cw", sums, sizes, reason=NO_QUERY, **whole))
-        values.append(self._corpus_self_bleu(per_doc=most, **facts))
-        columns["cw"] = sums / np.maximum(sizes, 1)
-        cw = np.concatenate([np.zeros(0, dtype=np.int64), *self.cw])
-        return QuerySetMeasures(values, self.ids, columns, cw, n_empty, n_failed)
-
-    def _corpus_self_bleu(self, **facts: Any) -> MetricValue:
-        pool = self.random.sample(self.drawn, min(len(self.drawn), CORPUS_DOCUMENTS))
-        groups = [pool[start : start + CORPUS_GROUP] for start in range(0, len(pool), CORPUS_GROUP)]
-        groups = [group for group in groups if len(group) == CORPUS_GROUP] or groups[:1]
-        n_queries = sum(map(len, groups))
-        value = aggregate(
-            "self_bleu",
-            np.array([_self_bleu(list(map(tokens, group))) for group in groups]),
-            n_queries=n_queries,
-            scope=CORPUS,
-            reason="There are not two documents with queries.",
-            **facts,
-        )
-        return replace(value, n_documents=n_queries)
-
-
-def _self_bleu(queries: Sequence[Sequence[str]]) -> float:
-    """Self-BLEU of queries given by their tokens; NaN for fewer than two."""
-    return sum(bleu_against_others(queries)) / len(queries) if len(queries) > 1 else _NAN
+def _nested_self_bleu(queries: Sequence[str]) -> list[float]:
+    """Self-BLEU of the first M queries for each M of ``DEPTHS``, then of all; NaN for fewer than two."""
+    cut = [tokens(query) for query in queries]
+    depths = [min(depth, len(cut)) for depth in (*DEPTHS, len(cut))]
+    at = {n: sum(bleu_against_others(cut[:n])) / n if n > 1 else _NAN for n in set(depths)}
+    return [at[depth] for depth in depths]
 
 
 T = TypeVar("T")

@@ -138,7 +138,7 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
                 *(badge.meaning for badge in results.of_counts(result.get("counts", {}))),
             ],
         }
-    figures = {name: value for name, value in result.items() if name not in ("id", "per_document", "examples")}
+    figures = {name: value for name, value in result.items() if name not in ("id", "examples")}
     if isinstance(figures.get("measures"), list):
         titles = {name: measure.title for name, measure in MEASURES.items()}
         named = [(str(value.get("name", "")), value) for value in figures["measures"]]

@@ -22,10 +22,10 @@ from cdp.base.worker import Job
 from cdp.base.workspace import sha256_text
 from cdp.corpus import iter_documents
 from cdp.evaluation import round_trip
-from cdp.metrics.report import Ledger
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.query_sets import DocumentQueries, QuerySet, measured
 from cdp.query_sets.nonsense import REASONS, query_table
+from cdp.workers.metrics import Ledger
 from cdp.workers.round_trip import ranks_of
 
 BATCH = 64
@@ -110,7 +110,7 @@ def cross_scores(job: Job, query_set: QuerySet, model: str, gpus: int | None) ->
         job.advance("scoring queries", start, total, "queries")
         scores = failures.batch(scorer, waiting, lambda index, start=start: start + index, "\n".join)  # type: ignore[misc]
         ledger.append([math.nan if value is None else value for value in scores])
-    values = np.asarray(ledger.read()[:, 0], np.float32)
+    values = np.asarray(ledger.read(), np.float32)
     measured.save_scores(job.workspace, query_set, measured.CROSS_ENCODER, model, values)
     return values
 

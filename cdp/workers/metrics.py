@@ -4,9 +4,7 @@
 
 Settings are ``MetricsConfig``. What it writes:
 
-``results/metrics.json``   ``measures``: what the models measured, at the full Q/Doc;
-                           ``values``: every value, CE and Self-BLEU at each M, the quick measures too;
-                           ``per_document``: columns; ``scorer``
+``results/metrics.json``   ``measures``: what the models measured; ``scorer``
 ``checkpoints/*.f32``      values of documents as they are made: a stopped or failed job goes on where it was
 """
 
@@ -14,33 +12,35 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import MetricsConfig
 from cdp.base.worker import Job
-from cdp.base.workspace import now, sha256_text
+from cdp.base.workspace import now, read_json_or_none, sha256_text, write_json
 from cdp.metrics.measures.dist_sim import document_dist_sims
 from cdp.metrics.measures.embedding_diversity import document_diversities
 from cdp.metrics.measures.paraphrase_ratio import document_ratios
-from cdp.metrics.query_set import ONE_QUERY, MetricValue, depths_of, measure_query_set, reservoir
-from cdp.metrics.report import Ledger, Selection, per_document_columns, value_of
+from cdp.metrics.query_set import ONE_QUERY, MetricValue, aggregate, reservoir
 from cdp.metrics.scorers import PairScorer, load_encoder, load_scorer
-from cdp.query_sets import QuerySet
 
 _DOCUMENTS_AT_ONCE = 256
 _BATCHES_AT_ONCE = 32
 
 Encode = Callable[[list[str]], NDArray[np.float64]]
-# (n_documents, width)
+# One value per document, (n_documents,).
 Values = NDArray[np.float64]
+# Queries by document's id.
+Queries = Mapping[str, Sequence[str]]
 
 
 def main(job: Job) -> None:
@@ -48,112 +48,84 @@ def main(job: Job) -> None:
     config = MetricsConfig.from_dict(job.config)
     job.advance("reading", 0, 0, "documents")
     query_set = query_sets.load(job.workspace, config.query_set)
-    content_hash = query_sets.content_hash(job.workspace, query_set)
-    selection = select(job, config, query_set)
+    documents, human, sampled_from = select(job, config)
     job.loading("the scorer")
     scorer = load_scorer(config.scorer, job.workspace, threshold=config.threshold, batch_size=config.batch_size)
     if scorer.note:
         print(f"{scorer.measure.title} is used: {scorer.note}", flush=True)
     encode = lazy_encoder(job, config)
-    measured = measure(job, config, selection, scorer, encode)
-    selection, values, columns = measured.selection, measured.values, measured.columns
-    diversities = embed(job, config, selection, encode)
+    values, _ = measure(job, config, documents, human, scorer, encode, sampled_from=sampled_from)
     values.append(
-        value_of("embedding_diversity", diversities, selection, selection.most, reason=ONE_QUERY, model=config.encoder,
-                 seed=config.seed)
+        _value("embedding_diversity", embed(job, config, documents, encode), config, documents, ONE_QUERY,
+               model=config.encoder, sampled_from=sampled_from)
     )  # fmt: skip
-    columns["embedding_diversity"] = diversities
     job.result(
         "metrics",
         {
             "query_set": config.query_set,
             "human": config.human,
             "config": config.to_dict(),
-            "language": selection.language,
             "created": now(),
-            "measures": [asdict(v) for v in values if v.per_doc == selection.most],
-            "values": [asdict(v) for v in (*measured.quick, *values)],
-            "per_document": per_document_columns(selection.ids, columns),
+            "measures": [asdict(value) for value in values],
             "scorer": scorer_facts(scorer),
-            "n_documents": len(selection.ids),
+            "n_documents": len(documents),
             "failures": job.n_failures,
             "complete": query_set.complete,
-            "query_set_hash": content_hash,
-            "sampled_from": selection.sampled_from,
+            "query_set_hash": query_sets.content_hash(job.workspace, query_set),
+            "sampled_from": sampled_from,
         },
     )
-    job.progress("done", len(selection.ids), len(selection.ids), "documents")
+    job.progress("done", len(documents), len(documents), "documents")
 
 
-def select(job: Job, config: MetricsConfig, query_set: QuerySet) -> Selection:
-    """Read the query set (a sample of it if so configured) and the human queries of its documents."""
-    documents = (line for line in query_sets.read_queries(job.workspace, query_set.id) if line.queries)
+def select(job: Job, config: MetricsConfig) -> tuple[Queries, Queries | None, int | None]:
+    """Return the queries of the set's documents (of a sample if so configured), the human queries of these, and where
+    they are a sample the number of documents of the whole set."""
+    lines = (line for line in query_sets.read_queries(job.workspace, config.query_set) if line.queries)
+    sampled_from = None
     if config.max_documents is None:
-        chosen, sampled_from = list(documents), None
+        chosen = list(lines)
     else:
-        chosen, total = reservoir(documents, config.max_documents, config.seed)
+        chosen, total = reservoir(lines, config.max_documents, config.seed)
         sampled_from = total if total > len(chosen) else None
-    ids = [line.document_id for line in chosen]
+    documents = {line.document_id: line.queries[: config.per_doc] for line in chosen}
     human = None
     if config.human:
-        wanted = set(ids)
         reference = query_sets.read_queries(job.workspace, config.human)
-        human = {line.document_id: line.queries for line in reference if line.document_id in wanted}
-    return Selection(
-        ids=ids,
-        queries=[line.queries[: config.per_doc] for line in chosen],
-        human=human,
-        language=config.language or query_set.language or "en",
-        sampled_from=sampled_from,
-    )
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The documents that could be measured, the values of the quick and of the model-based measures, and per-document
-    values at the full Q/Doc by measure."""
-
-    selection: Selection
-    quick: list[MetricValue]
-    values: list[MetricValue]
-    columns: dict[str, NDArray[np.float64]]
+        human = {line.document_id: line.queries for line in reference if line.document_id in documents}
+    return documents, human, sampled_from
 
 
 def measure(
-    job: Job,
-    config: MetricsConfig,
-    selection: Selection,
-    scorer: PairScorer,
-    encode: Encode,
-    *,
-    name: str = "",
-) -> Measured:
-    """Measure CE, and Dist-Sim if there are human queries. ``name`` tells several sets of one job apart."""
-    quick = measure_query_set(
-        zip(selection.ids, selection.queries, strict=True),
-        language=selection.language,
-        human=selection.human,
-        sampled_from=selection.sampled_from,
-        seed=config.seed,
-        failures=job.failures(f"measuring {name}".rstrip()),
-    )
-    selection = selection.only(quick.document_ids)
-    ratios = score_pairs(job, config, scorer, selection, f"{name}-pairs".lstrip("-"))
+    job: Job, config: MetricsConfig, documents: Queries, human: Queries | None, scorer: PairScorer, encode: Encode, *,
+    name: str = "", sampled_from: int | None = None,
+) -> tuple[list[MetricValue], Values]:  # fmt: skip
+    """Measure CE, and Dist-Sim if there are human queries; return the values, and CE of each document.
+
+    ``name`` tells several sets of one job apart.
+    """
+    ratios = score_pairs(job, config, scorer, documents, f"{name}-pairs".lstrip("-"))
     values = [
-        value_of(
-            scorer.measure.name, column, selection, depth, reason=ONE_QUERY, model=scorer.model,
-            threshold=scorer.threshold, seed=config.seed,
-        )
-        for depth, column in zip(depths_of(selection.most), ratios.T, strict=True)
+        _value(scorer.measure.name, ratios, config, documents, ONE_QUERY, model=scorer.model,
+               threshold=scorer.threshold, sampled_from=sampled_from)
     ]  # fmt: skip
-    columns = {**quick.per_document, scorer.measure.name: ratios[:, -1]}
-    if selection.human is not None:
-        columns["dist_sim"] = compare_with_human(job, config, selection, encode, f"{name}-dist_sim".lstrip("-"))
+    if human is not None:
+        similarities = compare_with_human(job, config, documents, human, encode, f"{name}-dist_sim".lstrip("-"))
         values.append(
-            value_of("dist_sim", columns["dist_sim"], selection, selection.most,
-                     reason="No document has human queries.", model=config.encoder, seed=config.seed)
+            _value("dist_sim", similarities, config, documents, "No document has human queries.",
+                   model=config.encoder, sampled_from=sampled_from)
         )  # fmt: skip
-    return Measured(selection, quick.values, values, columns)
+    return values, ratios
+
+
+def _value(
+    name: str, column: Values, config: MetricsConfig, documents: Queries, reason: str, **facts: Any
+) -> MetricValue:
+    """Return a measure from the documents' values; ``reason`` where it is undefined."""
+    sizes = [len(queries) for queries in documents.values()]
+    return aggregate(
+        name, column, n_queries=sum(sizes), per_doc=max(sizes, default=0), reason=reason, seed=config.seed, **facts
+    )
 
 
 def scorer_facts(scorer: PairScorer) -> dict[str, Any]:
@@ -174,39 +146,38 @@ def lazy_encoder(job: Job, config: MetricsConfig) -> Encode:
     return lambda texts: model()(texts)
 
 
-def score_pairs(job: Job, config: MetricsConfig, scorer: PairScorer, selection: Selection, kept: str) -> Values:
-    """Return the share of each document's query pairs that are paraphrases, at each M, kept on disk as ``kept``."""
-    depths = depths_of(selection.most)
-    step = max(1, config.batch_size * _BATCHES_AT_ONCE // max(1, math.comb(selection.most, 2)))
-    fingerprint = (scorer.measure.name, scorer.model, str(scorer.threshold), *_texts(selection.queries))
-    return _rows(
-        job, kept, "scoring pairs", selection.ids, selection.queries, len(depths), fingerprint,
-        lambda window: document_ratios(window, scorer.score, scorer.threshold, depths), step,
+def score_pairs(job: Job, config: MetricsConfig, scorer: PairScorer, documents: Queries, kept: str) -> Values:
+    """Return the share of each document's query pairs that are paraphrases, kept on disk as ``kept``."""
+    most = max(map(len, documents.values()), default=0)
+    return _values(
+        job, kept, "scoring pairs", list(documents), list(documents.values()),
+        (scorer.measure.name, scorer.model, str(scorer.threshold), *_texts(documents.values())),
+        lambda window: document_ratios(window, scorer.score, scorer.threshold),
+        step=max(1, config.batch_size * _BATCHES_AT_ONCE // max(1, math.comb(most, 2))),
     )  # fmt: skip
 
 
 def compare_with_human(
-    job: Job, config: MetricsConfig, selection: Selection, encode: Encode, kept: str
-) -> NDArray[np.float64]:
-    """Return Dist-Sim of each document, (n_documents,), NaN without human queries."""
-    human = selection.human or {}
-    compared = [i for i, name in enumerate(selection.ids) if human.get(name)]
-    sides = [(selection.queries[i], human[selection.ids[i]]) for i in compared]
-    fingerprint = (config.encoder, *_texts(itertools.chain.from_iterable(sides)))
-    values = np.full(len(selection.ids), np.nan)
-    values[compared] = _rows(
-        job, kept, "comparing with human queries", [selection.ids[i] for i in compared], sides, 1, fingerprint,
-        lambda window: document_dist_sims(window, encode)[:, None],
-    )[:, 0]  # fmt: skip
-    return values
+    job: Job, config: MetricsConfig, documents: Queries, human: Queries, encode: Encode, kept: str
+) -> Values:
+    """Return Dist-Sim of each document, NaN without human queries."""
+    ids = [name for name in documents if human.get(name)]
+    sides = [(documents[name], human[name]) for name in ids]
+    found = _values(
+        job, kept, "comparing with human queries", ids, sides,
+        (config.encoder, *_texts(itertools.chain.from_iterable(sides))),
+        lambda window: document_dist_sims(window, encode),
+    )  # fmt: skip
+    of_document = dict(zip(ids, found, strict=True))
+    return np.array([of_document.get(name, np.nan) for name in documents])
 
 
-def embed(job: Job, config: MetricsConfig, selection: Selection, encode: Encode) -> NDArray[np.float64]:
-    """Return the embedding diversity of each document, (n_documents,)."""
-    return _rows(
-        job, "diversity", "embedding queries", selection.ids, selection.queries, 1,
-        (config.encoder, *_texts(selection.queries)), lambda window: document_diversities(window, encode)[:, None],
-    )[:, 0]  # fmt: skip
+def embed(job: Job, config: MetricsConfig, documents: Queries, encode: Encode) -> Values:
+    """Return the embedding diversity of each document."""
+    return _values(
+        job, "diversity", "embedding queries", list(documents), list(documents.values()),
+        (config.encoder, *_texts(documents.values())), lambda window: document_diversities(window, encode),
+    )  # fmt: skip
 
 
 def _texts(documents: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -214,32 +185,63 @@ def _texts(documents: Iterable[Sequence[str]]) -> Iterator[str]:
     return (text for queries in documents for text in ("", *queries))
 
 
-def _rows(
+def _values(
     job: Job,
     kept: str,
     stage: str,
     ids: Sequence[object],
     items: Sequence[Any],
-    width: int,
     fingerprint: Iterable[str],
-    rows_of: Callable[[list[Any]], Values],
+    values_of: Callable[[list[Any]], Values],
     step: int = _DOCUMENTS_AT_ONCE,
 ) -> Values:
-    """Return ``rows_of`` the items, computed window by window, NaN for failed ones. Raises Stopped."""
-    ledger = Ledger(job.folder / "checkpoints" / f"{kept}.f32", sha256_text(*fingerprint), width=width)
+    """Return ``values_of`` the items, computed window by window, NaN for failed ones. Raises Stopped."""
+    ledger = Ledger(job.folder / "checkpoints" / f"{kept}.f32", sha256_text(*fingerprint))
     failures = job.failures(stage, keep=ledger.done > 0)
     while ledger.done < len(items):
         start = ledger.done
         job.advance(stage, start, len(items), "documents")
-        rows = failures.batch(
-            lambda window: list(rows_of(window)),
+        values = failures.batch(
+            lambda window: list(values_of(window)),
             list(items[start : start + step]),
             lambda index, start=start: ids[start + index],  # type: ignore[misc]
             str,
         )
-        ledger.append([[math.nan] * width if row is None else row for row in rows])
+        ledger.append([math.nan if value is None else value for value in values])
     job.progress(stage, len(items), len(items), "documents")
     return ledger.read()
+
+
+class Ledger:
+    """An append-only file of float32 numbers, tied to what they are results of.
+
+    ``fingerprint`` names the work: the items in their order and the model. A file made for other work is begun again;
+    a number torn by a crash is dropped.
+    """
+
+    def __init__(self, path: Path, fingerprint: str) -> None:
+        self._path = path
+        header, identity = path.with_suffix(".json"), {"fingerprint": fingerprint}
+        if read_json_or_none(header) != identity:
+            path.unlink(missing_ok=True)
+            write_json(header, identity)
+        self.done = path.stat().st_size // 4 if path.exists() else 0
+        if self.done:
+            os.truncate(path, 4 * self.done)
+
+    def append(self, values: ArrayLike) -> None:
+        """Add values of shape (n,); they are on disk when this returns."""
+        added = np.asarray(values, dtype="<f4")
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with open(self._path, "ab") as file:
+            file.write(added.tobytes())
+            file.flush()
+            os.fsync(file.fileno())
+        self.done += len(added)
+
+    def read(self) -> Values:
+        """All values so far: shape (done,)."""
+        return np.fromfile(self._path, dtype="<f4").astype(np.float64) if self.done else np.zeros(0)
 
 
 if __name__ == "__main__":

@@ -12,13 +12,15 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import MetricsConfig, PromptTuningConfig
 from cdp.base.errors import InputError
 from cdp.base.worker import Job
 from cdp.base.workspace import now
-from cdp.metrics.query_set import DOCUMENT
+from cdp.metrics.quick import quick
 from cdp.metrics.scorers import load_scorer
 from cdp.studies.prompts import Tried, choose
 from cdp.workers.metrics import lazy_encoder, measure, scorer_facts, select
@@ -38,14 +40,19 @@ def main(job: Job) -> None:
             raise InputError(f"The queries of {candidate['name']} were not written.", hint="See the job that does.")
         same = {name: getattr(config, name) for name in ("human", "scorer", "encoder", "batch_size", "seed")}
         settings = MetricsConfig.from_dict({"query_set": query_set.id, **same})
-        selection = select(job, settings, query_set)
-        measured = measure(job, settings, selection, scorer, lazy_encoder(job, settings), name=candidate["name"])
-        most = measured.selection.most
-        values = [v for v in (*measured.values, *measured.quick) if v.scope == DOCUMENT and v.per_doc == most]
+        documents, human, sampled_from = select(job, settings)
+        values, ratios = measure(
+            job, settings, documents, human, scorer, lazy_encoder(job, settings), name=candidate["name"],
+            sampled_from=sampled_from,
+        )  # fmt: skip
+        people = query_sets.load(job.workspace, config.human) if config.human else None
+        kept = quick(job.workspace, query_set, human=people, failures=job.failures(f"measuring {candidate['name']}"))
+        values += kept.measures
+        self_bleu = np.array([kept.documents.get(name) for name in documents], dtype=np.float64)
         by_name = {value.name: value.value for value in values}
         qualities = [v for name in ("dist_sim", "len_sim") if (v := by_name.get(name)) is not None]
         found = Tried.of(
-            candidate["name"], measured.columns[scorer.measure.name], measured.columns["self_bleu"], config.target,
+            candidate["name"], ratios, self_bleu, config.target,
             quality=sum(qualities) / len(qualities) if qualities else None, seed=config.seed,
         )  # fmt: skip
         record = {**candidate, "query_set": query_set.id, "measures": [asdict(value) for value in values], "error": ""}

@@ -5,13 +5,15 @@ The API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``, never from the job
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+from cdp import query_sets
 from cdp.base import worker
 from cdp.base.errors import CdpError
 from cdp.base.failures import describe, is_fatal
-from cdp.base.worker import Job
-from cdp.metrics import quick
+from cdp.base.worker import Job, Stopped
+from cdp.metrics.quick import quick
 from cdp.synthesis.ranking import label_corpus
 from cdp.synthesis.run import Run
 
@@ -31,14 +33,13 @@ def measure(job: Job, result: dict[str, Any]) -> None:
     if not result["complete"] or not result["n_queries"]:
         return
 
-    def report(done: int, total: int) -> bool:
-        job.progress("measuring", done, total, "documents")
-        return not job.stop_requested()
-
+    query_set = query_sets.load(job.workspace, result["query_set"])
+    watch = partial(job.advance, "measuring", total=query_set.n_documents, unit="documents")
     try:
-        plan = quick.plan(job.workspace, result["query_set"])
-        quick.measure(plan, report, job.failures("measuring"))
-    except Exception as error:  # the set itself is complete
+        quick(job.workspace, query_set, watch=watch, failures=job.failures("measuring"))
+    except Stopped:
+        return  # the set itself is complete
+    except Exception as error:
         if is_fatal(error) and not isinstance(error, CdpError):
             raise
         print(f"The set could not be measured: {describe(error)}", flush=True)

@@ -95,8 +95,7 @@ def measure(workspace: Workspace) -> None:
             results = quality.newest(workspace, picked)
             quality.answer(workspace, rows)
             quality.table(workspace, rows, results)
-            quality.trade_off_chart(rows, results)
-            quality.curves(rows, results)
+            quality.curve(rows)
             quality.model_based(workspace, picked, results, human)
     if query_sets:
         frame.next_step(

@@ -9,13 +9,9 @@ from cdp.principle import differences, threshold
 
 
 def test_histogram_shares_and_the_last_bar() -> None:
-    chart = quality_diversity.cw_histogram(
-        {"diverse": [0, 1, 2, 1], "human": [0] * 40 + [4]}, {"diverse": "red", "human": "blue"}
-    )
-    diverse, human = chart.data
-    assert diverse.y[:4] == pytest.approx([0, 25, 50, 25])
-    assert human.y[30] == pytest.approx(100)
-    assert diverse.marker.color != human.marker.color
+    chart = quality_diversity.cw_histogram([0, 1, 2, 1])
+    assert chart.data[0].y[:4] == pytest.approx([0, 25, 50, 25])
+    assert quality_diversity.cw_histogram([0] * 40 + [4]).data[0].y[30] == pytest.approx(100)
     assert {shape.x0 for shape in chart.layout.shapes} == {7, 10}
 
 
@@ -39,17 +35,8 @@ def test_gains() -> None:
     assert points.marker.color[0] != points.marker.color[1]
 
 
-def test_trade_off_and_curves_by_queries_per_document() -> None:
-    chart = quality_diversity.trade_off(
-        [quality_diversity.MeasuredSet("A", "diverse", 0.1, 0.8, (0.05, 0.2), (0.7, 0.85))],
-        x="Self-BLEU",
-        y="Dist-Sim",
-    )
-    (own,) = chart.data
-    assert (own.x, own.y, own.error_y.array) == ((0.1,), (0.8,), (pytest.approx(0.05),))
-    curve = quality_diversity.by_queries_per_document(
-        {"A": {2: 0.1, 3: 0.2}}, measure="Self-BLEU", palette={"A": "red"}
-    )
+def test_curves_by_queries_per_document() -> None:
+    curve = quality_diversity.by_queries_per_document({"A": {2: 0.1, 3: 0.2}}, {"A": "red"})
     assert curve.data[0].x == (2, 3)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
 
 from cdp.base.errors import InputError
@@ -13,7 +12,7 @@ from cdp.metrics import measure_query_set, paired_difference
 
 
 def test_the_difference_is_over_documents_with_both_values() -> None:
-    found = paired_difference(["a", "b", "c", "d"], [0.1, 0.2, None, 0.4], ["d", "a", "c"], [0.5, 0.4, 0.9])
+    found = paired_difference({"a": 0.1, "b": 0.2, "c": None, "d": 0.4}, {"d": 0.5, "a": 0.4, "c": 0.9})
     assert found.n_documents == 2
     assert found.mean == pytest.approx(0.2)
     assert found.higher == 1.0
@@ -22,9 +21,9 @@ def test_the_difference_is_over_documents_with_both_values() -> None:
 
 def test_sets_without_a_common_document_are_refused() -> None:
     with pytest.raises(InputError, match="no document in common"):
-        paired_difference(["a"], [0.1], ["b"], [0.2])
+        paired_difference({"a": 0.1}, {"b": 0.2})
     with pytest.raises(InputError, match="no document in common"):
-        paired_difference(["a"], [np.nan], ["a"], [0.2])
+        paired_difference({"a": None}, {"a": 0.2})
 
 
 @pytest.mark.parametrize("m", [2, 3, 5, 8])
@@ -34,13 +33,8 @@ def test_the_demos_paraphrases_repeat_each_other_more_than_its_diverse_queries(m
         lines = (SHIPPED_DATA / "demo" / "generations" / f"{mode}.jsonl").read_text("utf-8").splitlines()
         records = map(json.loads, lines)
         measured.append(measure_query_set((r["document_id"], r["queries"][:m]) for r in records))
-    diverse, paraphrase = measured
-    found = paired_difference(
-        diverse.document_ids,
-        diverse.per_document["self_bleu"],
-        paraphrase.document_ids,
-        paraphrase.per_document["self_bleu"],
-    )
+    diverse, paraphrase = (dict(zip(m.document_ids, m.per_document["self_bleu"], strict=True)) for m in measured)
+    found = paired_difference(diverse, paraphrase)
     assert found.n_documents == 96
     assert found.interval[0] > 0
     assert found.higher > 0.7
@@ -51,7 +45,7 @@ def test_at_full_length_their_self_bleu_intervals_lie_apart() -> None:
     for mode in ("diverse", "paraphrase"):
         lines = (SHIPPED_DATA / "demo" / "generations" / f"{mode}.jsonl").read_text("utf-8").splitlines()
         measured = measure_query_set((r["document_id"], r["queries"]) for r in map(json.loads, lines))
-        (value,) = [v for v in measured.values if (v.name, v.per_doc, v.scope) == ("self_bleu", 8, "document")]
+        (value,) = [v for v in measured.values if (v.name, v.per_doc) == ("self_bleu", 8)]
         assert value.interval is not None
         intervals[mode] = value.interval
     assert intervals["diverse"][1] < intervals["paraphrase"][0]

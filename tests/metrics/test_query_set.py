@@ -1,4 +1,4 @@
-"""The quick measures of a whole query set: values, intervals, nested M, scopes, edges."""
+"""The quick measures of a whole query set: values, intervals, nested M, edges."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ DOCUMENTS = [
 ]
 
 
-def value(values: list[MetricValue], name: str, per_doc: int, scope: str = "document") -> MetricValue:
-    (found,) = [v for v in values if (v.name, v.per_doc, v.scope) == (name, per_doc, scope)]
+def value(values: list[MetricValue], name: str, per_doc: int) -> MetricValue:
+    (found,) = [v for v in values if (v.name, v.per_doc) == (name, per_doc)]
     return found
 
 
@@ -78,17 +78,9 @@ def test_one_document_has_values_and_no_interval() -> None:
         assert one.interval is None
 
 
-def test_one_query_per_document_is_answered_by_the_corpus_scope() -> None:
-    documents = [(f"d{i}", [f"what is topic {i % 7} about now"]) for i in range(40)]
-    result = measure_query_set(documents)
-    undefined = value(result.values, "self_bleu", 1)
-    assert undefined.value is None
-    assert undefined.interval is None
-    assert "corpus scope" in undefined.reason
-    corpus = value(result.values, "self_bleu", 1, "corpus")
-    assert corpus.value is not None
-    assert 0.5 < corpus.value < 1.0
-    assert corpus.n_documents == 40
+def test_self_bleu_of_one_query_per_document_is_not_defined() -> None:
+    undefined = value(measure_query_set([("d1", ["what is rust"]), ("d2", ["who is who"])]).values, "self_bleu", 1)
+    assert (undefined.value, undefined.interval, undefined.reason) == (None, None, "No document has two queries.")
 
 
 @pytest.mark.parametrize("documents", [[], [("d", [])]])
@@ -101,7 +93,7 @@ def test_an_empty_set_has_a_defined_answer(documents: list[tuple[str, list[str]]
 def test_the_records_are_plain_json() -> None:
     for v in measure_query_set(DOCUMENTS, human={"d1": ["x"]}, sampled_from=100).values:
         record = json.loads(json.dumps(asdict(v)))
-        assert {"name", "value", "n_documents", "scope", "model", "threshold", "interval", "per_doc"} <= set(record)
+        assert {"name", "value", "n_documents", "model", "threshold", "interval", "per_doc"} <= set(record)
         assert record["sampled_from"] == 100
 
 
@@ -113,13 +105,13 @@ def test_the_interval_covers_the_whole_sets_value_for_a_sample() -> None:
     documents = [
         (f"d{i}", [" ".join(rng.choice(words, size=6)) for _ in range(rng.integers(2, 5))]) for i in range(2000)
     ]
-    full = {v.name: v.value for v in measure_query_set(documents).values if v.per_doc == 4 and v.scope == "document"}
+    full = {v.name: v.value for v in measure_query_set(documents).values if v.per_doc == 4}
     held = dict.fromkeys(full, 0)
     for seed in range(20):
         sample, total = reservoir(documents, 200, seed)
         assert total == 2000
         for v in measure_query_set(sample, seed=seed).values:
-            if v.scope == "document" and v.per_doc == 4 and v.interval is not None:
+            if v.per_doc == 4 and v.interval is not None:
                 held[v.name] += v.interval[0] <= full[v.name] <= v.interval[1]  # type: ignore[operator]
     assert held["self_bleu"] >= 16
     assert held["cw"] >= 16

@@ -51,7 +51,7 @@ READING = {
     },
     "leakage": {"among", "find_leaks"},
     "growing": {"find"},
-    "metrics": {"paired", "per_document", "quick", "results"},
+    "metrics": {"paired", "quick", "results"},
     "models": {"list_models", "show"},
     "naming": {"annotation_file", "list_annotations", "retriever", "training"},
     "overview": {"server", "summary"},

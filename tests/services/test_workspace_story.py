@@ -69,10 +69,10 @@ def test_quick_metrics_separate_diverse_from_paraphrase_and_are_kept(workspace: 
     for name in ("demo diverse", "demo paraphrase"):
         quick = metrics.quick(workspace, name)
         assert metrics.quick(workspace, name) == quick
-        values[name] = next(m["value"] for m in quick.measures if (m["name"], m["scope"]) == ("self_bleu", "document"))
+        values[name] = next(m.value for m in quick.measures if m.name == "self_bleu")
     assert values["demo diverse"] < values["demo paraphrase"]
     with_human = metrics.quick(workspace, "demo diverse", human="demo paraphrase")
-    assert any(m["name"] == "len_sim" for m in with_human.measures)
+    assert any(m.name == "len_sim" for m in with_human.measures)
 
 
 def test_the_recommendation_for_training_queries_says_what_they_are(workspace: Workspace) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -52,17 +53,12 @@ def paraphrase_ratio(queries: Queries, scorer: Scorer, threshold: float = THRESH
     """
     documents = [document for document in by_document(queries) if len(document) > 1]
     if not documents:
-        raise InputError(
-            "No document has two queries, so there are no pairs to compare.",
-            hint="For one query per document use the corpus scope, which compares queries of different documents.",
-        )
+        raise InputError("No document has two queries, so there are no pairs to compare.")
     return float(np.mean(document_ratios(documents, scorer, threshold)))
 
 
-def document_ratios(
-    documents: Sequence[Sequence[str]], scorer: Scorer, threshold: float, depths: Sequence[int | None] = (None,)
-) -> NDArray[np.float64]:
-    """Share of pairs above the threshold of each document at each M: (n_documents, n_depths), NaN without a pair."""
+def document_ratios(documents: Sequence[Sequence[str]], scorer: Scorer, threshold: float) -> NDArray[np.float64]:
+    """Share of pairs above the threshold of each document: (n_documents,), NaN without a pair."""
     rows: dict[frozenset[str], int] = {}
     distinct: list[Pair] = []
 
@@ -71,17 +67,9 @@ def document_ratios(
             distinct.append(pair)
         return at
 
-    # Pairs in the order of their later query: those of the first M queries are the first M(M−1)/2.
-    ordered = [[row((a, b)) for at, b in enumerate(queries) for a in queries[:at]] for queries in documents]
+    pairs = [[row(pair) for pair in combinations(queries, 2)] for queries in documents]
     above = checked_scores(scorer(distinct), len(distinct)) > threshold if distinct else np.zeros(0, bool)
-
-    def ratio(pairs: list[int], depth: int | None) -> float:
-        counted = pairs if depth is None else pairs[: depth * (depth - 1) // 2]
-        return float(above[counted].mean()) if counted else float("nan")
-
-    return np.array([[ratio(pairs, depth) for depth in depths] for pairs in ordered]).reshape(
-        len(documents), len(depths)
-    )
+    return np.array([above[rows].mean() if rows else np.nan for rows in pairs])
 
 
 def checked_scores(scores: ArrayLike, n: int) -> NDArray[np.float64]:

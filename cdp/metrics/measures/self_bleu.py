@@ -39,10 +39,7 @@ def self_bleu(queries: Sequence[str | Sequence[str]]) -> float:
     InputError for fewer than two queries: the measure compares queries of one document, so it is not defined then.
     """
     if isinstance(queries, str) or len(queries) < 2:
-        raise InputError(
-            "Self-BLEU needs at least two queries of a document.",
-            hint="For one query per document use the corpus scope, which compares queries of different documents.",
-        )
+        raise InputError("Self-BLEU needs at least two queries of a document.")
     return sum(bleu_against_others([tokens(query) if isinstance(query, str) else query for query in queries])) / len(
         queries
     )

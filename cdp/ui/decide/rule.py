@@ -177,7 +177,7 @@ def distribution(target: Profiled) -> None:
     language = language_of(target.language)
     profile = target.profile
     charts.show(
-        cw_histogram({target.name: profile.histogram}),
+        cw_histogram(profile.histogram),
         key="cw",
         alt=f"Distribution of content words over {profile.n} queries: mean {profile.mean:.2f}, "
         f"median {profile.median:.0f}, from {profile.minimum} to {profile.maximum}.",

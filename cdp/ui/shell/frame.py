@@ -219,8 +219,6 @@ DEFINITIONS = {
     "(paired test over the queries). Below 0.05 is called significant.",
     "holm": "p corrected for testing several differences at once (Holm 1979): of twenty tests, one would fall below "
     "0.05 by chance alone.",
-    "q_d": "Quality and diversity: how close the synthetic queries are to human ones (Len-Sim, Dist-Sim), and how much "
-    "a document's queries differ from each other (Self-BLEU, paraphrase ratio).",
     "round_trip": "Round-trip rank: at which rank a query finds the document it was written for, among all documents "
     "of the corpus. A query that does not find it is vague, about something else, or no query.",
     "usable": "Usable: not empty, no refusal or fragment, in the document's language, no repetition of an earlier "
