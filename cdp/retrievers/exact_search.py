@@ -39,24 +39,17 @@ SINGLE_THREADED = 50_000_000
 # Numbers scored again at once: 2 MB of float32.
 GATHERED = 1 << 19
 
-# Candidates held beside 4·k per query before those that are out are dropped.
+# Candidates held beside 4·k per query before exact scores choose among them.
 SPARE = 1 << 20
-
-# A candidate is one integer, query << DOCUMENT_BITS | document: it sorts several times as fast as two.
-DOCUMENT_BITS = 40
-DOCUMENT_MASK = (1 << DOCUMENT_BITS) - 1
 
 # Highest square of a query's norm. Times a document's norm, whose square is a finite float32, every product stays below
 # 2¹²⁶, a quarter of the largest float32: no rounding on the way reaches infinity.
 LARGEST_SQUARE = 2.0**124
 LOWEST = float(np.finfo(np.float32).min)
 
-# Packed pairs (int64) and their scores (float32).
-Candidates = tuple[np.ndarray, np.ndarray]
-
-# Document, query and score of the entries of a product that reach their query's floor.
+# Document, query and score of each entry of a product that reaches its query's floor.
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
-Product = Callable[[Any, Any, tuple[np.ndarray, ...], np.ndarray], Entries]
+Product = Callable[[Any, Any, np.ndarray], Entries]
 
 # ``map``, in one thread or in several.
 Run = Callable[..., Iterator[Any]]
@@ -111,12 +104,15 @@ def search(
     scores, indices = np.full((n, k), -np.inf, np.float32), np.full((n, k), -1, np.int64)
     if n == 0 or len(rows) == 0:
         return scores, indices
-    excluded = _excluded_pairs(exclude, n, len(rows))
+    if exclude is not None and len(exclude) != n:
+        raise InputError(f"There are {len(exclude)} lists of excluded documents for {n} queries.")
+    hidden = exclude or [()] * n
+    if not all(0 <= document < len(rows) for listed in hidden for document in listed):
+        raise InputError(f"An excluded document is not among the {len(rows)} documents.")
+    wanted = k + max(map(len, hidden))  # the excluded ones are taken out at the end
     product = _on_cpu if device == "cpu" else _on_device
-    blocks = [
-        _Block(questions[start : start + QUERY_BLOCK], start, k, rows, excluded, device)
-        for start in range(0, n, QUERY_BLOCK)
-    ]
+    starts = range(0, n, QUERY_BLOCK)
+    blocks = [_Block(questions[start : start + QUERY_BLOCK], wanted, rows, device) for start in starts]
 
     def look(step: range) -> int:
         values = rows.slice(step.start, step.stop)
@@ -137,128 +133,103 @@ def search(
             seen += done
             if progress is not None:
                 progress(seen)
-        for block in blocks:
-            block.write(run, scores, indices)
+        for start, block in zip(starts, blocks, strict=True):
+            block.prune()
+            for row, (found, exact) in enumerate(run(block.best, range(len(block.queries))), start):
+                left = ~np.isin(found, hidden[row]) if hidden[row] else slice(None)
+                found, exact = found[left][:k], exact[left][:k]
+                scores[row, : len(found)], indices[row, : len(found)] = exact, found
     return scores, indices
 
 
 class _Block:
-    """Up to ``QUERY_BLOCK`` queries and the documents that may be among the best k of each. Filled by several threads.
+    """Up to ``QUERY_BLOCK`` queries and the documents that may be among the best of each. Filled by several threads.
 
-    A float32 score is off by at most ``error``, so a document can be among the best k only where its score is not below
-    the k-th highest seen minus twice the error. Such documents are kept as candidates.
+    A float32 score is off by at most ``error``, so a document can be among the ``wanted`` best only where its score is
+    not below the last of the best seen minus twice the error. Such documents are kept as candidates.
     """
 
-    def __init__(self, queries: np.ndarray, first: int, k: int, rows: Rows, excluded: np.ndarray, device: str) -> None:
-        self.queries, self.first, self.k, self.rows = queries, first, k, rows
-        self.n = len(queries)
-        inside = (excluded[:, 1] >= first) & (excluded[:, 1] < first + self.n)
-        self._excluded = excluded[inside] - np.array([0, first])
+    def __init__(self, queries: np.ndarray, wanted: int, rows: Rows, device: str) -> None:
+        self.queries, self.wanted, self.rows = queries, wanted, rows
         self._operand = np.ascontiguousarray(queries.T) if device == "cpu" else _moved(queries, device).T
         self._norms = np.linalg.norm(queries.astype(np.float64), axis=1)
         self._longest = 0.0
-        self._best = np.full((self.n, k), -np.inf, np.float32)
-        self._pool: list[Candidates] = [(np.empty(0, np.int64), np.empty(0, np.float32))]
-        self._pooled = 0
+        self._last = np.full(len(queries), -np.inf, np.float32)  # of the best seen at the last look
+        self._found: list[Entries] = []
+        self._held, self._enough, self._limit = 0, 0, 4 * wanted * len(queries) + SPARE
         self._lock = threading.Lock()
 
     def look(self, values: Any, start: int, longest: float, product: Product) -> None:
         """Take in those of the documents ``start`` … that may be among the best; ``longest`` is their highest norm."""
-        low, high = np.searchsorted(self._excluded[:, 0], [start, start + len(values)])
-        hidden = self._excluded[low:high, 0] - start, self._excluded[low:high, 1]
         with self._lock:
             self._longest = max(self._longest, longest)
             floor = self._floor()
-        document, query, score = product(values, self._operand, hidden, floor)
-        if not len(query):
-            return
-        # A radix sort, for the integers are that short: the scores of each query now follow each other.
-        order = query.astype(np.uint16).argsort(kind="stable")
-        document, query, score = document[order] + start, query[order], score[order]
-        counts = np.bincount(query, minlength=self.n)
-        asked = np.flatnonzero(counts)
-        counts = counts[asked]
-        row = np.repeat(np.arange(len(asked)), counts)
-        slot = self.k + np.arange(len(query)) - np.repeat(np.cumsum(counts) - counts, counts)
+        document, query, score = product(values, self._operand, floor)
         with self._lock:
-            table = np.full((len(asked), self.k + int(counts.max())), -np.inf, np.float32)
-            table[:, : self.k] = self._best[asked]
-            table[row, slot] = score
-            self._best[asked] = np.partition(table, -self.k, axis=1)[:, -self.k :]  # the k-th highest comes first
-            self._pool.append((query << DOCUMENT_BITS | document, score))
-            self._pooled += len(query)
-            limit = 4 * self.k * self.n + SPARE
-            if self._pooled > limit:
-                pairs, scores = self._pruned()
-                if len(pairs) > limit // 2:  # so many documents score alike that only exact scores tell them apart
-                    pairs, scores = self._exact_best(pairs, map)
-                self._pool, self._pooled = [(pairs, scores)], len(pairs)
+            self._found.append((document + start, query, score))
+            self._held += len(query)
+            # Each time that the candidates have doubled: as often as the documents do, if their order is random.
+            if self._held > self._enough:
+                self.prune()
+                self._enough = min(2 * self._held, self._limit)
 
-    def write(self, run: Run, scores: np.ndarray, indices: np.ndarray) -> None:
-        """Write the best k of each query into the rows of ``scores`` and ``indices`` that belong to this block."""
-        pairs, exact = self._exact_best(self._pruned()[0], run)
-        query = pairs >> DOCUMENT_BITS
-        slot = np.arange(len(pairs)) - np.searchsorted(query, query)
-        scores[self.first + query, slot], indices[self.first + query, slot] = exact, pairs & DOCUMENT_MASK
+    def best(self, query: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the pruned candidates with the ``wanted`` highest exact scores, best first, and these scores."""
+        document, own, _ = self._found[0]
+        low, high = np.searchsorted(own, [query, query + 1])
+        candidates = np.sort(document[low:high])
+        question = self.queries[query].astype(np.float64)
+        step = max(1, GATHERED // max(1, len(question)))
+        # einsum sums each row in one fixed order, so that equal documents score equally.
+        exact = np.empty(len(candidates), np.float32)
+        for at in range(0, len(candidates), step):
+            part = slice(at, at + step)
+            exact[part] = np.einsum("ij,j->i", self.rows.take(candidates[part]).astype(np.float64), question)
+        order = np.argsort(-exact, kind="stable")[: self.wanted]  # equal scores stay in the order of their documents
+        return candidates[order], exact[order]
 
     def _floor(self) -> np.ndarray:
-        """The scores below which no document can be among the best k, (n,) float32."""
+        """The scores below which no document can be among the best, (n,) float32."""
         # Adding up n products in float32, in any order, is off by at most (n + 2)·u·|q||d| with u = 2⁻²⁴, to first
         # order (Higham 2002, section 3.1). Twice that is allowed, and a little for subnormal numbers.
         dim = self.queries.shape[1]
         error = self._norms * (self._longest * 2 * (dim + 2) * 2.0**-24) + (dim + 1) * 2.0**-100
-        floor = np.maximum(self._best[:, 0] - 2 * error, LOWEST)  # -inf marks excluded documents
+        floor = np.maximum(self._last - 2 * error, LOWEST)
         return np.nextafter(floor.astype(np.float32), np.float32(LOWEST))
 
-    def _pruned(self) -> Candidates:
-        """The candidates that still reach the floor."""
-        pairs, scores = (np.concatenate(column) for column in zip(*self._pool, strict=True))
-        keep = scores >= self._floor()[pairs >> DOCUMENT_BITS]
-        return pairs[keep], scores[keep]
-
-    def _exact_best(self, pairs: np.ndarray, run: Run) -> Candidates:
-        """The best k of each query by their exact scores, query by query, the best first."""
-        pairs = np.sort(pairs)
-        step = max(1, GATHERED // max(1, self.queries.shape[1]))
-        pieces = [pairs[at : at + step] for at in range(0, len(pairs), step)]
-        exact = np.concatenate([np.empty(0, np.float32), *run(self._score, pieces)])
-        order = np.argsort(-exact, kind="stable")  # equal scores stay in the order of their documents
-        order = order[(pairs[order] >> DOCUMENT_BITS).astype(np.uint16).argsort(kind="stable")]
-        pairs, exact = pairs[order], exact[order]
-        query = pairs >> DOCUMENT_BITS
-        keep = np.arange(len(pairs)) - np.searchsorted(query, query) < self.k
-        return pairs[keep], exact[keep]
-
-    def _score(self, pairs: np.ndarray) -> np.ndarray:
-        """The exact scores of sorted pairs: dot products in float64, rounded to float32."""
-        gathered = self.rows.take(pairs & DOCUMENT_MASK)
-        asked, begins = np.unique(pairs >> DOCUMENT_BITS, return_index=True)
-        scores = np.empty(len(pairs), np.float32)
-        for query, begin, end in zip(asked, begins, [*begins[1:], len(pairs)], strict=True):
-            # einsum sums each row in one fixed order, so that equal documents score equally.
-            documents, asked_for = gathered[begin:end].astype(np.float64), self.queries[query].astype(np.float64)
-            scores[begin:end] = np.einsum("ij,j->i", documents, asked_for)
-        return scores
+    def prune(self) -> None:
+        """Keep the candidates that still reach the floor, sorted by query."""
+        document, query, score = (np.concatenate(column) for column in zip(*self._found, strict=True))
+        order = query.astype(np.uint16).argsort(kind="stable")  # a radix sort
+        document, query, score = document[order], query[order], score[order]
+        bounds = np.searchsorted(query, np.arange(len(self.queries) + 1)).tolist()
+        for number, (low, high) in enumerate(itertools.pairwise(bounds)):
+            if high - low >= self.wanted:
+                self._last[number] = np.partition(score[low:high], -self.wanted)[-self.wanted]
+        keep = score >= self._floor()[query]
+        self._found = [(document[keep], query[keep], score[keep])]
+        self._held = int(keep.sum())
+        if self._held > self._limit // 2:  # so many documents score alike that only exact scores tell them apart
+            chosen = [self.best(number) for number in range(len(self.queries))]
+            document, score = (np.concatenate(column) for column in zip(*chosen, strict=True))
+            self._found = [(document, np.repeat(np.arange(len(chosen)), [len(best) for best, _ in chosen]), score)]
+            self._held = len(document)
 
 
-def _on_cpu(values: np.ndarray, operand: np.ndarray, hidden: tuple[np.ndarray, ...], floor: np.ndarray) -> Entries:
+def _on_cpu(values: np.ndarray, operand: np.ndarray, floor: np.ndarray) -> Entries:
     scores = values @ operand
-    scores[hidden] = -np.inf
     entries = np.flatnonzero(scores >= floor)  # skips stretches without any at the speed of memory
     document, query = np.divmod(entries, len(floor))
     return document, query, scores.ravel()[entries]
 
 
-def _on_device(values: Any, operand: Any, hidden: tuple[np.ndarray, ...], floor: np.ndarray) -> Entries:
+def _on_device(values: Any, operand: Any, floor: np.ndarray) -> Entries:
     import torch
 
     with torch.inference_mode():
         scores = values @ operand
-        if len(hidden[0]):
-            scores[torch.from_numpy(hidden[0]), torch.from_numpy(hidden[1])] = -torch.inf
         document, query = (scores >= torch.from_numpy(floor).to(scores.device)).nonzero(as_tuple=True)
-        score = scores[document, query]
-        return document.cpu().numpy(), query.cpu().numpy(), score.cpu().numpy()
+        return document.cpu().numpy(), query.cpu().numpy(), scores[document, query].cpu().numpy()
 
 
 def _moved(values: np.ndarray, device: str) -> Any:
@@ -287,17 +258,6 @@ def _norms(values: Any, start: int) -> np.ndarray:
         row = start + int(np.flatnonzero(~np.isfinite(norms))[0])
         raise InputError(f"The embedding of document {row} holds a value that is not finite, or too large.")
     return norms
-
-
-def _excluded_pairs(exclude: Sequence[Sequence[int]] | None, n_queries: int, n_documents: int) -> np.ndarray:
-    """The (document, query) pairs that must not be found, sorted, (n, 2)."""
-    if exclude is not None and len(exclude) != n_queries:
-        raise InputError(f"There are {len(exclude)} lists of excluded documents for {n_queries} queries.")
-    pairs = [(d, q) for q, listed in enumerate(exclude or ()) for d in listed]
-    table = np.array(sorted(pairs), np.int64).reshape(-1, 2)
-    if len(table) and (table[0, 0] < 0 or table[-1, 0] >= n_documents):
-        raise InputError(f"An excluded document is not among the {n_documents} documents.")
-    return table
 
 
 def _steps(n_documents: int, n_queries: int, threads: int, device: str) -> list[range]:
@@ -399,12 +359,9 @@ class Rows:
 
     def slice(self, start: int, stop: int) -> np.ndarray:
         """Rows start … stop-1 as one writable array in memory, in their own precision."""
-        stop = min(stop, len(self))
-        pieces = []
-        for part, first in zip(self.parts, self.starts, strict=False):
-            low, high = max(start - first, 0), min(stop - first, len(part))
-            if low < high:
-                pieces.append(part[low:high])
+        inside = zip(self.parts, self.starts, strict=False)
+        pieces = [part[max(start - first, 0) : max(stop - first, 0)] for part, first in inside]
+        pieces = [piece for piece in pieces if len(piece)]
         if len(pieces) == 1 and pieces[0].flags.writeable and pieces[0].flags.c_contiguous:
             return pieces[0]
         copied = np.concatenate(pieces) if pieces else np.empty((0, self.dim), np.float32)
@@ -412,20 +369,16 @@ class Rows:
         return copied
 
     def take(self, indices: np.ndarray) -> np.ndarray:
-        """The rows of ``indices``, in their order, as a float32 array in memory."""
+        """The rows of ``indices``, which ascend, as an array in memory."""
         if len(self.parts) == 1:
-            copied = self.parts[0][indices].astype(np.float32, copy=False)
-            self._forget(self.parts)
-            return copied
-        copied = np.empty((len(indices), self.dim), np.float32)
-        order = np.argsort(indices, kind="stable")
-        ascending = indices[order]
-        for part, first in zip(self.parts, self.starts, strict=False):
-            low, high = np.searchsorted(ascending, [first, first + len(part)])
-            if low < high:
-                copied[order[low:high]] = part[ascending[low:high] - first]
-                self._forget([part])  # a page read brings its neighbours: a few rows here and there map a whole file
-        return copied
+            used, pieces = self.parts, [self.parts[0][indices]]
+        else:
+            places = np.searchsorted(indices, self.starts)
+            inside = [i for i in range(len(self.parts)) if places[i] < places[i + 1]]
+            used = [self.parts[i] for i in inside]
+            pieces = [self.parts[i][indices[places[i] : places[i + 1]] - self.starts[i]] for i in inside]
+        self._forget(used)  # a page read brings its neighbours: a few rows here and there map a whole file
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
     @staticmethod
     def _forget(pieces: list[np.ndarray]) -> None:
