@@ -30,7 +30,7 @@ def list_(
     """The leaderboard: every recipe on every benchmark, runs that differ in the seed alone averaged, the best first."""
     evaluations = results.list_evaluations(run.workspace, run.scope)
     every = results.list_rows(run.workspace, evaluations)
-    rows, left_out = results.filtered(every, places=benchmark or [])
+    rows = [row for row in every if not benchmark or {row.place, row.benchmark} & {*benchmark}]
     shown = [
         {
             "NDCG@10": row.score,
@@ -44,7 +44,7 @@ def list_(
         for row in rows
     ]
     empty = "No row fits." if every else "No result yet: evaluate RETRIEVER --benchmark NAME"
-    return run.say([row.record() for row in rows], "\n".join([display.table(shown, empty=empty), *left_out]))
+    return run.say([row.record() for row in rows], display.table(shown, empty=empty))
 
 
 @command("results compare", project=())

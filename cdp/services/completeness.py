@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from cdp import jobs, query_sets
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.file_cache import ANSWERS
+from cdp.base.text import counted
 from cdp.base.workspace import Workspace
-from cdp.corpus import load_manifest
 from cdp.query_sets import QuerySet
 
 FLAG = "--allow-incomplete"
@@ -23,14 +24,13 @@ REASONS = {"failed": "its job failed", "stopped": "its job was stopped", "lost":
 
 @dataclass(frozen=True)
 class Completeness:
-    """What a query set lacks. ``job_state`` is empty for a deleted job, ``expected`` None if unknown (documents)."""
+    """What a query set lacks. ``job_state`` is empty for a deleted job."""
 
     query_set: QuerySet
     complete: bool
     active: bool = False
     job_id: str = ""
     job_state: str = ""
-    expected: int | None = None
 
     @property
     def label(self) -> str:
@@ -39,34 +39,24 @@ class Completeness:
 
     @property
     def name(self) -> str:
-        """The set's name for a list, with its fault: ``Wiki × 5 (incomplete: its job failed)``."""
-        if self.complete:
-            return self.query_set.name
-        return f"{self.query_set.name} ({self.label}{'' if self.active else f': {self._job}'})"
-
-    @property
-    def _job(self) -> str:
-        return REASONS.get(self.job_state, "documents are missing" if self.job_state else "its job was deleted")
+        """The set's name for a list, with its fault: ``Wiki × 5 (incomplete)``."""
+        return self.query_set.name if self.complete else f"{self.query_set.name} ({self.label})"
 
     @property
     def sentence(self) -> str:
-        """The fault in a sentence, with the job and the counts; of a complete set its failures, or nothing."""
-        q = self.query_set
+        """The fault in a sentence, with the job and the count; empty for a complete set."""
         if self.complete:
-            if not q.n_failures or q.imported:
-                return ""
-            noun = "document has" if q.n_failures == 1 else "documents have"
-            return f"{q.name} is finished; {q.n_failures:,} {noun} no query."
-        of = "" if self.expected is None else f" of {self.expected:,}"
-        there = f"{q.n_documents:,}{of} documents have queries"
+            return ""
+        q = self.query_set
+        there = f"{counted(q.n_documents, 'document')} with queries"
         if self.active:
             return f"{q.name} is still being written by the job {self.job_id}: {there} so far."
-        job = f" ({self.job_id})" if self.job_id else ""
-        return f"{q.name} is incomplete: {self._job}{job}, and {there}."
+        why = REASONS.get(self.job_state, "documents are missing" if self.job_state else "its job was deleted")
+        return f"{q.name} is incomplete: {why}{f' ({self.job_id})' if self.job_id else ''}, {there}."
 
     @property
     def next_step(self) -> str:
-        """What to do about it."""
+        """What to do about it; empty for a complete set."""
         if self.complete:
             return ""
         if self.active:
@@ -76,7 +66,7 @@ class Completeness:
     @property
     def note(self) -> str:
         """The fault, and what to do about it."""
-        return " ".join(part for part in (self.sentence, self.next_step) if part)
+        return f"{self.sentence} {self.next_step}".strip()
 
 
 def check(workspace: Workspace, query_set: QuerySet) -> Completeness:
@@ -84,38 +74,22 @@ def check(workspace: Workspace, query_set: QuerySet) -> Completeness:
     if query_set.complete:
         return Completeness(query_set, True, job_id=query_set.job_id)
     state, active = "", False
-    try:
+    with suppress(CdpError):  # the job was deleted, or its folder is damaged
         view = jobs.view(workspace, query_set.job_id, with_size=False)
-    except CdpError:  # the job was deleted, or its folder is damaged
-        query_set = _with_counts(workspace, query_set)
-    else:
         state, active = str(view.state), view.active
-        if active:  # its file grows: the job says how far it is
-            query_set = dataclasses.replace(query_set, n_documents=view.done if view.phase == "generating" else 0)
-        else:
-            query_set = _with_counts(workspace, query_set)
-    return Completeness(query_set, False, active, query_set.job_id, state, _expected(workspace, query_set))
+    if active:  # its file grows: the job says how far it is
+        query_set = dataclasses.replace(query_set, n_documents=view.done if view.phase == "generating" else 0)
+    else:
+        path = query_sets.files(workspace, query_set.id).queries
+        totals = ANSWERS.get(path, "totals", lambda: query_sets.count(path))
+        counts = {name: getattr(totals, name) for name in ("n_documents", "n_queries", "n_shared")}
+        query_set = dataclasses.replace(query_set, **counts)
+    return Completeness(query_set, False, active, query_set.job_id, state)
 
 
 def with_counts(workspace: Workspace, query_set: QuerySet) -> QuerySet:
     """Return the set with its current counts: a killed job had no time to write them into the manifest."""
     return query_set if query_set.complete else check(workspace, query_set).query_set
-
-
-def _with_counts(workspace: Workspace, query_set: QuerySet) -> QuerySet:
-    path = query_sets.files(workspace, query_set.id).queries
-    totals = ANSWERS.get(path, "totals", lambda: query_sets.count(path))
-    counts = {name: getattr(totals, name) for name in ("n_documents", "n_queries", "n_shared")}
-    return dataclasses.replace(query_set, **counts)
-
-
-def _expected(workspace: Workspace, query_set: QuerySet) -> int | None:
-    limit, source = query_set.parameters.get("limit"), query_set.parameters.get("source")
-    try:
-        whole = query_sets.load(workspace, str(source)) if source else load_manifest(workspace, query_set.corpus_id)
-    except CdpError:
-        return None
-    return min(whole.n_documents, limit) if isinstance(limit, int) else whole.n_documents
 
 
 def list_incomplete(workspace: Workspace, names: Iterable[str]) -> list[Completeness]:

@@ -35,27 +35,21 @@ def retriever(workspace: Workspace, name: str) -> str:
     text = name.strip()
     if not text or is_reserved(text) or (is_name(text) and workspace.job(text).is_dir()):
         return text
-    trainings = _trainings(workspace)
-    job = _find(text, trainings, by_prefix=False)
     folder = typed_folder(text)
+    job = _find(text, _trainings(workspace), by_prefix=folder is None and "/" not in text)
     if job is not None and folder is not None:
         raise ConfigError(
             f"{text!r} is a training's name, and a folder here is called so too.",
             hint=f"Write the training's id, {job}, or the folder as a path: ./{text}",
         )
-    if job is None and folder is None and "/" not in text:
-        job = _find(text, trainings)
     return job or text
 
 
 def training(workspace: Workspace, name: str) -> str:
     """Return the id of the training with this id, name or unique prefix. ConfigError for several, NotFoundError for
     none."""
-    text = name.strip()
     trainings = _trainings(workspace)
-    exact = next((job.id for job, _ in trainings if job.id == text), None)
-    found = exact or _find(text, trainings)
-    if found is not None:
+    if found := _find(name.strip(), trainings):
         return found
     hint = "" if trainings else "There is no training yet: train QUERY_SET"
     others = [other for _, names in trainings for other in names]
@@ -65,13 +59,15 @@ def training(workspace: Workspace, name: str) -> str:
 def _trainings(workspace: Workspace) -> _Named:
     said = list_annotations(workspace)
     return [
-        (job, (job.name, *([said[job.id].name] if job.id in said and said[job.id].name else [])))
+        (job, tuple(filter(None, [job.name, said.get(job.id, Annotation()).name])))
         for job in jobs.list_jobs(workspace, ["training"])
     ]
 
 
 def _find(text: str, trainings: _Named, *, by_prefix: bool = True) -> str | None:
-    """Return the training of this name, preferably one with a model, else the one whose id begins with it."""
+    """Return the training of this id or name, preferably one with a model, else the one whose id begins with it."""
+    if text in (job.id for job, _ in trainings):
+        return text
     named = [job for job, names in trainings if text.casefold() in map(str.casefold, names)]
     fitting, how = [job for job in named if job.has_model] or named, "are called"
     if not fitting and by_prefix:

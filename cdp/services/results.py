@@ -6,7 +6,6 @@ that a person gave stays.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -19,11 +18,11 @@ import numpy as np
 
 from cdp import benchmarks, catalog, query_sets
 from cdp.base.config import TrainingConfig
-from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
+from cdp.base.errors import CdpError, ConfigError, NotFoundError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.locks import locked
 from cdp.base.statistics import PairedTest, has_spread, holm, paired_test, two_level_test
-from cdp.base.text import counted, storable
+from cdp.base.text import counted
 from cdp.base.workspace import Workspace, write_json
 from cdp.benchmarks import beir_files, judged
 from cdp.benchmarks.benchmark import part
@@ -64,9 +63,6 @@ NO_PART_OF_THE_RECIPE = ("name", "seed", "gpus", "save_steps", "max_documents", 
 # Settings that a name has already, or that do not tell recipes apart.
 IN_NO_NAME = ("query_set", "per_doc", "weighting", "query_source", "retriever", "hybrid", "rerank", "steps",
               "benchmark", "split", *NO_PART_OF_THE_RECIPE)  # fmt: skip
-
-# Characters of what people write about a run.
-LONGEST = {"name": 120, "note": 2000}
 
 JUDGE_THEM = "Have them judged: benchmarks judge --benchmark NAME --runs JOB."
 
@@ -143,7 +139,6 @@ class Row:
     evaluation_id: str
     runs: tuple[str, ...]
     kind: str
-    made_name: str
     start: str
     trained: Trained | None
     badges: tuple[Badge, ...]
@@ -238,7 +233,7 @@ class QueryDifference:
 def list_evaluations(workspace: Workspace, scope: Members | None = None) -> list[dict[str, Any]]:
     """The catalogue's evaluations, the newest first, those of studies among them; of a project where one is given.
 
-    Beside the catalogue's keys each has ``retriever_name`` as people know the run, ``made_name`` (by its training),
+    Beside the catalogue's keys each has ``retriever_name`` as people know the run (``named`` where a person named it),
     ``marks`` (``leaked``, ``stopped at step 1 of 116``), ``start`` and ``trained`` (the retriever that it was trained
     from and how; empty and None for others), and the ``annotation`` that people made.
     """
@@ -264,18 +259,16 @@ def list_evaluations(workspace: Workspace, scope: Members | None = None) -> list
         elif row["retriever_kind"] == STUDY:
             start = str(row["settings"]["condition"]["retriever"])
             trained = _of_condition(row["settings"], source_of)
-        made = bm25.TITLE if row["retriever_name"] == bm25.NAME else row["retriever_name"]
-        if row["retriever_kind"] == STUDY_START and made in PRESETS:  # studies keep ids
-            made = PRESETS[made].title
+        name, annotation = row["retriever_name"], said.get(row["retriever_id"], Annotation())
+        if row["retriever_kind"] == STUDY_START and name in PRESETS:  # studies keep ids
+            name = PRESETS[name].title
         evaluations.append(
-            {**row, "made_name": made, "start": start, "trained": trained, "marks": leakage.marks(counts),
-             "counts": counts, "annotation": said.get(row["retriever_id"], Annotation())}
+            {**row, "retriever_name": annotation.name or (bm25.TITLE if name == bm25.NAME else name), "start": start,
+             "trained": trained, "marks": leakage.marks(counts), "counts": counts, "annotation": annotation,
+             "named": bool(annotation.name or (trained is not None and trained.settings.get("name")))}
         )  # fmt: skip
     names = _names(evaluations)
-    for row in evaluations:
-        row["made_name"] = names.get(row["retriever_id"], row["made_name"])
-        row["retriever_name"] = row["annotation"].name or row["made_name"]
-    return evaluations
+    return [{**row, "retriever_name": names.get(row["retriever_id"], row["retriever_name"])} for row in evaluations]
 
 
 def source(workspace: Workspace, query_set: str) -> tuple[str, str]:
@@ -323,15 +316,14 @@ def _of_condition(about: Mapping[str, Any], source_of: Callable[[str], tuple[str
 
 
 def _names(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """{run: its recipe with what tells it from other recipes of the list, and its seed}; other names told apart."""
+    """{run without a name of its own: its recipe with what tells it from other recipes of the list}."""
     facts: dict[str, dict[str, str]] = {}
     names: dict[str, str] = {}
     for row in rows:
         trained: Trained | None = row["trained"]
-        hybrid, rerank = combined.settings_of(row["settings"])
-        if trained is None or trained.settings.get("name"):
-            names[row["retriever_id"]] = row["made_name"]
+        if trained is None or row["named"]:
             continue
+        hybrid, rerank = combined.settings_of(row["settings"])
         names[row["retriever_id"]] = combined.title(trained.recipe, hybrid, rerank)
         others = {key: value for key, value in trained.settings.items() if key not in IN_NO_NAME}
         facts[row["retriever_id"]] = {
@@ -355,8 +347,7 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
                 if len(left) < len(alike) and facts[run].get(key):
                     names[run] += f"{SEPARATOR}{facts[run][key]}"
                 alike = left
-    seeds = {row["retriever_id"]: _seed(row) for row in rows}
-    return {run: f"{name}{SEPARATOR}seed {seeds[run]}" if run in facts else name for run, name in names.items()}
+    return names
 
 
 # one row per recipe
@@ -404,7 +395,7 @@ def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Famil
     for row in newest:
         lead = related.get(row["retriever_id"], (row["retriever_id"],))[0]
         by_family[lead, *_place(row)].append(row)
-    labels = versions(newest)
+    current = _newest_judgments(newest)
     subsets = {info.name: info.subset_of for info in benchmarks.list_benchmarks(workspace) if info.subset_of}
     usual = _usual_steps(newest)
     judges = {row["benchmark"]: judged_by(workspace, row["benchmark"]) for row in newest}
@@ -415,13 +406,10 @@ def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Famil
         runs = [by_seed[seed] for seed in sorted(by_seed)]
         first = runs[0]
         scores = [100 * (row[MEASURE] or 0.0) for row in runs]
-        # ``diverse × 5 · seed 0`` is a run of ``diverse × 5``.
-        name, made = (
-            re.sub(rf"{SEPARATOR}seed \d+\b", "", text, count=1)
-            for text in (first["retriever_name"], first["made_name"])
-        )
-        if name == first["retriever_name"] and (seeds := len(related.get(lead, ()))) > 1:
+        name, judgments = first["retriever_name"], first["benchmark_hash"]
+        if first["named"] and (seeds := len(related.get(lead, ()))) > 1:  # a person named one of several
             name = f"{name} ({seeds} seeds)"
+        version = "" if judgments == current[_place(first)[:3]] else f"earlier version {judgments[:6]}"
         badges: dict[str, Badge] = {}
         for row in runs:
             steps = usual.get((row["start"], *_place(row)), 0)
@@ -432,9 +420,9 @@ def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Famil
         rows.append(
             Row(
                 retriever=name, retriever_id=lead, benchmark=first["benchmark"], split=first["split"],
-                protocol=first["protocol"], version=labels[_place(first)], ndcg=sum(scores) / len(scores),
+                protocol=first["protocol"], version=version, ndcg=sum(scores) / len(scores),
                 n_queries=first["n_queries"] or 0, evaluation_id="+".join(row["id"] for row in runs),
-                runs=tuple(row["retriever_id"] for row in runs), kind=_kind(first), made_name=made,
+                runs=tuple(row["retriever_id"] for row in runs), kind=_kind(first),
                 start=first["start"], trained=first["trained"], badges=tuple(badges.values()),
                 annotation=first["annotation"], created=max(row["created"] or "" for row in runs),
                 seed_sd=float(np.std(scores, ddof=1)) if has_spread(scores) else None,
@@ -464,13 +452,6 @@ def _kind(row: Mapping[str, Any]) -> str:
     return kinds.get(row["retriever_kind"], row["retriever_kind"] or OTHER)
 
 
-def filtered(rows: Sequence[Row], places: Collection[str]) -> tuple[list[Row], list[str]]:
-    """(the rows at these places or benchmarks, how many are left out in sentences)."""
-    shown = [row for row in rows if (not places or row.place in places or row.benchmark in places)]
-    unfit = len(rows) - len(shown)
-    return shown, [f"{counted(unfit, 'row')} left out by the filters."] if unfit else []
-
-
 def latest(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Of several evaluations of one retriever at one place the newest (``rows`` come newest first), those that have
     files of their own before those of a study; of a training that studies took over from each other the newest."""
@@ -492,19 +473,10 @@ def _place(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
     return row["benchmark"], row["split"], row["protocol"], row["benchmark_hash"]
 
 
-def versions(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str, str, str], str]:
-    """What tells the judgments of one name apart that are not the same: empty for those of the newest evaluation."""
-    versions_of: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for row in sorted(rows, key=lambda row: (row["created"], row["id"]), reverse=True):
-        benchmark, split, protocol, judgments = _place(row)
-        known = versions_of[benchmark, split, protocol]
-        if judgments not in known:
-            known.append(judgments)
-    return {
-        (*benchmark_key, judgments): f"earlier version{f' {i}' if i > 1 else ''}" if i else ""
-        for benchmark_key, known in versions_of.items()
-        for i, judgments in enumerate(known)
-    }
+def _newest_judgments(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, ...], str]:
+    """{(benchmark, split, protocol): hash of the judgments of the newest evaluation}."""
+    by_time = sorted(rows, key=lambda row: (row["created"], row["id"]))
+    return {_place(row)[:3]: row["benchmark_hash"] for row in by_time}
 
 
 # what a score has to be read with
@@ -645,19 +617,16 @@ def compare(
     """
     evaluations = list_evaluations(workspace) if evaluations is None else evaluations
     newest = latest(evaluations)
-    baseline_id = _retriever_id(newest, baseline)
-    chosen = None if retrievers is None else {baseline_id, *(_retriever_id(newest, name) for name in retrievers)}
     related = families(newest)
-    if chosen is not None:
-        chosen |= {member for retriever_id in chosen for member in related.get(retriever_id, ())}
+    lead = {row["retriever_id"]: related.get(row["retriever_id"], (row["retriever_id"],))[0] for row in newest}
+    baseline_id = _retriever_id(newest, lead, baseline)
+    chosen = {baseline_id, *(_retriever_id(newest, lead, name) for name in retrievers or ())}
     selected = [
         row
         for row in newest
-        if (row["retriever_kind"] != STUDY if chosen is None else row["retriever_id"] in chosen)
-        or row["retriever_id"] == baseline_id
+        if lead[row["retriever_id"]] in chosen or (retrievers is None and row["retriever_kind"] != STUDY)
     ]
     scores = catalog.per_query(workspace, [row["id"] for row in selected], MEASURE) if selected else {}
-    baseline_id = related.get(baseline_id, (baseline_id,))[0]
     rows = _rows(workspace, selected, related)
     means = {row.evaluation_id: _mean([scores[run] for run in row.evaluation_id.split("+")]) for row in rows}
     reference = {row.place: row for row in rows if row.retriever_id == baseline_id}
@@ -691,19 +660,17 @@ def _mean(of_runs: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
     }
 
 
-def _retriever_id(rows: Sequence[Mapping[str, Any]], name: str) -> str:
+def _retriever_id(rows: Sequence[Mapping[str, Any]], lead: Mapping[str, str], name: str) -> str:
+    """Return the first run of the family that a run's id or name, or an evaluation's id, means."""
     for key in ("retriever_id", "retriever_name", "id"):
-        matching_ids = sorted({str(row["retriever_id"]) for row in rows if row[key] == name})
-        if len(matching_ids) > 1:
-            raise ConfigError(
-                f"{len(matching_ids)} retrievers are called {name!r}.", hint=f"Choose by id: {', '.join(matching_ids)}."
-            )
-        if matching_ids:
-            return matching_ids[0]
-    retriever_ids = sorted({row["retriever_id"] for row in rows})
-    raise NotFoundError(
-        "evaluated retriever", name, known=retriever_ids, hint="" if retriever_ids else "Evaluate a retriever first."
-    )
+        found = sorted({lead[row["retriever_id"]] for row in rows if row[key] == name})
+        if len(found) > 1:
+            hint = f"Choose by id: {', '.join(found)}."
+            raise ConfigError(f"{len(found)} retrievers are called {name!r}.", hint=hint)
+        if found:
+            return found[0]
+    hint = "" if rows else "Evaluate a retriever first."
+    raise NotFoundError("evaluated retriever", name, known=sorted(lead), hint=hint)
 
 
 def _tested_row(row: Row, reference: Row | None, scores: Scores, means: Scores) -> Row:
@@ -840,18 +807,9 @@ def _texts(workspace: Workspace, row: Mapping[str, Any]) -> dict[str, str]:
 @access.writes
 def annotate(workspace: Workspace, runs: Sequence[str], *, name: str, note: str = "") -> None:
     """Keep a name (empty: the made one) and a note of these runs (retrievers' ids) in ``runs.json``."""
-    said = Annotation(_line(name, "name"), _line(note, "note"))
+    said = Annotation(name.strip(), note.strip())
     path = naming.annotation_file(workspace)
     with locked(path.with_name(".runs.lock"), "The names and notes of runs"):
         known = {**naming.list_annotations(workspace), **dict.fromkeys(runs, said)}
         records = {key: asdict(about) for key, about in sorted(known.items()) if about != Annotation()}
         write_json(path, {"schema": 1, "runs": records})
-
-
-def _line(text: str, what: str) -> str:
-    line = text.strip()
-    if len(line) > LONGEST[what]:
-        raise InputError(f"The {what} has {len(line):,} characters; at most {LONGEST[what]:,} are kept.")
-    if not storable(line):
-        raise InputError(f"The {what} holds the character NUL or half of a surrogate pair.")
-    return line

@@ -224,8 +224,8 @@ def _edit(workspace: Workspace, row: Row) -> None:
     said = row.annotation
     with st.popover("Name and note", icon=":material/edit:", type="tertiary"):
         key = hashlib.sha256(" ".join(row.runs).encode()).hexdigest()[:12]  # another row, other fields
-        name = st.text_input("Name", said.name, placeholder=row.made_name, key=f"name_{key}")
-        note = st.text_area("Note", said.note, key=f"note_{key}")
+        name = st.text_input("Name", said.name, key=f"name_{key}", max_chars=120, help="Empty: the name by its recipe.")
+        note = st.text_area("Note", said.note, key=f"note_{key}", max_chars=2000)
         if forms.button("Save", key="board_save", type="primary"):
             with frame.guarded():
                 results.annotate(workspace, row.runs, name=name, note=note)

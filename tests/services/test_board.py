@@ -134,12 +134,6 @@ def test_badges_say_what_a_score_has_to_be_read_with(workspace: Workspace, query
     assert [run for run, of in badges.items() if any(badge.fault for badge in of)] == ["training-c", "training-b"]
 
 
-def test_what_is_not_shown_is_counted(runs_here: Workspace) -> None:
-    rows = board(runs_here)
-    assert results.filtered(rows, []) == (rows, [])
-    assert results.filtered(rows, ["elsewhere"]) == ([], ["5 rows left out by the filters."])
-
-
 def test_names_and_notes_outlive_the_catalogue_and_travel(runs_here: Workspace, tmp_path: Path) -> None:
     results.annotate(runs_here, ["training-1"], name="the one for the paper", note="Run again with three seeds.")
     before = json.loads(naming.annotation_file(runs_here).read_text())
@@ -149,7 +143,6 @@ def test_names_and_notes_outlive_the_catalogue_and_travel(runs_here: Workspace, 
         (row,) = [row for row in board(place) if row.retriever_id == "training-1"]
         said = row.annotation
         assert (row.retriever, said.note) == ("the one for the paper", "Run again with three seeds.")
-        assert row.made_name == DIVERSE_1
     assert json.loads(naming.annotation_file(runs_here).read_text()) == before
     results.annotate(other, ["training-1"], name="")
     assert DIVERSE_1 in names(board(other))

@@ -59,22 +59,21 @@ def test_what_a_killed_job_left_is_counted_and_named_with_its_job(workspace: Wor
     assert (listed.n_documents, listed.n_queries) == (3, 3)
     found = completeness.check(workspace, torn)
     assert found.label == "incomplete"
-    assert found.name == "Mills (incomplete: its job was cut off)"
-    assert found.sentence == (f"Mills is incomplete: its job was cut off ({JOB}), and 3 of 8 documents have queries.")
+    assert found.name == "Mills (incomplete)"
+    assert found.sentence == f"Mills is incomplete: its job was cut off ({JOB}), 3 documents with queries."
     assert found.next_step == f"Resume its job: jobs resume {JOB}."
 
 
 def test_a_set_whose_job_was_deleted_says_that(workspace: Workspace, torn: QuerySet) -> None:
     (workspace.job(JOB) / "spec.json").unlink()
-    assert completeness.check(workspace, torn).name == "Mills (incomplete: its job was deleted)"
+    assert "its job was deleted" in completeness.check(workspace, torn).sentence
     assert completeness.check(workspace, torn).next_step == "Write it again."
 
 
 def test_a_finished_set_with_recorded_failures_is_whole(workspace: Workspace, torn: QuerySet) -> None:
     whole = query_sets.update(workspace, "torn", complete=True, n_documents=6, n_queries=6, n_failures=2)
     found = completeness.check(workspace, whole)
-    assert (found.label, found.name) == ("complete", "Mills")
-    assert found.sentence == "Mills is finished; 2 documents have no query."
+    assert (found.label, found.name, found.note) == ("complete", "Mills", "")
     completeness.require(workspace, ["torn"], allow_incomplete=False)
 
 

@@ -96,12 +96,14 @@ def test_earlier_judgments_of_one_name_stand_apart(workspace: Workspace) -> None
     evaluation(workspace, "base", "scifact", HIGH, created=new, judgments="corrected")
     evaluation(workspace, "other", "scifact", HIGH, created=old)
     found = results.compare(workspace, "base")
+    earlier = next(row.place for row in found.rows if row.version)
+    assert earlier.startswith("scifact (earlier version ")
     assert {(row.retriever_id, row.place): round(row.ndcg) for row in found.rows} == {
         ("base", "scifact"): 70,
-        ("base", "scifact (earlier version)"): 30,
-        ("other", "scifact (earlier version)"): 70,
+        ("base", earlier): 30,
+        ("other", earlier): 70,
     }
-    assert {row.place for row in found.rows if row.difference is not None} == {"scifact (earlier version)"}
+    assert {row.place for row in found.rows if row.difference is not None} == {earlier}
     assert list(means(found)) == ["Mean (1 of 2)"]
 
 
