@@ -52,27 +52,22 @@ LABELS = {
     "loss": "loss (InfoNCE)",
     "learning_rate": "learning rate",
     "gradient_norm": "gradient norm",
-    "pairs_per_second": "pairs per second",
-    "memory_mib": "memory (MiB)",
-    "gpu_memory_mib": "GPU memory (MiB)",
     "ndcg_at_10": "dev NDCG@10 (%)",
 }
 
 
-def curve(runs: Mapping[str, tuple[Sequence[int], Sequence[float]]], measure: str) -> go.Figure:
-    """One measure over the steps, one line per run: ``runs[name]`` holds the steps and the values."""
-    chart = figure(x="step", y=LABELS[measure], height=280, legend=len(runs) > 1)
-    for i, (name, (steps, values)) in enumerate(runs.items()):
-        chart.add_scatter(
-            x=steps,
-            y=values,
-            mode="lines+markers" if len(steps) < 40 else "lines",
-            name=plain(name),
-            line={"color": PALETTE[i % len(PALETTE)], "dash": DASHES[i % len(DASHES)], "width": 2},
-            marker={"size": 5},
-            hovertemplate=f"{plain(name)}<br>step %{{x}}: %{{y:.4g}}<extra></extra>",
-        )
-    if max((step for steps, _ in runs.values() for step in steps), default=0) <= 10:
+def curve(values: Mapping[int, float], title: str) -> go.Figure:
+    """One measure by step."""
+    chart = figure(x="step", y=title, height=280, legend=False)
+    chart.add_scatter(
+        x=list(values),
+        y=list(values.values()),
+        mode="lines+markers" if len(values) < 40 else "lines",
+        line={"color": PALETTE[0], "width": 2},
+        marker={"size": 5},
+        hovertemplate="step %{x}: %{y:.4g}<extra></extra>",
+    )
+    if max(values, default=0) <= 10:
         chart.update_xaxes(dtick=1)
     return chart
 

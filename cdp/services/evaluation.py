@@ -73,7 +73,7 @@ def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
     words = words if words is None else words or info.language or "en"
     for row in catalog.evaluations(workspace, studies=True):
         same = (
-            row["retriever_id"] == combined.retriever_id(config.retriever, config.hybrid, config.rerank)
+            row["retriever_id"] == _row_of(config)
             and row["benchmark_hash"] == info.content_hash
             and row["split"] == config.split
             and row["protocol"] == config.protocol
@@ -107,22 +107,18 @@ def compared(job: jobs.JobView) -> dict[str, str]:
     config = EvaluationConfig.from_dict(job.config)
     name = Path(config.benchmark).name
     return {
-        "run": combined.retriever_id(config.retriever, config.hybrid, config.rerank),
+        "run": _row_of(config),
         "benchmark": results.benchmark_label(name, config.split, config.protocol),
     }
 
 
-def cross_encoder_here() -> bool:
-    """Return True if the offered cross-encoder is on this machine."""
-    return in_cache(CROSS_ENCODER)
-
-
 def strong_baselines(
-    workspace: Workspace, rows: Sequence[results.Row], baseline: str, cross_encoder: str = ""
+    workspace: Workspace, rows: Sequence[results.Row], baseline: str
 ) -> dict[str, list[EvaluationConfig]]:
     """Return the missing ones of ``BM25``, ``hybrid`` and ``reranked`` beside these rows of one benchmark.
 
-    Hybrid and reranked are made of the baseline and of the best training that is kept, with all its seeds.
+    Hybrid and reranked are made of the baseline and of the best training that is kept, with all its seeds; reranked
+    where the cross-encoder is on this machine.
     """
     here = {info.name for info in list_benchmarks(workspace) if not info.problem}
     if not rows or rows[0].benchmark not in here or rows[0].version:
@@ -132,20 +128,21 @@ def strong_baselines(
     untrained = [row.retriever_id for row in rows if row.retriever_id == baseline and row.kind == results.UNTRAINED]
     trained = [row for row in rows if row.kind == results.TRAINING and not row.marks]
     dense = untrained + list(max(trained, key=lambda row: row.ndcg).runs if trained else ())
-    settings: dict[str, dict[str, Any]] = {
-        "hybrid": {"hybrid": True},
-        "reranked": {"rerank": cross_encoder or CROSS_ENCODER},
-    }
-    lacking = {
-        title: [
-            EvaluationConfig.from_dict({**at, **more, "retriever": retriever})
-            for retriever in dense
-            if combined.retriever_id(retriever, bool(more.get("hybrid")), more.get("rerank", "")) not in measured
-        ]
-        for title, more in settings.items()
-    }
     lexical = any(bm25.language_in(run) is not None for run in measured)
-    return {bm25.TITLE: [] if lexical else [EvaluationConfig.from_dict({**at, "retriever": bm25.NAME})], **lacking}
+    asked: dict[str, list[dict[str, Any]]] = {
+        bm25.TITLE: [] if lexical else [{"retriever": bm25.NAME}],
+        "hybrid": [{"retriever": retriever, "hybrid": True} for retriever in dense],
+        "reranked": [
+            {"retriever": retriever, "rerank": CROSS_ENCODER} for retriever in dense if in_cache(CROSS_ENCODER)
+        ],
+    }
+    configs = {title: [EvaluationConfig.from_dict({**at, **each}) for each in of] for title, of in asked.items()}
+    return {title: [config for config in of if _row_of(config) not in measured] for title, of in configs.items()}
+
+
+def _row_of(config: EvaluationConfig) -> str:
+    """The retriever's id of the result."""
+    return combined.retriever_id(config.retriever, config.hybrid, config.rerank)
 
 
 @access.runs

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,7 +14,6 @@ from cdp.base.workspace import Workspace
 from cdp.charts.results import GainPoint, gains
 from cdp.services import commands, evaluation, result_tables, results
 from cdp.services.results import MOST, Comparison, Row
-from cdp.ui import jobs as job_views
 from cdp.ui.benchmarks import judging
 from cdp.ui.shell import charts, forms, frame, state, tables
 from cdp.ui.shell.tables import MISSING, count, cut, interval, label_of, md, p_value, points
@@ -236,17 +234,11 @@ def _edit(workspace: Workspace, row: Row) -> None:
 
 def _baselines(workspace: Workspace, here: Sequence[Row], baseline: str) -> None:
     """One press for each strong baseline that was not measured here: BM25, hybrid, reranked."""
-    lacking = evaluation.strong_baselines(workspace, here, baseline)
-    for title in (title for title, configs in lacking.items() if configs):
-        asked = title == "reranked" and not evaluation.cross_encoder_here()
-        with st.popover("Add reranked", icon=":material/add:", type="tertiary") if asked else nullcontext():
-            rerank = st.text_input("Cross-encoder (name or folder)", evaluation.CROSS_ENCODER) if asked else ""
-            pressed = forms.button(
-                f"Add {title}", icon=":material/add:", key=f"add_{title}", type="tertiary", help=STRONG[title]
-            )
-        if pressed:
+    for title, configs in evaluation.strong_baselines(workspace, here, baseline).items():
+        if configs and forms.button(
+            f"Add {title}", icon=":material/add:", key=f"add_{title}", type="tertiary", help=STRONG[title]
+        ):
             with frame.guarded():
-                configs = evaluation.strong_baselines(workspace, here, baseline, rerank)[title]
                 started = [evaluation.start(workspace, config) for config in configs]
                 frame.go("jobs", job=started[0])
 
@@ -294,8 +286,6 @@ def _tested(workspace: Workspace, comparison: Comparison, shown: Sequence[Row]) 
 def _details(workspace: Workspace, on_place: Comparison, whole: Comparison, arrived: str) -> None:
     """The parts that there are, as tabs; what is not open is not worked out."""
     rows = [row for row in on_place.rows if row.baseline_evaluation_id]
-    named = {row.runs[0]: row.retriever for row in on_place.rows}
-    curves = {run: name for run, name in named.items() if (workspace.jobs / run / "metrics.jsonl").exists()}
     parts: dict[str, Callable[[], None]] = {}
     if rows:
         parts["Per query"] = lambda: _by_query(workspace, on_place, rows, arrived)
@@ -303,8 +293,6 @@ def _details(workspace: Workspace, on_place: Comparison, whole: Comparison, arri
         parts["All benchmarks"] = lambda: _all_benchmarks(whole)
     if on_place.settings:
         parts["Different settings"] = lambda: _settings(on_place)
-    if curves:
-        parts["Training"] = lambda: _training(workspace, curves)
     parts["Export"] = lambda: _export(on_place)
     if st.session_state.get(VIEW) not in parts:
         st.session_state[VIEW] = next(iter(parts))
@@ -369,12 +357,6 @@ def _settings(comparison: Comparison) -> None:
         {"Setting": [label_of(key) for key in comparison.settings], **cells},
         alt="Training settings in which the compared recipes differ",
     )
-
-
-def _training(workspace: Workspace, runs: Mapping[str, str]) -> None:
-    """The training curves of all that were trained here, one upon the other."""
-    if not job_views.curves(workspace, runs, key="compare_curve"):
-        st.caption("No curve was kept.")
 
 
 def _export(comparison: Comparison) -> None:

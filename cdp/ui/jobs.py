@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.charts.results import LABELS, curve
 from cdp.services import commands, evaluation, job_words, jobs
@@ -20,7 +19,7 @@ from cdp.services.queries import synthesis
 from cdp.ui.shell import charts as drawn
 from cdp.ui.shell import forms, frame, state, tables
 from cdp.ui.shell.frame import guarded
-from cdp.ui.shell.tables import count, cut, duration, label_of, md, moment, size
+from cdp.ui.shell.tables import count, duration, label_of, md, moment, size
 
 # How often a live view looks again; only while something runs.
 EVERY = "2s"
@@ -144,26 +143,19 @@ def _figures(workspace: Workspace, view: JobView) -> None:
                 st.metric(name[:1].upper() + name[1:], value)
 
 
-def curves(workspace: Workspace, runs: Mapping[str, str], *, key: str) -> bool:
-    """The curves of jobs (id → name), one measure at a time; False where none was written."""
-    latest: dict[str, Mapping[str, float]] = {}
-    for run in runs:
-        with suppress(CdpError):
-            latest[run] = jobs.latest(workspace, run)
-    measures = {name: LABELS[name] for name in LABELS if any(name in values for values in latest.values())}
+def _curve(workspace: Workspace, job: str) -> bool:
+    """The curves of a job, one measure at a time; False where none was written."""
+    latest = jobs.latest(workspace, job)
+    measures = {name: title for name, title in LABELS.items() if name in latest}
     if not measures:
         return False
     chosen = next(iter(measures))
     if len(measures) > 1:
-        chosen = str(forms.segments("Curve", measures, key=key, hidden=True))
-    logged = {run: jobs.curve(workspace, run, chosen) for run in latest if chosen in latest[run]}
-    several = chosen == "loss" and len(logged) > 1
+        chosen = str(forms.segments("Curve", measures, key=f"curve_{job}", hidden=True))
     drawn.show(
-        curve({runs[run]: (list(points), list(points.values())) for run, points in logged.items()}, chosen),
-        key=f"{key}-{chosen}",
-        alt=f"{LABELS[chosen]} over the training steps. Last values: "
-        + ", ".join(f"{runs[run]} {latest[run][chosen]:.4g}" for run in logged),
-        caption="Losses are comparable only with the same batch size and weighting." if several else "",
+        curve(jobs.curve(workspace, job, chosen), LABELS[chosen]),
+        key=f"curve_{job}-{chosen}",
+        alt=f"{LABELS[chosen]} over the training steps. Last value: {latest[chosen]:.4g}",
     )
     return True
 
@@ -205,8 +197,7 @@ def _live(workspace: Workspace, job_id: str, drawn: str) -> None:
             bill(synthesis.bill_of_job(workspace, view.id))
         if view.kind != "study":  # its trainings are points of no curve
             _figures(workspace, view)
-            shown = curves(workspace, {view.id: cut(view.name, 60)}, key=f"curve_{view.id}")
-            if not shown and view.kind == "training" and str(view.state) == "running":
+            if not _curve(workspace, view.id) and view.kind == "training" and str(view.state) == "running":
                 st.caption("The loss curve appears after the first steps.")
 
 

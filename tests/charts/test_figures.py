@@ -24,7 +24,7 @@ def test_a_method_has_one_colour_whatever_stands_beside_it() -> None:
 
 
 def test_few_steps_stand_at_whole_numbers() -> None:
-    assert results.curve({"run": ([1, 3], [2.0, 1.0])}, "loss").layout.xaxis.dtick == 1
+    assert results.curve({1: 2.0, 3: 1.0}, "loss").layout.xaxis.dtick == 1
 
 
 def test_gains() -> None:
