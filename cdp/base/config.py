@@ -143,10 +143,6 @@ class SynthesisConfig(Config):
         "", "For method own: your prompt, with {document} and {M} in it. Stored with the query set.", advanced=True,
     )
     source: str = option("", "For method reasoning: the query set whose queries get their reasoning (its id).")
-    together: int = option(
-        2, "For multi_document: documents that a query is written for. One that is left over makes a third.",
-        reason="Two hops are the most frequent need, and the shortest prompt.", unit="documents", minimum=2, maximum=3,
-    )
     limit: int | None = FIRST_DOCUMENTS
     draw: int | None = option(
         None, "Draw the documents of 'limit' at random with this seed; empty: the first ones.", minimum=0,

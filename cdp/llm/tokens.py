@@ -7,7 +7,6 @@ one of Chinese, Japanese and Korean, 1.5 of other scripts. For English prose tha
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 _WIDE_SCRIPTS = r"\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
 _WIDE = re.compile(rf"[{_WIDE_SCRIPTS}]")
@@ -23,23 +22,10 @@ def estimate_tokens(text: str) -> int:
     return max(1, round(wide + other / 1.5 + (len(text) - wide - other) / 4))
 
 
-@dataclass(frozen=True)
-class Cut:
-    """A text within a limit: ``kept`` of its ``length`` characters."""
-
-    text: str
-    kept: int
-    length: int
-
-    @property
-    def was_cut(self) -> bool:
-        return self.kept < self.length
-
-
-def cut(text: str, max_tokens: int) -> Cut:
+def cut(text: str, max_tokens: int) -> str:
     """Truncate ``text`` to ``max_tokens`` at the last sentence end in the second half of what fits, else at a space."""
     if len(text) <= max_tokens // 2 or estimate_tokens(text) <= max_tokens:
-        return Cut(text, len(text), len(text))
+        return text
     low, high = 0, min(len(text), 4 * max_tokens + 4)  # a token is four characters at most
     while low < high:
         middle = (low + high + 1) // 2
@@ -50,5 +36,4 @@ def cut(text: str, max_tokens: int) -> Cut:
     fitting = text[:low]
     ends = [match.end() for match in _SENTENCE_END.finditer(text[: low + 1]) if low // 2 <= match.end() <= low]
     at = ends[-1] if ends else fitting.rfind(" ")
-    shortened = fitting[: at if at > low // 2 else low].rstrip()
-    return Cut(shortened, len(shortened), len(text))
+    return fitting[: at if at > low // 2 else low].rstrip()

@@ -152,7 +152,7 @@ class ApiModel:
 
         ModelError for vectors of changing dimension; RequestError, ProviderError and RefusedError as the client's.
         """
-        sent = [cut(text.encode("utf-8", "replace").decode(), self.max_seq_length).text for text in texts]
+        sent = [cut(text.encode("utf-8", "replace").decode(), self.max_seq_length) for text in texts]
         sent = [text if text.strip() else EMPTY for text in sent]
         keys = {text: cache_key(sha256_text(text), "", self.name.model, {"embeddings": self.name.url}) for text in sent}
         found: dict[str, np.ndarray] = {}

@@ -122,4 +122,4 @@ def of_benchmark(workspace: Workspace, folder: Path, longest: int = api.LONGEST)
 
 
 def _mean(n: int, texts: Sequence[str], longest: int = api.LONGEST) -> Texts:
-    return Texts(n, float(np.mean([estimate_tokens(cut(text, longest).text) for text in texts])) if texts else 0.0)
+    return Texts(n, float(np.mean([estimate_tokens(cut(text, longest)) for text in texts])) if texts else 0.0)

@@ -11,6 +11,7 @@ import codecs
 import json
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,6 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError, InputError, WorkspaceError
 from cdp.base.workspace import Workspace
 from cdp.corpus import load_manifest
-from cdp.corpus.sources import Budget, Source, open_bytes
 from cdp.llm.answers import Malformed, RequestError, read_batch_line
 from cdp.llm.cache import AnswerCache, cache_key
 from cdp.llm.tokens import cut
@@ -36,10 +36,6 @@ MOST_REQUESTS = 50_000
 
 # Per file, below the Batch API's 200 MB.
 MOST_BYTES = 190 * 10**6
-
-MAX_UNPACKED_BYTES = 20 * 2**30
-# Of one answer in an output file; the longest that may be asked for is below 1 MB.
-MOST_LINE_BYTES = 8 * 2**20
 
 KEPT_PROBLEMS = 20
 
@@ -62,9 +58,9 @@ def requests(workspace: Workspace, config: SynthesisConfig, cache: AnswerCache |
         raise ConfigError(f"The method {method.name} needs no LLM, so there is nothing to ask in a batch.")
     corpus = load_manifest(workspace, config.corpus)
     work = Work.of(workspace, config, method, corpus)
-    groups = work.groups(workspace, config, corpus) if method.joint else None
+    groups = work.groups(workspace, corpus) if method.joint else None
     for item in work.items(workspace, groups=groups):
-        texts = [cut(document.content, limit).text for document in documents_of(item.document)]
+        texts = [cut(document.content, limit) for document in documents_of(item.document)]
         for prompt, sample, _ in method.requests(texts, config.per_doc, item.queries):
             sampling = method.sampling_for(config.per_doc, sample)
             settings = {**parameters(config), **sampling.to_dict()}
@@ -90,62 +86,41 @@ def write_batch(
     if list(folder.glob(f"{name}-[0-9]*.jsonl")):
         raise InputError(f"There are {name}-….jsonl files in {folder} already.", hint="Choose another folder or name.")
     paths: list[Path] = []
-    seen: set[bytes] = set()
+    seen: set[str] = set()
     lines = size = 0
-    file = None
-    try:
-        with AnswerCache(workspace) as cache:
-            for request in requests(workspace, config, None if whole else cache):
-                address = bytes.fromhex(request["custom_id"].removeprefix(PREFIX))
-                if address in seen:
-                    continue
-                seen.add(address)
-                data = (json.dumps(request, ensure_ascii=False) + "\n").encode("utf-8")
-                if file is None or lines >= MOST_REQUESTS or size + len(data) > MOST_BYTES:
-                    if file is not None:
-                        file.close()
-                    paths.append(folder / f"{name}-{len(paths) + 1:04d}.jsonl")
-                    file = open(paths[-1], "wb")  # noqa: SIM115 — closed below, or when the next one begins
-                    lines = size = 0
-                file.write(data)
-                lines, size = lines + 1, size + len(data)
-    finally:
-        if file is not None:
-            file.close()
+    with AnswerCache(workspace) as cache, ExitStack() as files:
+        for request in requests(workspace, config, None if whole else cache):
+            if request["custom_id"] in seen:
+                continue
+            seen.add(request["custom_id"])
+            data = (json.dumps(request, ensure_ascii=False) + "\n").encode("utf-8")
+            if not paths or lines >= MOST_REQUESTS or size + len(data) > MOST_BYTES:
+                files.close()
+                paths.append(folder / f"{name}-{len(paths) + 1:04d}.jsonl")
+                file = files.enter_context(open(paths[-1], "wb"))
+                lines = size = 0
+            file.write(data)
+            lines, size = lines + 1, size + len(data)
     return paths
 
 
 def read_batch(workspace: Workspace, path: Path) -> BatchResult:
     """Keep the answers of one output file. Lines that are no answer to our requests are counted as failed."""
-    answers = failed = 0
-    problems: list[str] = []
-    with AnswerCache(workspace) as cache:
-        for number, line in _lines(Source.of_file(path, path.name, Budget(MAX_UNPACKED_BYTES))):
+    answers, problems = 0, []
+    try:
+        file = open(path, "rb")  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
+    # Lines as bytes: one that is no UTF-8 must not cost more than itself, since each is an answer that was paid for.
+    with AnswerCache(workspace) as cache, file:
+        for number, line in enumerate(file, 1):
             try:
-                if len(line) > MOST_LINE_BYTES:
-                    raise Malformed("it is too long to be an answer")
-                custom_id, answer = read_batch_line(line, _CUSTOM_ID)
-                cache.put(custom_id.removeprefix(PREFIX), answer.without_secrets())
+                if line.strip():
+                    custom_id, answer = read_batch_line(line.removeprefix(codecs.BOM_UTF8), _CUSTOM_ID)
+                    cache.put(custom_id.removeprefix(PREFIX), answer.without_secrets())
+                    answers += 1
             except (Malformed, RequestError) as error:
-                failed += 1
-                if len(problems) < KEPT_PROBLEMS:
-                    problems.append(f"Line {number}: {error}.")
-                continue
-            answers += 1
-    return BatchResult(answers, failed, tuple(problems))
-
-
-def _lines(source: Source) -> Iterator[tuple[int, bytes]]:
-    """(number from 1, line as bytes) of each line that is not empty; of one that is too long, its beginning.
-
-    Bytes, because one that is no UTF-8 must not cost more than its own line: each is an answer that was paid for.
-    """
-    with open_bytes(source) as data:
-        number = 0
-        while line := data.readline(MOST_LINE_BYTES + 1):
-            number += 1
-            rest = line
-            while len(rest) > MOST_LINE_BYTES and not rest.endswith(b"\n"):
-                rest = data.readline(MOST_LINE_BYTES + 1)
-            if line.strip():
-                yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+                problems.append(f"Line {number}: {error}.")
+    if problems and not answers:
+        raise InputError(f"{path} holds no answer to a request of ours. {problems[0]}")
+    return BatchResult(answers, len(problems), tuple(problems[:KEPT_PROBLEMS]))

@@ -61,11 +61,10 @@ def estimate(workspace: Workspace, config: SynthesisConfig) -> Estimate:
     if not chosen:
         return Estimate(n, 0, 0, 0, 0, 0, None, 0.0, 0.0)
     asked: Sequence[tuple[Document, Sequence[str]]] = chosen
-    if method.joint:  # each document is in one prompt, so any groups of the sample are as long as the real ones
-        n = -(-n // config.together)
+    if method.joint:  # each document is in one prompt, so any pairs of the sample are as long as the real ones
+        n = -(-n // 2)
         n_queries = n * config.per_doc
-        groups = [chosen[at : at + config.together] for at in range(0, len(chosen), config.together)]
-        asked = [(Group.of([document for document, _ in group]), ()) for group in groups]
+        asked = [(Group.of([document for document, _ in chosen[at : at + 2]]), ()) for at in range(0, len(chosen), 2)]
     limit = method.document_tokens(config.max_document_tokens)
     lengths = [prompt_tokens(method, document, limit, config.per_doc, queries) for document, queries in asked]
     mean, spread = statistics.fmean(lengths), statistics.stdev(lengths) if len(lengths) > 1 else 0.0
@@ -111,5 +110,5 @@ def _sample(
 
 def prompt_tokens(method: Method, document: Document, limit: int, m: int, queries: Sequence[str]) -> int:
     """Input tokens of all requests about one document, or one group of them."""
-    texts = [cut(one.content, limit).text for one in documents_of(document)]
+    texts = [cut(one.content, limit) for one in documents_of(document)]
     return sum(estimate_tokens(prompt) for prompt, _, _ in method.requests(texts, m, queries))

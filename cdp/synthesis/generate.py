@@ -36,10 +36,9 @@ class Generation:
 
     ``problems`` are those of the answer that was used (see ``parsing.Parsed``), with ``cut_off`` where it hit the
     token limit and ``repaired`` where it is the second attempt. ``usage`` is what was paid now: nothing for an answer
-    from the cache. ``raw`` holds each answer as it came, ``prompt`` the first request. ``cut`` is (kept, whole) in
-    characters where the document was too long for the prompt. ``notes`` are what the method keeps beside each query
-    (SAP's summaries), ``sources`` the query behind each for a method that works from existing ones, ``logprobs`` the
-    mean token log-probability of each one's answer; empty where the endpoint gave none.
+    from the cache. ``raw`` holds each answer as it came, ``prompt`` the first request. ``notes`` are what the method
+    keeps beside each query (SAP's summaries), ``sources`` the query behind each for a method that works from existing
+    ones, ``logprobs`` the mean token log-probability of each one's answer; empty where the endpoint gave none.
     """
 
     queries: tuple[str, ...]
@@ -48,7 +47,6 @@ class Generation:
     raw: tuple[str, ...] = ()
     prompt: str = ""
     model: str = ""
-    cut: tuple[int, int] | None = None
     notes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     logprobs: tuple[float | None, ...] = ()
@@ -76,7 +74,7 @@ def generate_for(
     documents = documents_of(document)
     if method.joint and len(documents) < 2:
         raise ConfigError(f"{method.title} needs two or three related documents, and here is one.")
-    cuts = [cut(one.content, method.document_tokens(max_document_tokens)) for one in documents]
+    texts = [cut(one.content, method.document_tokens(max_document_tokens)) for one in documents]
 
     def ask(text: str, sample: int = 0, query: str = "") -> Answer:
         def send() -> Answer:
@@ -92,7 +90,7 @@ def generate_for(
         most = most_usage(usual, settings)
         return cache.get_or_ask(key, lambda: account.ask(key, usual, most, send), keep=False)
 
-    requests = method.requests([one.text for one in cuts], m, queries)
+    requests = method.requests(texts, m, queries)
     if method.from_queries:
         read = _for_each(ask, requests, method)
     elif method.one_per_call and generator.is_llm:
@@ -106,7 +104,6 @@ def generate_for(
         raw=tuple(answer.text for answer in read.answers if answer.text),
         prompt=requests[0][0] if requests else "",
         model=(read.answers[0].model if read.answers else "") or generator.model,
-        cut=(sum(one.kept for one in cuts), sum(one.length for one in cuts)) if any(c.was_cut for c in cuts) else None,
         notes=tuple(read.notes) if any(read.notes) else (),
         sources=tuple(read.sources),
         logprobs=tuple(read.logprobs) if any(value is not None for value in read.logprobs) else (),
@@ -222,7 +219,6 @@ def to_line(
     """The line of ``queries.jsonl`` for one document; what is empty is left out. ``together`` are the documents that
     the same queries were written for."""
     usage = generation.usage.to_dict() if generation.usage.requests else {}
-    cut = generation.cut and {"kept": generation.cut[0], "length": generation.cut[1], "unit": "characters"}
     found = {
         "together": [other.id for other in together],
         "problems": dict(generation.problems),
@@ -230,7 +226,6 @@ def to_line(
         "notes": list(generation.notes),
         "logprobs": list(generation.logprobs),
         "sources": list(generation.sources),
-        "cut": cut,
     }
     line = {"document_id": document.id, "position": position, "queries": list(generation.queries)}
     return line | {name: value for name, value in found.items() if value}

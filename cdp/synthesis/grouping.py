@@ -25,8 +25,6 @@ from cdp.retrievers import bm25
 
 # Related documents of each that are looked at: with fewer, more documents are left over.
 CANDIDATES = 30
-# Documents of a group at most.
-LARGEST = 3
 # Share of the content words of the shorter text that the other one has too.
 NEAR_DUPLICATE = 0.8
 # Characters of a document that are compared: about what a prompt holds.
@@ -63,9 +61,9 @@ Fits = Callable[[int, int], bool]
 
 
 def related_groups(
-    workspace: Workspace, corpus: CorpusManifest, positions: Sequence[int], size: int, watch: Watch | None = None
+    workspace: Workspace, corpus: CorpusManifest, positions: Sequence[int], watch: Watch | None = None
 ) -> list[list[tuple[int, str]]]:
-    """Return groups of ``size`` (position, id), each and all in the corpus's order, of the documents at ``positions``.
+    """Return groups of (position, id), each and all in the corpus's order, of the documents at ``positions``.
 
     Deterministic. InputError where no two documents are related.
     """
@@ -77,31 +75,29 @@ def related_groups(
     order = np.argsort(-relative, axis=None, kind="stable")
     pairs = np.stack([order // found.shape[1], found.ravel()[order]], axis=1)
     pairs = pairs[(pairs[:, 1] >= 0) & (pairs[:, 0] != pairs[:, 1])]
-    groups = grouped(pairs.tolist(), size, _fits(documents, corpus))
+    groups = grouped(pairs.tolist(), _fits(documents, corpus))
     if not groups:
         raise InputError(UNRELATED, hint=UNRELATED_HINT)
     return [[(positions[at], documents[at].id) for at in group] for group in groups]
 
 
-def related_to(workspace: Workspace, corpus: CorpusManifest, document_id: str, size: int) -> Group:
-    """Return a document with those most related to it, best first, ``size`` in all."""
+def related_to(workspace: Workspace, corpus: CorpusManifest, document_id: str) -> Group:
+    """Return a document with the one most related to it. InputError where there is none."""
     documents = _read(workspace, corpus, range(corpus.n_documents))
     own = next(at for at, document in enumerate(documents) if document.id == document_id)
     _, found = _nearest([document.content[:LOOKED_AT] for document in documents], [own], corpus)
-    fits, chosen = _fits(documents, corpus), [own]
-    for other in found[0].tolist():
-        if len(chosen) < size and other >= 0 and all(fits(other, member) for member in chosen):
-            chosen.append(other)
-    if len(chosen) == 1:
+    fits = _fits(documents, corpus)
+    other = next((other for other in found[0].tolist() if other not in (own, -1) and fits(other, own)), None)
+    if other is None:
         raise InputError(UNRELATED, hint=UNRELATED_HINT)
-    return Group.of([documents[at] for at in chosen])
+    return Group.of([documents[own], documents[other]])
 
 
-def grouped(pairs: Sequence[Sequence[int]], size: int, fits: Fits) -> list[list[int]]:
-    """Return disjoint groups of items from ``pairs``, strongest first: of ``size`` items, of 2 where no more are free,
-    of ``LARGEST`` where an item left over joined one. What fits with nothing is in no group."""
+def grouped(pairs: Sequence[Sequence[int]], fits: Fits) -> list[list[int]]:
+    """Return disjoint groups of items from ``pairs``, strongest first: of 2 items, or of 3 where an item left over
+    joined one. What fits with nothing is in no group."""
     group_of: dict[int, list[int]] = {}
-    for most in (size, LARGEST):
+    for most in (2, 3):
         for one, other in pairs:
             free = [item for item in (one, other) if item not in group_of]
             group = group_of.get(one) or group_of.get(other) or []

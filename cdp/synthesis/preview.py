@@ -32,7 +32,7 @@ LONGEST_S = 900.0
 
 @dataclass(frozen=True)
 class Shown:
-    """What one method gave for the document. ``error`` says what went wrong, and ``traceback`` where in our code."""
+    """What one method gave for the document. ``error`` says what went wrong."""
 
     queries: list[str]
     faults: dict[str, int] = field(default_factory=dict)
@@ -43,7 +43,6 @@ class Shown:
     together: list[str] = field(default_factory=list)
     """The ids of the other documents that the queries are about too."""
     error: str = ""
-    traceback: str = ""
 
 
 def previews(
@@ -72,11 +71,10 @@ def previews(
         with failures.item(name, document.content) as attempt:
             asked = document
             if method.joint:
-                asked = related_to(workspace, load_manifest(workspace, own.corpus), document.id, own.together)
+                asked = related_to(workspace, load_manifest(workspace, own.corpus), document.id)
             by_method[name] = _shown(asked, own, method, source, queries)
         if attempt.failed:
-            line = failures.first[-1]
-            by_method[name] = Shown([], error=attempt.reason, traceback=line.get("traceback", ""))
+            by_method[name] = Shown([], error=attempt.reason)
     return by_method
 
 

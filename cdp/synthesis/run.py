@@ -108,7 +108,7 @@ class Run:
         """Return the groups of documents, the same in every attempt; documents in none are recorded as failed."""
         path = self.files.groups
         if not path.exists():
-            groups = self.work.groups(self.job.workspace, self.config, self.corpus, self.job.advance)
+            groups = self.work.groups(self.job.workspace, self.corpus, self.job.advance)
             write_lines(path, ({"position": group[0][0], "documents": group} for group in groups))
         groups = [[(at, name) for at, name in line["documents"]] for _, _, line in scan(path)]
         grouped = {at for group in groups for at, _ in group}

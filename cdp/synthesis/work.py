@@ -105,12 +105,10 @@ class Work:
                     yield Item(position, document, tuple(line["queries"]))
                     break
 
-    def groups(
-        self, workspace: Workspace, config: SynthesisConfig, corpus: CorpusManifest, watch: Watch | None = None
-    ) -> Groups:
+    def groups(self, workspace: Workspace, corpus: CorpusManifest, watch: Watch | None = None) -> Groups:
         """The groups of related documents that a joint method is asked about."""
         taken = [position for position in range(self.positions) if self.takes(position)]
-        return related_groups(workspace, corpus, taken, config.together, watch)
+        return related_groups(workspace, corpus, taken, watch)
 
 
 def open_query_set(
@@ -128,7 +126,6 @@ def open_query_set(
     if query_sets.exists(job.workspace, name):
         return name
     kept = ["max_document_tokens", "limit", *(key for key in ("prompt", "source") if getattr(config, key))]
-    kept += ["together"] if method.joint else []
     kept += ["draw"] if config.limit is not None and config.draw is not None else []
     query_sets.create(
         job.workspace,

@@ -270,7 +270,7 @@ class Run:
     def _judge(self, pair: Pair) -> tuple[Pair, Grade | Exception | None]:
         """Return the pair's grade, the error that kept it from one, or None if the run was cancelled."""
         document = self.target.documents[pair[1]]
-        passage = cut(document.content, self.config.max_document_tokens).text
+        passage = cut(document.content, self.config.max_document_tokens)
         text = judging.prompt(self.target.queries[pair[0]], passage)
         settings = {**self.source.parameters, **JUDGE.sampling.to_dict()}
         key, usual = cache_key(document.content_hash, text, self.source.model, settings), usual_usage(text, JUDGE, 1)

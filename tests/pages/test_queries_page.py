@@ -73,10 +73,9 @@ def test_a_method_for_several_documents_says_which_ones_and_asks_once_for_each_g
     assert any(caption.value.startswith("Needs this document and ") for caption in at.caption)
     at.segmented_control(key="generate_generator").set_value("openai").run()
     at.segmented_control(key="generate_method").set_value("multi_document").run()
-    at.number_input(key="generate_together").set_value(3).run()
     assert not at.exception
     requests = next(m.value for m in at.metric if m.label == "Requests")
-    assert int(requests) == -(-queries.load_manifest(filled, filled_corpus(filled)).n_documents // 3)
+    assert int(requests) == -(-queries.load_manifest(filled, filled_corpus(filled)).n_documents // 2)
 
 
 def filled_corpus(workspace: Workspace) -> str:

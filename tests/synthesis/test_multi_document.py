@@ -49,8 +49,8 @@ def corpus(make_corpus: CorpusMaker) -> CorpusManifest:
     return make_corpus(rows=[(name, "", text) for name, text in TEXTS.items()])
 
 
-def groups_of(workspace: Workspace, corpus: CorpusManifest, together: int = 2) -> list[list[str]]:
-    groups = related_groups(workspace, corpus, range(corpus.n_documents), together)
+def groups_of(workspace: Workspace, corpus: CorpusManifest) -> list[list[str]]:
+    groups = related_groups(workspace, corpus, range(corpus.n_documents))
     return [[name for _, name in group] for group in groups]
 
 
@@ -69,32 +69,23 @@ def written(workspace: Workspace, corpus: CorpusManifest, make_job: JobMaker) ->
 
 
 @pytest.mark.parametrize(
-    ("pairs", "size", "expected"),
+    ("pairs", "expected"),
     [
-        ([(0, 1), (1, 2), (2, 3)], 2, [[0, 1], [2, 3]]),  # the strongest first, each item once
-        ([(1, 2), (0, 1), (2, 3)], 2, [[0, 1, 2]]),  # 0 is left over and joins; 3 finds the group full
-        ([(1, 2), (0, 1), (2, 3)], 3, [[0, 1, 2]]),
-        ([(0, 5), (4, 5), (2, 3)], 3, [[0, 4, 5], [2, 3]]),
-        ([(0, 9), (9, 0), (1, 2)], 2, [[0, 9], [1, 2]]),
-        ([(0, 7), (0, 1)], 2, [[0, 1]]),  # 7 fits with none
-        ([], 2, []),
+        ([(0, 1), (1, 2), (2, 3)], [[0, 1], [2, 3]]),  # the strongest first, each item once
+        ([(1, 2), (0, 1), (2, 3)], [[0, 1, 2]]),  # 0 is left over and joins; 3 finds the group full
+        ([(0, 9), (9, 0), (1, 2)], [[0, 9], [1, 2]]),
+        ([(0, 7), (0, 1)], [[0, 1]]),  # 7 fits with none
+        ([], []),
     ],
 )
 def test_groups_are_disjoint_and_made_of_the_strongest_pairs(
-    pairs: list[tuple[int, int]], size: int, expected: list[list[int]]
+    pairs: list[tuple[int, int]], expected: list[list[int]]
 ) -> None:
-    assert grouped(pairs, size, lambda one, other: 7 not in (one, other)) == expected
+    assert grouped(pairs, lambda one, other: 7 not in (one, other)) == expected
 
 
 def test_documents_on_one_subject_belong_together(workspace: Workspace, corpus: CorpusManifest) -> None:
     assert groups_of(workspace, corpus) == PAIRS
-
-
-def test_three_together(workspace: Workspace, make_corpus: CorpusMaker) -> None:
-    others = iter(["acorn leaf", "bark root", "crown twig", "river bank", "stone wall", "sand dune"])
-    rows = [(f"{tree}{i}", "", f"{tree} {tree}land {next(others)}") for tree in ("oak", "elm") for i in range(3)]
-    groups = groups_of(workspace, make_corpus(rows=rows), together=3)
-    assert groups == [["oak0", "oak1", "oak2"], ["elm0", "elm1", "elm2"]]
 
 
 def test_near_duplicates_and_neighbouring_passages_are_no_pair(workspace: Workspace, make_corpus: CorpusMaker) -> None:
@@ -137,7 +128,6 @@ def test_one_request_holds_a_group_and_each_of_its_documents_has_the_queries(
     manifest = query_sets.load(job.workspace, result["query_set"])
     assert manifest.complete
     assert (manifest.n_documents, manifest.n_queries, manifest.n_shared, manifest.n_failures) == (6, 18, 9, 1)
-    assert manifest.parameters["together"] == 2
     (failure,) = query_sets.iter_failures(job.workspace, manifest.id)
     assert (failure["document_id"], failure["reason"]) == ("alone", "No related document was left for it.")
 

@@ -33,7 +33,7 @@ EXAMPLE_PROMPT = """Write {M} search queries that this document answers, as a nu
 
 1."""
 # The fields that are asked for here and in no general form.
-METHOD_SETTINGS = ("prompt", "source", "ranker", "teachers", "together")
+METHOD_SETTINGS = ("prompt", "source", "ranker", "teachers")
 ASSUMED = "assumed for a typical query"
 MOST_MATCHES = 50
 # Self-BLEU that differs by less shows as the same number.
@@ -135,7 +135,7 @@ def method_extras(names: Sequence[str], methods: Sequence[Method], sets: list[Qu
         complete = {q.id: q.name for q in sets if q.complete and q.method != "reasoning"}
         values["source"] = forms.pick("Query set to reason over", complete, key=f"{key}_source") or ""
     for method in chosen:
-        field = "together" if method.joint else {"cropping": "ranker", "ranking": "teachers"}.get(method.generator)
+        field = {"cropping": "ranker", "ranking": "teachers"}.get(method.generator)
         if field:
             values[field] = forms.widget(SynthesisConfig, field, key=key)
     return {name: value for name, value in values.items() if value}
@@ -233,12 +233,6 @@ def preview(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]
         return
     extras = method_extras(methods, all_methods, sets, "preview")
     settings = {name: value for name, value in sorted({**chosen.settings, **extras}.items()) if value}
-    configs = {
-        name: SynthesisConfig.from_dict(
-            {**settings, "corpus": manifest.id, "method": name, "per_doc": per_doc, "generator": chosen.name}
-        )
-        for name in methods
-    }
 
     def ask() -> Mapping[str, Preview]:
         return queries.preview(
@@ -249,7 +243,7 @@ def preview(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]
     previews: Mapping[str, Preview] | None = None
     # What costs nothing follows every choice; an endpoint or a model is asked when the button is pressed.
     if chosen.slow or any(method.generator or method.joint for method in all_methods if method.name in methods):
-        request = (document.id, configs)
+        request = (document.id, methods, per_doc, chosen.name, settings)
         last = st.session_state.get("preview_answer")
         if forms.button("Generate queries", type="primary", icon=":material/send:", key="preview_ask"):
             with frame.guarded(), st.spinner("Waiting for the model"):
@@ -303,21 +297,15 @@ def _pick_document(workspace: Workspace, manifest: CorpusManifest) -> Document |
 
 def _comparison(previews: Mapping[str, Preview], titles: Mapping[str, str]) -> None:
     """The methods in order of Self-BLEU, in one sentence."""
-    self_bleu = {name: p.self_bleu for name, p in previews.items() if p.self_bleu is not None}
-    if len(self_bleu) < 2:
-        if not self_bleu:
-            st.caption("Self-BLEU needs at least two queries.")
+    measured = sorted((p.self_bleu, md(titles[name])) for name, p in previews.items() if p.self_bleu is not None)
+    if len(measured) < 2:
         return
-    first, *rest = sorted(self_bleu, key=lambda name: self_bleu[name])
-    values = ", ".join(f"{self_bleu[name]:.3f} for {md(titles.get(name, name))}" for name in rest)
-    if self_bleu[rest[-1]] - self_bleu[first] < SAME:
+    (lowest, first), *rest = measured
+    answer = f"the {first} queries repeat each other {'less' if len(rest) == 1 else 'least'}"
+    if rest[-1][0] - lowest < SAME:
         answer = "the methods are equally diverse"
-    else:
-        degree = "less" if len(rest) == 1 else "least"
-        answer = f"the {md(titles.get(first, first))} queries repeat each other {degree}"
-    st.markdown(
-        f"#### For this document, {answer}\nSelf-BLEU {self_bleu[first]:.3f} against {values}; lower is more diverse."
-    )
+    values = ", ".join(f"{value:.3f} for {title}" for value, title in rest)
+    st.markdown(f"#### For this document, {answer}\nSelf-BLEU {lowest:.3f} against {values}; lower is more diverse.")
 
 
 def _draw(preview: Preview, title: str) -> None:
@@ -336,9 +324,6 @@ def _draw(preview: Preview, title: str) -> None:
         st.caption("The model's answer contained no usable query.")
     if preview.error:
         st.error(f"This method failed on this document: {md(preview.error)}", icon=":material/error:")
-        if preview.traceback:
-            with st.expander("Traceback", type="compact"):
-                st.code(preview.traceback, language=None)
     if preview.together:
         st.caption(f"Needs this document and {md(', '.join(preview.together), 200)}.")
     frame.remarks(preview.problems, "warning")
