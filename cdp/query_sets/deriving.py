@@ -11,9 +11,8 @@ import hashlib
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from cdp.base import actions
@@ -56,15 +55,14 @@ def derive(
     name: str,
     facts: Mapping[str, Any],
     *,
-    beside: Iterable[Path] = (),
     of_each: Lists | None = None,
     moved: tuple[CorpusManifest, Mapping[str, str]] | None = None,
 ) -> Derived:
     """The set that ``change`` makes of ``query_set``. A document that loses all its queries has no line in it.
 
-    ``facts`` are added to its parameters; files ``beside`` are copied into its folder; ``of_each`` gives what is known
-    of each query beside, as its hard negatives. ``moved`` is another corpus with the ids there of the documents that it
-    has, without negatives: others may be better there. InputError if nothing would stay.
+    ``facts`` are added to its parameters; ``of_each`` gives what is known of each query, as its hard negatives.
+    ``moved`` is another corpus with the ids there of the documents that it has, without negatives: others may be better
+    there. InputError if nothing would stay.
     """
     source = store.files(workspace, query_set.id)
     parent_hash = store.content_hash(workspace, query_set)
@@ -105,9 +103,8 @@ def derive(
         # As for an import: the hash is over ids and queries; with negatives, over the whole lines.
         named = query_set.hard_negatives or facts.get("hard_negatives")
         content_hash = sha256_file(copied.queries)[:16] if named else totals.content_hash
-        for path in (source.failures, *beside):
-            if path.exists():
-                shutil.copyfile(path, copied.folder / path.name)
+        if source.failures.exists():
+            shutil.copyfile(source.failures, copied.failures)
         if source.rankings.exists() and moved is None:  # rankings of a dropped query would still be trained on
             rows = (row for row in read_jsonl(source.rankings) if row.get("query") not in dropped - kept)
             append_jsonl(copied.rankings, rows)
@@ -225,9 +222,7 @@ def read_decisions(workspace: Workspace, query_set: QuerySet) -> Decisions:
     return Decisions(by_decision[ACCEPT], by_decision[REJECT], edited)
 
 
-def reviewed(
-    workspace: Workspace, query_set: QuerySet, *, name: str = "", only_accepted: bool = False
-) -> tuple[Derived, Decisions]:
+def reviewed(workspace: Workspace, query_set: QuerySet, *, name: str = "", only_accepted: bool = False) -> Derived:
     """The set that the decisions leave: without rejected queries, edited ones rewritten; with ``only_accepted``
     without undecided ones too. ConfigError where nothing is decided, InputError where nothing would stay."""
     decisions = read_decisions(workspace, query_set)
@@ -254,6 +249,4 @@ def reviewed(
         },
         "without": {"review": decisions.hash, "reasons": counts},
     }
-    beside = [store.files(workspace, query_set.id).review]
-    made = derive(workspace, query_set, change, name or f"{query_set.name} reviewed", facts, beside=beside)
-    return made, decisions
+    return derive(workspace, query_set, change, name or f"{query_set.name} reviewed", facts)

@@ -9,15 +9,16 @@ from __future__ import annotations
 import dataclasses
 import errno
 import itertools
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from cdp.base.errors import SHOWN_PROBLEMS, InputError, WorkspaceError, nearest
 from cdp.base.settings import Config, option
 from cdp.base.staging import staging
-from cdp.base.workspace import Workspace, append_jsonl, sha256_file, slug, write_json
+from cdp.base.workspace import Workspace, sha256_file, slug, write_json
 from cdp.corpus import load_documents, load_manifest
 from cdp.corpus.checks import LONGEST_SHOWN, LOOKED_THROUGH, storable
 from cdp.corpus.options import AUTO, ReadOptions, check_encoding
@@ -30,7 +31,7 @@ from cdp.corpus.sources import (
     shown_name,
 )
 from cdp.query_sets import store
-from cdp.query_sets.store import Files, QuerySet, known_language, put_in_order, write_lines
+from cdp.query_sets.store import Files, QuerySet, known_language, write_lines
 
 UNSTORABLE = "the query holds NUL or half of a surrogate pair, which cannot be stored"
 
@@ -65,7 +66,6 @@ def import_queries(
     stated = described(options.origin, options.model, options.prompt, options.licence, {})
     corpus, name = load_manifest(workspace, corpus_id), shown_name(name)
     ids = load_documents(workspace, corpus.id, columns=["id"]).column("id").to_pylist()
-    positions = {document_id: at for at, document_id in enumerate(ids)}
     if isinstance(source, Path):
         rows, label = read_path(source, options), name or shown_name(source.name.split(".")[0])
     else:
@@ -74,16 +74,20 @@ def import_queries(
         with staging(workspace.queries) as folder:
             files = Files(folder / "set")
             files.folder.mkdir()
-            writing = _Writing(files, positions)
-            writing.write(rows)
-            if not writing.n_lines:
-                raise writing.nothing(corpus.id, source if isinstance(source, Path) else None)
+            with open(files.failures, "w", encoding="utf-8") as log:
+                taken = _Taken({document_id: at for at, document_id in enumerate(ids)}, log)
+                for row in rows:
+                    taken.add(row)
+            if not taken.queries:
+                raise taken.nothing(corpus.id, source if isinstance(source, Path) else None)
+            write_lines(files.queries, taken.lines(ids))
+            n_negatives = sum(len(names) for queries in taken.queries.values() for names in queries.values())
             totals = store.count(files.queries)
             # The hash of a set is over ids and queries; with negatives, over the whole lines.
-            content_hash = sha256_file(files.queries)[:16] if writing.n_negatives else totals.content_hash
+            content_hash = sha256_file(files.queries)[:16] if n_negatives else totals.content_hash
             parameters: dict[str, Any] = {**stated.pop("parameters")}
-            if writing.n_negatives:
-                parameters["hard_negatives"] = writing.n_negatives
+            if n_negatives:
+                parameters["hard_negatives"] = n_negatives
             query_set = QuerySet(
                 **{**stated, "kind": kind or stated["kind"]},
                 id=f"{slug(label)}-{content_hash[:8]}",
@@ -98,7 +102,7 @@ def import_queries(
                 n_documents=totals.n_documents,
                 n_queries=totals.n_queries,
                 n_shared=totals.n_shared,
-                n_failures=writing.n_rejected,
+                n_failures=taken.n_rejected,
                 content_hash=content_hash,
                 parameters=parameters,
             )
@@ -108,7 +112,7 @@ def import_queries(
             f"The queries could not be stored in {workspace.queries}: {error.strerror or error}.",
             hint="Is the disk full or read-only?",
         ) from error
-    return ImportedQueries(stored, writing.n_rejected, tuple(writing.first_rejected))
+    return ImportedQueries(stored, taken.n_rejected, tuple(taken.first_rejected))
 
 
 def install(workspace: Workspace, query_set: QuerySet, set_folder: Path) -> QuerySet:
@@ -137,21 +141,46 @@ def _with_origin(workspace: Workspace, present: QuerySet, stated: QuerySet) -> Q
     return store.update(workspace, present.id, **changes) if changes and present.imported else present
 
 
-class _Writing:
-    """Writes ``queries.jsonl`` of one import, and ``failures.jsonl`` with each row or query that cannot be used."""
+class _Taken:
+    """The usable queries of an import; rows and queries that cannot be used are written to ``log``."""
 
-    def __init__(self, files: Files, positions: Mapping[str, int]) -> None:
-        self.files, self.positions = files, positions
-        self.n_lines = self.n_negatives = self.n_unknown = self.n_rejected = 0
+    def __init__(self, positions: Mapping[str, int], log: TextIO) -> None:
+        self.positions, self.log = positions, log
+        # By the document's position in the corpus: each query with its hard negatives.
+        self.queries: dict[int, dict[str, dict[str, None]]] = {}
+        self.n_unknown = self.n_rejected = 0
         # The first 20, in words.
         self.first_rejected: list[str] = []
 
-    def write(self, rows: Iterable[QueryRow]) -> None:
-        """Write the usable rows in the order of the corpus, all queries of a document in one line."""
-        staged = self.files.folder / "staged.jsonl"
-        write_lines(staged, self._usable(rows))
-        put_in_order(staged, merge=self._merge, destination=self.files.queries)
-        staged.unlink()
+    def add(self, row: QueryRow) -> None:
+        """Take the usable queries of a row; reject the others, and negatives that are no documents."""
+        if row.reason:
+            return self._reject(row, row.reason)
+        if row.document_id not in self.positions:
+            self.n_unknown += 1
+            return self._reject(row, f"there is no document {row.document_id!r}")
+        of_document = self.queries.get(self.positions[row.document_id], {})
+        for query, names in zip(row.queries, row.negatives or itertools.repeat(()), strict=False):
+            text = " ".join(query.split())
+            if not text or storable(text)[1]:
+                self._reject(row, UNSTORABLE if text else "the query is empty")
+                continue
+            if text in of_document:
+                self._reject(row, "a query is repeated")
+            negatives = of_document.setdefault(text, {})
+            for name in names:
+                if name in self.positions:
+                    negatives[name] = None
+                else:
+                    self._reject(row, f"there is no document {name!r}, named as a negative")
+        if of_document:
+            self.queries[self.positions[row.document_id]] = of_document
+
+    def lines(self, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
+        """Yield one line per document, in the order of the corpus."""
+        for at, queries in sorted(self.queries.items()):
+            negatives = {"negatives": list(map(list, queries.values()))} if any(queries.values()) else {}
+            yield {"document_id": ids[at], "position": at, "queries": list(queries), **negatives}
 
     def nothing(self, corpus_id: str, source: Path | None) -> InputError:
         """Return the error of an import without a single query."""
@@ -164,68 +193,12 @@ class _Writing:
             file=source,
         )
 
-    def _reject(self, reason: str, *, line: int | None = None, document_id: str = "") -> None:
+    def _reject(self, row: QueryRow, reason: str) -> None:
         self.n_rejected += 1
         if len(self.first_rejected) < SHOWN_PROBLEMS:
-            self.first_rejected.append(f"Line {line}: {reason}." if line is not None else f"{document_id}: {reason}.")
-        append_jsonl(self.files.failures, [{"line": line, "document_id": document_id, "reason": reason}])
-
-    def _usable(self, rows: Iterable[QueryRow]) -> Iterator[dict[str, Any]]:
-        """Yield the lines of the usable rows, in the order of the source."""
-        for row in rows:
-            if not row.reason and row.document_id not in self.positions:
-                self.n_unknown += 1
-                self._reject(f"there is no document {row.document_id!r}", line=row.line, document_id=row.document_id)
-                continue
-            if (line := self._line_of(row)) is not None:
-                self.n_lines += 1
-                self.n_negatives += sum(map(len, line.get("negatives", ())))
-                yield line
-
-    def _line_of(self, row: QueryRow) -> dict[str, Any] | None:
-        """Return the line of a row's usable queries; None if it has none."""
-        texts = [" ".join(query.split()) for query in row.queries]
-        problems = [UNSTORABLE if storable(text)[1] else "" if text else "a query is empty" for text in texts]
-        usable = [index for index, problem in enumerate(problems) if not problem]
-        if row.reason or not usable:
-            reason = row.reason or (UNSTORABLE if any(texts) else "the query is empty")
-            self._reject(reason, line=row.line, document_id=row.document_id)
-            return None
-        for problem in filter(None, problems):
-            self._reject(problem, line=row.line, document_id=row.document_id)
-        line = {
-            "document_id": row.document_id,
-            "position": self.positions[row.document_id],
-            "queries": [texts[index] for index in usable],
-        }
-        if row.negatives:
-            line["negatives"] = [self._known(row.negatives[index], row.line) for index in usable]
-        return line
-
-    def _known(self, names: Iterable[str], line: int) -> list[str]:
-        """Return the hard negatives that are documents of the corpus; the others are rejected."""
-        known = []
-        for name in names:
-            if name in self.positions:
-                known.append(name)
-            else:
-                self._reject(f"there is no document {name!r}, named as a negative", line=line)
-        return known
-
-    def _merge(self, lines: list[dict[str, Any]]) -> dict[str, Any]:
-        """Return all queries of one document in one line; repeated ones are rejected."""
-        queries = [query for line in lines for query in line["queries"]]
-        distinct = list(dict.fromkeys(queries))
-        for _ in range(len(queries) - len(distinct)):
-            self._reject("a query is repeated", document_id=lines[0]["document_id"])
-        merged = {**lines[0], "queries": distinct}
-        if any("negatives" in line for line in lines):
-            named: dict[str, dict[str, None]] = {query: {} for query in distinct}
-            for line in lines:
-                for query, names in zip(line["queries"], line.get("negatives", ()), strict=False):
-                    named[query].update(dict.fromkeys(names))
-            merged["negatives"] = [list(names) for names in named.values()]
-        return merged
+            self.first_rejected.append(f"Line {row.line}: {reason}.")
+        record = {"line": row.line, "document_id": row.document_id, "reason": reason}
+        self.log.write(json.dumps(record) + "\n")
 
 
 class ImportOptions(Config):

@@ -155,7 +155,7 @@ def reviewed(
     """Derive the query set that the decisions leave. The first set and its decisions stay."""
     named = query_sets.resolve_query_set(workspace, query_set)
     with disk_faults_told("The reviewed set"):
-        return room.reviewed(workspace, named, name=checked_title(name), only_accepted=only_accepted)[0]
+        return room.reviewed(workspace, named, name=checked_title(name), only_accepted=only_accepted)
 
 
 def origin(query_set: QuerySet) -> str:
