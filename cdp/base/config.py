@@ -322,7 +322,6 @@ class MetricsConfig(Config):
     max_documents: int | None = option(
         None, "Use a random sample of this many documents, for a first look.", unit="documents", minimum=1,
     )
-    language: str = option("", "Language of the queries, as en, fr, zh; the query set's own if empty.", advanced=True)
     threshold: float | None = option(
         None,
         "A pair scoring above this counts as paraphrases; 0.5 for the cross-encoder (the paper's), the calibrated "

@@ -308,7 +308,7 @@ def metrics(
     run: Run, config: MetricsConfig, *, quick: Annotated[bool, "only the measures that need no model"] = False
 ) -> int:
     """Q-D metrics of a query set: the quick ones at once, the model-based ones as a job."""
-    measured = measuring.quick(run.workspace, config.query_set, human=config.human, language=config.language)
+    measured = measuring.quick(run.workspace, config.query_set, human=config.human)
     warn_incomplete(run.workspace, config.query_set)
     reference = queries.show(run.workspace, config.human) if config.human else None
     if reference is not None and reference.kind != "human":

@@ -19,10 +19,9 @@ from cdp.metrics.query_set import (
     QuerySetMeasures,
     measure_query_set,
     paired_difference,
-    reservoir,
 )
 
 __all__ = [
     "MEASURES", "Measure", "MetricValue", "PairedDifference", "QuerySetMeasures", "dist_sim", "embedding_diversity",
-    "len_sim", "measure_query_set", "paired_difference", "paraphrase_ratio", "reservoir", "self_bleu",
+    "len_sim", "measure_query_set", "paired_difference", "paraphrase_ratio", "self_bleu",
 ]  # fmt: skip

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from random import Random
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,14 +79,12 @@ def mean_over_queries(
 class PairedDifference:
     """second − first over the documents that have a value in both.
 
-    ``interval`` is the 95% bootstrap interval of the mean difference; ``higher`` the share of documents where the
-    second is higher. Documents differ far more from each other than two sets do on one document, so this can tell
-    sets apart whose own intervals overlap.
+    ``interval`` is the 95% bootstrap interval of the mean difference. Documents differ far more from each other than
+    two sets do on one document, so this can tell sets apart whose own intervals overlap.
     """
 
     mean: float
     interval: tuple[float, float]
-    higher: float
     n_documents: int
 
 
@@ -107,7 +104,6 @@ def paired_difference(
     return PairedDifference(
         mean=float(differences.mean()),
         interval=bootstrap_interval(differences, seed=seed),
-        higher=float((differences > 0).mean()),
         n_documents=len(differences),
     )
 
@@ -220,20 +216,3 @@ def _nested_self_bleu(queries: Sequence[str]) -> list[float]:
     depths = [min(depth, len(cut)) for depth in (*DEPTHS, len(cut))]
     at = {n: sum(bleu_against_others(cut[:n])) / n if n > 1 else _NAN for n in set(depths)}
     return [at[depth] for depth in depths]
-
-
-T = TypeVar("T")
-
-
-def reservoir(items: Iterable[T], n: int, seed: int = 0) -> tuple[list[T], int]:
-    """``n`` items drawn without replacement, in the order of ``items``, and how many items there were."""
-    random = Random(seed)
-    drawn: list[tuple[int, T]] = []
-    total = 0
-    for total, item in enumerate(items, start=1):
-        if len(drawn) < n:
-            drawn.append((total, item))
-        elif (slot := random.randrange(total)) < n:
-            drawn[slot] = (total, item)
-    drawn.sort(key=lambda entry: entry[0])
-    return [item for _, item in drawn], total

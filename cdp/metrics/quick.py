@@ -59,16 +59,15 @@ def quick(
     query_set: QuerySet,
     *,
     human: QuerySet | None = None,
-    language: str = "",
     watch: Watch | None = None,
     failures: Failures | None = None,
 ) -> QuickMeasures:
     """Return what is kept for the set as it is now, or measure and keep it.
 
-    ``language`` is the corpus's if empty. InputError for a set without queries. What ``watch`` raises ends the
+    InputError for a set without queries. What ``watch`` raises ends the
     measuring. Documents that cannot be measured go to ``failures``.
     """
-    language = language or load_manifest(workspace, query_set.corpus_id).counted_language
+    language = load_manifest(workspace, query_set.corpus_id).counted_language
     reference = query_sets.state(workspace, human) if human else ""
     plugged_in = sorted(name for name, measure in MEASURES.items() if measure.of_document)
     key = sha256_text(VERSION, query_sets.state(workspace, query_set), reference, language, *plugged_in)[:16]

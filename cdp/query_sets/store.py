@@ -11,11 +11,9 @@ import json
 import logging
 import os
 import sys
-from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +26,6 @@ from cdp.base.text import pick
 from cdp.base.workspace import Workspace, fitting, now, read_json, read_jsonl, write_json
 from cdp.corpus import CorpusManifest
 from cdp.corpus.origin import written_by
-
-Merge = Callable[[list[dict[str, Any]]], dict[str, Any]]
 
 
 def scan(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
@@ -50,38 +46,28 @@ def scan(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
             offset += length
 
 
-def put_in_order(
-    path: Path, *, merge: Merge, keep: Callable[[int], bool] = lambda position: True, destination: Path | None = None
-) -> None:
-    """Rewrite ``path`` (or write ``destination``) with one line per position, ascending.
+def put_in_order(path: Path, keep: Callable[[int], bool] = lambda position: True) -> None:
+    """Rewrite ``path`` with one line per position, ascending: the one that was written last.
 
-    ``merge`` makes one record of all that share a position, in the order in which they were written. Memory: 24 bytes
-    per line. The result replaces the old file by a rename; nothing is written where ``path`` is in order already.
+    The result replaces the old file by a rename; nothing is written where ``path`` is in order already.
     """
-    import numpy as np
-
-    positions, offsets, lengths = array("q"), array("q"), array("q")
+    last: dict[int, int] = {}
+    n_lines = n_bytes = 0
     for offset, length, record in scan(path):
         if keep(record["position"]):
-            positions.append(record["position"])
-            offsets.append(offset)
-            lengths.append(length)
-    order = np.argsort(np.asarray(positions, dtype=np.int64), kind="stable")
-    ascending = all(later > earlier for earlier, later in pairwise(positions))
-    whole = path.exists() and sum(lengths) == path.stat().st_size
-    if destination is None and ascending and (whole or not path.exists()):
+            last[record["position"]] = offset
+            n_lines, n_bytes = n_lines + 1, n_bytes + length
+    ordered = sorted(last)
+    if not path.exists() or (n_lines == len(last) and n_bytes == path.stat().st_size and ordered == list(last)):
         return
 
-    def merged() -> Iterator[dict[str, Any]]:
+    def lines() -> Iterator[dict[str, Any]]:
         with open(path, "rb") as source:
-            for _, group in groupby(order.tolist(), key=positions.__getitem__):
-                lines = []
-                for index in group:
-                    source.seek(offsets[index])
-                    lines.append(json.loads(source.read(lengths[index])))
-                yield merge(lines)
+            for position in ordered:
+                source.seek(last[position])
+                yield json.loads(source.readline())
 
-    write_lines(destination or path, merged())
+    write_lines(path, lines())
 
 
 def write_lines(path: Path, records: Iterable[dict[str, Any]]) -> None:
@@ -158,11 +144,6 @@ class QuerySet:
     job_id: str = ""
     content_hash: str = ""
     licence: str = ""
-
-    @property
-    def languages(self) -> Mapping[str, str]:
-        """The language of each source of a set that mixes several; its documents' ids begin with the source."""
-        return self.parameters.get("languages") or {}
 
     @property
     def hard_negatives(self) -> int:

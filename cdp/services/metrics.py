@@ -16,14 +16,14 @@ from cdp.metrics.quick import QuickMeasures
 from cdp.services import access
 
 
-def quick(workspace: Workspace, query_set: str, *, human: str = "", language: str = "") -> QuickMeasures:
+def quick(workspace: Workspace, query_set: str, *, human: str = "") -> QuickMeasures:
     """Return Self-BLEU, CW and, given human queries for the same documents, Len-Sim. InputError for an empty set.
 
-    ``language`` is the corpus's if empty. Measured once, in a second per 12,000 queries, and read from then on.
+    Measured once, in a second per 12,000 queries, and read from then on.
     """
     named = query_sets.resolve_query_set(workspace, query_set)
     reference = query_sets.resolve_query_set(workspace, human) if human else None
-    return room.quick(workspace, named, human=reference, language=language)
+    return room.quick(workspace, named, human=reference)
 
 
 def paired(workspace: Workspace, first: QuickMeasures, second: QuickMeasures) -> PairedDifference:

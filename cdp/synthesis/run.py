@@ -216,12 +216,10 @@ class Run:
     def _close(self) -> dict[str, Any]:
         """Put the files in order and write manifest and result. A failure of a later success is dropped."""
         queries, failures = self.files.queries, self.files.failures
-        put_in_order(queries, merge=_last)
+        put_in_order(queries)
         if failures.exists():
             incomplete = {line["position"] for _, _, line in scan(queries) if "too_few" in line.get("problems", {})}
-            put_in_order(
-                failures, merge=lambda lines: lines[-1], keep=lambda at: not self._written[at] or at in incomplete
-            )
+            put_in_order(failures, keep=lambda at: not self._written[at] or at in incomplete)
         failed = [line for _, _, line in scan(failures)]
         n_failures = sum(not line.get("kept") for line in failed)
         totals = query_sets.count(queries)
@@ -240,10 +238,6 @@ class Run:
             price_as_of=self.price.as_of if self.price else None,
             model=self.source.model,
         )
-
-
-def _last(lines: list[dict[str, Any]]) -> dict[str, Any]:
-    return lines[-1]
 
 
 class Recorder:

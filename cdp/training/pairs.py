@@ -55,16 +55,8 @@ class PairSet:
 
     @property
     def language(self) -> str:
-        """The set's language; that of most of its queries where it mixes several (see ``languages``)."""
+        """The set's language."""
         return self.query_set.language or "en"
-
-    @property
-    def languages(self) -> list[str]:
-        """The language of each query. In a mixed set the query's id begins with the source that it is from."""
-        by_source = self.query_set.languages
-        if not by_source:
-            return [self.language] * len(self)
-        return [by_source[query_id.partition(":")[0]] for query_id in self.query_ids]
 
     @property
     def n_documents(self) -> int:

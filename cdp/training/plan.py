@@ -113,18 +113,12 @@ def rate(value: float) -> str:
 def pair_weights(pairs: PairSet, weighting: str, *, kappa: float = 100.0, file: str = "") -> NDArray[np.float64]:
     """The raw weights of a pair set, shape (n,), without RI, which the loss multiplies in while training.
 
-    The queries of a mixed set are counted each in its own language. ``file`` holds the weights for the weighting
-    ``column``, see ``cdp.training.weightings.column``.
+    ``file`` holds the weights for the weighting ``column``, see ``cdp.training.weightings.column``.
     """
     chosen = WEIGHTINGS.named(weighting)
     if chosen.needs == "column":
         return read_weights(file, pairs.query_ids)
-    weights = np.empty(len(pairs), dtype=np.float64)
-    of_pair = np.array(pairs.languages)
-    for language in dict.fromkeys(of_pair.tolist()):
-        rows = np.flatnonzero(of_pair == language)
-        weights[rows] = chosen.raw([pairs.queries[row] for row in rows], language, kappa)
-    return weights
+    return np.asarray(chosen.raw(pairs.queries, pairs.language, kappa), dtype=np.float64)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from cdp.base.workspace import now, read_json_or_none, sha256_text, write_json
 from cdp.metrics.measures.dist_sim import document_dist_sims
 from cdp.metrics.measures.embedding_diversity import document_diversities
 from cdp.metrics.measures.paraphrase_ratio import document_ratios
-from cdp.metrics.query_set import ONE_QUERY, MetricValue, aggregate, reservoir
+from cdp.metrics.query_set import ONE_QUERY, MetricValue, aggregate
 from cdp.metrics.scorers import PairScorer, load_encoder, load_scorer
 
 _DOCUMENTS_AT_ONCE = 256
@@ -81,14 +82,12 @@ def main(job: Job) -> None:
 def select(job: Job, config: MetricsConfig) -> tuple[Queries, Queries | None, int | None]:
     """Return the queries of the set's documents (of a sample if so configured), the human queries of these, and where
     they are a sample the number of documents of the whole set."""
-    lines = (line for line in query_sets.read_queries(job.workspace, config.query_set) if line.queries)
-    sampled_from = None
-    if config.max_documents is None:
-        chosen = list(lines)
-    else:
-        chosen, total = reservoir(lines, config.max_documents, config.seed)
-        sampled_from = total if total > len(chosen) else None
-    documents = {line.document_id: line.queries[: config.per_doc] for line in chosen}
+    lines = [line for line in query_sets.read_queries(job.workspace, config.query_set) if line.queries]
+    n, sampled_from = len(lines), None
+    if config.max_documents is not None and config.max_documents < n:
+        sampled_from, drawn = n, Random(config.seed).sample(range(n), config.max_documents)
+        lines = [lines[at] for at in sorted(drawn)]
+    documents = {line.document_id: line.queries[: config.per_doc] for line in lines}
     human = None
     if config.human:
         reference = query_sets.read_queries(job.workspace, config.human)

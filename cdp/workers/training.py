@@ -139,8 +139,7 @@ def train(job: Job, data: TrainingData, notes: list[str]) -> None:
     name = str(job.spec.get("name") or f"{public(config.retriever)} trained on {source.name}")
     licences = licence_notes(retriever, source, job.workspace)
     queries = f"{source.name}, {source.method or 'imported'}, written by {source.written_by}"
-    languages = sorted(set(source.languages.values())) or [pairs.language]
-    card = model_card(result, retriever, queries, languages, licences, job.workspace, name)
+    card = model_card(result, retriever, queries, [pairs.language], licences, job.workspace, name)
 
     def write(folder: Any) -> None:
         model.save(str(folder), create_model_card=False)

@@ -15,7 +15,6 @@ def test_the_difference_is_over_documents_with_both_values() -> None:
     found = paired_difference({"a": 0.1, "b": 0.2, "c": None, "d": 0.4}, {"d": 0.5, "a": 0.4, "c": 0.9})
     assert found.n_documents == 2
     assert found.mean == pytest.approx(0.2)
-    assert found.higher == 1.0
     assert found.interval[0] <= found.mean <= found.interval[1]
 
 
@@ -37,7 +36,6 @@ def test_the_demos_paraphrases_repeat_each_other_more_than_its_diverse_queries(m
     found = paired_difference(diverse, paraphrase)
     assert found.n_documents == 96
     assert found.interval[0] > 0
-    assert found.higher > 0.7
 
 
 def test_at_full_length_their_self_bleu_intervals_lie_apart() -> None:

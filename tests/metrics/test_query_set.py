@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from dataclasses import asdict
+from random import Random
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from cdp import query_sets
 from cdp.base.errors import NotFoundError
 from cdp.base.workspace import Workspace, append_jsonl
 from cdp.complexity import count_content_words
-from cdp.metrics import MetricValue, len_sim, measure_query_set, reservoir, self_bleu
+from cdp.metrics import MetricValue, len_sim, measure_query_set, self_bleu
 from cdp.query_sets import DocumentQueries, QuerySet
 
 DOCUMENTS = [
@@ -108,25 +109,12 @@ def test_the_interval_covers_the_whole_sets_value_for_a_sample() -> None:
     full = {v.name: v.value for v in measure_query_set(documents).values if v.per_doc == 4}
     held = dict.fromkeys(full, 0)
     for seed in range(20):
-        sample, total = reservoir(documents, 200, seed)
-        assert total == 2000
+        sample = Random(seed).sample(documents, 200)
         for v in measure_query_set(sample, seed=seed).values:
             if v.per_doc == 4 and v.interval is not None:
                 held[v.name] += v.interval[0] <= full[v.name] <= v.interval[1]  # type: ignore[operator]
     assert held["self_bleu"] >= 16
     assert held["cw"] >= 16
-
-
-def test_a_reservoir_is_seeded_ordered_and_fair() -> None:
-    assert reservoir(range(5), 10) == ([0, 1, 2, 3, 4], 5)
-    assert reservoir([], 3) == ([], 0)
-    drawn, total = reservoir(range(1000), 50, seed=4)
-    assert drawn == sorted(set(drawn))
-    assert (len(drawn), total) == (50, 1000)
-    assert drawn == reservoir(iter(range(1000)), 50, seed=4)[0]
-    counts = np.bincount([i for seed in range(600) for i in reservoir(range(20), 5, seed)[0]], minlength=20)
-    assert counts.min() > 100
-    assert counts.max() < 200
 
 
 @pytest.mark.slow
