@@ -31,7 +31,6 @@ from cdp.principle import (
     level_of,
     positive_rates,
     threshold,
-    why_no_threshold,
 )
 from cdp.studies import StudyReport
 from cdp.studies import to_markdown as product_markdown
@@ -208,6 +207,20 @@ def _as_differences(all_gains: Sequence[Gain], comparisons: Sequence[str]) -> tu
         for g in all_gains
         if g.comparison in comparisons
     )
+
+
+def why_no_threshold(data: Sequence[Difference]) -> str:
+    """Why no line can be drawn through these differences, in a sentence; empty where one can."""
+    by_name = {d.dataset: d.cw for d in data}
+    if len(by_name) < 3 or len(set(by_name.values())) < 2:
+        n = len(by_name)
+        same = " of the same CW" if n > 1 and len(set(by_name.values())) == 1 else ""
+        return (
+            f"A threshold needs at least three datasets with different CW; there {'is' if n == 1 else 'are'} {n}{same}."
+        )
+    if np.ptp([d.points for d in data]) == 0:
+        return "All differences are equal, so they do not depend on CW and there is no threshold."
+    return ""
 
 
 # With fewer datasets a correlation over them rests on very little, even with a small p.

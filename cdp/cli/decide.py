@@ -150,7 +150,7 @@ def _options(run: Run, answer: Answer, corpus: str) -> str:
          "price": o.price_text, "training": o.training_text}
         for o in options
     ]  # fmt: skip
-    return f"\n{display.table(rows)}\nPrices: {writer.name}."
+    return f"\n{display.table(rows)}\nPrices: {writer}."
 
 
 # the published evidence

@@ -11,7 +11,6 @@ from cdp.principle.correlation import (
     fit_of_means,
     positive_rates,
     threshold,
-    why_no_threshold,
 )
 from cdp.principle.decide import Answer, decide
 from cdp.principle.differences import (
@@ -32,5 +31,5 @@ __all__ = [
     "ALL", "AVOID_BELOW", "COMPARISONS", "DATASET_CHOICES", "KINDS", "MULTI_HOP", "PARAPHRASE", "RECOMMEND_ABOVE",
     "SCALING", "WEIGHTING", "Answer", "Correlation", "Difference", "PositiveRate", "Recommendation", "Threshold",
     "correlation_table", "dataset_means", "decide", "differences", "fit_of_means", "kinds_of_datasets", "level_of",
-    "positive_rates", "recommend", "threshold", "why_no_threshold",
+    "positive_rates", "recommend", "threshold",
 ]  # fmt: skip

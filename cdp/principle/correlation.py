@@ -16,7 +16,6 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.base.errors import InputError
 from cdp.base.statistics import LineFit, fit_line, leave_one_out, pearson, ranks, spearman
 from cdp.principle.differences import Difference, differences
 
@@ -130,12 +129,9 @@ def positive_rates(data: Sequence[Difference] | None = None) -> list[PositiveRat
 def threshold(data: Sequence[Difference] | None = None) -> Threshold:
     """Least-squares line through all points (tab:cw_threshold), with what its zero crossing is worth.
 
-    Raises InputError where ``why_no_threshold`` has an answer.
+    InputError for fewer than three datasets, or equal CW.
     """
     points = list(differences() if data is None else data)
-    problem = why_no_threshold(points)
-    if problem:
-        raise InputError(problem, hint="Evaluate on further benchmarks.")
     cw = np.array([d.cw for d in points])
     gain = np.array([d.points for d in points])
     all_points = fit_line(cw, gain)
@@ -173,20 +169,6 @@ def _crossing(points: Sequence[Difference]) -> float | None:
         return None
     slope, intercept = np.polyfit([d.cw for d in points], [d.points for d in points], 1)
     return float(-intercept / slope) if abs(slope) > 1e-12 else None
-
-
-def why_no_threshold(data: Sequence[Difference]) -> str:
-    """Why no line can be drawn through these differences, in a sentence; empty where one can."""
-    by_name = {d.dataset: d.cw for d in data}
-    if len(by_name) < 3 or len(set(by_name.values())) < 2:
-        n = len(by_name)
-        same = " of the same CW" if n > 1 and len(set(by_name.values())) == 1 else ""
-        return (
-            f"A threshold needs at least three datasets with different CW; there {'is' if n == 1 else 'are'} {n}{same}."
-        )
-    if np.ptp([d.points for d in data]) == 0:
-        return "All differences are equal, so they do not depend on CW and there is no threshold."
-    return ""
 
 
 def dataset_means(data: Sequence[Difference]) -> tuple[Floats, Floats]:

@@ -42,15 +42,16 @@ from cdp.principle.evidence import (
     Task,
 )
 from cdp.retrievers import PRESETS, bm25
-from cdp.services import studies, synthesis
+from cdp.services import studies, synthesis, trial
 from cdp.services.calibration import Calibration, calibrate, judged_by
 from cdp.services.complexity import Profiled, profile_benchmark
-from cdp.services.synthesis import Writer, dollars, writer
+from cdp.services.synthesis import dollars
 from cdp.studies import records
 from cdp.studies.config import TrialConfig
 from cdp.studies.gains import Scores, read_scores
 from cdp.studies.plan import ON, Cell, StudySource, conditions, method_of
 from cdp.studies.report import latest, plan_of
+from cdp.synthesis.generators import GENERATORS
 
 DEFAULT_RETRIEVER = str(TrialConfig.settings()["retriever"].default)
 
@@ -406,17 +407,17 @@ class Option:
 
 
 # What is shown with prices while nothing was measured.
+EXAMPLE = {"generator": "openai"}
 OFFERED = ((DIVERSE, 1), (PARAPHRASE, 1), (PARAPHRASE, 5), (DIVERSE, 5))
 
 
-def list_options(
-    workspace: Workspace, answer: Answer, corpus: str, chosen: Writer | None = None
-) -> tuple[list[Option], Writer]:
-    """Every option, the cheapest first, with price and time, and whose prices these are."""
+def list_options(workspace: Workspace, answer: Answer, corpus: str) -> tuple[list[Option], str]:
+    """Every option, the cheapest first, with price and time, and whose prices these are: the last generator's."""
     manifest = None
     with suppress(CdpError):
         manifest = load_manifest(workspace, corpus) if corpus else None
-    writes = chosen or writer(workspace, corpus)
+    # Without any queries yet, prices are those of the one endpoint that needs no address, with the paper's model.
+    writer = SynthesisConfig.from_dict({"corpus": corpus, **(trial.last_generator(workspace, corpus) or EXAMPLE)})
     arms: Iterable[Arm] = answer.evidence.arms if answer.evidence else ()
     measured = [*answer.options, *(arm for arm in arms if arm not in answer.options)]
     # No advice on queries before there is a retriever that reads them.
@@ -428,17 +429,18 @@ def list_options(
     for arm in known:
         price = None
         if manifest is not None and arm.kind in (DIVERSE, PARAPHRASE) and not arm.held:
-            price = _price(workspace, manifest, arm.kind, arm.per_doc, writes)
+            price = _price(workspace, manifest, arm.kind, arm.per_doc, writer)
         name, own = name_of(arm), arm if measured else None
         options.append(Option(name, arm.kind, arm.per_doc, arm.held, own, over.get(id(arm)), price))
-    return options, writes
+    return options, writer.model_name or f"the {writer.generator} generator"
 
 
-def _price(workspace: Workspace, manifest: CorpusManifest, method: str, per_doc: int, writer: Writer) -> float | None:
+def _price(
+    workspace: Workspace, manifest: CorpusManifest, method: str, per_doc: int, writer: SynthesisConfig
+) -> float | None:
     """What it costs to have the queries of a whole corpus written."""
-    if writer.free:
+    if not GENERATORS[writer.generator].endpoint:
         return 0.0
-    values = {"corpus": manifest.id, "method": method, "per_doc": per_doc, **writer.settings}
     with suppress(CdpError):
-        return synthesis.estimate(workspace, SynthesisConfig.from_dict(values)).cost
+        return synthesis.estimate(workspace, writer.replace(corpus=manifest.id, method=method, per_doc=per_doc)).cost
     return None

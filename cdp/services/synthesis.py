@@ -23,7 +23,6 @@ from cdp.llm.prices import load_price
 from cdp.query_sets import QuerySet, exports
 from cdp.query_sets.exports import EXPORTS, Export
 from cdp.services import access, completeness
-from cdp.services.projects import Index
 from cdp.synthesis import batch
 from cdp.synthesis import estimate as estimates
 from cdp.synthesis.batch import BatchResult
@@ -31,55 +30,6 @@ from cdp.synthesis.estimate import Estimate
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import METHODS, OWN
 from cdp.synthesis.templates.phrases import is_english
-
-# Without any queries yet, prices are shown for the one endpoint that needs no address, with the paper's model.
-EXAMPLE = "openai"
-
-
-@dataclass(frozen=True)
-class Writer:
-    """A generator with its model, empty without an LLM."""
-
-    generator: str
-    model: str
-
-    @classmethod
-    def of(cls, generator: str, model: str = "") -> Writer:
-        """Return the writer of a form's settings; an empty model is the generator's default."""
-        chosen = GENERATORS[generator]
-        return cls(generator, (model or chosen.model) if chosen.is_llm else "")
-
-    @property
-    def name(self) -> str:
-        """Return ``gpt-4o-mini``, ``the template generator``."""
-        if self.model:
-            return self.model
-        return "recorded answers" if self.generator == "recorded" else f"the {self.generator} generator"
-
-    @property
-    def free(self) -> bool:
-        """True without an LLM, or with one on this machine."""
-        return not GENERATORS[self.generator].endpoint
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """Fields of ``SynthesisConfig``."""
-        return {"generator": self.generator, **({"model": self.model} if self.model else {})}
-
-
-def writer(workspace: Workspace, corpus: str = "") -> Writer:
-    """Return the last writer for the corpus, its projects or the workspace; the example if there is none."""
-    written = [q for q in query_sets.list_query_sets(workspace) if q.generator in GENERATORS and q.generator]
-    related = siblings(workspace, corpus)
-    last = max(written, key=lambda q: (q.corpus_id == corpus, q.corpus_id in related, q.created), default=None)
-    return Writer.of(last.generator, last.model) if last is not None else Writer.of(EXAMPLE)
-
-
-def siblings(workspace: Workspace, corpus: str) -> frozenset[str]:
-    """Return the corpora of all projects that a corpus belongs to, itself included."""
-    own = [project.corpora for project in Index(workspace).projects if corpus in project.corpora]
-    return frozenset(corpus_id for members in own for corpus_id in members)
-
 
 # Problems of `parsing.Parsed` and `generate` whose names do not say enough.
 _WORDS = {

@@ -26,11 +26,11 @@ from cdp.jobs import JobView
 from cdp.llm.prices import dollars
 from cdp.query_sets import QuerySet
 from cdp.retrievers import PRESETS
-from cdp.services import access, commands, job_words, leakage, projects, queries, studies
+from cdp.services import access, commands, job_words, leakage, projects, studies
 from cdp.services.studies import Splits
-from cdp.services.synthesis import siblings
 from cdp.studies.config import StudyConfig, TrialConfig, study_of
 from cdp.studies.estimate import STARTING_S, StudyPlan, speed_of
+from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.generators.template import TemplateGenerator
 from cdp.synthesis.methods import METHODS
 
@@ -293,18 +293,16 @@ class Trial:
 
 
 def last_generator(workspace: Workspace, corpus: str) -> dict[str, str]:
-    """The generator that was used last for a corpus, else in its projects, else in the workspace, with its model and
-    address; settings of ``TrialConfig``. Recorded queries come first: they are there. Empty where nothing was ever
-    written."""
-    offered = TrialConfig.settings()["generator"].choices
-    if any(q.generator == "recorded" for q in queries.list_query_sets(workspace, corpus=corpus)):
-        return {"generator": "recorded"}
-    written = [view.config for view in jobs.list_jobs(workspace, ["synthesis"])]
-    related = siblings(workspace, corpus)
-    for config in sorted(written, key=lambda c: (c.get("corpus") != corpus, c.get("corpus") not in related)):
-        if config.get("generator") in offered:
-            return {name: str(config.get(name) or "") for name in ("generator", "model", "base_url")}
-    return {}
+    """The generator of the newest queries for a corpus, else of any corpus, with its model and address; settings of
+    ``TrialConfig``. Recorded queries come first: they are there. Empty where nothing was ever written."""
+    offered = TrialConfig.settings()["generator"].choices or ()
+    written = [q for q in query_sets.list_query_sets(workspace) if q.generator in offered]
+    if not written:
+        return {}
+    last = max(written, key=lambda q: (q.corpus_id == corpus, q.generator == "recorded", q.created))
+    if not GENERATORS[last.generator].is_llm or last.generator == "recorded":
+        return {"generator": last.generator}
+    return {"generator": last.generator, "model": last.model, "base_url": str(last.parameters.get("base_url") or "")}
 
 
 @access.reads

@@ -22,6 +22,7 @@ from reproduction.relation import (
     sentence,
     to_markdown,
     verdict,
+    why_no_threshold,
 )
 from tests.studies.support import BENCHMARKS, study
 
@@ -191,3 +192,16 @@ def test_paraphrases_equal_pairs_and_a_sources_own_benchmark_are_not_in_the_line
     assert ("tiny, diverse on b", "simple") in conditions
     assert not any("paraphrase" in name or "equal pairs" in name for name, _ in conditions)
     assert "simple" not in found.left_out
+
+
+@pytest.mark.parametrize(
+    ("cws", "why"), [((5.0,), "there is 1."), ((5.0, 7.0), "there are 2."), ((5.0, 5.0), "there are 2 of the same CW.")]
+)
+def test_too_few_datasets_are_counted_in_words(cws: tuple[float, ...], why: str) -> None:
+    few = [Difference("any", "qdoc_minus_one", 5, f"d{i}", cw, 1.0) for i, cw in enumerate(cws)]
+    assert why_no_threshold(few).endswith(why)
+
+
+def test_equal_differences_have_no_threshold() -> None:
+    flat = [Difference("any", "qdoc_minus_one", 5, name, cw, 1.0) for name, cw in (("a", 5.0), ("b", 7.0), ("c", 9.0))]
+    assert "do not depend on CW" in why_no_threshold(flat)

@@ -100,7 +100,7 @@ READING = {
         "synthesis_of",
         "with_dev",
     },
-    "synthesis": {"bill_of_job", "siblings", "writer"},
+    "synthesis": {"bill_of_job"},
     "training": {"defaults", "list_retrievers", "query_counts", "reasoned_sets", "trained_on"},
     "trial": {
         "at_work",

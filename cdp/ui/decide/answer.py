@@ -8,7 +8,6 @@ from typing import Any
 
 import streamlit as st
 
-from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.charts.results import GainPoint, gains
 from cdp.principle import Answer
@@ -177,17 +176,13 @@ def _failed(workspace: Workspace, corpus: str) -> None:
 
 def test_summary(workspace: Workspace, corpus: str) -> None:
     """For other pages: the test of a corpus in one line, running or to be started."""
-    try:
-        job = trial.running(workspace, corpus)
-    except CdpError:
-        return
-    if job is None:
-        with st.container(horizontal=True):
-            frame.link("decide", LABEL, icon=":material/experiment:", corpus=corpus, **{OPEN: "1"})
-            if not trial.has_judged(workspace, corpus):
-                frame.link("benchmarks", JUDGE, icon=":material/gavel:", tab="judge", corpus=corpus)
-    else:
+    if (job := trial.running(workspace, corpus)) is not None:
         frame.link("decide", f"Test running: {count(job.done, 'step')} done", corpus=corpus)
+        return
+    with st.container(horizontal=True):
+        frame.link("decide", LABEL, icon=":material/experiment:", corpus=corpus, **{OPEN: "1"})
+        if not trial.has_judged(workspace, corpus):
+            frame.link("benchmarks", JUDGE, icon=":material/gavel:", tab="judge", corpus=corpus)
 
 
 # How the badges look: people's judgments are the strongest.
@@ -263,7 +258,7 @@ def home_line(workspace: Workspace, corpus: str) -> None:
 
 def options(workspace: Workspace, known: Answer, corpus: str) -> None:
     """Every option in a table, and its difference to the choice as a chart."""
-    rows, writes = service.list_options(workspace, known, corpus, writing.chosen_llm())
+    rows, writes = service.list_options(workspace, known, corpus)
     if not rows:
         return
     reference = service.reference(known)
@@ -284,7 +279,7 @@ def options(workspace: Workspace, known: Answer, corpus: str) -> None:
             digits={"NDCG@10": 1},
             about={
                 "NDCG@10": frame.DEFINITIONS["ndcg"],
-                "Price": f"Of queries for all documents, by {writes.name}.",
+                "Price": f"Of queries for all documents, by {writes}.",
                 "Training": "One training, as measured.",
             },
             width={"NDCG@10": 80, "Option": 210},

@@ -15,11 +15,7 @@ from cdp.principle.prior_work import prior_work
 from cdp.principle.tables import COLUMNS, MARKS_HELP, TABLES, PublishedTable, short_name, table, wide
 from cdp.services import commands, complexity
 from cdp.ui.shell import charts, forms, frame, state, tables
-from cdp.ui.shell.tables import count, interval, md, p_value, points
-
-# What is taken from the diverse queries' scores, by comparison.
-MINUS = {principle.PARAPHRASE: "paraphrase, same Q/Doc", principle.SCALING: "one query per document"}
-
+from cdp.ui.shell.tables import count, interval, md, p_value
 
 FIELLER = (
     "Fieller's interval from the dataset means; this one holds for new datasets. A dash means no bounds, because the "
@@ -47,8 +43,6 @@ def page(_: Workspace) -> None:
             "(CW 11.64), the rule below 7 on 2WikiMultihopQA alone (6.34); the other two datasets are at 8.60 and 8.64."
         )
     _scatter(data, fit)
-    _correlation_table(correlations)
-    _rates(data, fit)
     _prior_work()
     _all_tables()
     why = "test whether this holds for your documents and your task."
@@ -91,57 +85,6 @@ def _scatter(data: Sequence[Difference], fit: Threshold) -> None:
         caption="Each point is one condition on one dataset; hover for details. The band is for the line "
         f"through the {fit.n_datasets} dataset means.",
     )
-
-
-def _correlation_table(correlations: Sequence[Correlation]) -> None:
-    """r, p, ρ and their limits per condition."""
-    st.subheader("Correlation with content words", anchor=False)
-    columns: dict[str, list[Any]] = {
-        "Retriever": [c.retriever for c in correlations],
-        "Compared with": [MINUS.get(c.comparison, "") for c in correlations],
-        "Q/Doc": [c.per_doc for c in correlations],
-        "r": [points(c.r) for c in correlations],
-        "95% interval of r": [interval(c.interval) for c in correlations],
-        "p": [p_value(c.p) for c in correlations],
-        "Spearman's ρ": [points(c.rho) for c in correlations],
-        "p of ρ": [p_value(c.rho_p) for c in correlations],
-        "r, one left out": [interval(c.without_one) for c in correlations],
-    }
-    sizes = {c.n_datasets for c in correlations}
-    if len(sizes) > 1:
-        columns["Datasets"] = [c.n_datasets for c in correlations]
-    tables.show(
-        columns,
-        alt="Pearson's r and Spearman's rank correlation between content words and the difference, per condition",
-        about={
-            "Compared with": "What the diverse queries at this Q/Doc are compared with: paraphrases at the same Q/Doc, "
-            "or one query per document.",
-            "95% interval of r": "Fisher's interval, with each dataset as one observation.",
-            "r, one left out": "Lowest and highest r when one dataset is left out.",
-        },
-    )
-
-
-def _rates(data: Sequence[Difference], fit: Threshold) -> None:
-    """On how many conditions each dataset gained."""
-    st.subheader("Share of conditions with a gain", anchor=False)
-    gain_rates = principle.positive_rates(data)
-    tables.show(
-        {
-            "Dataset": [rate.dataset for rate in gain_rates],
-            "CW": [rate.cw for rate in gain_rates],
-            "Conditions with a gain": [f"{rate.positive} of {rate.conditions}" for rate in gain_rates],
-            "Rate": [100 * rate.rate for rate in gain_rates],
-        },
-        alt="On how many conditions each dataset gained",
-        digits={"CW": 2},
-        config={"Rate": st.column_config.ProgressColumn(format="%.0f%%", min_value=0, max_value=100)},
-    )
-    if fit.n_datasets == 4:
-        st.caption(
-            "The paper prints 6 of 14 for MuSiQue because it counts rounded differences: one is printed as +0.0 but "
-            "is +0.04."
-        )
 
 
 def _prior_work() -> None:

@@ -16,7 +16,7 @@ from cdp.base.workspace import Workspace
 from cdp.services import access, commands, completeness, corpora, queries, synthesis
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import Preview, QuerySet
-from cdp.services.synthesis import Writer, dollars
+from cdp.services.synthesis import dollars
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import METHODS, Method
 from cdp.ui.shell import forms, frame, state, tables
@@ -102,12 +102,6 @@ def ask_key(base_url: str, key: str) -> str:
         help="Used for this session's requests and passed to the jobs you start; never written to disk. If "
         "empty, the server's own key is used when it belongs to this URL, otherwise none.",
     )  # fmt: skip
-
-
-def chosen_llm() -> Writer | None:
-    """The LLM that was chosen in this session; None where the form was left at what it began with."""
-    generator, model = (st.session_state.get(f"{FORM}_{name}") for name in ("generator", "model"))
-    return Writer.of(generator, model or "") if generator in GENERATORS and GENERATORS[generator].is_llm else None
 
 
 def method_titles(methods: Sequence[Method]) -> dict[str, str]:
