@@ -92,7 +92,7 @@ def _peer(
 ) -> Callable[[str], object]:
     """What answers a query in this process, once the documents are indexed on both sides."""
     if retriever == "bm25":
-        Engine(workspace, 1 << 30, None).open(retriever, corpus)
+        Engine(workspace, 1 << 30).open(retriever, corpus)
         index = bm25s.BM25(k1=0.9, b=0.4, method="lucene")
         index.index(bm25s.tokenize(texts, stopwords="en", show_progress=False), show_progress=False)
         return lambda query: index.retrieve(
@@ -102,7 +102,7 @@ def _peer(
     if retriever == "minilm":
         vectors = random_embeddings(workspace, encoder, hash_of_texts)
     else:
-        Engine(workspace, 1 << 30, None).open(retriever, corpus)
+        Engine(workspace, 1 << 30).open(retriever, corpus)
         vectors = unit_length(np.asarray(encoder.model.encode_document(texts, show_progress_bar=False)))
     return lambda query: util.semantic_search(encoder.model.encode_query([query]), vectors, top_k=K)
 

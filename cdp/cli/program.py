@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from cdp.base.config import IndexConfig, ServingConfig
 from cdp.base.errors import ConfigError
-from cdp.base.text import duration, size, typed_folder
+from cdp.base.text import size, typed_folder
 from cdp.cli import display
 from cdp.cli.answers import Run, note, refuse_unless
 from cdp.cli.declare import command, completion_script
@@ -39,12 +39,11 @@ def search(
 ) -> int:
     """Search documents with up to three retrievers, side by side."""
     answered = searching.search(run.workspace, query, retriever, corpus, k, in_process=True)
-    unindexed = [answer for answer in answered.answers if answer.index_s is not None]
+    unindexed = [answer for answer in answered.answers if answer.unprepared]
     if unindexed and index:
         for answer in unindexed:
             sent = embedding.for_index(run.workspace, answer.retriever, answered.collection)
-            time = f"indexing with {answer.title}: about {duration(answer.index_s)}"
-            note(*([s.sentence for s in sent] or [time]))
+            note(*([s.sentence for s in sent] or [f"indexing with {answer.title}"]))
             config = IndexConfig(retriever=answer.retriever, collection=answered.collection.id)
             run.followed([searching.start_index(run.workspace, config)])
         answered = searching.search(run.workspace, query, retriever, corpus, k, in_process=True)
@@ -59,9 +58,8 @@ def search(
                 "retriever": answer.retriever,
                 "name": answer.title,
                 "hits": answer.hits,
-                "seconds": {"ready": round(answer.ready_s, 4), "search": round(answer.search_s, 4)},
+                "seconds": round(answer.seconds, 4),
                 "problem": answer.problem and {"message": answer.problem.message, "hint": answer.problem.hint},
-                "index_seconds": answer.index_s,
             }
             for answer in answered.answers
         ],
@@ -75,19 +73,19 @@ def _hits(answer: Answer) -> str:
     if answer.problem is not None:
         return f"{answer.title}: {_problem(answer)}"
     rows = [
-        {"rank": hit.rank, "before": hit.before, "score": f"{hit.score:.3f}", "id": hit.id,
+        {"rank": hit.rank, "score": f"{hit.score:.3f}", "id": hit.id,
          "document": f"{hit.title} · {hit.text}".strip(" ·")}
         for hit in answer.hits
     ]  # fmt: skip
-    head = f"{answer.title} ({1000 * answer.search_s:.0f} ms)"
+    head = f"{answer.title} ({1000 * answer.seconds:.0f} ms)"
     return f"{head}\n{display.table(rows, empty='No document shares a word with the query.')}"
 
 
 def _problem(answer: Answer) -> str:
     assert answer.problem is not None
     hint = answer.problem.hint
-    if answer.index_s is not None:
-        hint = f"That takes about {duration(answer.index_s)}: add --index, or choose another retriever."
+    if answer.unprepared:
+        hint = "Add --index, or choose another retriever."
     return f"{answer.problem.message} {hint}".rstrip()
 
 

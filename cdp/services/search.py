@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -72,8 +72,7 @@ _JOINED = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac
 
 @dataclass(frozen=True)
 class Hit:
-    """One retrieved document. ``rank`` counts from 1; ``before`` is its rank with the first retriever, None if that one
-    did not retrieve it; ``words`` are its words that match a word of the query."""
+    """One retrieved document. ``rank`` counts from 1; ``words`` are its words that match a word of the query."""
 
     rank: int
     id: str
@@ -81,24 +80,22 @@ class Hit:
     text: str
     score: float
     words: tuple[str, ...] = ()
-    before: int | None = None
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The documents of one retriever, best first, or the ``problem`` instead.
-
-    ``ready_s`` and ``search_s`` are seconds of loading and of searching. ``index_s`` is set if the documents have to be
-    indexed by a job first: its estimated seconds.
-    """
+    """The documents of one retriever, best first, and the ``seconds`` of searching; or the ``problem`` instead."""
 
     retriever: str
     title: str
     hits: list[Hit] = field(default_factory=list)
-    ready_s: float = 0.0
-    search_s: float = 0.0
+    seconds: float = 0.0
     problem: CdpError | None = None
-    index_s: float | None = None
+
+    @property
+    def unprepared(self) -> bool:
+        """Return True if the documents have to be indexed by a job first."""
+        return isinstance(self.problem, NotPreparedError)
 
 
 @dataclass(frozen=True)
@@ -156,11 +153,8 @@ def search(
         raise InputError(f"Between 1 and {MOST_K} documents are shown, not {k}.")
     searched = resolve_collection(workspace, collection)
     payer = api.Payer(workspace, "search")
-    own = Engine(workspace, engine.memory_limit(), engine.PATIENCE_S, payer=payer) if in_process else None
+    own = Engine(workspace, engine.memory_limit(), interactive=True, payer=payer) if in_process else None
     answers = [_answer(workspace, own, name, searched, text, k) for name in dict.fromkeys(retrievers)]
-    first = next((answer.hits for answer in answers if answer.hits), [])
-    ranks = {hit.id: hit.rank for hit in first}
-    answers = [replace(a, hits=[replace(hit, before=ranks.get(hit.id)) for hit in a.hits]) for a in answers]
     return Searched(text, searched, answers)
 
 
@@ -173,14 +167,9 @@ def _answer(
         request = {"retriever": name, "collection": collection.id, "query": query, "k": k}
         value = _ask(workspace, request) if own is None else own.search(name, collection.id, query, k)
     except CdpError as problem:
-        seconds = problem.seconds if isinstance(problem, NotPreparedError) else None
-        return Answer(retriever, _title(workspace, name), problem=problem, index_s=seconds)
-    hits = [
-        Hit(rank, str(h["id"]), str(h["title"]), str(h["text"]), float(h["score"]), tuple(h["words"]))
-        for rank, h in enumerate(value["hits"], 1)
-    ]
-    seconds = value["seconds"]
-    return Answer(retriever, str(value["title"]), hits, float(seconds["ready"]), float(seconds["search"]))
+        return Answer(retriever, _title(workspace, name), problem=problem)
+    hits = [Hit(rank, **hit) for rank, hit in enumerate(value["hits"], 1)]
+    return Answer(retriever, value["title"], hits, value["seconds"])
 
 
 def _whole_name(workspace: Workspace, name: str) -> str:
@@ -252,9 +241,8 @@ def _ask(workspace: Workspace, request: Mapping[str, Any]) -> dict[str, Any]:
         if "error" not in reply:
             return reply
         problem = reply["error"]
-        if "seconds" in problem:
-            raise NotPreparedError(problem["message"], problem["seconds"])
-        raise CdpError(problem["message"], hint=problem.get("hint", ""))
+        kind = NotPreparedError if problem.get("unprepared") else CdpError
+        raise kind(problem["message"], hint=problem.get("hint", ""))
     raise WorkspaceError(
         f"The search process ended {ATTEMPTS} times before it could answer.",
         hint="The model or the documents may need more memory than there is: choose a smaller retriever or corpus.",
@@ -388,16 +376,6 @@ class Judgment:
 
     judged: Set[str] = frozenset()
     relevant: Set[str] = frozenset()
-
-
-def list_queries(workspace: Workspace, benchmark: str) -> list[str]:
-    """Return the texts of a benchmark's judged queries, in its order; none if it cannot be read."""
-    folder = library.resolve_benchmark(benchmark, workspace)
-    with suppress(CdpError):
-        texts = _texts(folder)
-        judged = {query for file in qrels_files(folder).values() for query in _grades(file)}
-        return list(dict.fromkeys(text for query, text in texts.items() if query in judged))
-    return []
 
 
 def judgment(workspace: Workspace, collection: Collection, query: str) -> Judgment:

@@ -70,9 +70,7 @@ class Instance:
         try:
             return self.engine.search(asked.retriever, asked.collection, asked.query, asked.k)
         except CdpError as error:
-            more: dict[str, Any] = {"hint": error.hint}
-            if isinstance(error, NotPreparedError):
-                more["seconds"] = error.seconds
+            more = {"hint": error.hint, "unprepared": isinstance(error, NotPreparedError)}
             raise web.ApiError(400, type(error).__name__, error.message, more=more) from error
         except MemoryError:
             self.engine.cache.drop(lambda key: True)
@@ -110,7 +108,7 @@ def main(root: str, path: str) -> int:
         return ALREADY
     try:
         address.unlink(missing_ok=True)  # of a killed process: it held the lock that is ours now
-        own = Engine(workspace, engine.memory_limit(), engine.PATIENCE_S, payer=Payer(workspace, "search"))
+        own = Engine(workspace, engine.memory_limit(), interactive=True, payer=Payer(workspace, "search"))
         instance = Instance(workspace, own)
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             listener.bind(path)

@@ -50,10 +50,10 @@ LONGEST_QUERY = 10_000  # characters: encoders cut a text at a few hundred token
 SHOWN_CHARACTERS = 20_000  # of a document's text in an answer; the whole text is on the Documents page
 MATCHED_CHARACTERS = 6000  # of a document in which matching words are looked for; a snippet is far shorter
 BATCH = 64  # texts encoded at once
-SAMPLE, TERMS_SAMPLE = 16, 400  # documents indexed to estimate the time of all
+# Documents indexed while a person waits, in about 15 seconds; more are indexed by a job, with progress on screen.
+LEXICAL_AT_ONCE, STATIC_AT_ONCE, ENCODED_AT_ONCE = 50_000, 20_000, 500
 MODEL_OVERHEAD = 64 << 20  # bytes of a loaded model beside its weights: tokenizer, buffers
 SHARE, AT_MOST_GB = 0.25, 8.0  # of the machine's memory: a training may run beside it
-PATIENCE_S = 15.0  # an index that takes longer is made by a job, with progress on screen
 IDLE_S = 600.0  # long enough to read a document and come back, short enough to free the memory over lunch
 
 _WORD = re.compile(r"\w+")
@@ -132,11 +132,6 @@ class Documents:
             for document in to_documents(pa.table(batch)):
                 yield document.content
 
-    def sample(self, n: int) -> list[str]:
-        """Return the content of about ``n`` documents, evenly spread."""
-        numbers = np.linspace(0, len(self) - 1, min(n, len(self))).astype(int)
-        return [document.content for document in self.take(sorted({int(number) for number in numbers}))]
-
     def take(self, numbers: Sequence[int]) -> list[Document]:
         """Return the documents at these positions, in the order given."""
         return [document for number in numbers for document in to_documents(self.table.slice(number, 1))]
@@ -168,13 +163,9 @@ def open_documents(workspace: Workspace, collection: Collection) -> Documents:
 
 
 class NotPreparedError(CdpError):
-    """The documents are not indexed yet, and indexing takes ``seconds``, longer than a person waits."""
+    """The documents are not indexed yet, and indexing takes longer than a person waits."""
 
     kind = "configuration"
-
-    def __init__(self, message: str, seconds: float) -> None:
-        super().__init__(message, hint="Index them first, as a job.")
-        self.seconds = seconds
 
 
 def memory_limit() -> int:
@@ -332,34 +323,33 @@ class Opened:
 class Engine:
     """The retrievers and collections in use, held within ``limit`` bytes. Takes calls of several threads at once.
 
-    Indexing that takes longer than ``patience_s`` seconds raises NotPreparedError; None waits for it. ``download``
-    allows models of the hub that are not on this machine; ``pool`` encodes documents in other processes; ``payer`` pays
-    for a retriever behind an API, whose documents are indexed by a job alone: what that costs is shown before.
+    With ``interactive``, indexing that takes long raises NotPreparedError, and so does any by a retriever behind an
+    API: what that costs is shown before. ``download`` allows models of the hub that are not on this machine; ``pool``
+    encodes documents in other processes; ``payer`` pays for a retriever behind an API.
     """
 
     def __init__(
         self,
         workspace: Workspace,
         limit: float,
-        patience_s: float | None,
         *,
+        interactive: bool = False,
         device: str | None = "cpu",
         download: bool = False,
         progress: Progress | None = None,
         pool: PoolEncoder | None = None,
         payer: Payer | None = None,
     ) -> None:
-        self.workspace, self.patience_s = workspace, patience_s
+        self.workspace, self.interactive = workspace, interactive
         self.device, self.download, self.pool, self.payer = device, download, pool, payer
         self.progress = progress or (lambda phase, done, total: None)
         self.cache = Cache(limit)
 
     def search(self, retriever: str, collection: str, query: str, k: int) -> dict[str, Any]:
         """Return the ``k`` best documents as ``hits`` (id, title, text, score, matching words), the retriever's
-        ``title``, and ``seconds`` of loading and of searching. Raises CdpError."""
-        began = time.perf_counter()
+        ``title``, and the ``seconds`` of searching. Raises CdpError."""
         opened = self.open(retriever, collection)
-        ready = time.perf_counter()
+        began = time.perf_counter()
         scores, numbers = opened.index.rank([query], k)[0]
         language = opened.collection.language
         hits = [
@@ -371,8 +361,7 @@ class Engine:
             }
             for document, score in zip(opened.documents.take(numbers), scores, strict=True)
         ]
-        seconds = {"ready": ready - began, "search": time.perf_counter() - ready}
-        return {"title": opened.title, "hits": hits, "seconds": seconds}
+        return {"title": opened.title, "hits": hits, "seconds": time.perf_counter() - began}
 
     def open(self, retriever: str, collection: str) -> Opened:
         """Load the documents, the model and the index unless they are in memory. Raises CdpError."""
@@ -420,16 +409,18 @@ class Engine:
             lambda encoder: encoder.nbytes,
         )
 
-    def _check_patience(self, name: str, collection: Collection, missing: int, seconds: float) -> None:
-        """Raise NotPreparedError if indexing ``missing`` documents takes more than ``patience_s``."""
-        if self.patience_s is not None and seconds > self.patience_s:
+    def _check_length(self, name: str, collection: Collection, missing: int, at_once: int) -> None:
+        """Raise NotPreparedError if a person waits and more than ``at_once`` documents are missing."""
+        if self.interactive and missing > at_once:
             message = f"{name} has not indexed {missing:,} documents of {collection.name} yet."
-            raise NotPreparedError(message, seconds)
+            raise NotPreparedError(message, hint="Index them first, as a job.")
 
     def _embeddings(
         self, encoder: Encoder, collection: Collection, documents: Documents, title: str
     ) -> Sequence[np.ndarray]:
         """Return the embeddings of all documents in order, computing and keeping those that are missing."""
+        from cdp.retrievers.static import is_static
+
         store = EmbeddingStore(self.workspace, pool=self.pool)
         # An evaluation may have kept them in another precision, for example on a GPU.
         precisions = dict.fromkeys((precision_for(encoder.model), "fp32", "fp16", "bf16"))
@@ -439,49 +430,24 @@ class Engine:
         encoding = ways[missing.index(0)] if complete else ways[0]
 
         with encoder.lock:
-            if not complete and self.patience_s is not None and isinstance(encoder.model, ApiModel):
-                message = f"{title} has not indexed {missing[0]:,} documents of {collection.name} yet."
-                raise NotPreparedError(message, 0.0)
-            if not complete and missing[0] > SAMPLE and self.patience_s is not None:
-                sample = documents.sample(SAMPLE)
-                encode(encoder.model, sample[:2], encoding)  # the first call is slow
-                began = time.perf_counter()
-                encode(encoder.model, sample, encoding, batch_size=16)
-                seconds = (time.perf_counter() - began) / len(sample) * missing[0]
-                self._check_patience(title, collection, missing[0], seconds)
+            if not complete:
+                paid = isinstance(encoder.model, ApiModel)
+                at_once = 0 if paid else STATIC_AT_ONCE if is_static(encoder.model) else ENCODED_AT_ONCE
+                self._check_length(title, collection, missing[0], at_once)
             # Of a complete store only the number of texts is looked at.
             texts = [""] * len(documents) if complete else list(documents.contents())
             report = None if complete else lambda done, total: self.progress("encoding documents", done, total)
-            try:
-                return store.get(
-                    lambda: encoder.model,
-                    texts,
-                    encoding,
-                    hash_of_texts=documents.hash,
-                    batch_size=BATCH,
-                    progress=report,
-                ).parts
-            except WorkspaceError:  # a full or read-only disk: hold them in memory only
-                texts = list(documents.contents())
-                return [encode(encoder.model, texts, encoding, batch_size=BATCH, progress=report)]
+            return store.get(
+                lambda: encoder.model, texts, encoding, hash_of_texts=documents.hash, batch_size=BATCH, progress=report
+            ).parts
 
     def _lexical(self, collection: Collection, documents: Documents, language: str) -> LexicalIndex:
         """Return the kept BM25 index, or make and keep it."""
         folder = self.workspace.embeddings / bm25.index_key(documents.hash, language)
         index = bm25.load_index(folder)
-        if index is not None:
-            return LexicalIndex(index, language)
-
-        if len(documents) > TERMS_SAMPLE and self.patience_s is not None:
-            sample = documents.sample(TERMS_SAMPLE)
-            began = time.perf_counter()
-            for _ in bm25.terms_of(sample, language):
-                pass
-            # Weighing the terms takes as long as splitting the texts.
-            seconds = 2 * (time.perf_counter() - began) / len(sample) * len(documents)
-            self._check_patience(bm25.TITLE, collection, len(documents), seconds)
-        index = bm25.index(list(documents.contents()), language, watch=self.progress)
-        with suppress(WorkspaceError):  # a full or read-only disk: hold it in memory only
+        if index is None:
+            self._check_length(bm25.TITLE, collection, len(documents), LEXICAL_AT_ONCE)
+            index = bm25.index(list(documents.contents()), language, watch=self.progress)
             bm25.save_index(index, folder)
         return LexicalIndex(index, language)
 

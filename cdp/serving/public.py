@@ -7,25 +7,14 @@ import base64
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
-from prometheus_client import (
-    CONTENT_TYPE_LATEST,
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    ProcessCollector,
-    generate_latest,
-)
 from pydantic import BeforeValidator, Field
 from starlette.requests import Request
 from starlette.responses import Response
@@ -43,19 +32,19 @@ from cdp.serving import web
 from cdp.serving.engine import DEFAULT_K, MOST_K, SHOWN_CHARACTERS, Encoder, Engine, Opened, Ranked, checked_query
 from cdp.serving.web import ApiError, json_response
 
-QUERY, DOCUMENT, SEARCH = "query", "document", "search"  # kinds of a batch; the first two are roles of a text
-ROUTES = ("/healthz", "/metrics", "/v1/models", "/v1/embeddings", "/v1/search")  # any other is "other" in the metrics
+T = TypeVar("T")
+
+QUERY, DOCUMENT = "query", "document"  # roles of a text
 
 SHORTEST_TOKEN = 16
-BATCH_TEXTS = 64  # larger batches of short texts are hardly faster on a CPU and delay all of their requests
+BATCH_TEXTS = 64  # larger batches of short texts are hardly faster on a CPU
 MOST_INPUTS = 2048  # texts or queries in one request: OpenAI's own limit, which its clients are made for
 LARGEST_BODY = 8_000_000  # bytes: 2,048 texts of 4,000 characters
 CONNECTIONS = 1024  # a process may usually open as many files; each takes some 20 kB
 LONGEST_TEXT = 100_000  # characters: far more than any encoder reads
 LARGEST_ANSWER = 10_000_000  # characters of documents' texts in one answer
-QUEUED_REQUESTS = 4  # the queue holds the texts of this many requests of the largest size
+MOST_WAITING = 4 * MOST_INPUTS  # texts of unanswered requests
 GRACE_S = 30  # how long a stop waits for requests in flight
-ROWS_AT_ONCE = 128  # vectors whose JSON takes a few milliseconds; more are written in a thread
 
 
 def _texts(value: Any) -> list[str]:
@@ -97,108 +86,6 @@ class SearchRequest(web.Body):
     text_characters: int = Field(300, ge=0, le=SHOWN_CHARACTERS)
 
 
-# Kind, items, and the future of their results.
-_Chunk = tuple[str, list[Any], "asyncio.Future[list[Any]]"]
-
-
-class Batcher:
-    """Batches the texts of many requests: ``run(kind, items)`` returns one result per item, in one thread.
-
-    Texts that arrive while the model is busy become its next batch: 64 short texts take little longer than one. A large
-    request is queued in chunks, each behind the texts of others: none waits for the 2,000 texts of another.
-    """
-
-    def __init__(
-        self,
-        run: Callable[[str, list[Any]], Sequence[Any]],
-        *,
-        batch_texts: int,
-        max_queue: int,
-        observe: Callable[[str, int], None],
-    ) -> None:
-        self.run, self.batch_texts, self.max_queue, self.observe = run, batch_texts, max_queue, observe
-        self.waiting = 0  # texts of unanswered requests
-        self._pending: list[_Chunk] = []
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="encoder")
-        self._task: asyncio.Task[None] | None = None
-
-    async def submit(self, kind: str, items: Sequence[Any]) -> list[Any]:
-        """Return the results of these items, in order. Raises ApiError if the queue is full, and errors of ``run``."""
-        if self.waiting + len(items) > self.max_queue:
-            raise ApiError(
-                429, "server_busy", "Too many texts wait already: try again later.", headers={"retry-after": "2"}
-            )
-        self.waiting += len(items)
-        try:
-            results: list[Any] = []
-            for start in range(0, len(items), self.batch_texts // 2):
-                future = asyncio.get_running_loop().create_future()
-                self._pending.append((kind, list(items[start : start + self.batch_texts // 2]), future))
-                if self._task is None or self._task.done():
-                    self._task = asyncio.create_task(self._work())
-                results += await future
-            return results
-        finally:
-            self.waiting -= len(items)
-            # Of a request that was given up nothing is computed.
-            self._pending = [chunk for chunk in self._pending if not chunk[2].done()]
-
-    async def _work(self) -> None:
-        while self._pending:
-            kind, room = self._pending[0][0], self.batch_texts
-            batch: list[_Chunk] = []
-            left: list[_Chunk] = []
-            for chunk in self._pending:
-                fits = chunk[0] == kind and len(chunk[1]) <= room
-                (batch if fits else left).append(chunk)
-                room -= len(chunk[1]) if fits else 0
-            self._pending = left
-            await self._run(kind, batch)
-
-    async def _run(self, kind: str, batch: list[_Chunk]) -> None:
-        texts = [item for _, items, _ in batch for item in items]
-        try:
-            found = iter(await asyncio.get_running_loop().run_in_executor(self._thread, self.run, kind, texts))
-        except Exception as error:
-            if len(batch) > 1:  # a bad text must fail its own request only
-                for alone in batch:
-                    await self._run(kind, [alone])
-            elif not batch[0][2].done():
-                batch[0][2].set_exception(error)
-            return
-        self.observe(kind, len(texts))
-        for _, items, future in batch:
-            results = list(islice(found, len(items)))
-            if not future.done():
-                future.set_result(results)
-
-
-class Metrics:
-    """Prometheus metrics. Labels have few values, so that unknown paths cannot fill the memory."""
-
-    def __init__(self, waiting: Callable[[], float]) -> None:
-        registry = self.registry = CollectorRegistry()
-        seconds = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
-        self.requests = Counter("cdp_requests", "Requests answered.", ["route", "status"], registry=registry)
-        self.seconds = Histogram(
-            "cdp_request_seconds", "Time of a request.", ["route"], buckets=seconds, registry=registry
-        )
-        self.tokens = Counter("cdp_tokens", "Tokens of embedded texts.", registry=registry)
-        texts = [2**n for n in range(13)]
-        self.batch = Histogram("cdp_batch_texts", "Texts in a batch.", ["kind"], buckets=texts, registry=registry)
-        Gauge("cdp_waiting_texts", "Texts of unanswered requests.", registry=registry).set_function(waiting)
-        ProcessCollector(registry=registry)
-
-
-@dataclass(frozen=True)
-class Embedding:
-    """One text's vector (dim,) float32, the number of its tokens, and whether it was truncated."""
-
-    vector: np.ndarray
-    tokens: int
-    cut: bool
-
-
 @dataclass(frozen=True)
 class Loaded:
     """The served encoder (None for BM25) and the index over a corpus, if one is named."""
@@ -210,16 +97,14 @@ class Loaded:
     def dimensions(self) -> int:
         return int(self.encoder.model.get_embedding_dimension() or 0) if self.encoder else 0
 
-    def run(self, kind: str, items: list[Any]) -> Sequence[Any]:
-        """Rank (query, number of documents) pairs for SEARCH, else embed texts in the role ``kind``."""
-        if kind == SEARCH:
-            assert self.opened is not None
-            most = max(k for _, k in items)  # the best 5 are the first 5 of the best 100
-            ranked = self.opened.index.rank([query for query, _ in items], most)
-            return [(scores[:k], numbers[:k]) for (scores, numbers), (_, k) in zip(ranked, items, strict=True)]
-        return self._embed(kind, items)
+    def rank(self, queries: list[str], k: int) -> list[Ranked]:
+        """Return the best ``k`` documents of each query."""
+        assert self.opened is not None
+        starts = range(0, len(queries), BATCH_TEXTS)
+        return [one for i in starts for one in self.opened.index.rank(queries[i : i + BATCH_TEXTS], k)]
 
-    def _embed(self, role: str, texts: list[str]) -> list[Embedding]:
+    def embed(self, texts: list[str], role: str) -> tuple[np.ndarray, int, int]:
+        """Return the vectors (n, dim) float32 of texts, the tokens read, and how many texts were truncated."""
         from cdp.retrievers.static import token_counts
 
         encoder = self.encoder
@@ -228,8 +113,8 @@ class Loaded:
         encoding = encoder.encoding(role, precision_for(encoder.model))
         with encoder.lock:
             counts, cut = token_counts(encoder.model, texts, encoding.prompt)
-            vectors = encode(encoder.model, texts, encoding, batch_size=len(texts)).astype(np.float32, copy=False)
-        return [Embedding(*values) for values in zip(vectors, counts, cut, strict=True)]
+            vectors = encode(encoder.model, texts, encoding, batch_size=BATCH_TEXTS).astype(np.float32, copy=False)
+        return vectors, int(sum(counts)), int(sum(cut))
 
 
 class PublicApi:
@@ -238,19 +123,13 @@ class PublicApi:
     def __init__(self, name: str, loaded: Loaded, config: ServingConfig, token: str = "") -> None:
         self.name, self.loaded = name, loaded
         self.started = int(time.time())
-        self.metrics = Metrics(lambda: self.batcher.waiting)
-        self.batcher = Batcher(
-            loaded.run,
-            batch_texts=BATCH_TEXTS,
-            max_queue=QUEUED_REQUESTS * MOST_INPUTS,
-            observe=lambda kind, texts: self.metrics.batch.labels(kind).observe(texts),
-        )
+        self.waiting = 0  # texts of unanswered requests
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="encoder")
         routes = [
             Route("/v1/embeddings", self.embeddings, methods=["POST"]),
             Route("/v1/search", self.search, methods=["POST"]),
             Route("/v1/models", self.models),
             Route("/v1/models/{model:path}", self.model),
-            Route("/metrics", self.measured),
             Route("/healthz", lambda request: json_response({"status": "ok"})),
         ]
         self.app = web.AccessMiddleware(
@@ -262,8 +141,16 @@ class PublicApi:
             done=self._done,
         )
 
-    async def measured(self, request: Request) -> Response:
-        return Response(generate_latest(self.metrics.registry), headers={"content-type": CONTENT_TYPE_LATEST})
+    async def _run(self, work: Callable[[list[str], Any], T], texts: list[str], argument: Any) -> T:
+        """Do the work of a request, one request after another. Raises ApiError where too much waits already."""
+        if self.waiting + len(texts) > MOST_WAITING:
+            message = "Too many texts wait already: try again later."
+            raise ApiError(429, "server_busy", message, headers={"retry-after": "2"})
+        self.waiting += len(texts)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work, texts, argument)
+        finally:
+            self.waiting -= len(texts)
 
     async def models(self, request: Request) -> Response:
         return json_response({"object": "list", "data": [self._described(name) for name in self._names()]})
@@ -285,20 +172,18 @@ class PublicApi:
         if asked.dimensions not in (None, self.loaded.dimensions):
             message = f"This model's embeddings have {self.loaded.dimensions} dimensions and are not shortened."
             raise ApiError(400, "unsupported_dimensions", message, param="dimensions")
-        rows = await self.batcher.submit(role, asked.input)
-        tokens, cut = sum(row.tokens for row in rows), sum(row.cut for row in rows)
-        self.metrics.tokens.inc(tokens)
+        vectors, tokens, cut = await self._run(self.loaded.embed, asked.input, role)
 
         def written() -> Response:
             data = [
-                {"object": "embedding", "index": n, "embedding": _value(row.vector, asked.encoding_format)}
-                for n, row in enumerate(rows)
+                {"object": "embedding", "index": n, "embedding": _value(vector, asked.encoding_format)}
+                for n, vector in enumerate(vectors)
             ]
             usage = {"prompt_tokens": tokens, "total_tokens": tokens}
             value = {"object": "list", "model": asked.model, "usage": usage, "data": data}
             return json_response(value, headers={"x-cut-inputs": str(cut)})
 
-        return written() if len(rows) <= ROWS_AT_ONCE else await asyncio.to_thread(written)
+        return await asyncio.to_thread(written)
 
     async def search(self, request: Request) -> Response:
         if self.loaded.opened is None:
@@ -308,10 +193,10 @@ class PublicApi:
             message = "The answer would be too large: ask for fewer queries, documents or characters."
             raise ApiError(400, "answer_too_large", message, param="top_k")
         try:
-            items = [(checked_query(text), asked.top_k) for text in asked.query]
+            queries = [checked_query(text) for text in asked.query]
         except InputError as error:
             raise ApiError(400, "invalid_value", error.message, param="query") from None
-        ranked = await self.batcher.submit(SEARCH, items)
+        ranked = await self._run(self.loaded.rank, queries, asked.top_k)
         return await asyncio.to_thread(self._answers, self.loaded.opened, ranked, asked.text_characters)
 
     def _answers(self, opened: Opened, ranked: Sequence[Ranked], characters: int) -> Response:
@@ -348,10 +233,7 @@ class PublicApi:
 
     def _done(self, scope: Scope, status: int, code: str, seconds: float) -> None:
         path = scope["path"]
-        route = "/v1/models" if path.startswith("/v1/models/") else path if path in ROUTES else "other"
-        self.metrics.requests.labels(route, str(status)).inc()
-        self.metrics.seconds.labels(route).observe(seconds)
-        if route in ("/healthz", "/metrics") and status == 200:
+        if path == "/healthz" and status == 200:
             return
         # Without the address's query, which may hold texts, and without control characters.
         escaped = path[:100].encode("unicode_escape").decode("ascii").replace(" ", "\\x20")
@@ -377,14 +259,8 @@ class Serving:
         if bm25.language_in(config.retriever) is not None and not config.corpus:
             raise ConfigError("BM25 searches, and gives no embeddings.", hint="Name a corpus: --corpus ID.")
         self.listener = _bind(config)
-        try:
-            name, loaded = _load(workspace, config)
-            # Only now: while the server loads, clients are refused at once.
-            with _refused(config):
-                self.listener.listen(2048)
-        except BaseException:
-            self.listener.close()
-            raise
+        name, loaded = _load(workspace, config)
+        self.listener.listen(2048)  # only now: while the server loads, clients are refused at once
         self.api = PublicApi(name, loaded, config, token)
         host, port = self.listener.getsockname()[:2]
         self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
@@ -405,7 +281,7 @@ def _load(workspace: Workspace, config: ServingConfig) -> tuple[str, Loaded]:
             print(f"{phase}{f' ({total:,})' if total else ''}", file=sys.stderr, flush=True)
 
     # Nothing else is loaded: no limit, and no query waits for the index.
-    engine = Engine(workspace, float("inf"), None, device=device, download=True, progress=report)
+    engine = Engine(workspace, float("inf"), device=device, download=True, progress=report)
     opened = engine.open(config.retriever, config.corpus) if config.corpus else None
     if bm25.language_in(config.retriever) is not None:
         return config.name or config.retriever.strip(), Loaded(None, opened)
@@ -413,7 +289,7 @@ def _load(workspace: Workspace, config: ServingConfig) -> tuple[str, Loaded]:
     encoder = engine.encoder(resolved, config.retriever)
     use_threads(encoder.model)
     loaded = Loaded(encoder, opened)
-    loaded.run(QUERY, ["a"])  # the first call is slow
+    loaded.embed(["a"], QUERY)  # the first call is slow
     # Callers see only the last part of a folder's path.
     return config.name or (Path(resolved.source).name if resolved.origin == "folder" else resolved.name), loaded
 
@@ -436,27 +312,15 @@ def check_token(config: ServingConfig, token: str) -> str:
 
 def _bind(config: ServingConfig) -> socket.socket:
     """Return a bound socket. ConfigError if the address cannot be had."""
-    with _refused(config):
-        kind, _, _, _, address = socket.getaddrinfo(
-            config.host, config.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        # asyncio turns Nagle's algorithm off only if the protocol is named; else bodies of answers would wait 40 ms.
-        listener = socket.socket(kind, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-        except BaseException:
-            listener.close()
-            raise
-    return listener
-
-
-@contextmanager
-def _refused(config: ServingConfig) -> Iterator[None]:
+    # asyncio turns Nagle's algorithm off only if the protocol is named; else bodies of answers would wait 40 ms.
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        yield
+        listener.bind((config.host, config.port))
     except (OSError, UnicodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise ConfigError(
             f"Cannot listen on {config.host} port {config.port}: {reason}.", hint="Choose another --port or --host."
         ) from error
+    return listener

@@ -11,15 +11,14 @@ import streamlit as st
 from cdp.base.config import IndexConfig
 from cdp.base.records import place_of
 from cdp.base.workspace import Workspace
-from cdp.services import commands, embedding, jobs, queries, search
+from cdp.services import commands, embedding, search
 from cdp.services.projects import Members
 from cdp.services.search import Answer, Collection, Hit, Judgment
 from cdp.ui import jobs as job_views
 from cdp.ui.shell import forms, frame, state
-from cdp.ui.shell.tables import count, cut, duration, md
+from cdp.ui.shell.tables import count, cut, md
 
 QUERY = "q"
-MOST_QUERIES = 500  # queries of a benchmark that are offered: a browser is sent all of them
 
 
 def query() -> str:
@@ -69,8 +68,7 @@ def retrievers(workspace: Workspace, members: Members) -> list[str]:
         default=default,
         most=search.MOST_RETRIEVERS,
         placeholder="Choose up to three",
-        help="BM25 matches words. Untrained retrievers are as they were published; trained ones come from your jobs. "
-        "Ranks are compared with the first one.",
+        help="BM25 matches words. Untrained retrievers are as they were published; trained ones come from your jobs.",
     )
     with st.popover("Add a retriever behind an API", icon=":material/api:", type="tertiary"):
         st.text_input(
@@ -86,23 +84,6 @@ def _add_api(chosen: list[str]) -> None:
     state.write("search_with", list(dict.fromkeys([*chosen, name] if name else chosen))[-search.MOST_RETRIEVERS :])
 
 
-def judged_queries(workspace: Workspace, picked: Collection) -> None:
-    """Offer queries that the benchmark judges: their relevant documents are marked."""
-    popover = st.popover(
-        "Use a judged query", icon=":material/fact_check:", type="tertiary", on_change="rerun", key="judged"
-    )
-    if not popover.open:  # looking into benchmarks takes a moment where they are large
-        return
-    with popover:
-        name = picked.benchmark
-        st.selectbox(
-            f"Query of {name}", search.list_queries(workspace, name)[:MOST_QUERIES], index=None, key="judged_query",
-            format_func=lambda text: cut(" ".join(text.split()), 160), placeholder="Choose a query",
-            on_change=_chosen, args=("judged_query",), filter_mode="fuzzy",
-        )  # fmt: skip
-        st.caption(f"Documents that {name} judges relevant are marked, also for a judged query that you type.")
-
-
 def show(workspace: Workspace, collection: Collection, retrievers: Sequence[str], query: str) -> None:
     """Search, and draw the answers side by side."""
     with st.spinner("Searching. The first search loads the models, which takes some seconds.", show_time=True):
@@ -111,55 +92,30 @@ def show(workspace: Workspace, collection: Collection, retrievers: Sequence[str]
     if judgment.judged:
         relevant = count(len(judgment.relevant), "relevant document")
         st.caption(f":material/fact_check: A query of {md(searched.collection.name)} with {relevant}, marked below.")
-    corpus = "" if collection.benchmark else collection.id
-    sets = [q.id for q in queries.list_query_sets(workspace, corpus=corpus) if q.n_queries] if corpus else []
-    first = next((answer.title for answer in searched.answers if answer.hits), "")
     with st.grid(len(searched.answers), min_column_width=280):
         for number, answer in enumerate(searched.answers):
             with st.container(key=f"answer_{number}"):
-                trained = _training_set(workspace, answer.retriever, sets)
-                _answer(workspace, searched.collection, answer, judgment, corpus, trained, first)
+                _answer(workspace, searched.collection, answer, judgment)
     given = [word for name in retrievers for word in ("--retriever", name)]
     forms.command(commands.line("search", cut(searched.query, 200), *given, corpus=collection.id))
 
 
-def _training_set(workspace: Workspace, retriever: str, sets: Sequence[str]) -> str:
-    """Return the query set of this corpus that a hit links to: the one that the retriever was trained on, else the one
-    that was looked at last, else the newest."""
-    job = next((job for job in jobs.list_jobs(workspace, ["training"]) if job.id == retriever), None)
-    wanted = (str(job.config.get("query_set", "")) if job else "", state.kept("query_set") or "", *sets)
-    return next((name for name in wanted if name in sets), "")
-
-
-def _answer(
-    workspace: Workspace,
-    collection: Collection,
-    answer: Answer,
-    judgment: Judgment,
-    corpus: str,
-    query_set: str,
-    first: str,
-) -> None:
+def _answer(workspace: Workspace, collection: Collection, answer: Answer, judgment: Judgment) -> None:
     st.subheader(md(answer.title, 60), anchor=False)
     if answer.problem is not None:
         _problem(workspace, collection, answer)
         return
-    compared = "" if answer.title == first else f" · ▲▼ and new: against {md(first, 40)}"
-    st.caption(f"{1000 * answer.search_s:.0f} ms{compared}")
+    st.caption(f"{1000 * answer.seconds:.0f} ms")
     if not answer.hits:
         st.markdown("No document shares a word with the query.")
     for hit in answer.hits:
         with st.container(border=True, gap="small"):
-            _hit(hit, judgment, corpus, query_set, moved=bool(compared))
+            _hit(hit, judgment, "" if collection.benchmark else collection.id)
 
 
-def _hit(hit: Hit, judgment: Judgment, corpus: str, query_set: str, *, moved: bool) -> None:
+def _hit(hit: Hit, judgment: Judgment, corpus: str) -> None:
     title = cut(" ".join((hit.title or hit.id).split()), 100) or "Untitled"
     facts = [f"**{hit.rank}**"]
-    if moved:  # the change of rank against the first retriever
-        steps = 0 if hit.before is None else hit.before - hit.rank
-        arrow = f":green[▲ {steps}]" if steps > 0 else f":red[▼ {-steps}]" if steps else ":gray[=]"
-        facts.append(":violet-badge[new]" if hit.before is None else arrow)
     if hit.id in judgment.relevant:
         facts.append(":green-badge[:material/check: relevant]")
     elif hit.id in judgment.judged:
@@ -175,9 +131,6 @@ def _hit(hit: Hit, judgment: Judgment, corpus: str, query_set: str, *, moved: bo
     shown = "".join(f"<mark>{escape(piece)}</mark>" if matches else escape(piece) for piece, matches in pieces)
     st.html(f"<p class='snippet'>{shown}</p>")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if query_set:
-            icon, params = ":material/edit_note:", {"query_set": query_set, "document": hit.id}
-            frame.link("queries", "Training queries", icon=icon, **params, tab="review")
         if not corpus:
             with st.popover("Whole document", type="tertiary"):
                 st.text(hit.text)
@@ -189,13 +142,12 @@ def _hit(hit: Hit, judgment: Judgment, corpus: str, query_set: str, *, moved: bo
 def _problem(workspace: Workspace, collection: Collection, answer: Answer) -> None:
     """Draw why a retriever did not answer; where its index is missing, a button that makes it."""
     assert answer.problem is not None
-    if answer.index_s is None:
+    if not answer.unprepared:
         st.warning(md(answer.problem.hint) or "Choose another retriever.", title=md(answer.problem.message))
         return
     job = search.indexing(workspace, answer.retriever, collection.id)
     sent = " ".join(sending.sentence for sending in embedding.for_index(workspace, answer.retriever, collection))
-    time = f"That takes about {duration(answer.index_s)} on this machine."
-    st.info(f"{md(sent) or time} You can go on meanwhile.", title=md(answer.problem.message))
+    st.info(f"{md(sent)} You can go on meanwhile.".strip(), title=md(answer.problem.message))
     if job is not None:
         job_views.live(_progress, True, workspace, answer.retriever, collection.id)
     elif forms.button(

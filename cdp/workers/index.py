@@ -24,9 +24,7 @@ def main(job: Job) -> None:
 
     pool = PoolEncoder(job.pool.map, config.retriever, None, job.stop_requested) if job.pool else None
     payer = Payer.of(job, config.budget)
-    engine = Engine(
-        job.workspace, memory_limit(), None, device=None, download=True, progress=report, pool=pool, payer=payer
-    )
+    engine = Engine(job.workspace, memory_limit(), device=None, download=True, progress=report, pool=pool, payer=payer)
     documents = len(engine.open(config.retriever, config.collection).documents)
     seconds = round(time.perf_counter() - began, 3)
     job.result("index", {"documents": documents, "seconds": seconds})

@@ -29,8 +29,6 @@ with frame.guarded():
             collection = page.collection(collections)
         with right:
             retrievers = page.retrievers(workspace, members)
-        if collection.benchmark:
-            page.judged_queries(workspace, collection)
         if query and retrievers:
             page.show(workspace, collection, retrievers, query)
         elif retrievers:

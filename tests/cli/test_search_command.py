@@ -67,10 +67,9 @@ def test_a_query_may_begin_with_a_dash() -> None:
 def test_a_job_indexes_where_it_takes_long(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("search", "honeybees", "--retriever", "bm25", "--corpus", "benchmark:demo")
     run(*words)
-    monkeypatch.setattr(engine, "PATIENCE_S", 1e-6)
-    monkeypatch.setattr("cdp.serving.engine.TERMS_SAMPLE", 10)
+    monkeypatch.setattr(engine, "LEXICAL_AT_ONCE", 10)
     for path in workspace.embeddings.glob("bm25-*"):
         path.rename(path.with_name(f"gone-{path.name}"))
-    assert "add --index" in run(*words, code=2).stderr
+    assert "Add --index" in run(*words, code=2).stderr
     assert "Honeybee" in run(*words, "--index").stdout
     assert list(workspace.embeddings.glob("bm25-*"))

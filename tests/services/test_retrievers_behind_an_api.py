@@ -85,7 +85,7 @@ def test_it_searches_once_its_documents_are_indexed(
 ) -> None:
     first = search.search(workspace, "moon and sea", [NAME], corpus.id, in_process=True).answers[0]
     assert first.problem is not None
-    assert first.index_s is not None
+    assert first.unprepared
     assert not endpoint.embedded, "no text leaves before its price is shown"
     done = run("search", "moon and sea", "--retriever", NAME, "--corpus", corpus.id, "--index")
     assert "Up to 4 texts" in done.stderr

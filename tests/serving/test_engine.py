@@ -44,41 +44,39 @@ def test_the_least_recently_used_goes_first_and_what_changed_is_made_anew() -> N
 
 def test_bm25_over_a_corpus_and_its_index_is_kept(workspace: Workspace, add_corpus: AddCorpus) -> None:
     corpus = add_corpus(TEXTS)
-    assert retrieved(Engine(workspace, GIB, None), "bm25", corpus, "sugar bees") == ["d4", "d1", "d3"]
+    assert retrieved(Engine(workspace, GIB), "bm25", corpus, "sugar bees") == ["d4", "d1", "d3"]
     kept = {path: path.stat().st_mtime_ns for path in workspace.embeddings.rglob("*")}
     assert kept
-    assert retrieved(Engine(workspace, GIB, None), "bm25", corpus, "lighthouse", 1) == ["d2"]
+    assert retrieved(Engine(workspace, GIB), "bm25", corpus, "lighthouse", 1) == ["d2"]
     assert {path: path.stat().st_mtime_ns for path in workspace.embeddings.rglob("*")} == kept
 
 
 def test_a_damaged_index_is_made_anew(workspace: Workspace, add_corpus: AddCorpus) -> None:
     corpus = add_corpus(TEXTS)
-    expected = retrieved(Engine(workspace, GIB, None), "bm25", corpus, "bees")
+    expected = retrieved(Engine(workspace, GIB), "bm25", corpus, "bees")
     for path in sorted(workspace.embeddings.rglob("*.json")):
         path.write_text("{ not json")
-        assert retrieved(Engine(workspace, GIB, None), "bm25", corpus, "bees") == expected
+        assert retrieved(Engine(workspace, GIB), "bm25", corpus, "bees") == expected
 
 
 @pytest.mark.parametrize("query", ["zebra", "the of a", "?!", "🦓 ﷽ ‮x", "a" * 9000])
 def test_a_query_that_matches_nothing_gives_nothing(workspace: Workspace, add_corpus: AddCorpus, query: str) -> None:
-    assert retrieved(Engine(workspace, GIB, None), "bm25", add_corpus(["One document."], "one"), query) == []
+    assert retrieved(Engine(workspace, GIB), "bm25", add_corpus(["One document."], "one"), query) == []
 
 
 def test_a_corpus_of_one_document(workspace: Workspace, add_corpus: AddCorpus) -> None:
-    assert retrieved(Engine(workspace, GIB, None), "bm25", add_corpus(["One document."], "one"), "document", 100) == [
-        "d1"
-    ]
+    assert retrieved(Engine(workspace, GIB), "bm25", add_corpus(["One document."], "one"), "document", 100) == ["d1"]
 
 
 def test_a_benchmarks_documents_are_a_collection(workspace: Workspace) -> None:
     write_benchmark(workspace.benchmarks / "bench")
     for name in ("bench", "benchmark:bench"):
-        assert retrieved(Engine(workspace, GIB, None), "bm25", name, "furnace") == ["d4"]
+        assert retrieved(Engine(workspace, GIB), "bm25", name, "furnace") == ["d4"]
 
 
 def test_a_corpus_that_is_deleted_meanwhile_is_let_go_of(workspace: Workspace, add_corpus: AddCorpus) -> None:
     corpus, other = add_corpus(TEXTS), add_corpus(["Another one."], "other")
-    engine = Engine(workspace, GIB, None)
+    engine = Engine(workspace, GIB)
     retrieved(engine, "bm25", corpus, "bees")
     retrieved(engine, "bm25", other, "bees")
     before = engine.cache.nbytes
@@ -89,23 +87,28 @@ def test_a_corpus_that_is_deleted_meanwhile_is_let_go_of(workspace: Workspace, a
     assert retrieved(engine, "bm25", other, "another") == ["d1"]
 
 
-def test_what_takes_long_is_said_before_it_is_begun(workspace: Workspace, add_corpus: AddCorpus) -> None:
+def test_what_takes_long_is_said_before_it_is_begun(
+    workspace: Workspace, add_corpus: AddCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cdp.serving.engine.LEXICAL_AT_ONCE", 499)
     corpus = add_corpus([f"document number {i}" for i in range(500)])
-    with pytest.raises(NotPreparedError, match="500 documents of mine") as raised:
-        Engine(workspace, GIB, patience_s=0.0).search("bm25", corpus, "number", 3)
-    assert 0 < raised.value.seconds < 60
+    with pytest.raises(NotPreparedError, match="500 documents of mine"):
+        Engine(workspace, GIB, interactive=True).search("bm25", corpus, "number", 3)
     assert not workspace.embeddings.exists()
+    assert retrieved(Engine(workspace, GIB), "bm25", corpus, "number", 3)
 
 
 def test_an_unknown_retriever_and_an_empty_name(workspace: Workspace, add_corpus: AddCorpus) -> None:
     corpus = add_corpus(TEXTS)
     with pytest.raises(NotFoundError, match="no-such"):
-        Engine(workspace, GIB, None).search("no-such model!", corpus, "bees", 3)
+        Engine(workspace, GIB).search("no-such model!", corpus, "bees", 3)
     with pytest.raises(ModelError, match="not on this machine"):
-        Engine(workspace, GIB, None).search("somebody/no-such-model", corpus, "bees", 3)
+        Engine(workspace, GIB).search("somebody/no-such-model", corpus, "bees", 3)
 
 
-def test_embeddings_of_an_evaluation_are_used_and_retrieve_the_same(workspace: Workspace, tmp_path: Path) -> None:
+def test_embeddings_of_an_evaluation_are_used_and_retrieve_the_same(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from cdp.evaluation.evaluate import evaluate_model
     from cdp.retrievers import load, model_hash, resolve
     from cdp.retrievers.encode import EmbeddingStore
@@ -117,7 +120,8 @@ def test_embeddings_of_an_evaluation_are_used_and_retrieve_the_same(workspace: W
     benchmark = load_benchmark(folder)
     evaluated = evaluate_model(model, benchmark, store=EmbeddingStore(workspace), model_hash=model_hash(model))
     kept = sorted(workspace.embeddings.rglob("*"))
-    engine = Engine(workspace, GIB, patience_s=0.0)  # nothing may be encoded
+    monkeypatch.setattr("cdp.serving.engine.STATIC_AT_ONCE", 0)
+    engine = Engine(workspace, GIB, interactive=True)  # nothing may be encoded
     for row, query in enumerate(benchmark.queries):
         numbers = evaluated.ranking.documents[row]
         expected = [benchmark.document_ids[n] for n in numbers[numbers >= 0]]

@@ -138,12 +138,4 @@ def test_many_clients_at_once(server: Serving, static_model: Path, demo_workspac
             api = openai.AsyncOpenAI(base_url=f"{server.address}/v1", api_key="none", max_retries=0, http_client=http)
             await asyncio.gather(*(ask(api, n) for n in range(60)))
 
-    before = _value(server, 'cdp_batch_texts_count{kind="document"}')
     run_async(crowd())
-    batches = _value(server, 'cdp_batch_texts_count{kind="document"}') - before
-    assert 0 < batches < 50, "60 requests were read in fewer batches"
-
-
-def _value(server: Serving, name: str) -> float:
-    page = httpx.get(f"{server.address}/metrics").text
-    return next((float(line.split()[-1]) for line in page.splitlines() if line.startswith(name)), 0.0)

@@ -40,8 +40,8 @@ def test_two_hundred_clients_then_ten_thousand_requests(workspace: Workspace) ->
 
         run_async(all_of_them())
         ask(port, "static-minilm", 200, 2000)
-        before = resident(port)
+        before = resident(running.pid)
         ask(port, "static-minilm", 200, 10_000)
-        after = resident(port)
+        after = resident(running.pid)
         print(f"{before:.1f} MiB, after 10,000 more requests {after:.1f} MiB")
         assert after < before + 16, "what a request leaves behind would be megabytes after 10,000"
