@@ -67,7 +67,7 @@ def compare(
     run.json = run.json or format == "json"
     if not run.json and format != "table":
         return run.say(None, result_tables.write(comparison, format).removesuffix("\n"))
-    remarks = results.remarks(run.workspace, comparison.rows, comparison.evaluations)
+    remarks = results.remarks(comparison.rows)
     return run.say({**result_tables.to_dict(comparison), "remarks": remarks}, _comparison(comparison, remarks))
 
 

@@ -124,8 +124,8 @@ class Row:
     the baseline; ``p_t`` is the two-sided p of the paired t-test, ``p_holm`` the p corrected for all differences;
     ``wins``, ``losses`` and ``ties`` count queries. They are None for the baseline, and without the same queries.
     ``noise`` is ``seeds`` where p (``p_seeds``) and interval are those of the two-level test, ``unknown`` where a
-    training has one seed. ``version`` tells earlier judgments of the same name apart. ``calibration`` is what
-    people's labels say of a difference that a model judged.
+    training has one seed. ``version`` tells earlier judgments of the same name apart, ``warnings`` are the
+    benchmark's. ``calibration`` is what people's labels say of a difference that a model judged.
     """
 
     retriever: str
@@ -142,6 +142,7 @@ class Row:
     start: str
     trained: Trained | None
     badges: tuple[Badge, ...]
+    warnings: tuple[str, ...]
     annotation: Annotation
     created: str
     measures: Mapping[str, float]
@@ -247,12 +248,9 @@ def list_evaluations(workspace: Workspace, scope: Members | None = None) -> list
         hybrid, rerank = combined.settings_of(row["settings"])
         ran = row["settings"].get("retriever") if hybrid or rerank else row["retriever_id"]
         result = results.get(ran)
-        counts = dict(row["counts"])
         trained, start = None, ""
         if result is not None:
             start = str(result.get("retriever") or "")
-            if result.get("stopped") and "steps_planned" in result:
-                counts |= {"steps_taken": result["steps"], "steps_planned": result["steps_planned"]}
             trained = _of_training(result, source_of)
             if trained is not None and (hybrid or rerank):  # another recipe, so another family
                 trained = replace(trained, settings={**trained.settings, "hybrid": hybrid, "rerank": rerank})
@@ -264,7 +262,7 @@ def list_evaluations(workspace: Workspace, scope: Members | None = None) -> list
             name = PRESETS[name].title
         evaluations.append(
             {**row, "retriever_name": annotation.name or (bm25.TITLE if name == bm25.NAME else name), "start": start,
-             "trained": trained, "marks": leakage.marks(counts), "counts": counts, "annotation": annotation,
+             "trained": trained, "marks": leakage.marks(row["counts"]), "annotation": annotation,
              "named": bool(annotation.name or (trained is not None and trained.settings.get("name")))}
         )  # fmt: skip
     names = _names(evaluations)
@@ -396,7 +394,7 @@ def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Famil
         lead = related.get(row["retriever_id"], (row["retriever_id"],))[0]
         by_family[lead, *_place(row)].append(row)
     current = _newest_judgments(newest)
-    subsets = {info.name: info.subset_of for info in benchmarks.list_benchmarks(workspace) if info.subset_of}
+    infos = {(info.name, info.content_hash): info for info in benchmarks.list_benchmarks(workspace)}
     usual = _usual_steps(newest)
     judges = {row["benchmark"]: judged_by(workspace, row["benchmark"]) for row in newest}
     rows = []
@@ -413,7 +411,12 @@ def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Famil
         badges: dict[str, Badge] = {}
         for row in runs:
             steps = usual.get((row["start"], *_place(row)), 0)
-            badges |= {badge.word: badge for badge in badges_of(row, subsets, steps)}
+            badges |= {badge.word: badge for badge in badges_of(row, steps)}
+        info = infos.get((first["benchmark"], judgments))
+        if info is not None and info.subset_of:
+            badges["subset"] = Badge(
+                "subset", f"Evaluated on {first['n_queries']:,} sampled queries of {info.subset_of}."
+            )
         if (by := judges[first["benchmark"]]) is not None:
             badge = Badge(*by.badge)
             badges[badge.word] = badge
@@ -424,7 +427,8 @@ def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Famil
                 n_queries=first["n_queries"] or 0, evaluation_id="+".join(row["id"] for row in runs),
                 runs=tuple(row["retriever_id"] for row in runs), kind=_kind(first),
                 start=first["start"], trained=first["trained"], badges=tuple(badges.values()),
-                annotation=first["annotation"], created=max(row["created"] or "" for row in runs),
+                warnings=info.warnings if info is not None else (), annotation=first["annotation"],
+                created=max(row["created"] or "" for row in runs),
                 seed_sd=float(np.std(scores, ddof=1)) if has_spread(scores) else None,
                 measures={
                     name: sum(100 * (row["measures"].get(name) or 0.0) for row in runs) / len(runs)
@@ -482,7 +486,7 @@ def _newest_judgments(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, ...], s
 # what a score has to be read with
 
 
-def badges_of(row: Mapping[str, Any], subsets: Mapping[str, str], usual: int) -> list[Badge]:
+def badges_of(row: Mapping[str, Any], usual: int) -> list[Badge]:
     """The badges of one evaluation; ``usual`` is the number of steps that most runs from its start took."""
     trained, badges = row["trained"], of_counts(row["counts"], row["n_queries"])
     if trained is not None and trained.dev == (row["benchmark"], row["split"]):
@@ -494,10 +498,6 @@ def badges_of(row: Mapping[str, Any], subsets: Mapping[str, str], usual: int) ->
     if trained is not None and not row["marks"] and usual and trained.steps and abs(trained.steps / usual - 1) > 0.1:
         meaning = f"Trained for fewer or more steps than most runs from {row['start']} ({usual:,})."
         badges.append(Badge(counted(trained.steps, "step"), f"{meaning} A difference is one of steps too."))
-    if row["benchmark"] in subsets:
-        badges.append(
-            Badge("subset", f"A subset of {subsets[row['benchmark']]}: scores on it are higher than on the whole.")
-        )
     if row["settings"].get("precision") == "fp16":
         badges.append(Badge("half precision", HALF_PRECISION))
     return badges
@@ -525,33 +525,21 @@ def of_counts(counts: Mapping[str, Any], n_queries: int | None = None) -> list[B
     return badges
 
 
-def remarks(workspace: Workspace, rows: Sequence[Row], evaluations: Sequence[Mapping[str, Any]]) -> list[str]:
+def remarks(rows: Sequence[Row]) -> list[str]:
     """What has to be said beside the scores, each once, with the results that it is of: ``scifact (BM25): …``.
 
-    That is what people's labels correct, the meanings of the badges, and what is odd in a benchmark, unless that was
-    changed since.
+    That is what people's labels correct, the meanings of the badges, and what is odd in a benchmark.
     """
-    by_id = {row["id"]: row for row in evaluations}
-    retrievers_of: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
-    everyone: dict[str, set[str]] = defaultdict(set)
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for row in rows:
-        everyone[row.place].add(row.retriever)
-        evaluation = by_id.get(row.evaluation_id.partition("+")[0])
-        odd = _warnings(workspace, evaluation) if evaluation is not None else ()
-        for remark in (*(badge.meaning for badge in row.badges), *odd):
-            retrievers_of[row.place, remark][row.retriever] = None
-    corrected = [f"{row.place} ({row.retriever}): {row.calibration.sentence}" for row in rows if row.calibration]
-    for (place, remark), names in retrievers_of.items():
-        of = "" if set(names) == everyone[place] else f" ({', '.join(names)})"
-        corrected.append(f"{place}{of}: {remark}")
-    return corrected
-
-
-def _warnings(workspace: Workspace, evaluation: Mapping[str, Any]) -> Sequence[str]:
-    with suppress(CdpError):
-        info = benchmarks.describe(_folder(workspace, evaluation), workspace)
-        return info.warnings if info.content_hash == evaluation["benchmark_hash"] else ()
-    return ()
+        for remark in (*(badge.meaning for badge in row.badges), *row.warnings):
+            found[row.place, remark].append(row.retriever)
+    of_place = Counter(row.place for row in rows)
+    said = [f"{row.place} ({row.retriever}): {row.calibration.sentence}" for row in rows if row.calibration]
+    for (place, remark), names in found.items():
+        some = "" if len(names) == of_place[place] else f" ({', '.join(names)})"
+        said.append(f"{place}{some}: {remark}")
+    return said
 
 
 def unjudged(workspace: Workspace, comparison: Comparison) -> list[str]:
@@ -580,22 +568,6 @@ def _first_ten(workspace: Workspace, evaluation: Mapping[str, Any]) -> FirstTen 
         return dict(zip(found["query_ids"], found["first_ten"], strict=True)) if "first_ten" in found else None
 
     return ANSWERS.get(records.path_of(folder, key), ("first ten", place), load)
-
-
-def sampled(workspace: Workspace, comparison: Comparison) -> str:
-    """``Evaluated on 300 sampled queries (of 3,493).``; empty for a whole benchmark, or one that is not here."""
-    infos = {info.name: info for info in benchmarks.list_benchmarks(workspace)}
-    row = next(iter(comparison.rows), None)
-    info = infos.get(row.benchmark) if row is not None else None
-    if row is None or info is None or not info.subset_of:
-        return ""
-    whole = infos.get(info.subset_of, info)
-    # A sample may have split what was one there.
-    queries, documents = whole.judged.get(row.split) or max(whole.judged.values()), whole.n_documents
-    sentences = [f"Evaluated on {row.n_queries:,} sampled queries (of {queries:,})."] if queries > row.n_queries else []
-    if documents > info.n_documents:
-        sentences.append(f"On {info.n_documents:,} of {documents:,} documents scores are higher than on the whole.")
-    return " ".join(sentences or [f"Evaluated on a sample of {info.subset_of}."])
 
 
 # differences from a baseline

@@ -74,7 +74,7 @@ def page(workspace: Workspace) -> None:
     if len(picked) == 1:
         _edit(workspace, next(row for row in here if row.retriever_id in picked))
     _differences(on_place)
-    _tested(workspace, on_place, shown)
+    _tested(on_place, shown)
     _details(workspace, on_place, comparison, arrived)
     frame.link("decide", "Test it with several seeds", icon=":material/experiment:", test="1")
 
@@ -267,17 +267,17 @@ def _differences(comparison: Comparison) -> None:
     )
 
 
-def _tested(workspace: Workspace, comparison: Comparison, shown: Sequence[Row]) -> None:
+def _tested(comparison: Comparison, shown: Sequence[Row]) -> None:
     """The small print, behind one fold; what the judged queries are a sample of stands in sight."""
-    if sampled := results.sampled(workspace, comparison):
-        st.caption(sampled)
+    for sample in {badge.meaning for row in shown for badge in row.badges if badge.word == "subset"}:
+        st.caption(md(sample))
     with st.expander("How this was tested", icon=":material/help:"):
         st.markdown(
             "NDCG@10 in percent. \\* p below 0.05, \\*\\* below 0.01, two-sided, corrected for all comparisons (Holm). "
             "An interval that crosses zero is inconclusive. Filled: significant; open: not significant."
         )
         frame.remarks(result_tables.noise_notes(comparison), "casino")
-        frame.remarks(results.remarks(workspace, shown, comparison.evaluations))
+        frame.remarks(results.remarks(shown))
 
 
 # the details, in tabs

@@ -118,7 +118,7 @@ def test_badges_say_what_a_score_has_to_be_read_with(workspace: Workspace, query
     whole = {"trained_positives": 5, "judged_positives": 10}
     longer = {"query_set": query_set, "retriever": "minilm", "epochs": 9}
     trained(workspace, "training-a", query_set, better(0.1), counts=whole, settings=longer)
-    trained(workspace, "training-b", query_set, better(0.2), stopped=True, steps=1, steps_planned=116)
+    trained(workspace, "training-b", query_set, better(0.2), counts={"steps_taken": 1, "steps_planned": 116})
     trained(workspace, "training-c", query_set, better(0.3), counts={"leaked_queries": 40})
     trained(workspace, "training-d", query_set, better(0.3),
             notes=["The query set is incomplete: only what was there is trained on."])  # fmt: skip

@@ -151,7 +151,7 @@ def test_what_was_sampled_is_told_and_only_that(workspace: Workspace, tmp_path: 
         for retriever in ("base", "other"):
             evaluation(workspace, retriever, name, scores, judgments=load_benchmark(folder).hash)
     found = results.compare(workspace, "base")
-    assert results.sampled(workspace, found.on(["small"])) == ""
-    said = results.sampled(workspace, found.on([made.name]))
-    assert said.startswith("Evaluated on 2 sampled queries (of 3).")
-    assert ("On 3 of 4 documents" in said) == (made.n_documents == 3)
+    assert results.remarks(found.on(["small"]).rows) == []
+    sampled, note = results.remarks(found.on([made.name]).rows)
+    assert sampled == f"{made.name}: Evaluated on 2 sampled queries of small."
+    assert ("higher than on the whole" in note) == (made.n_documents == 3)
