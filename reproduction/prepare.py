@@ -20,7 +20,7 @@ from cdp.base.records import Document
 from cdp.base.staging import staging
 from cdp.base.workspace import REPOSITORY, Workspace, read_jsonl
 from cdp.benchmarks import add_benchmark, library, manifests, subsets
-from cdp.benchmarks.beir_files import iter_corpus
+from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import part
 from cdp.corpus import ReadOptions, list_corpora, read_documents, store
 from cdp.query_sets import ImportOptions
@@ -133,7 +133,8 @@ def _rows(data: Path, name: str) -> list[dict[str, Any]]:
 def judged_keys(workspace: Workspace) -> set[int]:
     """What every query of every benchmark here is recognised by, reworded ones too: none of them is trained on."""
     folders = [library.resolve_benchmark(name, workspace) for name in library.list_names(workspace)]
-    return {key for f in folders for key in leakage.keys(text for _, text in leakage.query_texts(f)).ravel().tolist()}
+    queries = (read_queries(part(folder, "queries")) for folder in folders)
+    return {key for of in queries for key in leakage.keys(line.text for line in of.values()).ravel().tolist()}
 
 
 def unjudged(queries: list[str], judged: Set[int]) -> list[str]:

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,7 @@ from numpy.typing import NDArray
 from cdp import query_sets
 from cdp.base.failures import Failures
 from cdp.base.workspace import Workspace, write_bytes
-from cdp.benchmarks import beir_files
-from cdp.benchmarks.benchmark import Benchmark, part
+from cdp.benchmarks.benchmark import Benchmark
 from cdp.complexity import stopword_list
 from cdp.complexity.languages import UNSPACED, combining_marks
 from cdp.retrievers.resolve import chain, training_result
@@ -112,19 +110,6 @@ def n_known(judged: Hashes, known: Hashes) -> tuple[int, int]:
     return int((exact | near).sum()), int((near & ~exact).sum())
 
 
-def query_texts(folder: Path, wanted: Collection[str] | None = None) -> Iterator[tuple[str, str]]:
-    """Yield (id, text) of a benchmark's queries, all or the wanted ones. Unusable lines are skipped."""
-    for _, line in beir_files.lines_of(part(folder, "queries")):
-        try:
-            fields = json.loads(line or "")
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(fields, dict):
-            name = str(fields.get("_id", fields.get("id", "")))
-            if wanted is None or name in wanted:
-                yield name, str(fields.get("text", ""))
-
-
 def write_hashes(results: Path, texts: Iterable[str], documents: Iterable[str] = ()) -> None:
     """Write the hashes of a training's queries and of their documents into its ``results`` folder, each once,
     ascending."""
@@ -140,17 +125,9 @@ def set_hashes(workspace: Workspace, query_set: str, per_doc: int | None = None)
     return np.unique(keys(query for line in lines for query in line.queries[:per_doc]))
 
 
-def seen(workspace: Workspace, retriever: str) -> Hashes:
-    """The hashes of all queries that a retriever was trained on, those of what it started from among them."""
-    return _kept(workspace, retriever, FILE)
-
-
-def documents_seen(workspace: Workspace, retriever: str) -> Hashes:
-    """The hashes of all documents that a retriever was trained on, as ``seen`` gives those of queries."""
-    return _kept(workspace, retriever, DOCUMENTS)
-
-
-def _kept(workspace: Workspace, retriever: str, name: str) -> Hashes:
+def seen(workspace: Workspace, retriever: str, name: str = FILE) -> Hashes:
+    """The hashes of all queries that a retriever was trained on, those of what it started from among them; of its
+    documents for the ``name`` DOCUMENTS."""
     files = (folder / "results" / name for folder, _ in chain(workspace, retriever))
     none: Hashes = np.empty(0, dtype=np.uint64)
     return np.unique(np.concatenate([none, *(np.load(path) for path in files if path.is_file())]))
@@ -164,7 +141,7 @@ def counts(workspace: Workspace, retriever: str, benchmark: Benchmark) -> dict[s
     trainings = list(chain(workspace, retriever))
     if not trainings:
         return {}
-    counted = counts_of(seen(workspace, retriever), documents_seen(workspace, retriever), benchmark)
+    counted = counts_of(seen(workspace, retriever), seen(workspace, retriever, DOCUMENTS), benchmark)
     if any(spec.get("inputs", {}).get(LEAKAGE) for _, spec in trainings):
         counted["leaked_training"] = 1
     result = training_result(trainings[0][0])
@@ -188,13 +165,6 @@ def counts_of(queries: Hashes, documents: Hashes, benchmark: Benchmark) -> dict[
     return {name: n for name, n in counted.items() if n}
 
 
-def in_domain(counts: Mapping[str, Any]) -> bool:
-    """Return True if the training saw a good part of the documents that answer the benchmark's queries: no leak, but no
-    out-of-domain score either."""
-    trained, judged = int(counts.get("trained_positives", 0)), int(counts.get("judged_positives", 0))
-    return trained > 0 and trained >= IN_DOMAIN * judged
-
-
 def marks(counts: Mapping[str, Any]) -> tuple[str, ...]:
     """The faults among ``findings``, as badges: ``leaked``, ``stopped at step 1 of 116``."""
     return tuple(word for word, _ in findings(counts, 0) if word != "in-domain")
@@ -214,11 +184,11 @@ def findings(counts: Mapping[str, Any], judged: int) -> list[tuple[str, str]]:
     if "steps_planned" in counts:
         stopped = f"stopped at step {counts.get('steps_taken', 0):,} of {counts['steps_planned']:,}"
         found.append((stopped, f"The training was {stopped}: this is no score of a whole one."))
-    if in_domain(counts):
+    trained, positives = int(counts.get("trained_positives", 0)), int(counts.get("judged_positives", 0))
+    if trained and trained >= IN_DOMAIN * positives:
         sentence = (
-            f"In-domain: the training had queries for {counts['trained_positives']:,} of the "
-            f"{counts['judged_positives']:,} documents that answer the benchmark's queries. That is the normal use for "
-            "your own documents; it says nothing about others."
+            f"In-domain: the training had queries for {trained:,} of the {positives:,} documents that answer the "
+            "benchmark's queries. That is the normal use for your own documents; it says nothing about others."
         )
         found.append(("in-domain", sentence))
     return found

@@ -2,7 +2,7 @@
 
 Leaked are queries that the evaluated split judges, in the same words or with the same content words, for any document.
 Queries of another split are no leak. Neither are other queries for the split's documents: that is in-domain training,
-and such a result says so (``retrievers.leakage.in_domain``).
+and such a result says so (``retrievers.leakage.findings``).
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _judged(folder: Path, split: str) -> room.Hashes:
     path, queries = qrels_files(folder)[split], part(folder, "queries")
 
     def compute() -> room.Hashes:
-        judged = beir_files.read_qrels(path).grades
-        return room.distinct(room.keys(text for _, text in room.query_texts(folder, judged.keys())))
+        judged, lines = beir_files.read_qrels(path).grades, beir_files.read_queries(queries)
+        return room.distinct(room.keys(lines[query].text for query in judged if query in lines))
 
     return ANSWERS.get(path, ("judged", str(queries)), compute)

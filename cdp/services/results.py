@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, lru_cache, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -757,23 +756,14 @@ def rebuild(workspace: Workspace) -> dict[str, Any]:
     return asdict(catalog.rebuild(workspace))
 
 
-def _folder(workspace: Workspace, row: Mapping[str, Any]) -> Path:
-    """Return the folder of the evaluation's benchmark. NotFoundError if it is no longer there."""
-    for name in (row["benchmark"], row["folder"]):
-        try:
-            return benchmarks.resolve_benchmark(name, workspace)
-        except CdpError:
-            continue
-    raise NotFoundError("benchmark", row["benchmark"], hint="Add it to the workspace again: benchmarks add FOLDER.")
-
-
 def _texts(workspace: Workspace, row: Mapping[str, Any]) -> dict[str, str]:
     """Return {query: text} of the evaluation's benchmark; empty if it cannot be read."""
-    try:
-        file = part(_folder(workspace, row), "queries")
-        return ANSWERS.get(file, "texts", lambda: {q: line.text for q, line in beir_files.read_queries(file).items()})
-    except CdpError:
-        return {}
+    for name in (row["benchmark"], row["folder"]):
+        with suppress(CdpError):
+            file = part(benchmarks.resolve_benchmark(name, workspace), "queries")
+            lines = ANSWERS.get(file, "queries", partial(beir_files.read_queries, file))
+            return {query: line.text for query, line in lines.items()}
+    return {}
 
 
 @access.writes

@@ -306,7 +306,7 @@ class Study:
         workspace, name = self.job.workspace, condition.retriever
         queries = np.union1d(leakage.keys(pairs.queries), leakage.seen(workspace, name))
         documents = leakage.hashes(pairs.documents[: pairs.n_documents])
-        documents = np.union1d(documents, leakage.documents_seen(workspace, name))
+        documents = np.union1d(documents, leakage.seen(workspace, name, leakage.DOCUMENTS))
         evaluations: dict[str, Any] = dict(stored["evaluations"]) if stored is not None else {}
         for place, benchmark in judged:
             if place in evaluations:

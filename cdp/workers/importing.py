@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Set
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -29,14 +30,15 @@ Run = dict[str, dict[str, float]]
 
 def main(job: Job) -> None:
     began = time.perf_counter()
-    config, source = ResultImportConfig.from_dict(job.config), Path(job.config["path"])
+    config = ResultImportConfig.from_dict(job.config)
+    source = Path(config.path)
     job.progress("reading the benchmark", 0, 0, "")
     folder = resolve_benchmark(config.benchmark, job.workspace)
     benchmark = load_benchmark(folder, config.split)
     job.progress("reading the file", 0, 0, "")
     ranking, left_out = ranked(read_run(source, set(benchmark.query_ids)), benchmark, source)
     measures, per_query, absent = judge(benchmark, ranking)
-    digest = sha256_file(source)
+    digest = sha256_file(source)[:16]
     counts = {"judged_queries": benchmark.n_queries, "judged_without_results": absent, **left_out}
     if is_judged(folder):
         counts["unjudged_in_first_ten"] = unjudged(benchmark, ranking)
@@ -45,20 +47,20 @@ def main(job: Job) -> None:
         per_query=per_query,
         ranking=ranking,
         protocol=Protocol("imported", "as given"),
-        counts={name: n for name, n in counts.items() if n or name.startswith("judged")},
+        counts=counts,
         seconds={},
-        settings={"imported": "trec-run", "file": source.name, "file_hash": digest[:16]},
+        settings={
+            "imported": "trec-run",
+            "file": source.name,
+            "file_hash": digest,
+            "top_k": ranking.documents.shape[1],
+        },
     )
-    settings = EvaluationConfig.from_dict(
-        {"retriever": config.retriever, "benchmark": config.benchmark, "split": benchmark.split,
-         "protocol": config.protocol, "top_k": max(10, ranking.documents.shape[1])}
-    )  # fmt: skip
-    who = {"id": config.retriever, "name": config.retriever, "kind": "imported", "hash": digest[:16]}
+    settings = EvaluationConfig(retriever=config.retriever, benchmark=config.benchmark, protocol=config.protocol)
+    who = {"id": config.retriever, "name": config.retriever, "kind": "imported", "hash": digest}
     write_result(job, settings, who, benchmark, evaluation, time.perf_counter() - began)
-    print(", ".join(f"{name} {value:.4f}" for name, value in evaluation.measures.items()), flush=True)
-    for name, n in left_out.items():
-        if n:
-            print(f"Left out: {n:,} {name.replace('_', ' ')}", flush=True)
+    left = (f"Left out: {n:,} {name.replace('_', ' ')}" for name, n in left_out.items() if n)
+    print(", ".join(f"{name} {value:.4f}" for name, value in measures.items()), *left, sep="\n", flush=True)
     job.progress("done", benchmark.n_queries, benchmark.n_queries, "queries")
 
 
@@ -71,19 +73,17 @@ def read_run(path: Path, judged: Set[str]) -> Run:
         if len(fields) != 6:
             problem = "The line is too long to be read." if line is None else f"It has {len(fields)} fields, not six."
             raise InputError(problem, hint="A TREC run: query Q0 document rank score tag", file=path, line=number)
-        query, document, score = fields[0], fields[2], fields[4]
+        query, _, document, _, text, _ = fields
         documents = run.setdefault(query, {})
         if query not in judged:
             continue
         if document in documents:
             twice = f"The document {shown(document)} is listed twice for the query {shown(query)}."
             raise InputError(twice, file=path, line=number)
-        try:
-            documents[document] = float(score)
-        except ValueError:
-            documents[document] = math.nan
-        if not math.isfinite(documents[document]):
-            raise InputError(f"{shown(score)} is no score.", file=path, line=number)
+        with suppress(ValueError):
+            documents[document] = float(text)
+        if not math.isfinite(documents.get(document, math.nan)):
+            raise InputError(f"{shown(text)} is no score.", file=path, line=number)
     if not run:
         raise InputError("The file is empty.", file=path, hint="Did the program that wrote it come to its end?")
     return run

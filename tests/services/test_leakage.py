@@ -120,10 +120,9 @@ def test_synthetic_queries_for_the_judged_documents_are_in_domain_and_no_leak(
     room.write_hashes(made / "results", ["Corn"], ["Mill 12 grinds corn 12.", "Mill 99 grinds corn 99."])
     counts = room.counts(workspace, "train-1", judged)
     assert counts == {"trained_positives": 1, "judged_positives": 9}
-    assert room.in_domain(counts)
     assert room.marks(counts) == ()
     assert room.findings(counts, 8)[0][1].startswith("In-domain: the training had queries for 1 of the 9 documents")
-    assert not room.in_domain({"trained_positives": 1, "judged_positives": 11})
+    assert room.findings({"trained_positives": 1, "judged_positives": 11}, 8) == []
 
 
 def test_what_it_starts_from_counts_too(workspace: Workspace, corpus: str) -> None:

@@ -80,7 +80,8 @@ def test_a_run_of_another_program_scores_here_what_ir_measures_gives_it(
     for ours, measure in names.items():
         assert record["measures"][ours] == pytest.approx(means[measure], abs=1e-9), ours
     assert row["ndcg@10"] == pytest.approx(means[names["ndcg@10"]], abs=1e-9)
-    assert record["counts"] == {"judged_queries": N - 1, "judged_without_results": 1, "queries_not_judged": 1}
+    counts = {"judged_queries": N - 1, "judged_without_results": 1, "queries_not_judged": 1, "excluded_pairs": 0}
+    assert record["counts"] == counts
 
 
 BROKEN = {
