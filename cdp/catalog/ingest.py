@@ -139,6 +139,7 @@ def _evaluation(value: Fields, job_id: str) -> Rows:
         "benchmark": benchmark["name"],
         "benchmark_hash": benchmark.get("hash"),
         "protocol": value.get("protocol"),
+        "seconds": value.get("seconds"),
         "created": value.get("created"),
     }
     scores = dict(value.get("per_query") or {})
@@ -179,7 +180,7 @@ def _scored(facts: Fields, value: Fields, query_ids: Sequence[Any], scores: Fiel
     for name, mean in measures.items():
         if not isinstance(mean, (int, float)) or not math.isfinite(mean):
             raise InputError(f"its measure {name!r} is {mean!r}, not a number")
-    own = {"ndcg@10": measures.get("ndcg@10"), "measures": list(measures.items()), "seconds": value.get("seconds")}
+    own = {"ndcg@10": measures.get("ndcg@10"), "measures": list(measures.items())}
     texts = {name: _json(value.get(name, {})) for name in ("settings", "counts")}
     row = _row("evaluations", {**facts, **own, **texts})
     yield "evaluations", row

@@ -44,6 +44,7 @@ def study(workspace: Workspace, study_id: str, scores: dict[str, dict[str, float
             "evaluations": {PLACE: {
                 "benchmark": "bench", "split": "test", "n_texts": 50, "query_ids": list(of),
                 "ndcg@10": list(of.values()), "measures": {"ndcg@10": sum(of.values()) / len(of)}, "counts": {},
+                "seconds": {"searching": 0.1},
             }},
         }  # fmt: skip
         write_json(workspace.job(study_id) / "results" / "conditions" / f"{key}.json", record)
