@@ -7,23 +7,12 @@ from __future__ import annotations
 
 import math
 
-from cdp.benchmarks.benchmark import HELD_CHARACTERS
-
 DOCUMENTS = {"8 thousand": 8e3, "80 thousand": 8e4, "8.8 million": 8.8e6, "1 billion": 1e9}
 CHARACTERS, PER_DOC, DIMENSIONS = 600, 5, 768
 
 ID = 24  # bytes that an import remembers of each id (corpus/seen.py)
 LINE, QUERY = 130, 72  # a line of queries.jsonl without its queries; a query of usual length
 STRING = 49  # CPython's share of a text of one byte per character
-FILED = 40  # of a document whose text lies in a file (base/texts.py)
-
-
-def texts_held(documents: float) -> float:
-    """Return the bytes that an evaluation holds for a collection's texts."""
-    if documents * CHARACTERS <= HELD_CHARACTERS:
-        return documents * (CHARACTERS + STRING)
-    return HELD_CHARACTERS * (1 + STRING / CHARACTERS) + documents * FILED
-
 
 ROWS = {
     "text": lambda n: _bytes(n * CHARACTERS),
@@ -33,8 +22,7 @@ ROWS = {
         n * DIMENSIONS * 2
     ),
     f"embeddings of a CPU ({DIMENSIONS} × 4 bytes)": lambda n: _bytes(n * DIMENSIONS * 4),
-    f"texts in memory in an evaluation (+ {STRING} bytes each; from {HELD_CHARACTERS >> 20} Mi characters on in a "
-    f"file, {FILED} bytes each)": lambda n: _bytes(texts_held(n)),
+    f"texts in memory in an evaluation (+ {STRING} bytes each)": lambda n: _bytes(n * (CHARACTERS + STRING)),
     "an endpoint's requests, one per document": lambda n: _count(n),
     "pairs of one epoch": lambda n: _count(n * PER_DOC),
 }

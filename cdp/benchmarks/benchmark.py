@@ -11,14 +11,10 @@ what its protocol asks for.
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
-from array import array
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
 
 from cdp.base.errors import InputError
 from cdp.base.text import typed_path
@@ -58,12 +54,12 @@ class Benchmark:
     """One split of a benchmark, ready to be evaluated on.
 
     ``documents`` holds what is encoded (title, space, text) in the order of the corpus file, ``queries`` the texts of
-    the judged queries in the order of the queries file; very many documents lie in a file (``Texts``). ``qrels``
-    {query: {document: grade}} names no other query; a document may be missing from the corpus only where
-    ``allow_unknown`` was asked for. ``excluded`` {query: documents} are never retrieved for that query.
-    ``relevant_from`` is the lowest grade that the binary measures count as relevant (2 for TREC-DL); NDCG uses every
-    grade. ``hash`` covers the whole benchmark: documents, queries, the judgments of all its splits, and what its
-    protocol asks for; ``documents_hash`` covers the documents' texts alone, so that equal texts share embeddings.
+    the judged queries in the order of the queries file. ``qrels`` {query: {document: grade}} names no other query; a
+    document may be missing from the corpus only where ``allow_unknown`` was asked for. ``excluded`` {query: documents}
+    are never retrieved for that query. ``relevant_from`` is the lowest grade that the binary measures count as relevant
+    (2 for TREC-DL); NDCG uses every grade. ``hash`` covers the whole benchmark: documents, queries, the judgments of
+    all its splits, and what its protocol asks for; ``documents_hash`` covers the documents' texts alone, so that equal
+    texts share embeddings.
     """
 
     name: str
@@ -90,7 +86,7 @@ class Benchmark:
 
     @property
     def n_documents(self) -> int:
-        return len(self.documents)
+        return len(self.document_ids)
 
     @property
     def n_queries(self) -> int:
@@ -169,7 +165,8 @@ def pick_split(name: str, splits: Sequence[str], split: str) -> str:
 
 @dataclass(frozen=True)
 class Parts:
-    """The files of a benchmark as they were read, before a split is chosen. ``texts`` are what is encoded."""
+    """The files of a benchmark as they were read, before a split is chosen. ``texts`` are what is encoded; only the
+    first ones where the benchmark is only described."""
 
     folder: Path
     document_ids: Sequence[str]
@@ -183,22 +180,24 @@ class Parts:
     warnings: tuple[str, ...]
 
 
-def read_parts(folder: Path | str, progress: Callable[[int], None] | None = None) -> Parts:
+def read_parts(folder: Path | str, progress: Callable[[int], None] | None = None, *, describe: bool = False) -> Parts:
     """Documents and queries of a benchmark, and where its judgments are. InputError as for ``load_benchmark``.
 
-    ``progress`` is called with the documents read so far, now and then.
+    ``progress`` is called with the documents read so far, now and then. To ``describe`` it, texts are not held.
     """
     folder = typed_path(folder)
     qrels = qrels_files(folder)
     queries = read_queries(part(folder, "queries"))
     manifest = manifests.read(folder)
-    ids, texts = Texts(), Texts()
+    ids: list[str] = []
+    texts: list[str] = []
     warnings: list[str] = []
     hash_of_ids, hash_of_texts, characters = _TextsHash(), _TextsHash(), 0
     for n, document in enumerate(iter_corpus(part(folder, "corpus"), warnings), 1):
         text = document.content
         ids.append(document.id)
-        texts.append(text)
+        if n <= TEXTS or not describe:
+            texts.append(text)
         hash_of_ids.add(document.id)
         hash_of_texts.add(text)
         characters += len(text)
@@ -212,7 +211,7 @@ def read_parts(folder: Path | str, progress: Callable[[int], None] | None = None
     ):
         digest.update(texts_hash(words).encode())
     return Parts(
-        folder, ids.sequence(), texts.sequence(), queries, qrels, characters, digest.hexdigest(),
+        folder, ids, texts, queries, qrels, characters, digest.hexdigest(),
         hash_of_texts.hexdigest(), manifest, tuple(warnings),
     )  # fmt: skip
 
@@ -320,77 +319,3 @@ def _exclusions(
     for query in same:
         excluded[query] = (*excluded[query], query)
     return {query: documents for query, documents in excluded.items() if documents}, notes
-
-
-# Characters that are held in memory; with more, all texts go to the file.
-HELD_CHARACTERS = 64 * 2**20
-
-# Texts that are read at a time when one asks for all of them, and written at a time.
-BLOCK = 4096
-
-
-class Texts:
-    """Takes texts one by one; ``sequence`` gives them back."""
-
-    def __init__(self) -> None:
-        self._held: list[str] = []
-        self._characters = 0
-        self._file: BinaryIO | None = None
-        self._ends = array("q", [0])
-
-    def append(self, text: str) -> None:
-        self._held.append(text)
-        self._characters += len(text)
-        if len(self._held) >= BLOCK if self._file else self._characters > HELD_CHARACTERS:
-            self._write()
-
-    def sequence(self) -> Sequence[str]:
-        """All texts in their order: a list, or what reads them from the file. Nothing is appended afterwards."""
-        if self._file is None:
-            return self._held
-        self._write()
-        self._file.flush()
-        return _Filed(self._file, self._ends)
-
-    def _write(self) -> None:
-        if self._file is None:
-            # It has no name from the start, so it goes with the process, however that ends.
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the sequence
-        for text in self._held:
-            data = text.encode("utf-8", "surrogatepass")
-            self._ends.append(self._ends[-1] + len(data))
-            self._file.write(data)
-        self._held.clear()
-
-
-class _Filed(Sequence[str]):
-    """Texts that follow each other in a file. They are read, not mapped: what was mapped would count as memory."""
-
-    def __init__(self, file: BinaryIO, ends: array[int]) -> None:
-        self._file, self._ends = file, ends
-
-    def __len__(self) -> int:
-        return len(self._ends) - 1
-
-    def __getitem__(self, index: Any) -> Any:
-        numbers = range(len(self))[index]
-        if isinstance(numbers, int):
-            return self._between(numbers, numbers + 1)[0]
-        if numbers.step == 1:
-            return self._between(numbers.start, numbers.stop)
-        return [self[number] for number in numbers]
-
-    def __iter__(self) -> Iterator[str]:
-        for start in range(0, len(self), BLOCK):
-            yield from self._between(start, min(start + BLOCK, len(self)))
-
-    def _between(self, start: int, stop: int) -> list[str]:
-        if start >= stop:
-            return []
-        ends = self._ends[start : stop + 1]
-        data = b""
-        while piece := os.pread(self._file.fileno(), ends[-1] - ends[0] - len(data), ends[0] + len(data)):
-            data += piece  # a read gives at most 2 GiB
-        if len(data) < ends[-1] - ends[0]:
-            raise OSError("The file of texts ends too early: it was cut off.")
-        return [data[a - ends[0] : b - ends[0]].decode("utf-8", "surrogatepass") for a, b in pairwise(ends)]

@@ -121,17 +121,17 @@ def survey(folder: Path, *, allow_unknown: bool, progress: Callable[[int], None]
 
     ``progress`` is called with the documents read so far, now and then.
     """
-    parts = read_parts(folder, progress)
+    parts = read_parts(folder, progress, describe=True)
     splits = {split: split_of(parts, split, allow_unknown=allow_unknown) for split in parts.qrels}
     first, manifest = next(iter(splits.values())), parts.manifest
     return BenchmarkInfo(
         name=first.name,
         folder=str(folder),
-        n_documents=len(parts.texts),
+        n_documents=len(parts.document_ids),
         n_queries=len(parts.queries),
         splits=tuple(splits),
         judged={name: split.n_queries for name, split in splits.items()},
-        characters=parts.characters / len(parts.texts),
+        characters=parts.characters / len(parts.document_ids),
         bytes=folder_size(folder),
         content_hash=parts.hash,
         licence=first.licence,
