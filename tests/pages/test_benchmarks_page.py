@@ -54,16 +54,15 @@ def test_a_folder_that_is_not_the_benchmark_gives_one_box(
     assert jobs.list_jobs(workspace) == []
 
 
-def test_what_is_here_can_be_sampled(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
+def test_what_is_here_is_told(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
     stored(workspace, "bright-biology", put(tmp_path, published.bright()))
     at = open_page("benchmarks", entry="bright-biology")
     assert list(at.dataframe[0].value["Status"]).count("downloaded") == 1
-    at.number_input(key="subset_bright-biology_queries").set_value(1).run()
-    at.number_input(key="subset_bright-biology_documents").set_value(3).run()
-    at.button(key="subset_bright-biology_draw").click().run()
+    at.session_state["command-benchmarks-sample"] = True
+    at.run()
     assert not at.exception
-    assert "bright-biology-sample-1q-3d" in library.list_names(workspace)
-    assert "higher than on the whole" in at.success[0].value.replace("\\", "")
+    assert "In the workspace as" in words(at)
+    assert [c.value for c in at.code] == ["python -m cdp benchmarks sample bright-biology"]
 
 
 def test_an_own_zip_is_added_and_removed(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:

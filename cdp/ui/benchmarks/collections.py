@@ -9,7 +9,6 @@ import streamlit as st
 
 from cdp.base.config import DownloadConfig
 from cdp.base.workspace import Workspace
-from cdp.benchmarks import BenchmarkInfo
 from cdp.services import benchmarks, commands, projects
 from cdp.services.benchmarks import BenchmarkDetails, RegistryStatus
 from cdp.ui.shell import forms, frame, state, tables
@@ -121,29 +120,7 @@ def _stored(workspace: Workspace, shown: BenchmarkDetails) -> None:
     for note in manifest.notes:
         if shown.entry is None or note != shown.entry.note:
             st.caption(f":material/info: {md(note)}")
-    _subset(workspace, info)
-
-
-def _subset(workspace: Workspace, info: BenchmarkInfo) -> None:
-    """The form that draws a subset of a stored benchmark."""
-    key = f"subset_{info.name}"
-    with st.expander("Create a small subset", icon=":material/filter_alt:", type="compact", key=key):
-        st.caption(
-            "For quick experiments. Scores on a subset are higher than on the whole benchmark, and are marked as such."
-        )
-        with st.container(horizontal=True):
-            queries = st.number_input("Queries", min_value=1, value=50, key=f"{key}_queries")
-            documents = st.number_input("Documents", min_value=1, value=2000, key=f"{key}_documents")
-        if forms.button("Create subset", icon=":material/filter_alt:", key=f"{key}_draw"):
-            with frame.guarded():
-                with st.spinner("Reading the benchmark"):
-                    drawn, existed = benchmarks.sample(
-                        workspace, info.name, queries=int(queries), documents=int(documents)
-                    )
-                done = "was already in the workspace" if existed else "was added"
-                figures = f"{count(drawn.n_queries, 'query', 'queries')}, {count(drawn.n_documents, 'document')}."
-                forms.remember(f"The subset {drawn.name} {done}.", [figures, *drawn.warnings])
-                st.rerun()
+    forms.command(commands.line("benchmarks", "sample", info.name))
 
 
 def _own(workspace: Workspace) -> None:
@@ -166,11 +143,9 @@ def _own(workspace: Workspace) -> None:
         config=COUNTS,
     )
     frame.link("launch", "Evaluate a retriever on them", tab="evaluation")
-    with st.expander("Create a subset or delete", icon=":material/more_horiz:", type="compact", key="own_manage"):
+    with st.expander("Delete", icon=":material/delete:", type="compact", key="own_manage"):
         name = forms.pick("Benchmark", [b.name for b in stored], key="own_benchmark", persistent=False)
         info = next(b for b in stored if b.name == name)
-        if not info.problem and not info.subset_of:
-            _subset(workspace, info)
         forms.deletion(
             "Delete this benchmark",
             f"Delete **{md(info.name)}** with {count(info.n_queries, 'query', 'queries')} and judgments?",
