@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import plotly.graph_objects as go
-
-from cdp.base.text import csv_text
 
 # Okabe and Ito's colours, the yellow darkened so that it shows on white.
 PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c7a00", "#5f6b7a")
@@ -82,7 +79,6 @@ def plain(text: str, limit: int = 60) -> str:
 # CSS pixels, 96 to the inch: 185 mm, two columns of a paper.
 PAPER_WIDTH = 700
 
-COLUMNS = ("series", "x", "y", "low", "high", "axis")
 INK, GRID = "#111111", "#d9d9d9"
 
 
@@ -102,32 +98,3 @@ def paper(figure: go.Figure) -> go.Figure:
     for update in (copy.update_xaxes, copy.update_yaxes):
         update(automargin=True, gridcolor=GRID, color=INK, **line)
     return copy
-
-
-def to_csv(figure: go.Figure) -> str:
-    """The points of every trace: series, x, y, the bounds of an interval, and along which axis these lie."""
-    return csv_text(COLUMNS, (row for trace in figure.data for row in _rows(trace)))
-
-
-def _rows(trace: Any) -> Iterator[tuple[Any, ...]]:
-    name = html.unescape(str(trace.name or ""))
-    xs, ys = _list(trace.x), _list(trace.y)
-    for i in range(max(len(xs), len(ys))):
-        x, y = _at(xs, i), _at(ys, i)
-        for axis, value, error in (("x", x, trace["error_x"]), ("y", y, trace["error_y"])):
-            if error is not None and error.array is not None:
-                up = error.array[i]
-                down = up if error.arrayminus is None else error.arrayminus[i]
-                yield name, x, y, value - down, value + up, axis
-                break
-        else:
-            yield name, x, y, "", "", ""
-
-
-def _list(values: Any) -> list[Any]:
-    return [] if values is None else list(values)
-
-
-def _at(values: list[Any], i: int) -> Any:
-    value = values[i] if i < len(values) else ""
-    return html.unescape(value) if isinstance(value, str) else value

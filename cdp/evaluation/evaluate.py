@@ -189,42 +189,11 @@ def evaluate_model(
     """
     chosen = protocol_for(model, protocol)
     precision = precision_for(model) if precision == "auto" else precision
-    seconds: dict[str, float] = {}
-
-    def embedded(role: str, texts: Sequence[str], hash_of_texts: str = "") -> Embedded:
-        began = time.perf_counter()
-        embeddings = embed_texts(
-            model, texts, role, chosen, precision, store=store, model_hash=model_hash, hash_of_texts=hash_of_texts,
-            batch_size=batch_size, watch=watch,
-        )  # fmt: skip
-        seconds[_phase(role)] = time.perf_counter() - began
-        return embeddings
-
-    def report(done: int) -> None:
-        if watch is not None:
-            watch("searching", done, benchmark.n_documents)
-
-    was_training = model.training
-    model.eval()
-    try:
-        queries, documents = (
-            embedded("query", benchmark.queries),
-            embedded("document", benchmark.documents, benchmark.documents_hash),
-        )
-    finally:
-        model.train(was_training)
-    began = time.perf_counter()
-    report(0)
-    scores, numbers = search(
-        np.concatenate(queries.parts),
-        documents.parts,
-        top_k,
-        exclude=benchmark.excluded_numbers(),
-        device=search_device(model),
-        progress=report,
-    )
+    scores, numbers, seconds, reused = retrieve(
+        model, benchmark.queries, benchmark.documents, top_k, chosen, precision, exclude=benchmark.excluded_numbers(),
+        store=store, model_hash=model_hash, documents_hash=benchmark.documents_hash, batch_size=batch_size, watch=watch,
+    )  # fmt: skip
     ranking = in_trec_order(benchmark, numbers, scores)
-    seconds["searching"] = time.perf_counter() - began
     settings = {
         "similarity": chosen.similarity,
         "query_prompt": chosen.query_prompt,
@@ -233,7 +202,6 @@ def evaluate_model(
         "precision": precision,
         "top_k": top_k,
     }
-    reused = {"embeddings_reused": documents.reused, "query_embeddings_reused": queries.reused}
     return _evaluation(benchmark, ranking, chosen, reused, seconds, settings)
 
 
@@ -280,36 +248,49 @@ def _evaluation(
     )
 
 
-def embed_texts(
-    model: SentenceTransformer,
-    texts: Sequence[str],
-    role: str,
-    protocol: Protocol,
-    precision: str,
-    *,
-    store: EmbeddingStore | None,
-    model_hash: str,
-    hash_of_texts: str = "",
-    batch_size: int = 128,
-    watch: Watch | None = None,
-) -> Embedded:
-    """Embed queries or documents (``role``) with the prompt of a protocol: from the ``store``, or in memory without."""
-    prompt = protocol.query_prompt if role == "query" else protocol.document_prompt
-    encoding = Encoding(model_hash, role, prompt, protocol.normalise, length_of(model), precision)
-    report = None if watch is None else partial(watch, _phase(role))
-    options: dict[str, Any] = {"batch_size": batch_size, "progress": report}
-    if store is not None and model_hash:
-        return store.get(lambda: model, texts, encoding, hash_of_texts=hash_of_texts, **options)
-    return Embedded([encode(model, texts, encoding, **options)])
+def retrieve(
+    model: SentenceTransformer, queries: Sequence[str], documents: Sequence[str], k: int, protocol: Protocol,
+    precision: str, *, exclude: Sequence[Sequence[int]] | None = None, store: EmbeddingStore | None = None,
+    model_hash: str = "", documents_hash: str = "", batch_size: int = 128, watch: Watch | None = None,
+) -> tuple[np.ndarray, np.ndarray, dict[str, float], dict[str, int]]:  # fmt: skip
+    """Return scores and document numbers, each (n_queries, k), seconds by phase, and the counts of reused embeddings.
 
+    Embeddings are kept in the ``store`` and taken from there, if there is one and the ``model_hash`` is known.
+    """
+    seconds: dict[str, float] = {}
+    found: list[Embedded] = []
+    prompts = {"query": protocol.query_prompt, "document": protocol.document_prompt}
+    was_training = model.training
+    model.eval()
+    try:
+        for role, plural, texts, known in (
+            ("query", "queries", queries, ""), ("document", "documents", documents, documents_hash),
+        ):  # fmt: skip
+            began, phase = time.perf_counter(), f"encoding {plural}"
+            encoding = Encoding(model_hash, role, prompts[role], protocol.normalise, length_of(model), precision)
+            options: dict[str, Any] = {"batch_size": batch_size, "progress": watch and partial(watch, phase)}
+            if store is not None and model_hash:
+                found.append(store.get(lambda: model, texts, encoding, hash_of_texts=known, **options))
+            else:
+                found.append(Embedded([encode(model, texts, encoding, **options)]))
+            seconds[phase] = time.perf_counter() - began
+    finally:
+        model.train(was_training)
 
-def _phase(role: str) -> str:
-    return "encoding queries" if role == "query" else "encoding documents"
+    def report(done: int) -> None:
+        if watch is not None:
+            watch("searching", done, len(documents))
 
-
-def search_device(model: SentenceTransformer) -> str:
-    """The device to search on: the model's GPU, else the CPU."""
-    return model.device.type if model.device.type == "cuda" else "cpu"
+    began = time.perf_counter()
+    report(0)
+    device = model.device.type if model.device.type == "cuda" else "cpu"
+    of_queries, of_documents = found
+    scores, numbers = search(
+        np.concatenate(of_queries.parts), of_documents.parts, k, exclude=exclude, device=device, progress=report
+    )
+    seconds["searching"] = time.perf_counter() - began
+    reused = {"embeddings_reused": of_documents.reused, "query_embeddings_reused": of_queries.reused}
+    return scores, numbers, seconds, reused
 
 
 def length_of(model: SentenceTransformer) -> int | None:

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.evaluation.evaluate import Watch, embed_texts, protocol_for, search_device
+from cdp.evaluation.evaluate import Watch, protocol_for, retrieve
 from cdp.retrievers import bm25
-from cdp.retrievers.encode import EmbeddingStore, precision_for
-from cdp.retrievers.exact_search import search
+from cdp.retrievers.encode import EmbeddingStore
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -53,37 +52,16 @@ def by_bm25(
 
 
 def by_model(
-    model: SentenceTransformer,
-    queries: Sequence[str],
-    documents: Sequence[str],
-    own: NDArray[np.int64],
-    *,
-    store: EmbeddingStore,
-    model_hash: str,
-    others: NDArray[np.int64] | None = None,
-    precision: str = "auto",
-    batch_size: int = 128,
+    model: SentenceTransformer, queries: Sequence[str], documents: Sequence[str], own: NDArray[np.int64],
+    precision: str, *, store: EmbeddingStore, model_hash: str, others: NDArray[np.int64] | None = None,
     watch: Watch | None = None,
-) -> NDArray[np.int32]:
+) -> NDArray[np.int32]:  # fmt: skip
     """The same by a dense retriever, with its own prompts and similarity. The embeddings are kept in ``store``."""
-    protocol = protocol_for(model, "published")
-    precision = precision_for(model) if precision == "auto" else precision
-
-    document_parts, query_parts = (
-        embed_texts(
-            model, texts, role, protocol, precision, store=store, model_hash=model_hash, batch_size=batch_size,
-            watch=watch,
-        ).parts
-        for role, texts in (("document", documents), ("query", queries))
+    scores, found, *_ = retrieve(
+        model, queries, documents, min(DEPTH, len(documents)), protocol_for(model), precision, store=store,
+        model_hash=model_hash, watch=watch,
     )  # fmt: skip
-
-    def look(done: int) -> None:
-        if watch is not None:
-            watch("searching", done, len(documents))
-
-    depth = min(DEPTH, len(documents))
-    found = search(np.concatenate(query_parts), document_parts, depth, device=search_device(model), progress=look)
-    return ranks_of(*found, own, others)
+    return ranks_of(scores, found, own, others)
 
 
 def ranks_of(

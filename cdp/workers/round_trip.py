@@ -67,8 +67,8 @@ def ranks_of(job: Job, query_set: QuerySet, by: str, gpus: int | None = None) ->
         model = load(retriever, "cpu" if gpus == 0 else None)
         identity, precision = model_hash(model), precision_for(model)
         ranks = round_trip.by_model(
-            cast(model, precision), texts, documents, positions, store=EmbeddingStore(job.workspace),
-            model_hash=identity, others=others, precision=precision, watch=job.advance,
+            cast(model, precision), texts, documents, positions, precision, store=EmbeddingStore(job.workspace),
+            model_hash=identity, others=others, watch=job.advance,
         )  # fmt: skip
     measured.save_scores(job.workspace, query_set, measured.ROUND_TRIP, by, ranks)
     return ranks

@@ -8,7 +8,6 @@ from typing import Any
 import streamlit as st
 
 from cdp.charts import style
-from cdp.ui.shell import forms
 
 
 def show(figure: Any, *, key: str, alt: str, caption: str = "") -> None:
@@ -22,16 +21,15 @@ def show(figure: Any, *, key: str, alt: str, caption: str = "") -> None:
 
 
 def _export(figure: Any, key: str, alt: str) -> None:
-    """The figure as it would stand in a paper, to save as SVG, and the numbers in it."""
+    """The figure as it would stand in a paper, to save as SVG."""
     folded = st.popover(
         "Export", icon=":material/download:", type="tertiary", key=f"export_{key}", on_change="rerun",
-        help="Save the figure for a paper (SVG on white), or download its data.",
+        help="Save the figure for a paper (SVG on white).",
     )  # fmt: skip
     if not folded.open:
         return
     name = re.sub(r"\W+", "-", key).strip("-")
     with folded:
-        forms.download("Download data (CSV)", style.to_csv(figure), f"{name}.csv", key=f"export_data_{key}")
         st.caption("Click the camera in the upper right corner to save the figure.")
         buttons = {"displayModeBar": True, "modeBarButtons": [["toImage"]]}
         saved = {"toImageButtonOptions": {"format": "svg", "filename": name}}
