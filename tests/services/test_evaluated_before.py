@@ -51,7 +51,7 @@ def test_queries_without_results_and_half_precision_are_told(workspace: Workspac
     job = evaluation(workspace, "bm25", "small", SCORES, judgments=judgments, counts=counts)
     evaluation(workspace, "minilm", "small", SCORES, judgments=judgments, settings=AS_IT_RAN)
     found = results.compare(workspace, "bm25")
-    assert results.remarks(workspace, found.rows, found.evaluations) == [
+    assert results.remarks(found.rows) == [
         "small (BM25): Nothing was retrieved for 1 of 3 judged queries; they count 0.",
         f"small (minilm): {HALF_PRECISION}",
     ]
@@ -64,7 +64,7 @@ def test_what_is_odd_of_a_benchmark_is_told_once_for_all_of_its_results(workspac
     for retriever in ("bm25", "minilm"):
         evaluation(workspace, retriever, "odd", SCORES, judgments=info.content_hash)
     found = results.compare(workspace, "bm25")
-    (remark,) = results.remarks(workspace, found.rows, found.evaluations)
+    (remark,) = results.remarks(found.rows)
     assert remark.startswith("odd: test.tsv: The judgments name 1 document id")
     (folder / "qrels" / "test.tsv").write_text(QRELS)
-    assert results.remarks(workspace, found.rows, found.evaluations) == []
+    assert results.remarks(results.compare(workspace, "bm25").rows) == []
