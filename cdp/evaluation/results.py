@@ -43,9 +43,6 @@ def write_run(path: Path, benchmark: Benchmark, ranking: Ranking) -> None:
     write_bytes(path, data.getvalue())
 
 
-KIND = "evaluation"
-
-
 def run_file(job_folder: Path) -> Path:
     """Where what an evaluation retrieved is kept."""
     return job_folder / "results" / "run.parquet"
@@ -96,7 +93,7 @@ def write_result(
     if result.ranking.documents.shape[1]:  # scores that were imported have no run
         write_run(run_file(job.folder), benchmark, result.ranking)
     job.result(
-        KIND,
+        "evaluation",
         {
             "schema": 1,
             "id": job.id,

@@ -285,14 +285,13 @@ def per_doc(pairs: int, documents: int) -> str:
 
 
 def _of_training(result: Mapping[str, Any], source_of: Callable[[str], tuple[str, str]]) -> Trained | None:
-    """From a training's result; None for one of before results held what was trained on."""
-    settings = result.get("settings") or {}
-    if not settings or not {"pairs", "documents"} <= result.keys():
+    """From a training's result; None for a damaged one."""
+    if not {"settings", "query_set", "pairs", "documents", "steps"} <= result.keys():
         return None
     pairs, documents = int(result["pairs"]), int(result["documents"])
     return Trained(
         *source_of(str(result["query_set"])), per_doc(pairs, documents), pairs, documents,
-        int(result.get("steps") or 0), settings, incomplete=INCOMPLETE in result.get("notes", ()),
+        int(result["steps"]), result["settings"], incomplete=INCOMPLETE in result.get("notes", ()),
     )  # fmt: skip
 
 

@@ -137,9 +137,6 @@ def _about(rows: Sequence[Row], arrived: str) -> Row:
 
 def _table(rows: Sequence[Row], baseline: str) -> None:
     """One row per recipe, the best first; chosen rows alone are compared."""
-    if not rows:
-        st.caption("No row fits the filters.")
-        return
     common = _common(rows)
     columns: dict[str, Sequence[Any]] = {
         "NDCG@10": [row.score for row in rows],  # first: what one sees on a phone
