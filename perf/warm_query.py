@@ -27,10 +27,11 @@ import psutil
 from sentence_transformers import util
 
 from cdp.base.workspace import SHIPPED_DATA, Workspace, read_jsonl
+from cdp.corpus import load_manifest
 from cdp.retrievers.encode import EmbeddingStore, _npy, unit_length
 from cdp.retrievers.resolve import resolve
 from cdp.services import corpora, search
-from cdp.serving.engine import Encoder, Engine, load_encoder, open_documents, resolve_collection
+from cdp.serving.engine import Encoder, Engine, load_encoder, open_documents
 from perf.timing import Row, show
 
 DOCUMENTS, WORDS, K, QUERIES, REPEATS = 30_000, 100, 10, 30, 2
@@ -72,7 +73,7 @@ def run() -> list[Row]:
         workspace = Workspace(Path(name) / "workspace")
         queries = write(Path(name) / "documents.jsonl")
         corpus = corpora.add(workspace, Path(name) / "documents.jsonl").corpus.id
-        documents = open_documents(workspace, resolve_collection(workspace, corpus))
+        documents = open_documents(workspace, load_manifest(workspace, corpus))
         rows = []
         try:
             for retriever in ("bm25", "static-minilm", "minilm"):

@@ -632,10 +632,10 @@ class EvaluationConfig(Config):
 
 
 class IndexConfig(Config):
-    """Indexing a collection for searching: the embeddings of its documents by a retriever, or its BM25 index."""
+    """Indexing a corpus for searching: the embeddings of its documents by a retriever, or its BM25 index."""
 
     retriever: str = SEARCHED_WITH
-    collection: str = option(REQUIRED, "A corpus, or benchmark:NAME for the documents of a benchmark.")
+    corpus: str = option(REQUIRED, "The corpus.")
     budget: float | None = EMBEDDING_BUDGET
 
 
@@ -675,7 +675,7 @@ class ServingConfig(Config):
     """Search and embeddings over HTTP."""
 
     retriever: str = SEARCHED_WITH
-    corpus: str = option("", "A corpus, or benchmark:NAME, to search. Empty: embeddings only.")
+    corpus: str = option("", "A corpus to search. Empty: embeddings only.")
     name: str = option("", "What callers write as model. Empty: the retriever's name; of a folder, its last part.")
     host: str = option(
         "127.0.0.1", "The address to listen on; any other than loopback needs a token.",

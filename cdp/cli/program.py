@@ -33,7 +33,7 @@ def search(
         list[str],
         "bm25, a preset, a training's id or name, a model's name or folder, or api:MODEL@ADDRESS; up to three times",
     ],
-    corpus: Annotated[str, "a corpus (id, name or prefix), or a benchmark, whose documents are searched"],
+    corpus: Annotated[str, "the corpus to search (id, name or unique prefix)"],
     k: Annotated[int, "documents to show; 10 if omitted"] = 10,
     index: Annotated[bool, "index the documents first where that takes long, as a job, and wait for it"] = False,
 ) -> int:
@@ -42,9 +42,9 @@ def search(
     unindexed = [answer for answer in answered.answers if answer.unprepared]
     if unindexed and index:
         for answer in unindexed:
-            sent = embedding.for_index(run.workspace, answer.retriever, answered.collection)
+            sent = embedding.for_index(run.workspace, answer.retriever, answered.corpus.id)
             note(*([s.sentence for s in sent] or [f"indexing with {answer.title}"]))
-            config = IndexConfig(retriever=answer.retriever, collection=answered.collection.id)
+            config = IndexConfig(retriever=answer.retriever, corpus=answered.corpus.id)
             run.followed([searching.start_index(run.workspace, config)])
         answered = searching.search(run.workspace, query, retriever, corpus, k, in_process=True)
     # Exit code 1 if one of several retrievers could not answer; if none could, the first one's reason is raised.
@@ -52,7 +52,7 @@ def search(
         raise ConfigError(_problem(answered.answers[0]))
     value = {
         "query": answered.query,
-        "corpus": answered.collection.id,
+        "corpus": answered.corpus.id,
         "answers": [
             {
                 "retriever": answer.retriever,

@@ -22,7 +22,6 @@ from cdp.llm.tokens import cut, estimate_tokens
 from cdp.retrievers import api
 from cdp.retrievers.api import ApiName
 from cdp.services import access, evaluation
-from cdp.serving.engine import Collection
 
 # Texts whose length stands for all in a price.
 SAMPLED = 200
@@ -90,13 +89,11 @@ def for_mining(workspace: Workspace, config: MiningConfig) -> list[Sending]:
     return sendings(workspace, retrievers, [of_corpus(workspace, query_set.corpus_id), queries])
 
 
-def for_index(workspace: Workspace, retriever: str, collection: Collection) -> list[Sending]:
-    """Return what indexing a collection sends."""
+def for_index(workspace: Workspace, retriever: str, corpus: str) -> list[Sending]:
+    """Return what indexing a corpus (its id) sends."""
     if api.parse(retriever) is None:
         return []
-    folder = resolve_benchmark(collection.benchmark, workspace) if collection.benchmark else None
-    texts = of_corpus(workspace, collection.id) if folder is None else of_benchmark(workspace, folder)
-    return sendings(workspace, [retriever], [texts])
+    return sendings(workspace, [retriever], [of_corpus(workspace, corpus)])
 
 
 def of_corpus(workspace: Workspace, corpus: str, longest: int = api.LONGEST) -> Texts:

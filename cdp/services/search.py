@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,12 +26,10 @@ from typing import IO, Any
 from cdp import jobs
 from cdp.base.config import TOKEN, IndexConfig, ServingConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
-from cdp.base.file_cache import ANSWERS
 from cdp.base.text import typed_folder
 from cdp.base.version import __version__
 from cdp.base.workspace import Workspace, is_name
-from cdp.benchmarks import beir_files, library, manifests
-from cdp.benchmarks.benchmark import part, qrels_files
+from cdp.corpus import CorpusManifest, resolve_corpus
 from cdp.jobs import JobView
 from cdp.jobs.launchers import SPINS, python_path
 from cdp.retrievers import PRESETS, api, bm25
@@ -41,16 +39,11 @@ from cdp.serving import engine
 from cdp.serving.engine import (
     DEFAULT_K,
     MOST_K,
-    Collection,
     Engine,
     NotPreparedError,
     available,
     checked_query,
-    list_collections,
-    resolve_collection,
 )
-
-__all__ = ["Collection", "list_collections", "resolve_collection"]
 
 WORKER, INSTANCE = "cdp.workers.index", "cdp.serving.dashboard"
 
@@ -103,7 +96,7 @@ class Searched:
     """The answers to one query, in the order of the retrievers."""
 
     query: str
-    collection: Collection
+    corpus: CorpusManifest
     answers: list[Answer]
 
 
@@ -134,7 +127,7 @@ def search(
     workspace: Workspace,
     query: str,
     retrievers: Sequence[str],
-    collection: str,
+    corpus: str,
     k: int = DEFAULT_K,
     *,
     in_process: bool = False,
@@ -142,7 +135,7 @@ def search(
     """Search with each retriever; errors of one are its answer's ``problem``.
 
     The search process answers; ``in_process`` loads everything here. Raises InputError for a query or a choice that
-    cannot be searched, NotFoundError for an unknown collection.
+    cannot be searched, NotFoundError for an unknown corpus.
     """
     text = checked_query(query)
     if not retrievers:
@@ -151,7 +144,7 @@ def search(
         raise InputError(f"At most {MOST_RETRIEVERS} retrievers are compared at once.", hint="Leave some out.")
     if not 1 <= k <= MOST_K:
         raise InputError(f"Between 1 and {MOST_K} documents are shown, not {k}.")
-    searched = resolve_collection(workspace, collection)
+    searched = resolve_corpus(workspace, corpus)
     payer = api.Payer(workspace, "search")
     own = Engine(workspace, engine.memory_limit(), interactive=True, payer=payer) if in_process else None
     answers = [_answer(workspace, own, name, searched, text, k) for name in dict.fromkeys(retrievers)]
@@ -159,13 +152,13 @@ def search(
 
 
 def _answer(
-    workspace: Workspace, own: Engine | None, retriever: str, collection: Collection, query: str, k: int
+    workspace: Workspace, own: Engine | None, retriever: str, corpus: CorpusManifest, query: str, k: int
 ) -> Answer:
     name = retriever.strip()
     try:
         name = _whole_name(workspace, name)
-        request = {"retriever": name, "collection": collection.id, "query": query, "k": k}
-        value = _ask(workspace, request) if own is None else own.search(name, collection.id, query, k)
+        request = {"retriever": name, "corpus": corpus.id, "query": query, "k": k}
+        value = _ask(workspace, request) if own is None else own.search(name, corpus.id, query, k)
     except CdpError as problem:
         return Answer(retriever, _title(workspace, name), problem=problem)
     hits = [Hit(rank, **hit) for rank, hit in enumerate(value["hits"], 1)]
@@ -195,28 +188,28 @@ def _title(workspace: Workspace, name: str) -> str:
 @access.runs
 def start_index(workspace: Workspace, config: IndexConfig) -> str:
     """Submit a job that indexes the documents; return its id, or that of the active job that does so already."""
-    collection = resolve_collection(workspace, config.collection)
+    corpus = resolve_corpus(workspace, config.corpus)
     name = _whole_name(workspace, config.retriever)
-    if (active := indexing(workspace, name, collection.id)) is not None:
+    if (active := indexing(workspace, name, corpus.id)) is not None:
         return active.id
     elsewhere = bm25.language_in(name) is not None or api.parse(name) is not None
-    settings = {**config.to_dict(), "retriever": name, "collection": collection.id}
+    settings = {**config.to_dict(), "retriever": name, "corpus": corpus.id}
     return jobs.submit(
         workspace,
         kind="index",
-        name=f"{_title(workspace, name)} on {collection.name}",
+        name=f"{_title(workspace, name)} on {corpus.name}",
         module=WORKER,
         config=settings,
         device=clusters.request(workspace, 0 if elsewhere else None, at_most=1),
-        inputs={"collection": collection.id, "documents": collection.state, "benchmark": collection.benchmark},
+        inputs={"corpus": corpus.id, "documents": corpus.content_hash},
         uses_pool=not elsewhere,
         env_secrets=access.environment_for(settings),
     )
 
 
-def indexing(workspace: Workspace, retriever: str, collection: str) -> JobView | None:
-    """Return the active job that indexes this collection with this retriever."""
-    wanted = {"retriever": retriever, "collection": collection}.items()
+def indexing(workspace: Workspace, retriever: str, corpus: str) -> JobView | None:
+    """Return the active job that indexes this corpus with this retriever."""
+    wanted = {"retriever": retriever, "corpus": corpus}.items()
     active = (job for job in jobs.list_active(workspace) if job.kind == "index")
     return next((job for job in active if wanted <= job.config.items()), None)
 
@@ -368,38 +361,6 @@ def _word_start(line: str, at: int) -> int:
     """Return the beginning of the next word, or ``at`` in a script without spaces."""
     space = line.find(" ", at, at + BEFORE)
     return at if space < 0 or at == 0 else space + 1
-
-
-@dataclass(frozen=True)
-class Judgment:
-    """A benchmark's judged documents for one query, and which of them are relevant."""
-
-    judged: Set[str] = frozenset()
-    relevant: Set[str] = frozenset()
-
-
-def judgment(workspace: Workspace, collection: Collection, query: str) -> Judgment:
-    """Return a benchmark's judgment of a query with exactly this text; an empty one where there is none."""
-    grades: dict[str, int] = {}
-    if not collection.benchmark:
-        return Judgment()
-    folder = library.resolve_benchmark(collection.benchmark, workspace)
-    with suppress(CdpError):  # its own page reports a damaged benchmark
-        relevant_from = manifests.read(folder).relevant_from
-        ids = [name for name, text in _texts(folder).items() if text.strip() == query.strip()]
-        for name, file in ((name, file) for name in ids for file in qrels_files(folder).values()):
-            grades |= _grades(file).get(name, {})
-        return Judgment(set(grades), {document for document, grade in grades.items() if grade >= relevant_from})
-    return Judgment()
-
-
-def _texts(folder: Path) -> Mapping[str, str]:
-    file = part(folder, "queries")
-    return ANSWERS.get(file, "texts", lambda: {q: line.text for q, line in beir_files.read_queries(file).items()})
-
-
-def _grades(file: Path) -> Mapping[str, Mapping[str, int]]:
-    return ANSWERS.get(file, "grades", lambda: beir_files.read_qrels(file).grades)
 
 
 @access.runs

@@ -1,6 +1,6 @@
 """The dashboard's search server: ``python -m cdp.serving.dashboard <workspace> <socket>``.
 
-Started by ``cdp.services.search``. It serves any retriever and collection of one workspace over a Unix socket, and ends
+Started by ``cdp.services.search``. It serves any retriever and corpus of one workspace over a Unix socket, and ends
 when idle, with its workspace, or on SIGTERM. It downloads nothing, uses no GPU, and writes only indexes. A lock beside
 the socket allows one per workspace.
 """
@@ -41,7 +41,7 @@ class SearchRequest(web.Body):
     """``POST /search``."""
 
     retriever: str
-    collection: str
+    corpus: str
     query: str
     k: int = Field(ge=1, le=1000)
 
@@ -68,7 +68,7 @@ class Instance:
 
     def _answer(self, asked: SearchRequest) -> dict[str, Any]:
         try:
-            return self.engine.search(asked.retriever, asked.collection, asked.query, asked.k)
+            return self.engine.search(asked.retriever, asked.corpus, asked.query, asked.k)
         except CdpError as error:
             more = {"hint": error.hint, "unprepared": isinstance(error, NotPreparedError)}
             raise web.ApiError(400, type(error).__name__, error.message, more=more) from error

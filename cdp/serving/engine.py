@@ -16,20 +16,18 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from cdp.base.errors import CdpError, InputError, ModelError, NotFoundError, WorkspaceError
+from cdp.base.errors import CdpError, InputError, ModelError, WorkspaceError
 from cdp.base.records import Document
-from cdp.base.workspace import Workspace, is_name
-from cdp.benchmarks import beir_files, library
-from cdp.benchmarks.benchmark import part, texts_hash
+from cdp.base.workspace import Workspace
+from cdp.benchmarks.benchmark import texts_hash
 from cdp.complexity import content_words, language_of
-from cdp.corpus import CorpusManifest, list_corpora, load_manifest, open_corpus, resolve_corpus
+from cdp.corpus import CorpusManifest, load_manifest, open_corpus
 from cdp.corpus.documents import ROW_GROUP_ROWS, SCHEMA, to_documents
 from cdp.evaluation.evaluate import Protocol, length_of, protocol_for
 from cdp.retrievers import bm25, load, model_hash
@@ -44,7 +42,6 @@ Progress = Callable[[str, int, int], None]
 # Scores and document numbers, best first.
 Ranked = tuple[list[float], list[int]]
 
-BENCHMARK = "benchmark:"
 DEFAULT_K, MOST_K = 10, 100
 LONGEST_QUERY = 10_000  # characters: encoders cut a text at a few hundred tokens anyway
 SHOWN_CHARACTERS = 20_000  # of a document's text in an answer; the whole text is on the Documents page
@@ -59,61 +56,8 @@ IDLE_S = 600.0  # long enough to read a document and come back, short enough to 
 _WORD = re.compile(r"\w+")
 
 
-@dataclass(frozen=True)
-class Collection:
-    """A corpus, or the documents of a benchmark, with their language and a hash of their contents (``state``)."""
-
-    id: str
-    name: str
-    language: str
-    n_documents: int
-    state: str
-    benchmark: str = ""
-
-
-def list_collections(workspace: Workspace) -> list[Collection]:
-    """Return all corpora, newest first, then the readable benchmarks."""
-    corpora = [_of_corpus(manifest) for manifest in list_corpora(workspace)]
-    infos = [info for info in library.list_benchmarks(workspace) if not info.problem]
-    return corpora + [_of_benchmark(info) for info in infos]
-
-
-def resolve_collection(workspace: Workspace, name: str) -> Collection:
-    """Return the corpus of this id, name or unique id prefix, else the benchmark of this name. NotFoundError."""
-    name = name.strip()
-    if name.startswith(BENCHMARK):
-        return _named_benchmark(workspace, name.removeprefix(BENCHMARK))
-    if is_name(name) and workspace.corpus(name).is_dir():
-        return _of_corpus(load_manifest(workspace, name))
-    try:
-        return _of_corpus(resolve_corpus(workspace, name))
-    except NotFoundError:
-        if name not in library.list_names(workspace):
-            raise
-    return _named_benchmark(workspace, name)
-
-
-def _of_corpus(manifest: CorpusManifest) -> Collection:
-    state = manifest.content_hash
-    return Collection(manifest.id, manifest.name, manifest.counted_language, manifest.n_documents, state)
-
-
-def _named_benchmark(workspace: Workspace, name: str) -> Collection:
-    if name not in library.list_names(workspace):
-        raise NotFoundError("benchmark", name, known=library.list_names(workspace))
-    info = library.describe(library.resolve_benchmark(name, workspace), workspace)
-    if info.problem:
-        raise InputError(info.problem)
-    return _of_benchmark(info)
-
-
-def _of_benchmark(info: library.BenchmarkInfo) -> Collection:
-    name = info.name
-    return Collection(f"{BENCHMARK}{name}", name, info.language or "en", info.n_documents, info.content_hash, name)
-
-
 class Documents:
-    """The documents of a collection in memory, in order, as an Arrow table."""
+    """The documents of a corpus in memory, in order, as an Arrow table."""
 
     def __init__(self, tables: Sequence[pa.Table]) -> None:
         self.table = pa.concat_tables(tables) if tables else SCHEMA.empty_table()
@@ -137,29 +81,15 @@ class Documents:
         return [document for number in numbers for document in to_documents(self.table.slice(number, 1))]
 
 
-def open_documents(workspace: Workspace, collection: Collection) -> Documents:
-    """Read all documents. InputError for an empty collection, WorkspaceError if it cannot be read."""
-    if collection.benchmark:
-        file = part(library.resolve_benchmark(collection.benchmark, workspace), "corpus")
-        read = beir_files.iter_corpus(file)
-        tables = []
-        while rows := list(islice(read, ROW_GROUP_ROWS)):
-            # Arrow strings are UTF-8: they cannot hold half of a surrogate pair.
-            columns = ([getattr(row, name).encode("utf-8", "replace") for row in rows] for name in SCHEMA.names)
-            arrays = [pa.array(column, pa.binary()).cast(pa.string()) for column in columns]
-            tables.append(pa.Table.from_arrays(arrays, schema=SCHEMA))
-    else:
-        try:
-            tables = list(open_corpus(workspace, collection.id).batches())
-        except (pa.ArrowException, OSError) as error:
-            raise WorkspaceError(
-                f"The documents of {collection.name} cannot be read: {str(error).splitlines()[0]}.",
-                hint="Add the corpus again.",
-            ) from error
-    documents = Documents(tables)
-    if not len(documents):
-        raise InputError(f"{collection.name} has no documents.", hint="Choose another corpus.")
-    return documents
+def open_documents(workspace: Workspace, corpus: CorpusManifest) -> Documents:
+    """Read all documents. WorkspaceError if they cannot be read."""
+    try:
+        return Documents(list(open_corpus(workspace, corpus.id).batches()))
+    except (pa.ArrowException, OSError) as error:
+        raise WorkspaceError(
+            f"The documents of {corpus.name} cannot be read: {str(error).splitlines()[0]}.",
+            hint="Add the corpus again.",
+        ) from error
 
 
 class NotPreparedError(CdpError):
@@ -312,16 +242,16 @@ class Cache:
 
 @dataclass(frozen=True)
 class Opened:
-    """A retriever ready to search a collection."""
+    """A retriever ready to search a corpus."""
 
     title: str
-    collection: Collection
+    corpus: CorpusManifest
     documents: Documents
     index: Index
 
 
 class Engine:
-    """The retrievers and collections in use, held within ``limit`` bytes. Takes calls of several threads at once.
+    """The retrievers and corpora in use, held within ``limit`` bytes. Takes calls of several threads at once.
 
     With ``interactive``, indexing that takes long raises NotPreparedError, and so does any by a retriever behind an
     API: what that costs is shown before. ``download`` allows models of the hub that are not on this machine; ``pool``
@@ -345,13 +275,13 @@ class Engine:
         self.progress = progress or (lambda phase, done, total: None)
         self.cache = Cache(limit)
 
-    def search(self, retriever: str, collection: str, query: str, k: int) -> dict[str, Any]:
+    def search(self, retriever: str, corpus: str, query: str, k: int) -> dict[str, Any]:
         """Return the ``k`` best documents as ``hits`` (id, title, text, score, matching words), the retriever's
         ``title``, and the ``seconds`` of searching. Raises CdpError."""
-        opened = self.open(retriever, collection)
+        opened = self.open(retriever, corpus)
         began = time.perf_counter()
         scores, numbers = opened.index.rank([query], k)[0]
-        language = opened.collection.language
+        language = opened.corpus.counted_language
         hits = [
             {
                 **asdict(document),
@@ -363,23 +293,23 @@ class Engine:
         ]
         return {"title": opened.title, "hits": hits, "seconds": time.perf_counter() - began}
 
-    def open(self, retriever: str, collection: str) -> Opened:
-        """Load the documents, the model and the index unless they are in memory. Raises CdpError."""
+    def open(self, retriever: str, corpus: str) -> Opened:
+        """Load the documents of a corpus (its id), the model and the index unless in memory. Raises CdpError."""
         try:
-            searched = resolve_collection(self.workspace, collection)
+            searched = load_manifest(self.workspace, corpus)
         except CdpError:  # it was deleted: drop its index and documents
-            self.cache.drop(lambda key: isinstance(key, tuple) and collection in key)
+            self.cache.drop(lambda key: isinstance(key, tuple) and corpus in key)
             raise
         documents = self.cache.get(
             ("documents", searched.id),
-            searched.state,
+            searched.content_hash,
             lambda: open_documents(self.workspace, searched),
             lambda documents: documents.nbytes,
         )
         language = bm25.language_in(retriever)
         key = ("index", retriever, searched.id)
         if language is not None:
-            words = language or searched.language
+            words = language or searched.counted_language
             bm25.check_language(words)
             lexical = self.cache.get(
                 key, documents.hash, lambda: _warm(self._lexical(searched, documents, words)), lambda i: i.nbytes
@@ -409,14 +339,14 @@ class Engine:
             lambda encoder: encoder.nbytes,
         )
 
-    def _check_length(self, name: str, collection: Collection, missing: int, at_once: int) -> None:
+    def _check_length(self, name: str, corpus: CorpusManifest, missing: int, at_once: int) -> None:
         """Raise NotPreparedError if a person waits and more than ``at_once`` documents are missing."""
         if self.interactive and missing > at_once:
-            message = f"{name} has not indexed {missing:,} documents of {collection.name} yet."
+            message = f"{name} has not indexed {missing:,} documents of {corpus.name} yet."
             raise NotPreparedError(message, hint="Index them first, as a job.")
 
     def _embeddings(
-        self, encoder: Encoder, collection: Collection, documents: Documents, title: str
+        self, encoder: Encoder, corpus: CorpusManifest, documents: Documents, title: str
     ) -> Sequence[np.ndarray]:
         """Return the embeddings of all documents in order, computing and keeping those that are missing."""
         from cdp.retrievers.static import is_static
@@ -433,7 +363,7 @@ class Engine:
             if not complete:
                 paid = isinstance(encoder.model, ApiModel)
                 at_once = 0 if paid else STATIC_AT_ONCE if is_static(encoder.model) else ENCODED_AT_ONCE
-                self._check_length(title, collection, missing[0], at_once)
+                self._check_length(title, corpus, missing[0], at_once)
             # Of a complete store only the number of texts is looked at.
             texts = [""] * len(documents) if complete else list(documents.contents())
             report = None if complete else lambda done, total: self.progress("encoding documents", done, total)
@@ -441,12 +371,12 @@ class Engine:
                 lambda: encoder.model, texts, encoding, hash_of_texts=documents.hash, batch_size=BATCH, progress=report
             ).parts
 
-    def _lexical(self, collection: Collection, documents: Documents, language: str) -> LexicalIndex:
+    def _lexical(self, corpus: CorpusManifest, documents: Documents, language: str) -> LexicalIndex:
         """Return the kept BM25 index, or make and keep it."""
         folder = self.workspace.embeddings / bm25.index_key(documents.hash, language)
         index = bm25.load_index(folder)
         if index is None:
-            self._check_length(bm25.TITLE, collection, len(documents), LEXICAL_AT_ONCE)
+            self._check_length(bm25.TITLE, corpus, len(documents), LEXICAL_AT_ONCE)
             index = bm25.index(list(documents.contents()), language, watch=self.progress)
             bm25.save_index(index, folder)
         return LexicalIndex(index, language)

@@ -25,6 +25,7 @@ from cdp.base.config import ServingConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.text import shown
 from cdp.base.workspace import Workspace
+from cdp.corpus import resolve_corpus
 from cdp.retrievers import bm25
 from cdp.retrievers.encode import encode, precision_for
 from cdp.retrievers.load import use_threads
@@ -214,7 +215,7 @@ class PublicApi:
                 for rank, (document, score) in enumerate(zip(opened.documents.take(numbers), scores, strict=True), 1)
             ]
             data.append({"object": "search.result", "index": number, "hits": hits})
-        corpus = {"id": opened.collection.id, "name": opened.collection.name, "documents": len(opened.documents)}
+        corpus = {"id": opened.corpus.id, "name": opened.corpus.name, "documents": len(opened.documents)}
         return json_response({"object": "list", "model": self.name, "corpus": corpus, "data": data})
 
     def _names(self) -> list[str]:
@@ -282,7 +283,7 @@ def _load(workspace: Workspace, config: ServingConfig) -> tuple[str, Loaded]:
 
     # Nothing else is loaded: no limit, and no query waits for the index.
     engine = Engine(workspace, float("inf"), device=device, download=True, progress=report)
-    opened = engine.open(config.retriever, config.corpus) if config.corpus else None
+    opened = engine.open(config.retriever, resolve_corpus(workspace, config.corpus).id) if config.corpus else None
     if bm25.language_in(config.retriever) is not None:
         return config.name or config.retriever.strip(), Loaded(None, opened)
     resolved = engine.resolve(config.retriever)

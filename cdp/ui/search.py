@@ -13,10 +13,10 @@ from cdp.base.records import place_of
 from cdp.base.workspace import Workspace
 from cdp.services import commands, embedding, search
 from cdp.services.projects import Members
-from cdp.services.search import Answer, Collection, Hit, Judgment
+from cdp.services.search import Answer, Hit
 from cdp.ui import jobs as job_views
 from cdp.ui.shell import forms, frame, state
-from cdp.ui.shell.tables import count, cut, md
+from cdp.ui.shell.tables import cut, md
 
 QUERY = "q"
 
@@ -36,20 +36,6 @@ def query() -> str:
 
 def _chosen(key: str) -> None:
     state.write(QUERY, str(st.session_state[key] or "").strip() or None)
-
-
-def collection(collections: Sequence[Collection]) -> Collection:
-    """Draw the choice of documents, at first the corpus that was looked at last."""
-    by_id = {c.id: c for c in collections}
-    last = state.kept("corpus")
-    if state.kept("collection") not in by_id and last in by_id:
-        state.keep("collection", last)
-    names = {
-        c.id: f"{cut(c.name, 50)}{' (benchmark)' if c.benchmark else ''} · {count(c.n_documents, 'document')}"
-        for c in collections
-    }
-    chosen = state.choose("Documents", names, "collection", what="documents")
-    return by_id[chosen] if chosen in by_id else collections[0]
 
 
 def retrievers(workspace: Workspace, members: Members) -> list[str]:
@@ -84,82 +70,66 @@ def _add_api(chosen: list[str]) -> None:
     state.write("search_with", list(dict.fromkeys([*chosen, name] if name else chosen))[-search.MOST_RETRIEVERS :])
 
 
-def show(workspace: Workspace, collection: Collection, retrievers: Sequence[str], query: str) -> None:
+def show(workspace: Workspace, corpus: str, retrievers: Sequence[str], query: str) -> None:
     """Search, and draw the answers side by side."""
     with st.spinner("Searching. The first search loads the models, which takes some seconds.", show_time=True):
-        searched = search.search(workspace, query, retrievers, collection.id)
-    judgment = search.judgment(workspace, searched.collection, searched.query)
-    if judgment.judged:
-        relevant = count(len(judgment.relevant), "relevant document")
-        st.caption(f":material/fact_check: A query of {md(searched.collection.name)} with {relevant}, marked below.")
+        searched = search.search(workspace, query, retrievers, corpus)
     with st.grid(len(searched.answers), min_column_width=280):
         for number, answer in enumerate(searched.answers):
             with st.container(key=f"answer_{number}"):
-                _answer(workspace, searched.collection, answer, judgment)
+                _answer(workspace, corpus, answer)
     given = [word for name in retrievers for word in ("--retriever", name)]
-    forms.command(commands.line("search", cut(searched.query, 200), *given, corpus=collection.id))
+    forms.command(commands.line("search", cut(searched.query, 200), *given, corpus=corpus))
 
 
-def _answer(workspace: Workspace, collection: Collection, answer: Answer, judgment: Judgment) -> None:
+def _answer(workspace: Workspace, corpus: str, answer: Answer) -> None:
     st.subheader(md(answer.title, 60), anchor=False)
     if answer.problem is not None:
-        _problem(workspace, collection, answer)
+        _problem(workspace, corpus, answer)
         return
     st.caption(f"{1000 * answer.seconds:.0f} ms")
     if not answer.hits:
         st.markdown("No document shares a word with the query.")
     for hit in answer.hits:
         with st.container(border=True, gap="small"):
-            _hit(hit, judgment, "" if collection.benchmark else collection.id)
+            _hit(hit, corpus)
 
 
-def _hit(hit: Hit, judgment: Judgment, corpus: str) -> None:
+def _hit(hit: Hit, corpus: str) -> None:
     title = cut(" ".join((hit.title or hit.id).split()), 100) or "Untitled"
-    facts = [f"**{hit.rank}**"]
-    if hit.id in judgment.relevant:
-        facts.append(":green-badge[:material/check: relevant]")
-    elif hit.id in judgment.judged:
-        facts.append(":gray-badge[judged, not relevant]")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown(" ".join(facts), width="content")
-        if corpus:
-            frame.link("documents", md(title), icon=":material/description:", corpus=corpus, document=hit.id)
-        else:
-            st.markdown(f"**{md(title)}**", width="content")
+        st.markdown(f"**{hit.rank}**", width="content")
+        frame.link("documents", md(title), icon=":material/description:", corpus=corpus, document=hit.id)
     # Every character is escaped.
     pieces = search.snippet(hit.text, hit.words)
     shown = "".join(f"<mark>{escape(piece)}</mark>" if matches else escape(piece) for piece, matches in pieces)
     st.html(f"<p class='snippet'>{shown}</p>")
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if not corpus:
-            with st.popover("Whole document", type="tertiary"):
-                st.text(hit.text)
-        file, page = place_of(hit.id)
-        place = f"{md(cut(file, 60))}{f', page {page:,}' if page else ''} · " if file != hit.id else ""
-        st.caption(f"{place}score {hit.score:.3f}", width="content")
+    file, page = place_of(hit.id)
+    place = f"{md(cut(file, 60))}{f', page {page:,}' if page else ''} · " if file != hit.id else ""
+    st.caption(f"{place}score {hit.score:.3f}")
 
 
-def _problem(workspace: Workspace, collection: Collection, answer: Answer) -> None:
+def _problem(workspace: Workspace, corpus: str, answer: Answer) -> None:
     """Draw why a retriever did not answer; where its index is missing, a button that makes it."""
     assert answer.problem is not None
     if not answer.unprepared:
         st.warning(md(answer.problem.hint) or "Choose another retriever.", title=md(answer.problem.message))
         return
-    job = search.indexing(workspace, answer.retriever, collection.id)
-    sent = " ".join(sending.sentence for sending in embedding.for_index(workspace, answer.retriever, collection))
+    job = search.indexing(workspace, answer.retriever, corpus)
+    sent = " ".join(sending.sentence for sending in embedding.for_index(workspace, answer.retriever, corpus))
     st.info(f"{md(sent)} You can go on meanwhile.".strip(), title=md(answer.problem.message))
     if job is not None:
-        job_views.live(_progress, True, workspace, answer.retriever, collection.id)
+        job_views.live(_progress, True, workspace, answer.retriever, corpus)
     elif forms.button(
         "Index the documents", key=f"index_{answer.retriever}", icon=":material/database:", type="primary"
     ):
-        settings = {"retriever": answer.retriever, "collection": collection.id}
+        settings = {"retriever": answer.retriever, "corpus": corpus}
         search.start_index(workspace, IndexConfig.from_dict(settings))
         st.rerun()
 
 
-def _progress(workspace: Workspace, retriever: str, collection: str) -> None:
-    job = search.indexing(workspace, retriever, collection)
+def _progress(workspace: Workspace, retriever: str, corpus: str) -> None:
+    job = search.indexing(workspace, retriever, corpus)
     if job is None:
         st.rerun()
     assert job is not None

@@ -1,4 +1,4 @@
-"""The worker that indexes a collection for searching: ``python -m cdp.workers.index <job folder>``.
+"""The worker that indexes a corpus for searching: ``python -m cdp.workers.index <job folder>``.
 
 Reads an ``IndexConfig``; writes the embeddings of all documents, or BM25's index, to ``embeddings/`` of the workspace,
 and ``results/index.json``. A resume continues with the first missing shard.
@@ -25,7 +25,7 @@ def main(job: Job) -> None:
     pool = PoolEncoder(job.pool.map, config.retriever, None, job.stop_requested) if job.pool else None
     payer = Payer.of(job, config.budget)
     engine = Engine(job.workspace, memory_limit(), device=None, download=True, progress=report, pool=pool, payer=payer)
-    documents = len(engine.open(config.retriever, config.collection).documents)
+    documents = len(engine.open(config.retriever, config.corpus).documents)
     seconds = round(time.perf_counter() - began, 3)
     job.result("index", {"documents": documents, "seconds": seconds})
     print(f"{documents:,} documents are indexed.", flush=True)

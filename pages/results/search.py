@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import search
+from cdp.services import corpora
 from cdp.ui import search as page
 from cdp.ui.shell import frame, state
 
@@ -13,24 +13,20 @@ workspace = Workspace.default()
 frame.head("search")
 
 with frame.guarded():
-    members = state.scope(workspace)
-    collections = [
-        c
-        for c in search.list_collections(workspace)
-        if members.has("benchmark" if c.benchmark else "corpus", c.benchmark or c.id)
-    ]
-    if not collections:
+    manifests = state.of_project(workspace, "corpus", corpora.list_corpora(workspace))
+    if not manifests:
         text = "There is nothing to search. Add a corpus first."
         frame.empty("No documents yet", text, "documents", "Add a corpus")
     else:
         query = page.query()
         left, right = st.columns([2, 3], gap="medium")
         with left:
-            collection = page.collection(collections)
+            names = {m.id: m.name for m in manifests}
+            corpus = state.choose("Corpus", names, "corpus", what="corpus") or manifests[0].id
         with right:
-            retrievers = page.retrievers(workspace, members)
+            retrievers = page.retrievers(workspace, state.scope(workspace))
         if query and retrievers:
-            page.show(workspace, collection, retrievers, query)
+            page.show(workspace, corpus, retrievers, query)
         elif retrievers:
             st.caption("Type a query and press Enter.")
         else:

@@ -65,7 +65,7 @@ def test_a_query_may_begin_with_a_dash() -> None:
 
 
 def test_a_job_indexes_where_it_takes_long(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ("search", "honeybees", "--retriever", "bm25", "--corpus", "benchmark:demo")
+    words = ("search", "honeybees", "--retriever", "bm25", "--corpus", "demo")
     run(*words)
     monkeypatch.setattr(engine, "LEXICAL_AT_ONCE", 10)
     for path in workspace.embeddings.glob("bm25-*"):

@@ -166,7 +166,7 @@ def test_embeddings_are_those_of_one_machine_and_made_once(
 ) -> None:
     assert main(["demo"]) == 0
     here = in_turn(workspace, tmp_path)
-    config = IndexConfig(retriever="minilm", collection="demo")
+    config = IndexConfig(retriever="minilm", corpus="demo")
 
     def index(where: Workspace, address: str) -> dict[str, bytes]:
         place.choose(where, address)

@@ -18,7 +18,7 @@ EMPTY = {
     "documents": "No documents yet",
     "queries": "No documents yet",
     "queries/review": "No query sets yet",
-    "benchmarks": "0 of 57 available benchmarks are in the workspace",
+    "benchmarks": "Download benchmarks",
     "queries/quality": "No query sets yet",
     "decide/complexity": "No target queries yet",
     "launch": "No query sets yet",

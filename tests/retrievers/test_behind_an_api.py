@@ -214,7 +214,7 @@ def test_killed_and_resumed_it_pays_for_no_stored_vector_again(
         corpus = store(result, "many", workspace)
     server.latency = 0.15
     folder = workspace.job("index-1")
-    settings = {"retriever": model.name.name, "collection": corpus.id}
+    settings = {"retriever": model.name.name, "corpus": corpus.id}
     write_json(folder / "spec.json", {"id": "index-1", "kind": "index", "config": settings})
     for target in (5, 20, 35, None):
         with AnswerCache(workspace) as cache:

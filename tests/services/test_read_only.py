@@ -88,7 +88,7 @@ READING = {
         "unjudged",
     },
     "review": {"chosen", "decisions", "document", "table", "usability"},
-    "search": {"indexing", "judgment", "list_queries", "list_retrievers"},
+    "search": {"indexing", "list_retrievers"},
     "studies": {
         "grid_for",
         "list_studies",

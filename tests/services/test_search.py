@@ -9,6 +9,7 @@ import pytest
 from cdp.base.config import IndexConfig
 from cdp.base.errors import InputError, NotFoundError
 from cdp.base.workspace import Workspace
+from cdp.corpus import list_corpora
 from cdp.services import access, demo, search
 from tests.pages.support import ended_job
 
@@ -20,7 +21,7 @@ def corpus(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """The demo's corpus; no search process is started: every search here is answered in this process."""
     monkeypatch.setenv(search.RUNTIME, str(tmp_path / "run"))
     demo.load(workspace)
-    return search.list_collections(workspace)[0].id
+    return list_corpora(workspace)[0].id
 
 
 def found(workspace: Workspace, query: str, retrievers: list[str], corpus: str, k: int = 10) -> search.Searched:
@@ -57,8 +58,6 @@ def test_choices_that_cannot_be_searched(workspace: Workspace, corpus: str) -> N
             found(workspace, "bees", retrievers, corpus, k)
     with pytest.raises(NotFoundError, match="no-such"):
         found(workspace, "bees", ["bm25"], "no-such")
-    with pytest.raises(NotFoundError, match="benchmark"):
-        found(workspace, "bees", ["bm25"], "benchmark:no-such")
 
 
 def test_a_training_without_its_model_and_a_job_of_another_kind(workspace: Workspace, corpus: str) -> None:
@@ -79,7 +78,7 @@ def test_a_read_only_dashboard_searches_and_starts_no_job(
     access.in_dashboard()
     assert found(workspace, "bees", ["bm25"], corpus).answers[0].hits
     with pytest.raises(access.ReadOnlyError):
-        search.start_index(workspace, IndexConfig.from_dict({"retriever": "bm25", "collection": corpus}))
+        search.start_index(workspace, IndexConfig.from_dict({"retriever": "bm25", "corpus": corpus}))
 
 
 def test_a_visitor_names_no_path_and_no_model_to_download(

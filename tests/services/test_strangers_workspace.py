@@ -99,7 +99,7 @@ OUTSIDE: dict[str, tuple[str, dict[str, str], str]] = {
     "a process's environment": ("training", {**TRAINING, "weights": "/proc/self/environ"}, "weights"),
     "a file of the home folder": ("training", {**TRAINING, "weights": "~/.netrc"}, "weights"),
     "a path through it": ("training", {**TRAINING, "weights": "WORKSPACE/../private/queries.jsonl"}, "weights"),
-    "a model's folder": ("index", {"retriever": "PRIVATE", "collection": "c"}, "retriever"),
+    "a model's folder": ("index", {"retriever": "PRIVATE", "corpus": "c"}, "retriever"),
     "an import's file": ("import", {"path": "PRIVATE/queries.jsonl", "retriever": "x", "benchmark": "b"}, "path"),
     "a downloaded copy": ("download", {"benchmark": "scifact", "folder": "PRIVATE"}, "folder"),
     "one of a study's benchmarks": ("study", {**STUDY, "benchmarks": "b, PRIVATE:test"}, "benchmarks"),
@@ -140,7 +140,7 @@ def test_who_names_the_folder_again_may_use_it(
     left_alone(workspace, job_id)
     run("jobs", "resume", job_id, "--allow", str(private), "--wait")
     assert jobs.outcome(workspace, job_id)["ndcg@10"] == 100
-    stopped = job(workspace, "index", {"retriever": str(private), "collection": "c"})
+    stopped = job(workspace, "index", {"retriever": str(private), "corpus": "c"})
     monkeypatch.setenv("CDP_ALLOWED_FOLDERS", str(private.parent))
     assert jobs.resume(workspace, stopped).attempt == 2
     room.wait(workspace, stopped)
@@ -182,7 +182,7 @@ def test_a_current_folder_that_came_with_the_workspace_is_not_imported_from(
     for package in (workspace.root / "cdp", workspace.root / "numpy", outside / "json", outside / "cdp"):
         package.mkdir(parents=True)
         (package / "__init__.py").write_text(f"open({str(marker)!r}, 'w').write({str(package)!r})")
-    config = {"retriever": "bm25", "collection": "none"}
+    config = {"retriever": "bm25", "corpus": "none"}
     job_id = job(workspace, "index", config, cwd=str(outside))
     script = Path(sys.executable).with_name("cdp")
     command = [str(script)] if script.exists() else [sys.executable, "-P", "-m", "cdp"]
@@ -200,7 +200,7 @@ def test_the_id_in_a_specification_leads_nowhere_else(workspace: Workspace, tmp_
     kept = tmp_path / "kept"
     kept.mkdir()
     (kept / "file").write_text("mine")
-    job_id = job(workspace, "index", {"retriever": "bm25", "collection": "c"}, id="../../kept")
+    job_id = job(workspace, "index", {"retriever": "bm25", "corpus": "c"}, id="../../kept")
     for command in (["delete", job_id, "--yes"], ["resume", job_id], ["stop", job_id], ["show", job_id]):
         assert "is not a job's specification" in run("jobs", *command, code=2).stderr
     assert (kept / "file").read_text() == "mine"

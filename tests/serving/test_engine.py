@@ -21,8 +21,8 @@ TEXTS = ["Bees find their way by the sun.", "A lighthouse guides ships.", "Sugar
 GIB = 1 << 30
 
 
-def retrieved(engine: Engine, retriever: str, collection: str, query: str, k: int = 10) -> list[str]:
-    return [hit["id"] for hit in engine.search(retriever, collection, query, k)["hits"]]
+def retrieved(engine: Engine, retriever: str, corpus: str, query: str, k: int = 10) -> list[str]:
+    return [hit["id"] for hit in engine.search(retriever, corpus, query, k)["hits"]]
 
 
 def test_the_least_recently_used_goes_first_and_what_changed_is_made_anew() -> None:
@@ -68,12 +68,6 @@ def test_a_corpus_of_one_document(workspace: Workspace, add_corpus: AddCorpus) -
     assert retrieved(Engine(workspace, GIB), "bm25", add_corpus(["One document."], "one"), "document", 100) == ["d1"]
 
 
-def test_a_benchmarks_documents_are_a_collection(workspace: Workspace) -> None:
-    write_benchmark(workspace.benchmarks / "bench")
-    for name in ("bench", "benchmark:bench"):
-        assert retrieved(Engine(workspace, GIB), "bm25", name, "furnace") == ["d4"]
-
-
 def test_a_corpus_that_is_deleted_meanwhile_is_let_go_of(workspace: Workspace, add_corpus: AddCorpus) -> None:
     corpus, other = add_corpus(TEXTS), add_corpus(["Another one."], "other")
     engine = Engine(workspace, GIB)
@@ -114,7 +108,8 @@ def test_embeddings_of_an_evaluation_are_used_and_retrieve_the_same(
     from cdp.retrievers.encode import EmbeddingStore
     from tests.support_models import tiny_static
 
-    folder = write_benchmark(workspace.benchmarks / "bench")
+    folder = write_benchmark(tmp_path / "bench")
+    corpus = corpora.add(workspace, folder / "corpus.jsonl").corpus.id
     name = str(tiny_static(tmp_path / "model"))
     model = load(resolve(name, workspace), "cpu")
     benchmark = load_benchmark(folder)
@@ -125,11 +120,11 @@ def test_embeddings_of_an_evaluation_are_used_and_retrieve_the_same(
     for row, query in enumerate(benchmark.queries):
         numbers = evaluated.ranking.documents[row]
         expected = [benchmark.document_ids[n] for n in numbers[numbers >= 0]]
-        assert retrieved(engine, name, "benchmark:bench", query) == expected
+        assert retrieved(engine, name, corpus, query) == expected
     assert sorted(workspace.embeddings.rglob("*")) == kept
     (Path(name) / "model.safetensors").unlink()
     with pytest.raises((ModelError, NotFoundError, InputError)):
-        engine.search(name, "benchmark:bench", "bees", 3)
+        engine.search(name, corpus, "bees", 3)
 
 
 def test_prepared_documents_are_searched_as_they_were() -> None:

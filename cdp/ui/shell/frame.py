@@ -66,7 +66,7 @@ PAGES: dict[str, PageInfo] = {
          "Which run is best, and is the difference more than chance?", "Results",
          ("baseline", "retrievers", "benchmark")),
         ("search", "pages/results/search.py", "Try a query", "search",
-         "What does each retriever retrieve for a query of yours?", "Results", ("collection", "search_with", "q")),
+         "What does each retriever retrieve for a query of yours?", "Results", ("corpus", "search_with", "q")),
         ("evidence", "pages/results/evidence.py", "Evidence", "fact_check",
          "What do the published results and your own studies show, and what are their limits?", "Results",
          ("table", "study"), "published"),
