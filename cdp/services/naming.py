@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from cdp import jobs
@@ -57,9 +56,9 @@ def training(workspace: Workspace, name: str) -> str:
 
 
 def _trainings(workspace: Workspace) -> _Named:
-    said = list_annotations(workspace)
+    given = given_names(workspace)
     return [
-        (job, tuple(filter(None, [job.name, said.get(job.id, Annotation()).name])))
+        (job, (job.name, *([given[job.id]] if job.id in given else [])))
         for job in jobs.list_jobs(workspace, ["training"])
     ]
 
@@ -80,33 +79,21 @@ def _find(text: str, trainings: _Named, *, by_prefix: bool = True) -> str | None
     raise ConfigError(f"{len(fitting)} trainings {how} {text!r}.", hint=f"Name one by its id: {listed}{more}.")
 
 
-@dataclass(frozen=True)
-class Annotation:
-    """What a person said about one run."""
-
-    name: str = ""
-    note: str = ""
-
-
-def annotation_file(workspace: Workspace) -> Path:
+def names_file(workspace: Workspace) -> Path:
     return workspace.root / "runs.json"
 
 
-def list_annotations(workspace: Workspace) -> Mapping[str, Annotation]:
-    """Return {id of a run: annotation}. WorkspaceError where the file is damaged."""
-    path = annotation_file(workspace)
-    return ANSWERS.get(path, "annotations", lambda: _read(path)) if path.exists() else {}
+def given_names(workspace: Workspace) -> Mapping[str, str]:
+    """Return {id of a run: the name that a person gave it on Compare}. WorkspaceError where the file is damaged."""
+    path = names_file(workspace)
+    return ANSWERS.get(path, "names", lambda: _read(path)) if path.exists() else {}
 
 
-def _read(path: Path) -> dict[str, Annotation]:
-    value = read_json(path)
+def _read(path: Path) -> dict[str, str]:
     try:
-        return {
-            str(key): Annotation(str(about.get("name", "")), str(about.get("note", "")))
-            for key, about in value["runs"].items()
-        }
+        return {key: about["name"] for key, about in read_json(path)["runs"].items() if about["name"]}
     except (KeyError, TypeError, AttributeError) as error:
         raise WorkspaceError(
-            f"{path} does not hold names and notes of runs.",
+            f"{path} does not hold names of runs.",
             hint="Put back a copy of it, or move it away: the scores are not in it.",
         ) from error

@@ -34,7 +34,6 @@ from cdp.retrievers import PRESETS, bm25, leakage
 from cdp.retrievers.encode import HALF_PRECISION
 from cdp.services import access, naming
 from cdp.services.calibration import Calibration, Judged, calibrate, judged_by
-from cdp.services.naming import Annotation
 from cdp.services.projects import Members
 from cdp.studies import records
 from cdp.training.plan import INCOMPLETE
@@ -142,7 +141,6 @@ class Row:
     trained: Trained | None
     badges: tuple[Badge, ...]
     warnings: tuple[str, ...]
-    annotation: Annotation
     created: str
     measures: Mapping[str, float]
     seed_sd: float | None = None
@@ -235,12 +233,12 @@ def list_evaluations(workspace: Workspace, scope: Members | None = None) -> list
 
     Beside the catalogue's keys each has ``retriever_name`` as people know the run (``named`` where a person named it),
     ``marks`` (``leaked``, ``stopped at step 1 of 116``), ``start`` and ``trained`` (the retriever that it was trained
-    from and how; empty and None for others), and the ``annotation`` that people made.
+    from and how; empty and None for others).
     """
     rows, trainings = catalog.runs(workspace)
     rows = rows if scope is None else scope.keep("evaluation", rows)
     results = {training["job_id"]: training["result"] for training in trainings}
-    said = naming.list_annotations(workspace)
+    given = naming.given_names(workspace)
     source_of = cache(partial(source, workspace))
     evaluations = []
     for row in rows:
@@ -256,13 +254,13 @@ def list_evaluations(workspace: Workspace, scope: Members | None = None) -> list
         elif row["retriever_kind"] == STUDY:
             start = str(row["settings"]["condition"]["retriever"])
             trained = _of_condition(row["settings"], source_of)
-        name, annotation = row["retriever_name"], said.get(row["retriever_id"], Annotation())
+        name, own = row["retriever_name"], given.get(row["retriever_id"], "")
         if row["retriever_kind"] == STUDY_START and name in PRESETS:  # studies keep ids
             name = PRESETS[name].title
         evaluations.append(
-            {**row, "retriever_name": annotation.name or (bm25.TITLE if name == bm25.NAME else name), "start": start,
-             "trained": trained, "marks": leakage.marks(row["counts"]), "annotation": annotation,
-             "named": bool(annotation.name or (trained is not None and trained.settings.get("name")))}
+            {**row, "retriever_name": own or (bm25.TITLE if name == bm25.NAME else name), "start": start,
+             "trained": trained, "marks": leakage.marks(row["counts"]),
+             "named": bool(own or (trained is not None and trained.settings.get("name")))}
         )  # fmt: skip
     names = _names(evaluations)
     return [{**row, "retriever_name": names.get(row["retriever_id"], row["retriever_name"])} for row in evaluations]
@@ -425,7 +423,7 @@ def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Famil
                 n_queries=first["n_queries"] or 0, evaluation_id="+".join(row["id"] for row in runs),
                 runs=tuple(row["retriever_id"] for row in runs), kind=_kind(first),
                 start=first["start"], trained=first["trained"], badges=tuple(badges.values()),
-                warnings=info.warnings if info is not None else (), annotation=first["annotation"],
+                warnings=info.warnings if info is not None else (),
                 created=max(row["created"] or "" for row in runs),
                 seed_sd=float(np.std(scores, ddof=1)) if has_spread(scores) else None,
                 measures={
@@ -766,11 +764,9 @@ def _texts(workspace: Workspace, row: Mapping[str, Any]) -> dict[str, str]:
 
 
 @access.writes
-def annotate(workspace: Workspace, runs: Sequence[str], *, name: str, note: str = "") -> None:
-    """Keep a name (empty: the made one) and a note of these runs (retrievers' ids) in ``runs.json``."""
-    said = Annotation(name.strip(), note.strip())
-    path = naming.annotation_file(workspace)
-    with locked(path.with_name(".runs.lock"), "The names and notes of runs"):
-        known = {**naming.list_annotations(workspace), **dict.fromkeys(runs, said)}
-        records = {key: asdict(about) for key, about in sorted(known.items()) if about != Annotation()}
-        write_json(path, {"schema": 1, "runs": records})
+def rename(workspace: Workspace, runs: Sequence[str], name: str) -> None:
+    """Call these runs (retrievers' ids) ``name``; empty: by their recipe again."""
+    path = naming.names_file(workspace)
+    with locked(path.with_name(".runs.lock"), "The names of runs"):
+        names = {**naming.given_names(workspace), **dict.fromkeys(runs, name.strip())}
+        write_json(path, {"schema": 1, "runs": {run: {"name": given} for run, given in sorted(names.items()) if given}})

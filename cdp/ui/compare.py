@@ -12,7 +12,7 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.charts.results import GainPoint, gains
-from cdp.services import commands, evaluation, result_tables, results
+from cdp.services import commands, evaluation, naming, result_tables, results
 from cdp.services.results import MOST, Comparison, Row
 from cdp.ui.benchmarks import judging
 from cdp.ui.shell import charts, forms, frame, state, tables
@@ -72,7 +72,7 @@ def page(workspace: Workspace) -> None:
         st.caption(" ".join([*below, "Choose rows to compare only these."]), width="stretch")
         _baselines(workspace, here, baseline)
     if len(picked) == 1:
-        _edit(workspace, next(row for row in here if row.retriever_id in picked))
+        _rename(workspace, next(row for row in here if row.retriever_id in picked))
     _differences(on_place)
     _tested(on_place, shown)
     _details(workspace, on_place, comparison, arrived)
@@ -154,7 +154,6 @@ def _table(rows: Sequence[Row], baseline: str) -> None:
     further: dict[str, Sequence[Any]] = {
         "Pairs": [row.trained and row.trained.pairs for row in rows],
         "Steps": [row.trained and row.trained.steps for row in rows],
-        "Note": [row.annotation.note for row in rows],
     }
     columns |= {title: cells for title, cells in further.items() if len({*cells} - {None}) > 1}
     current = st.query_params.get_all(PICKED)
@@ -214,19 +213,16 @@ def _common(rows: Sequence[Row]) -> set[str]:
     return set.intersection(*trained) if len(trained) > 1 else set()
 
 
-def _edit(workspace: Workspace, row: Row) -> None:
-    """Name and note of the row that is chosen."""
-    said = row.annotation
-    with st.popover("Name and note", icon=":material/edit:", type="tertiary"):
-        key = hashlib.sha256(" ".join(row.runs).encode()).hexdigest()[:12]  # another row, other fields
-        name = st.text_input("Name", said.name, key=f"name_{key}", max_chars=120, help="Empty: the name by its recipe.")
-        note = st.text_area("Note", said.note, key=f"note_{key}", max_chars=2000)
+def _rename(workspace: Workspace, row: Row) -> None:
+    """A name for the row that is chosen."""
+    with st.popover("Rename", icon=":material/edit:", type="tertiary"):
+        key = hashlib.sha256(" ".join(row.runs).encode()).hexdigest()[:12]  # another row, another field
+        given = naming.given_names(workspace).get(row.runs[0], "")
+        name = st.text_input("Name", given, placeholder=row.retriever, key=f"name_{key}", max_chars=120)
         if forms.button("Save", key="board_save", type="primary"):
             with frame.guarded():
-                results.annotate(workspace, row.runs, name=name, note=note)
+                results.rename(workspace, row.runs, name)
                 st.rerun()
-    if said.note:
-        st.caption(f":material/sticky_note_2: {md(said.note)}")
 
 
 def _baselines(workspace: Workspace, here: Sequence[Row], baseline: str) -> None:

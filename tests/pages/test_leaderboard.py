@@ -41,12 +41,11 @@ def test_a_leaked_run_is_not_the_first(runs_here: Workspace, open_page: Any) -> 
     assert any("stand last" in c.value for c in at.caption)
 
 
-def test_a_chosen_recipe_gets_a_name_and_a_note(runs_here: Workspace, open_page: Any) -> None:
+def test_a_chosen_recipe_gets_a_name(runs_here: Workspace, open_page: Any) -> None:
     at = open_page("compare", project="all", retrievers=["training-1"])
     next(field for field in at.text_input if field.label == "Name").set_value("the one for the paper")
-    next(field for field in at.text_area if field.label == "Note").set_value("Run again.")
     at.button(key="board_save").click().run()
-    assert naming.list_annotations(runs_here)["training-1"].note == "Run again."
+    assert naming.given_names(runs_here) == {"training-1": "the one for the paper"}
     assert "the one for the paper" in list(table(at)["Recipe"])
 
 

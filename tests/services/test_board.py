@@ -135,18 +135,16 @@ def test_badges_say_what_a_score_has_to_be_read_with(workspace: Workspace, query
     assert [run for run, of in badges.items() if any(badge.fault for badge in of)] == ["training-c", "training-b"]
 
 
-def test_names_and_notes_outlive_the_catalogue_and_travel(runs_here: Workspace, tmp_path: Path) -> None:
-    results.annotate(runs_here, ["training-1"], name="the one for the paper", note="Run again with three seeds.")
-    before = json.loads(naming.annotation_file(runs_here).read_text())
+def test_names_outlive_the_catalogue_and_travel(runs_here: Workspace, tmp_path: Path) -> None:
+    results.rename(runs_here, ["training-1"], " the one for the paper ")
     catalog.rebuild(runs_here)
     other = Workspace(shutil.copytree(runs_here.root, tmp_path / "other"))
     for place in (runs_here, other):
         (row,) = [row for row in board(place) if row.retriever_id == "training-1"]
-        said = row.annotation
-        assert (row.retriever, said.note) == ("the one for the paper", "Run again with three seeds.")
-    assert json.loads(naming.annotation_file(runs_here).read_text()) == before
-    results.annotate(other, ["training-1"], name="")
+        assert row.retriever == "the one for the paper"
+    results.rename(other, ["training-1"], "")
     assert DIVERSE_1 in names(board(other))
+    assert json.loads(naming.names_file(other).read_text())["runs"] == {}
 
 
 def test_a_leak_stays_on_the_result_through_a_rebuild_and_a_copy(runs_here: Workspace, tmp_path: Path) -> None:
@@ -159,11 +157,11 @@ def test_a_leak_stays_on_the_result_through_a_rebuild_and_a_copy(runs_here: Work
 
 
 def test_a_damaged_file_of_names_is_named_and_not_written_over(runs_here: Workspace) -> None:
-    naming.annotation_file(runs_here).write_text('{"runs": [1]}')
-    for act in (lambda: board(runs_here), lambda: results.annotate(runs_here, ["training-1"], name="x")):
+    naming.names_file(runs_here).write_text('{"runs": [1]}')
+    for act in (lambda: board(runs_here), lambda: results.rename(runs_here, ["training-1"], "x")):
         with pytest.raises(WorkspaceError, match=r"runs\.json does not hold"):
             act()
-    assert naming.annotation_file(runs_here).read_text() == '{"runs": [1]}'
+    assert naming.names_file(runs_here).read_text() == '{"runs": [1]}'
 
 
 def test_a_project_shows_its_own_runs(runs_here: Workspace, query_set: str) -> None:

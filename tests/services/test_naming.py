@@ -64,7 +64,7 @@ def test_every_door_takes_a_name(sea: Workspace) -> None:
 
 
 def test_a_name_given_on_compare_counts_and_so_does_the_first_one(sea: Workspace) -> None:
-    results.annotate(sea, ["training-1-sea"], name="the one for the paper")
+    results.rename(sea, ["training-1-sea"], "the one for the paper")
     for called in ("the one for the paper", "Sea of Q/Doc 1, two"):
         assert naming.retriever(sea, called) == "training-1-sea"
 

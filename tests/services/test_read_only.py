@@ -53,7 +53,7 @@ READING = {
     "growing": {"find"},
     "metrics": {"paired", "quick", "results"},
     "models": {"list_models", "show"},
-    "naming": {"annotation_file", "list_annotations", "retriever", "training"},
+    "naming": {"given_names", "names_file", "retriever", "training"},
     "overview": {"server", "summary"},
     "projects": {
         "check_unused",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.services.naming import Annotation
 from cdp.services.result_tables import Table, paper_table, to_latex, to_markdown
 from cdp.services.results import Comparison, Row
 
@@ -28,7 +27,7 @@ def made(values: dict[tuple[str, str], float], significant: tuple[str, str] | No
             retriever=name, retriever_id=name, benchmark=benchmark,
             split="dev" if benchmark in ("musique", "2wikimultihopqa") else "test", protocol="published", version="",
             ndcg=value, n_queries=9, evaluation_id=f"{name}-{benchmark}", runs=(name,), kind="",
-            start="", trained=None, badges=(), warnings=(), annotation=Annotation(), created="", measures={},
+            start="", trained=None, badges=(), warnings=(), created="", measures={},
             p_holm=0.01 if (name, benchmark) == significant else None,
         )
         for (name, benchmark), value in values.items()
