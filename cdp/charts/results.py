@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import plotly.graph_objects as go
@@ -75,17 +76,21 @@ def curve(values: Mapping[int, float], title: str) -> go.Figure:
 def scaling(report: StudyReport, benchmark: str) -> go.Figure:
     """NDCG@10 on one benchmark by Q/Doc, one line per way of training, ± the standard deviation over seeds."""
     chart = figure(x="queries per document (Q/Doc)", y="NDCG@10 (%)", height=320)
-    trained = [row for row in report.rows if row.source != UNTRAINED and benchmark in row.scores]
-    series = dict.fromkeys(map(_way, trained))
-    palette = _palette(report, series)
-    for i, key in enumerate(series):
-        rows = sorted((r for r in trained if _way(r) == key), key=lambda r: r.per_doc)
+    ways: dict[Cell, list[StudyRow]] = defaultdict(list)
+    for row in report.rows:
+        if row.source != UNTRAINED and benchmark in row.scores:
+            ways[row.cell._replace(per_doc=0, rate=None)].append(row)
+    kinds = {source.label: source.kind for source in report.sources}
+    names = {way: plain(f"{way.retriever}, {way.source}{way.details}", 48) for way in ways}
+    palette = by_method({names[way]: kinds.get(way.source, "") for way in ways})
+    for i, (way, of_way) in enumerate(ways.items()):
+        rows = sorted(of_way, key=lambda row: row.per_doc)
         chart.add_scatter(
             x=[str(row.per_doc) for row in rows],
             y=[row.scores[benchmark] for row in rows],
             mode="lines+markers",
-            name=_series(key),
-            line={"color": palette[_series(key)], "dash": DASHES[i % len(DASHES)]},
+            name=names[way],
+            line={"color": palette[names[way]], "dash": DASHES[i % len(DASHES)]},
             marker={"size": 8, "symbol": SYMBOLS[i % len(SYMBOLS)]},
             error_y={"type": "data", "array": [row.spread.get(benchmark, 0.0) for row in rows], "thickness": 1.2},
             customdata=[(row.pairs, row.n_seeds) for row in rows],
@@ -100,17 +105,3 @@ def scaling(report: StudyReport, benchmark: str) -> go.Figure:
             )
     chart.update_xaxes(type="category")
     return chart
-
-
-def _way(row: StudyRow) -> Cell:
-    return row.cell._replace(per_doc=0, rate=None)
-
-
-def _palette(report: StudyReport, series: Iterable[Cell]) -> dict[str, str]:
-    """A colour for each way of training, by the method of its source."""
-    kinds = {source.label: source.kind for source in report.sources}
-    return by_method({_series(way): kinds.get(way.source, "") for way in series})
-
-
-def _series(way: Cell) -> str:
-    return plain(f"{way.retriever}, {way.source}{way.details}", 48)

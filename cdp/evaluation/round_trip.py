@@ -77,11 +77,6 @@ def ranks_of(
     return np.where(mine.any(axis=1), ranks, 0).astype(np.int32)
 
 
-def share_within(ranks: NDArray[np.int32], k: int) -> float:
-    """The share of the queries that find their document among the first ``k``; NaN for no query."""
-    return float(within(ranks, k).mean()) if len(ranks) else float("nan")
-
-
 def within(ranks: NDArray[np.int32], k: int) -> NDArray[np.bool_]:
     """(n,): which queries find their document among the first ``k``."""
     return np.asarray((ranks > 0) & (ranks <= k))

@@ -70,7 +70,10 @@ class Completeness:
 
 
 def check(workspace: Workspace, query_set: QuerySet) -> Completeness:
-    """Return what a query set lacks. Cheap for a complete one: nothing is read."""
+    """Return what a query set lacks, with its current counts: a killed job had no time to write them.
+
+    Cheap for a complete one: nothing is read.
+    """
     if query_set.complete:
         return Completeness(query_set, True, job_id=query_set.job_id)
     state, active = "", False
@@ -85,11 +88,6 @@ def check(workspace: Workspace, query_set: QuerySet) -> Completeness:
         counts = {name: getattr(totals, name) for name in ("n_documents", "n_queries", "n_shared")}
         query_set = dataclasses.replace(query_set, **counts)
     return Completeness(query_set, False, active, query_set.job_id, state)
-
-
-def with_counts(workspace: Workspace, query_set: QuerySet) -> QuerySet:
-    """Return the set with its current counts: a killed job had no time to write them into the manifest."""
-    return query_set if query_set.complete else check(workspace, query_set).query_set
 
 
 def list_incomplete(workspace: Workspace, names: Iterable[str]) -> list[Completeness]:

@@ -69,8 +69,6 @@ def _named(workspace: Workspace, retriever: str) -> tuple[str, str]:
 def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
     """Return the id of the newest result for the same model, judgments and settings, or None."""
     info = describe(resolve_benchmark(config.benchmark, workspace), workspace)
-    words = bm25.language_in(config.retriever)
-    words = words if words is None else words or info.language or "en"
     for row in catalog.evaluations(workspace, studies=True):
         same = (
             row["retriever_id"] == _row_of(config)
@@ -79,7 +77,6 @@ def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
             and row["protocol"] == config.protocol
             and row["settings"].get("max_length") == config.max_length
             and row["settings"].get("top_k", config.top_k) == config.top_k
-            and words in (None, row["settings"].get("language", words))
             and config.precision in ("auto", row["settings"].get("precision"))
         )
         if same:

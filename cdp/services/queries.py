@@ -189,7 +189,7 @@ def references(sets: Sequence[QuerySet]) -> dict[str, str]:
 
 def list_query_sets(workspace: Workspace, *, corpus: str = "") -> list[QuerySet]:
     """Return all query sets, newest first; only those of one corpus if its id, name or unique prefix is given."""
-    listed = [completeness.with_counts(workspace, q) for q in query_sets.list_query_sets(workspace)]
+    listed = [completeness.check(workspace, q).query_set for q in query_sets.list_query_sets(workspace)]
     # An id in use needs no corpus: the sets of a deleted one are still listed.
     only = corpus if not corpus or any(q.corpus_id == corpus for q in listed) else resolve_corpus(workspace, corpus).id
     return [q for q in listed if only in ("", q.corpus_id)]
@@ -197,7 +197,7 @@ def list_query_sets(workspace: Workspace, *, corpus: str = "") -> list[QuerySet]
 
 def show(workspace: Workspace, query_set: str) -> QuerySet:
     """Return the query set of that id, name or unique prefix; an incomplete one with its current counts."""
-    return completeness.with_counts(workspace, query_sets.resolve_query_set(workspace, query_set))
+    return completeness.check(workspace, query_sets.resolve_query_set(workspace, query_set)).query_set
 
 
 def failures(workspace: Workspace, query_set: str) -> FailedItems:

@@ -137,7 +137,7 @@ def named(workspace: Workspace, config: TrainingConfig) -> tuple[TrainingConfig,
     Also checks that reasoned queries are for the same corpus and that a file of weights is readable; whether every
     query has its weight is checked when the pairs are read.
     """
-    query_set = completeness.with_counts(workspace, query_sets.resolve_query_set(workspace, config.query_set))
+    query_set = completeness.check(workspace, query_sets.resolve_query_set(workspace, config.query_set)).query_set
     needs = WEIGHTINGS.named(config.weighting).needs
     reasoning = config.reasoning
     if uses_reasoned(config) and reasoning:

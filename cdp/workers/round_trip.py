@@ -28,7 +28,7 @@ def main(job: Job) -> None:
     config = RoundTripConfig.from_dict(job.config)
     query_set = query_sets.load(job.workspace, config.query_set)
     ranks = ranks_of(job, query_set, config.by, config.gpus)
-    shares = {f"within_{k}": round(round_trip.share_within(ranks, k), 4) for k in SHOWN}
+    shares = {f"within_{k}": round(float(round_trip.within(ranks, k).mean()), 4) for k in SHOWN}
     job.result("round-trip", {"query_set": query_set.id, "by": config.by, "n_queries": len(ranks), **shares})
     print(f"{shares['within_10']:.1%} of {len(ranks):,} queries find their document within 10", flush=True)
     job.progress("done", len(ranks), len(ranks), "queries")

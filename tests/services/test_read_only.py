@@ -28,7 +28,7 @@ READING = {
     "benchmarks": {"list_own", "list_registry", "show"},
     "clusters": {"look", "request", "setting", "trouble"},
     "commands": {"changed"},
-    "completeness": {"check", "list_incomplete", "require", "with_counts"},
+    "completeness": {"check", "list_incomplete", "require"},
     "complexity": {"load", "profile_benchmark", "profile_query_set"},
     "corpora": {"document", "failed", "page", "q_doc_notes"},
     "decide": {"decide", "list_options", "of_judged", "page"},
