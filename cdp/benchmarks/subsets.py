@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,9 +19,6 @@ from cdp.benchmarks.beir_files import iter_corpus, write_beir
 from cdp.benchmarks.benchmark import part, read_parts, split_of
 from cdp.benchmarks.library import BenchmarkInfo
 from cdp.benchmarks.manifests import Subset
-
-# What tells a subset by its name: between the whole benchmark's name and its size.
-SUBSET = re.compile(r"-sample-")
 
 # How much is drawn if nothing else is said: NanoBEIR's 50 queries, with somewhat fewer documents.
 QUERIES, DOCUMENTS = 50, 2000

@@ -33,11 +33,10 @@ __all__ = ["list_benchmarks"]
 
 @dataclass(frozen=True)
 class RegistryStatus:
-    """An entry of the registry, and the workspace's benchmark that is it: its name (empty: none) and split."""
+    """An entry of the registry, and the name of the workspace's benchmark that is it; empty if there is none."""
 
     entry: Entry
-    stored: str = ""
-    split: str = ""
+    stored: str
 
 
 @dataclass(frozen=True)
@@ -53,41 +52,37 @@ class BenchmarkDetails:
 def list_registry(workspace: Workspace) -> list[RegistryStatus]:
     """Return the downloadable entries of the registry."""
     stored = _stored_entries(workspace)
-    return [RegistryStatus(entry, *stored.get(entry.name, ())) for entry in registry.entries() if entry.schema]
+    return [RegistryStatus(entry, stored.get(entry.name, "")) for entry in registry.entries() if entry.schema]
 
 
 def list_own(workspace: Workspace) -> list[BenchmarkInfo]:
     """Return the workspace's benchmarks that are not of the registry: own ones, subsets, and broken ones."""
-    registered_names = {name for name, _ in _stored_entries(workspace).values()}
-    return [info for info in list_benchmarks(workspace) if info.name not in registered_names]
+    registered = set(_stored_entries(workspace).values())
+    return [info for info in list_benchmarks(workspace) if info.name not in registered]
 
 
-def _stored_entries(workspace: Workspace) -> dict[str, tuple[str, str]]:
-    """Return {entry: (name, split) of its stored benchmark}, downloaded or added.
+def _stored_entries(workspace: Workspace) -> dict[str, str]:
+    """Return {entry: name of its stored benchmark}, downloaded or added.
 
     An added benchmark counts if its name and its numbers of documents and judged queries are the registry's: a sample
     of the same name does not.
     """
-    stored_entries: dict[str, tuple[str, str]] = {}
+    stored: dict[str, str] = {}
     for info in list_benchmarks(workspace):
         entry = None if info.problem or info.subset_of else registry.find(info.entry or info.name)
         if entry is None or not entry.schema:
             continue
-        splits = list(info.splits)
-        if not info.entry:
-            splits = [split for split, n in info.judged.items() if n == entry.queries]
-            if info.n_documents != entry.documents or not splits:
-                continue
-        if entry.name not in stored_entries or info.name == entry.name:
-            stored_entries[entry.name] = (info.name, entry.split if entry.split in splits else splits[0])
-    return stored_entries
+        same_sizes = info.n_documents == entry.documents and entry.queries in info.judged.values()
+        if (info.entry or same_sizes) and (entry.name not in stored or info.name == entry.name):
+            stored[entry.name] = info.name
+    return stored
 
 
 def show(workspace: Workspace, name: str) -> BenchmarkDetails:
     """Return the details of a benchmark. NotFoundError lists the known names."""
     entry, stored = registry.find(name), name if name in library.list_names(workspace) else ""
     if entry is not None and not stored:
-        stored = _stored_entries(workspace).get(entry.name, ("", ""))[0]
+        stored = _stored_entries(workspace).get(entry.name, "")
     if not stored:
         if entry is None:
             known_names = [*library.list_names(workspace), *(e.name for e in registry.entries())]
