@@ -350,7 +350,7 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 def families(rows: Sequence[Mapping[str, Any]]) -> Families:
     """Which runs are of one recipe: the same settings, pairs and documents but for the seed.
 
-    A stopped or leaked run is no relative; one without a relative is left out.
+    A stopped or leaked run is no relative.
     """
     by_recipe: dict[str, dict[str, int]] = defaultdict(dict)
     for row in rows:
@@ -361,8 +361,9 @@ def families(rows: Sequence[Mapping[str, Any]]) -> Families:
             of = (trained.source, trained.per_doc, trained.pairs, trained.documents)
             by_recipe[f"{recipe} {of}"][str(row["retriever_id"])] = _seed(row)
     # By seed, the newest first.
-    related = [tuple(sorted(sorted(of, reverse=True), key=of.__getitem__)) for of in by_recipe.values() if len(of) > 1]
-    return {member: members for members in related for member in members}
+    related = [tuple(sorted(sorted(of, reverse=True), key=of.__getitem__)) for of in by_recipe.values()]
+    alone = {str(row["retriever_id"]): (str(row["retriever_id"]),) for row in rows}
+    return alone | {member: members for members in related for member in members}
 
 
 def _seed(row: Mapping[str, Any]) -> int:
@@ -375,24 +376,25 @@ def list_rows(workspace: Workspace, evaluations: Sequence[dict[str, Any]]) -> li
     ``evaluations`` are those of ``list_evaluations``.
     """
     newest = latest(evaluations)
-    rows = _rows(workspace, newest, families(newest))
+    rows = _rows(workspace, newest, newest, families(newest))
     n = Counter(row.place for row in rows)
     return sorted(rows, key=lambda row: (-n[row.place], row.place, bool(row.marks), -row.ndcg, row.retriever))
 
 
-def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Families) -> list[Row]:
-    """One row per family and place, of evaluations that are the newest of their retriever.
+def _rows(
+    workspace: Workspace, selected: Sequence[dict[str, Any]], newest: Sequence[dict[str, Any]], related: Families
+) -> list[Row]:
+    """One row per family and place of the selected ones among evaluations that are the newest of their retriever.
 
     Of runs with the same recipe and seed the newest counts: ids begin with their time.
     """
     by_family: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
-    for row in newest:
-        lead = related.get(row["retriever_id"], (row["retriever_id"],))[0]
-        by_family[lead, *_place(row)].append(row)
+    for row in selected:
+        by_family[related[row["retriever_id"]][0], *_place(row)].append(row)
     current = _newest_judgments(newest)
     infos = {(info.name, info.content_hash): info for info in benchmarks.list_benchmarks(workspace)}
     usual = _usual_steps(newest)
-    judges = {row["benchmark"]: judged_by(workspace, row["benchmark"]) for row in newest}
+    judges = {row["benchmark"]: judged_by(workspace, row["benchmark"]) for row in selected}
     rows = []
     for (lead, *_), of_family in by_family.items():
         of_family.sort(key=lambda row: str(row["retriever_id"]))
@@ -401,7 +403,7 @@ def _rows(workspace: Workspace, newest: Sequence[dict[str, Any]], related: Famil
         first = runs[0]
         scores = [100 * (row[MEASURE] or 0.0) for row in runs]
         name, judgments = first["retriever_name"], first["benchmark_hash"]
-        if first["named"] and (seeds := len(related.get(lead, ()))) > 1:  # a person named one of several
+        if first["named"] and (seeds := len(related[lead])) > 1:  # a person named one of several
             name = f"{name} ({seeds} seeds)"
         version = "" if judgments == current[_place(first)[:3]] else f"earlier version {judgments[:6]}"
         badges: dict[str, Badge] = {}
@@ -586,7 +588,7 @@ def compare(
     evaluations = list_evaluations(workspace) if evaluations is None else evaluations
     newest = latest(evaluations)
     related = families(newest)
-    lead = {row["retriever_id"]: related.get(row["retriever_id"], (row["retriever_id"],))[0] for row in newest}
+    lead = {run: family[0] for run, family in related.items()}
     baseline_id = _retriever_id(newest, lead, baseline)
     chosen = {baseline_id, *(_retriever_id(newest, lead, name) for name in retrievers or ())}
     selected = [
@@ -595,7 +597,7 @@ def compare(
         if lead[row["retriever_id"]] in chosen or (retrievers is None and row["retriever_kind"] != STUDY)
     ]
     scores = catalog.per_query(workspace, [row["id"] for row in selected], MEASURE) if selected else {}
-    rows = _rows(workspace, selected, related)
+    rows = _rows(workspace, selected, newest, related)
     means = {row.evaluation_id: _mean([scores[run] for run in row.evaluation_id.split("+")]) for row in rows}
     reference = {row.place: row for row in rows if row.retriever_id == baseline_id}
     rows = [_tested_row(row, reference.get(row.place), scores, means) for row in rows]

@@ -133,3 +133,12 @@ def test_p_values_are_corrected_for_all_differences_of_the_comparison(workspace:
     rows = [row for row in results.compare(workspace, "base").rows if row.p_t is not None]
     assert len(rows) == 3
     assert [row.p_holm for row in rows] == pytest.approx(holm([row.p_t for row in rows if row.p_t is not None]))
+
+
+def test_earlier_judgments_are_told_also_where_no_newer_ones_are_compared(workspace: Workspace) -> None:
+    old, new = "2026-01-01T00:00:00+00:00", "2026-01-02T00:00:00+00:00"
+    for name in ("base", "other"):
+        evaluation(workspace, name, "scifact", LOW, created=old)
+    evaluation(workspace, "newer", "scifact", HIGH, created=new, judgments="corrected")
+    places = {row.place for row in results.compare(workspace, "base", ["other"]).rows}
+    assert [place.startswith("scifact (earlier version ") for place in places] == [True]
