@@ -142,7 +142,7 @@ def test_an_incomplete_set_says_so_and_waits_for_a_yes(open_page: Open, filled: 
     query_sets.update(filled, query_set.id, complete=False, job_id="synthesis-9")
     at = open_page("launch", query_set=query_set.id)
     picked = next(box for box in at.selectbox if box.label == "Query set")
-    assert any("incomplete: its job was stopped" in option for option in picked.options)
+    assert any("(incomplete)" in option for option in picked.options)
     assert any("is incomplete: its job was stopped" in plain(w.value) for w in at.warning)
     assert at.button(key="train_start").disabled
     agreed = next(box for box in at.checkbox if box.label == "Train on this incomplete set")
