@@ -80,7 +80,7 @@ def classify(code: int, reported: dict[str, Any] | None, tail: list[str]) -> dic
         message = f"The worker was ended from outside ({signal.Signals(-code).name}) before it could save anything."
     elif -code == signal.SIGKILL or (code > 0 and _KILLED.search("\n".join(tail))):
         message = "The worker was killed from outside (kill -9), or by the system for lack of memory."
-        hint = f"If memory was short (dmesg says so): {HINTS['host_out_of_memory']} Else resume it."
+        hint = f"{hint} If memory was short (dmesg says so): {HINTS['host_out_of_memory']}"
     elif code < 0:
         kind, message = "bug", f"The worker crashed ({signal.strsignal(-code)}), which is a fault in native code."
     else:

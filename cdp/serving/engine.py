@@ -367,9 +367,18 @@ class Engine:
             # Of a complete store only the number of texts is looked at.
             texts = [""] * len(documents) if complete else list(documents.contents())
             report = None if complete else lambda done, total: self.progress("encoding documents", done, total)
-            return store.get(
-                lambda: encoder.model, texts, encoding, hash_of_texts=documents.hash, batch_size=BATCH, progress=report
-            ).parts
+            try:
+                return store.get(
+                    lambda: encoder.model,
+                    texts,
+                    encoding,
+                    hash_of_texts=documents.hash,
+                    batch_size=BATCH,
+                    progress=report,
+                ).parts
+            except WorkspaceError:  # a full or read-only disk: hold them in memory only
+                texts = list(documents.contents())
+                return [encode(encoder.model, texts, encoding, batch_size=BATCH, progress=report)]
 
     def _lexical(self, corpus: CorpusManifest, documents: Documents, language: str) -> LexicalIndex:
         """Return the kept BM25 index, or make and keep it."""
@@ -378,7 +387,8 @@ class Engine:
         if index is None:
             self._check_length(bm25.TITLE, corpus, len(documents), LEXICAL_AT_ONCE)
             index = bm25.index(list(documents.contents()), language, watch=self.progress)
-            bm25.save_index(index, folder)
+            with suppress(WorkspaceError):  # a full or read-only disk: hold it in memory only
+                bm25.save_index(index, folder)
         return LexicalIndex(index, language)
 
 

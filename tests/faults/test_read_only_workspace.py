@@ -42,6 +42,7 @@ def test_everything_can_be_looked_at(frozen: Workspace, capsys: pytest.CaptureFi
         ("jobs", "list"), ("corpus", "list"), ("queries", "list"), ("queries", "show", query_set),
         ("cw", "profile", query_set), ("catalog", "query", "SELECT count(*) AS n FROM evaluations"),
         ("benchmarks", "list"), ("search", "bees", "--retriever", "bm25", "--corpus", "demo"),
+        ("search", "bees", "--retriever", "static-minilm", "--corpus", "demo"),
     ):  # fmt: skip
         code = main([*command, "--json"])
         shown = capsys.readouterr()
