@@ -12,14 +12,16 @@ import inspect
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import cdp
 from cdp.base import config
-from cdp.base.registry import registry
+from cdp.base.registry import Registered, registry
+from cdp.base.settings import Setting
 from cdp.cli.declare import all_commands
 from cdp.complexity import LANGUAGES
 from cdp.corpus import ReadOptions
@@ -36,12 +38,12 @@ REGISTRIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "preset": ("Retrievers", ("licence",)),
     "benchmark schema": ("How benchmarks are published", ()),
 }
-"""What can be extended (`cdp.base.registry.HOMES`): the title of its table, and further facts of an item."""
+"""What can be extended (`cdp.base.registry.HOMES`): the title of its section, and further facts of an item."""
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 TARGET = REPOSITORY / "docs" / "REFERENCE.md"
 
-CONFIGS = {
+CONFIGS: dict[str, type[config.Config]] = {
     "Reading documents": ReadOptions,
     "Importing queries": ImportOptions,
     "Synthesis": config.SynthesisConfig,
@@ -61,28 +63,82 @@ CONFIGS = {
 }
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    """A Markdown table."""
-
-    def line(cells: Sequence[object]) -> str:
-        return "| " + " | ".join(" ".join(str(cell).split()).replace("|", "\\|") for cell in cells) + " |"
-
-    return [line(header), "|" + "---|" * len(header), *(line(row) for row in rows), ""]
+SHARED = "Settings of several commands"
 
 
-def settings(kind: type[config.Config]) -> list[str]:
-    """A row per field of a configuration."""
-    rows = []
-    for setting in kind.settings().values():
-        limits = " ".join(
-            f"{word} {limit:g}"
-            for word, limit in (("from", setting.minimum), ("to", setting.maximum))
-            if limit is not None
-        )
-        allowed = ", ".join(setting.choices) or f"{limits} {setting.unit if limits else ''}".strip()
-        default = "required" if setting.required else "" if setting.default is None else setting.default
-        rows.append((f"`{setting.name}`", setting.help, default, setting.reason, allowed))
-    return table(["setting", "what it is", "default", "why this default", "allowed"], rows)
+def bullet(head: str, text: object) -> str:
+    """A list item in one line."""
+    return f"- {head}: {' '.join(str(text).split())}"
+
+
+def described(setting: Setting) -> str:
+    """A setting: name, default as it is typed, allowed values, help, and the reason for the default in italics."""
+    low, high = ("" if limit is None else f"{limit:,.10g}" for limit in (setting.minimum, setting.maximum))
+    limits = f"{low}–{high}" if low and high else f"≥{low}" if low else f"≤{high}" if high else ""
+    allowed = ", ".join(filter(None, setting.choices)) or f"{limits} {setting.unit}".strip()
+    value = "" if setting.required or setting.default is None else str(setting.default)
+    if setting.kind is bool:
+        value = {"True": "yes", "False": "no"}.get(value, value)
+    name = f"`{setting.name}={value}`" if value else f"`{setting.name}`"
+    facts = ", ".join(filter(None, ("required" if setting.required else "", allowed)))
+    reason = f" *{setting.reason}*" if setting.reason else ""
+    return bullet(f"{name} ({facts})" if facts else name, setting.help + reason)
+
+
+def settings() -> list[str]:
+    """A section per configuration. A setting that several have in the same words stands once, in a section before."""
+    lines = {title: {x.name: described(x) for x in kind.settings().values()} for title, kind in CONFIGS.items()}
+    count = Counter(pair for section in lines.values() for pair in section.items())
+    # Of one name only the most frequent setting is shared, so that "as above" has one meaning.
+    most = {name: line for (name, line), _ in reversed(count.most_common())}
+    shared = {name: line for name, line in count if count[name, line] > 1 and most[name] == line}
+    page = [f"## {SHARED}", "", *shared.values(), ""]
+    for title, section in lines.items():
+        named = [f"`{name}`" for name, line in section.items() if shared.get(name) == line]
+        own = [line for name, line in section.items() if shared.get(name) != line]
+        above = [f"- [As above]({anchor(SHARED)}): {', '.join(named)}."] if named else []
+        page += [f"## Settings: {title}", "", *own, *above, ""]
+    return page
+
+
+def anchor(heading: str) -> str:
+    """The link to a heading of this page."""
+    return "#" + re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+def commands() -> list[str]:
+    """An item per command: its words, its options, the sections with its settings, what it does."""
+    titles = {kind: title for title, kind in CONFIGS.items()}
+    lines = []
+    for name, command in all_commands().items():
+        listed = [titles[kind] for kind in command.configs.values() if kind in titles]
+        # `--set` goes without saying where the settings are named.
+        known = {setting for kind in command.configs.values() if kind in titles for setting in kind.settings()}
+        known |= {"json", "set"} if listed else {"json"}
+        words = [
+            argument.name.upper() if argument.required else f"[{argument.name.upper()}]"
+            for argument in command.arguments.values()
+            if argument.word
+        ]
+        options = [
+            f"`{argument.flag}`"
+            for argument in command.arguments.values()
+            if not (argument.word or argument.hidden or argument.name in known)
+        ]
+        sections = [f"[{title.partition(' (')[0]}]({anchor(f'Settings: {title}')})" for title in listed]
+        takes = [*options, *(f"settings: {section}" for section in sections)]
+        text = ". ".join([command.help, *([", ".join(takes)] if takes else []), ""])
+        lines.append(bullet(f"`{' '.join([name, *words])}`", text))
+    return lines
+
+
+def extension(item: Registered, facts: Sequence[str]) -> str:
+    """An item of a registry: its name, its title unless the help begins with it, the help, further facts."""
+    plain = item.title.lower()
+    told = plain == item.name or item.help.lower().startswith(plain)
+    more = [f"{name.capitalize()}: {value}" for name in facts if (value := getattr(item, name))]
+    text = " ".join(f"{part.rstrip('.')}." for part in [item.help, *more])
+    return bullet(f"`{item.name}`{'' if told else f' ({item.title})'}", text)
 
 
 def definition(name: str, file: Path) -> ast.FunctionDef | ast.ClassDef:
@@ -120,37 +176,21 @@ def build() -> str:
     """The whole page."""
     lines = ["# Reference", "", "Made from the code by `make docs`; do not edit.", "", "## Commands", ""]
     lines += [
-        "Each is `cdp …` (in a clone `python -m cdp …`), with `--json` and `--help`. Exit code 0: done, 1: the job "
-        "failed, 2: bad input, 130: interrupted. `-` is standard input or output wherever a file is named. A setting "
-        "of the tables below is an option of its command, as `--batch-size 64`, or given by `--set batch_size=64`.",
+        "Each is `cdp …` (in a clone `python -m cdp …`), with `--json` and `--help`. A word in brackets may be left "
+        "out. Exit code 0: done, 1: the job failed, 2: bad input, 130: interrupted. `-` is standard input or output "
+        "wherever a file is named.",
+        "",
+        "A setting of the sections below is an option of its command, as `--batch-size 64`, or given by "
+        "`--set batch_size=64`. It stands with its default, what is allowed, and in italics the reason for the "
+        "default. Without a default it is empty until it is given.",
         "",
     ]
-    titles = {kind: title.partition(" (")[0] for title, kind in CONFIGS.items()}
-    rows = []
-    for name, command in all_commands().items():
-        listed = {setting for kind in command.configs.values() if kind in titles for setting in kind.settings()}
-        words = [
-            f"`{argument.flag}`"
-            for argument in command.arguments.values()
-            if argument.word or (argument.name not in {*listed, "json"} and not argument.hidden)
-        ]
-        words += [f"settings: {titles[kind]}" for kind in command.configs.values() if kind in titles]
-        rows.append((f"`{name}`", command.help, ", ".join(words)))
-    lines += table(["command", "what it does", "arguments and options"], rows)
-    for title, kind in CONFIGS.items():
-        lines += [f"## Settings: {title}", "", *settings(kind)]
+    lines += [*commands(), "", *settings()]
     for kind, (title, facts) in REGISTRIES.items():
         lines += [f"## {title}", ""]
-        items = [item for item in registry(kind).values() if item.offered]
-        rows = [
-            (f"`{item.name}`", item.title, item.help, *(getattr(item, name) or "–" for name in facts)) for item in items
-        ]
-        lines += table(["name", "title", "what it is", *facts], rows)
-    lines += ["## Languages of content words", ""]
-    lines += table(
-        ["code", "language", "words", "stopwords"],
-        [(f"`{x.code}`", x.name, x.tokenizer, x.stopwords) for x in LANGUAGES.values()],
-    )
+        lines += [*(extension(item, facts) for item in registry(kind).values() if item.offered), ""]
+    lines += ["## Languages of content words", "", "Code, language, what counts as a word, stopwords.", ""]
+    lines += [*(bullet(f"`{x.code}` {x.name}", f"{x.tokenizer}; {x.stopwords}") for x in LANGUAGES.values()), ""]
     lines += ["## The library", "", "`from cdp import …`, with examples in [LIBRARY.md](LIBRARY.md).", ""]
     for name in cdp.__all__:
         lines += library(name)
