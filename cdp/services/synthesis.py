@@ -29,7 +29,7 @@ from cdp.synthesis.batch import BatchResult
 from cdp.synthesis.estimate import Estimate
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import METHODS, OWN
-from cdp.synthesis.templates.phrases import is_english
+from cdp.synthesis.sentences import is_english
 
 # Problems of `parsing.Parsed` and `generate` whose names do not say enough.
 _WORDS = {

@@ -30,7 +30,7 @@ from cdp.query_sets.store import write_lines
 from cdp.retrievers import api
 from cdp.synthesis.methods import method_of
 from cdp.synthesis.parsing import LONGEST_QUERY, comparison_key
-from cdp.synthesis.templates.phrases import sentences
+from cdp.synthesis.sentences import sentences
 from cdp.synthesis.work import Work, finish, open_query_set
 
 POSITIVE_RANKS = 10

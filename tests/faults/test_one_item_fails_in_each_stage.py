@@ -15,7 +15,7 @@ from cdp.metrics import measure_query_set
 from cdp.metrics import query_set as measures
 from cdp.query_sets import QuerySet
 from cdp.synthesis import ranking
-from cdp.synthesis.templates.phrases import sentences
+from cdp.synthesis.sentences import sentences
 from cdp.training.pairs import UNUSABLE, load_pairs
 
 BAD = "a bad one"

@@ -24,7 +24,7 @@ from cdp.synthesis.parsing import (
     parse_passage,
     parse_task_query,
 )
-from cdp.synthesis.templates.phrases import sentences
+from cdp.synthesis.sentences import sentences
 from tests.strategies import LONG, SOAK, examples, is_linear, result_or_error, texts
 
 PARSERS = (parse, parse_line, parse_passage, parse_after_summary, parse_task_query)

@@ -13,7 +13,7 @@ from cdp.metrics import self_bleu
 from cdp.synthesis import METHODS, generate_for
 from cdp.synthesis.generators.template import TemplateGenerator
 from cdp.synthesis.parsing import comparison_key
-from cdp.synthesis.templates.phrases import is_english, noun_phrases, sentences
+from cdp.synthesis.sentences import is_english, sentences
 from tests.support import REPOSITORY
 
 HONEY = Document(
@@ -102,6 +102,13 @@ def test_other_languages_get_no_english_words(document: Document, method: str) -
     assert all(any(part in document.content for part in re.split("[:：,，、]", query)) for query in made)
 
 
+def test_a_document_with_nothing_certain_gets_none() -> None:
+    table = "the year | 36.2 | 17.5 | the year after | 40.1 | 12.9 | the sum of assets | 31.7 | 16.8"
+    generation = generate_for(Document("x", table), METHODS["diverse"], 3, TemplateGenerator())
+    assert generation.queries == ()
+    assert generation.problems["too_few"] == 3
+
+
 def test_a_document_with_too_little_says_so() -> None:
     generation = generate_for(Document("x", "Ja."), METHODS["diverse"], 20, TemplateGenerator())
     assert generation.problems["too_few"] == 20 - len(generation.queries)
@@ -132,15 +139,12 @@ def test_odd_documents_do_not_break_it(text: str) -> None:
         assert len(generation.queries) + generation.problems.get("too_few", 0) == 20
 
 
-def test_sentences_and_phrases() -> None:
+def test_sentences_and_their_language() -> None:
     assert len(sentences(HONEY.text)) == 6
     assert sentences("Dr. Smith met J. Doe in St. Louis today. They talked for hours.") == [
         "Dr. Smith met J. Doe in St. Louis today.",
         "They talked for hours.",
     ]
-    assert [phrase.text for phrase in noun_phrases(HONEY.text)] == [
-        "bees", "nectar of flowers", "wax cells", "cells", "water", "honey in an Egyptian tomb",
-    ]  # fmt: skip
     assert is_english(HONEY.text)
     assert not is_english("Der Honig ist ein von Bienen erzeugtes Lebensmittel aus dem Nektar der Blüten.")
 

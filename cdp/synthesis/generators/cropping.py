@@ -16,7 +16,7 @@ from cdp.synthesis.generators import Generator, GeneratorType
 from cdp.synthesis.generators.local_model import loading_failed, locate
 from cdp.synthesis.methods import Method
 from cdp.synthesis.parsing import LONGEST_QUERY
-from cdp.synthesis.templates.phrases import sentences
+from cdp.synthesis.sentences import sentences
 
 HINT = "Set ranker to the name or folder of a cross-encoder that scores relevance."
 

@@ -16,16 +16,8 @@ from cdp.synthesis.generators import Generator, GeneratorType
 from cdp.synthesis.grouping import documents_of
 from cdp.synthesis.methods import Method
 from cdp.synthesis.parsing import comparison_key
+from cdp.synthesis.sentences import FUNCTION_WORDS, MOST_CHARACTERS, content, is_english, whole
 from cdp.synthesis.templates import english, other
-from cdp.synthesis.templates.phrases import (
-    FUNCTION_WORDS,
-    MOST_CHARACTERS,
-    content,
-    is_english,
-    noun_phrases,
-    read_sentences,
-    whole,
-)
 
 
 class TemplateGenerator(Generator):
@@ -74,16 +66,10 @@ GENERATOR = GeneratorType(
 
 
 def elaborated(query: str, document: Document) -> str:
-    """Return the query with key phrases of its document that it does not name: a stand-in for reasoning."""
-    named = query.casefold()
-    found = [phrase.text for sentence in read_sentences(document) for phrase in noun_phrases(sentence)]
-    single = [word for word in document.text[:MOST_CHARACTERS].split() if content(word)]
-    phrases = [
-        phrase
-        for phrase in dict.fromkeys([*sorted(found, key=len, reverse=True), *single])
-        if phrase.casefold() not in named
-    ]
-    return f"{query.rstrip()} ({', '.join(phrases[:4])})" if phrases else query
+    """Return the query with long words of its document that it does not name: a stand-in for reasoning."""
+    found = dict.fromkeys(word.strip(".,;:()") for word in document.text[:MOST_CHARACTERS].split() if content(word))
+    words = [word for word in sorted(found, key=len, reverse=True) if word and word.casefold() not in query.casefold()]
+    return f"{query.rstrip()} ({', '.join(words[:4])})" if words else query
 
 
 def conjunction(queries: Sequence[str]) -> str:
