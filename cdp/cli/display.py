@@ -132,8 +132,7 @@ def job(view: Any) -> str:
 
 def ended(view: Any, outcome: Mapping[str, Any]) -> str:
     """Return how a job ended, and its results."""
-    shown = {k: v for k, v in outcome.items() if isinstance(v, (int, float, str)) and v != ""}
-    lines = [job(view), *(f"  {name}: {value_cell(value, 4)}" for name, value in shown.items())]
+    lines = [job(view), *(f"  {name}: {value}" for name, value in job_words.outcome(outcome))]
     notes = outcome.get("notes")
     lines += [f"  note: {note}" for note in notes] if isinstance(notes, list) else []
     if isinstance(outcome.get("measures"), list):

@@ -31,9 +31,11 @@ def list_(
     evaluations = results.list_evaluations(run.workspace, run.scope)
     every = results.list_rows(run.workspace, evaluations)
     rows = [row for row in every if not benchmark or {row.place, row.benchmark} & {*benchmark}]
+    of_files = any(row.per_file is not None for row in rows)
     shown = [
         {
             "NDCG@10": row.score,
+            **({"per file": row.per_file, "judged per": row.judged_per} if of_files else {}),
             "recipe": row.retriever,
             "seeds": row.seeds if row.trained else "",
             "benchmark": row.place,

@@ -119,6 +119,15 @@ def figures(latest: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
+def outcome(results: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the single numbers and texts among a job's results, as (name, value)."""
+    found = {name: value for name, value in results.items() if isinstance(value, (int, float, str)) and value != ""}
+    return [
+        (name, f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if type(value) is int else str(value))
+        for name, value in found.items()
+    ]
+
+
 def rate(view: JobView) -> str:
     """Return the throughput of the present phase, ``12.5 documents per second``; empty if unknown."""
     return f"{view.rate:,.1f} {view.unit} per second" if view.active and view.rate and view.unit else ""

@@ -34,6 +34,7 @@ from cdp.base.file_cache import ANSWERS
 from cdp.base.settings import Config
 from cdp.base.text import shown, typed_path
 from cdp.base.workspace import Workspace, read_json_or_none, read_jsonl
+from cdp.evaluation.evaluate import OF_FILES
 from cdp.jobs import JobSpec, JobView, list_active, list_jobs, load_spec, resolve_job
 from cdp.llm import address
 from cdp.metrics import MEASURES
@@ -128,6 +129,7 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
     if kind == "evaluation" and result:
         return {
             **{name: round(100 * value, 4) for name, value in result["measures"].items()},
+            "judged_per": "passage" if OF_FILES in result["measures"] else "document",
             "retriever": result["retriever"]["id"],
             "benchmark": result["benchmark"]["name"],
             "split": result["benchmark"]["split"],
@@ -135,6 +137,7 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
             "seconds": result["seconds"],
             "notes": [
                 *result.get("warnings", []),
+                *([results.PER_PASSAGE] if OF_FILES in result["measures"] else []),
                 *(badge.meaning for badge in results.of_counts(result.get("counts", {}))),
             ],
         }

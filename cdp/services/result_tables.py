@@ -63,15 +63,19 @@ def paper_table(comparison: Comparison) -> Table:
     rows = comparison.rows
     names = sorted({row.retriever for row in rows}, key=lambda name: (name != comparison.baseline, name))
     columns: dict[str, dict[str, Cell]] = defaultdict(dict)
+    files: dict[str, dict[str, Cell]] = defaultdict(dict)  # beside the others, and part of no mean
     for row in rows:
-        columns[row.place][row.retriever] = Cell(row.ndcg, row.marks, row.significant)
+        place = row.place if row.per_file is None else f"{row.place} per passage"
+        columns[place][row.retriever] = Cell(row.ndcg, row.marks, row.significant)
+        if row.per_file is not None:
+            files[f"{row.place} per file"][row.retriever] = Cell(row.per_file, row.marks)
     shared = [column for column in columns.values() if len(column) == len(names)]
     if shared and len(columns) > 1:
         mean = {name: _mean([column[name] for column in shared]) for name in names}
         means = {f"Mean ({len(shared)} of {len(columns)})": mean}
     else:
         means = {}
-    every = _ranked({**columns, **_group_means(rows), **means})
+    every = _ranked({**columns, **files, **_group_means(rows), **means})
     cells = ((name, tuple(column.get(name, Cell()) for column in every.values())) for name in names)
     return Table(tuple(every), tuple(cells), tuple(notes(comparison)))
 
@@ -221,9 +225,9 @@ def noise_notes(comparison: Comparison) -> list[str]:
     return sentences
 
 
-CSV_COLUMNS = ("benchmark", "split", "protocol", "retriever", "retriever_id", "version", "ndcg", "n_queries",
-               "evaluation_id", "baseline_evaluation_id", "difference", "low", "high", "p_t", "p_seeds", "p_holm",
-               "wins", "losses", "ties", "seeds", "seed_sd", "noise", "marks")  # fmt: skip
+CSV_COLUMNS = ("benchmark", "split", "protocol", "retriever", "retriever_id", "version", "ndcg", "per_file",
+               "n_queries", "evaluation_id", "baseline_evaluation_id", "difference", "low", "high", "p_t", "p_seeds",
+               "p_holm", "wins", "losses", "ties", "seeds", "seed_sd", "noise", "marks")  # fmt: skip
 
 
 def to_csv(comparison: Comparison) -> str:

@@ -28,6 +28,7 @@ from cdp.benchmarks.benchmark import part
 from cdp.catalog import STUDY, STUDY_START, query
 from cdp.corpus import load_manifest
 from cdp.evaluation import combined
+from cdp.evaluation.evaluate import OF_FILES
 from cdp.evaluation.results import FirstTen, first_ten
 from cdp.query_sets import list_query_sets
 from cdp.retrievers import PRESETS, bm25, leakage
@@ -62,6 +63,7 @@ NO_PART_OF_THE_RECIPE = ("name", "seed", "gpus", "save_steps", "max_documents", 
 IN_NO_NAME = ("query_set", "per_doc", "weighting", "query_source", "retriever", "hybrid", "rerank", "steps",
               "benchmark", "split", *NO_PART_OF_THE_RECIPE)  # fmt: skip
 
+PER_PASSAGE = "Judged per passage. The figure per file counts each file once, at its best passage."
 JUDGE_THEM = "Have them judged: benchmarks judge --benchmark NAME --runs JOB."
 
 BM25, UNTRAINED, TRAINING, IN_STUDY, OTHER = "BM25", "untrained", "training", "study", "other"
@@ -163,6 +165,15 @@ class Row:
         return benchmark_label(self.benchmark, self.split, self.protocol, self.version)
 
     @property
+    def per_file(self) -> float | None:
+        """NDCG@10 of files by their best passage; None where documents are no passages of files."""
+        return self.measures.get(OF_FILES)
+
+    @property
+    def judged_per(self) -> str:
+        return "document" if self.per_file is None else "passage"
+
+    @property
     def seeds(self) -> int:
         return len(self.evaluation_id.split("+"))
 
@@ -185,7 +196,8 @@ class Row:
         """The row as JSON."""
         corrected = self.calibration.record() if self.calibration else None
         return {**asdict(self), "id": self.evaluation_id, MEASURE: self.ndcg, "place": self.place, "seeds": self.seeds,
-                "marks": self.marks, "calibration": corrected}  # fmt: skip
+                "marks": self.marks, "judged_per": self.judged_per, "per_file": self.per_file,
+                "calibration": corrected}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -526,7 +538,7 @@ def of_counts(counts: Mapping[str, Any], n_queries: int | None = None) -> list[B
 def remarks(rows: Sequence[Row]) -> list[str]:
     """What has to be said beside the scores, each once, with the results that it is of: ``scifact (BM25): …``.
 
-    That is what people's labels correct, the meanings of the badges, and what is odd in a benchmark.
+    That is what people's labels correct, what is judged, the meanings of the badges, and what is odd in a benchmark.
     """
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for row in rows:
@@ -534,6 +546,7 @@ def remarks(rows: Sequence[Row]) -> list[str]:
             found[row.place, remark].append(row.retriever)
     of_place = Counter(row.place for row in rows)
     said = [f"{row.place} ({row.retriever}): {row.calibration.sentence}" for row in rows if row.calibration]
+    said += dict.fromkeys(f"{row.place}: {PER_PASSAGE}" for row in rows if row.per_file is not None)
     for (place, remark), names in found.items():
         some = "" if len(names) == of_place[place] else f" ({', '.join(names)})"
         said.append(f"{place}{some}: {remark}")

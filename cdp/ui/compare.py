@@ -67,6 +67,7 @@ def page(workspace: Workspace) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         common = md(", ".join(sorted(_common(here))))
         below = [f"{count(len(here), 'recipe')}."]
+        below += ["Judged per passage."] if any(row.per_file is not None for row in here) else []
         below += ["Leaked and stopped runs stand last."] if any(row.marks for row in here) else []
         below += [f"All trained ones: {common}."] if common else []
         st.caption(" ".join([*below, "Choose rows to compare only these."]), width="stretch")
@@ -140,6 +141,7 @@ def _table(rows: Sequence[Row], baseline: str) -> None:
     common = _common(rows)
     columns: dict[str, Sequence[Any]] = {
         "NDCG@10": [row.score for row in rows],  # first: what one sees on a phone
+        "Per file": [None if row.per_file is None else f"{row.per_file:.2f}" for row in rows],
         "Recipe": [f"{row.retriever} (baseline)" if row.retriever_id == baseline else row.retriever for row in rows],
         "Difference": [MISSING if row.difference is None else points(row.difference) + _star(row) for row in rows],
         "95% interval": [interval((row.low, row.high), sign=True) for row in rows],
@@ -178,6 +180,7 @@ def _table(rows: Sequence[Row], baseline: str) -> None:
             "NDCG@10": st.column_config.TextColumn(
                 width=105, alignment="right", help="In percent; ± is the standard deviation over seeds."
             ),
+            "Per file": st.column_config.TextColumn(alignment="right", help=results.PER_PASSAGE),
             "Difference": right,
             "95% interval": right,
             "p": st.column_config.TextColumn(alignment="right", help=frame.DEFINITIONS["holm"]),
@@ -264,10 +267,11 @@ def _tested(comparison: Comparison, shown: Sequence[Row]) -> None:
     """The small print, behind one fold; what the judged queries are a sample of stands in sight."""
     for sample in {badge.meaning for row in shown for badge in row.badges if badge.word == "subset"}:
         st.caption(md(sample))
+    units = " or ".join(sorted({row.judged_per for row in shown}))
     with st.expander("How this was tested", icon=":material/help:"):
         st.markdown(
-            "NDCG@10 in percent. \\* p below 0.05, \\*\\* below 0.01, two-sided, corrected for all comparisons (Holm). "
-            "An interval that crosses zero is inconclusive. Filled: significant; open: not significant."
+            f"NDCG@10 in percent, judged per {units}. \\* p below 0.05, \\*\\* below 0.01, two-sided, corrected for "
+            "all comparisons (Holm). An interval that crosses zero is inconclusive. Filled: significant; open: not."
         )
         frame.remarks(result_tables.noise_notes(comparison), "casino")
         frame.remarks(results.remarks(shown))

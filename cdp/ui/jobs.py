@@ -181,6 +181,8 @@ def one(workspace: Workspace, job: JobView) -> None:
         live(_live, job.active, workspace, job.id, str(job.state))
     title = f"{count(job.n_failures, 'item')} failed; all others were processed"
     forms.failed(job.n_failures, title, lambda: jobs.failed(workspace, job.id), key=f"failed_{job.id}")
+    if str(job.state) == "finished":
+        _results(workspace, job)
     _log(workspace, job)
     _settings(job)
 
@@ -282,6 +284,19 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
         frame.link("evidence", "Read the findings", study=view.id, tab="studies")
     elif view.kind == "study":
         button("evidence", "Read the findings", "science", study=view.id, tab="studies")
+
+
+def _results(workspace: Workspace, job: JobView) -> None:
+    """What the command line says of a job that has finished."""
+    found = jobs.outcome(workspace, job.id)
+    facts = job_words.outcome(found)
+    if facts:
+        opened = job.kind in ("evaluation", "import")  # elsewhere another page shows them better
+        with st.expander("Results", icon=":material/fact_check:", key=f"results_{job.id}", expanded=opened):
+            shown = {label_of(name.removeprefix("n_")): value for name, value in facts}
+            tables.show({"Result": list(shown), "Value": list(shown.values())}, alt="The results of this job")
+            notes = found.get("notes")
+            frame.remarks(notes if isinstance(notes, list) else ())
 
 
 def _log(workspace: Workspace, job: JobView) -> None:

@@ -79,6 +79,8 @@ LABELS = {
     "per_doc": "Queries per document",
     "max_documents": "Maximum documents",
     "dev": "Dev benchmark",
+    "ndcg@10": "NDCG@10",
+    "ndcg@10_of_files": "NDCG@10 per file",
     "by": "Round-trip rank by",
     "round_trip_rank": "Round-trip rank at most",
     "cross_encoder": "Cross-encoder",

@@ -1,0 +1,86 @@
+"""Passages of files: what is judged and counted per passage says so, on the pages and in the terminal."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from cdp import cli
+from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.services import jobs, results
+from tests.pages.conftest import Open
+from tests.pages.support import evaluated
+from tests.pages.test_every_page_in_every_state import words
+
+
+def plain(at: AppTest) -> str:
+    return words(at).replace("\\", "")
+
+
+FIRST, SECOND = "evaluation-1-first", "evaluation-2-second"
+
+
+@pytest.fixture
+def judged(workspace: Workspace) -> Workspace:
+    """Two evaluations on passages of files (60.00 and 70.00 per file), and one on whole documents."""
+    for job, retriever, per_file, score in ((FIRST, "static-minilm", 0.6, 0.4), (SECOND, "bm25", 0.7, 0.5)):
+        evaluated(workspace, job, retriever, [score, score / 2] * 10)
+        path = workspace.job(job) / "results" / "evaluation.json"
+        record = read_json(path)
+        write_json(path, {**record, "measures": {**record["measures"], "ndcg@10_of_files": per_file}})
+    evaluated(workspace, "evaluation-3-whole", "static-minilm", [0.5] * 20, benchmark="whole")
+    return workspace
+
+
+def test_compare_says_what_was_judged_with_the_figure_per_file(judged: Workspace, open_page: Open) -> None:
+    at = open_page("compare", benchmark="demo")
+    assert not at.exception
+    assert list(at.dataframe[0].value["Per file"]) == ["70.00", "60.00"]
+    said = plain(at)
+    assert "2 recipes. Judged per passage." in said
+    assert "NDCG@10 in percent, judged per passage." in said
+    assert f"demo: {results.PER_PASSAGE}" in said
+    at = open_page("compare", benchmark="whole")
+    assert "Per file" not in at.dataframe[0].value.columns
+    assert "judged per document." in plain(at)
+    assert "passage" not in plain(at)
+
+
+def test_the_terminal_says_it_too(judged: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    def said(*command: str) -> str:
+        assert cli.main(list(command)) == 0
+        return capsys.readouterr().out
+
+    listed = said("results", "list")
+    assert "per file  judged per" in listed
+    assert any("70.00  passage" in line for line in listed.splitlines() if "BM25" in line)
+    assert any("–  document" in line for line in listed.splitlines() if "whole" in line)
+    assert "per file" not in said("results", "list", "--benchmark", "whole")
+    compared = said("results", "compare", "--baseline", "static-minilm")
+    assert "demo per passage" in compared
+    assert "demo per file" in compared
+    assert f"demo: {results.PER_PASSAGE}" in compared
+    rows = json.loads(said("results", "compare", "--baseline", "static-minilm", "--format", "json"))["rows"]
+    assert [(row["benchmark"], row["judged_per"], row["per_file"]) for row in rows] == [
+        ("demo", "passage", 60.0), ("demo", "passage", 70.0), ("whole", "document", None),
+    ]  # fmt: skip
+    assert "| demo per file" in said("results", "compare", "--baseline", "static-minilm", "--format", "markdown")
+
+
+def test_a_finished_evaluation_shows_what_the_terminal_does(
+    judged: Workspace, open_page: Open, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["jobs", "wait", SECOND]) == 0
+    out = capsys.readouterr().out
+    at = open_page("jobs", job=SECOND)
+    assert not at.exception
+    table = next(d.value for d in at.dataframe if "Result" in d.value.columns)
+    shown = dict(zip(table["Result"], table["Value"], strict=True))
+    assert (shown["NDCG@10 per file"], shown["Judged per"]) == ("70.0000", "passage")
+    assert "ndcg@10_of_files: 70.0000" in out
+    assert "judged_per: passage" in out
+    assert results.PER_PASSAGE in out
+    assert results.PER_PASSAGE in plain(at)
+    assert jobs.outcome(judged, "evaluation-3-whole")["judged_per"] == "document"
