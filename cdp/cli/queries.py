@@ -201,6 +201,7 @@ def show(run: Run, id: Id) -> int:
     note(*corpora.q_doc_notes(run.workspace, [q]))
     view = {
         **_set(q),
+        "shared": queries.shared(q),
         **{name: value[name] for name in ("kind", "method", "per_doc", "prompt_hash", "job_id", "state", "note")},
         "without queries or with too few, or rejected": display.first_of(failed.n, failures),
         **{f"\n{name}": "".join(f"\n{i:3}. {query}" for i, query in enumerate(texts, 1)) for name, texts in examples},

@@ -14,7 +14,7 @@ from cdp import jobs, query_sets
 from cdp.base.config import BM25, FilterConfig, MiningConfig, RoundTripConfig, SynthesisConfig
 from cdp.base.errors import SHOWN_PROBLEMS, CdpError, ConfigError
 from cdp.base.failures import FailedItems
-from cdp.base.text import checked_title
+from cdp.base.text import checked_title, counted
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.complexity import count_content_words
 from cdp.corpus import load_manifest, resolve_corpus
@@ -185,6 +185,16 @@ def references(sets: Sequence[QuerySet]) -> dict[str, str]:
     """Return {id: name} of the sets that may serve as human queries: sets by people, then those of unknown origin."""
     human = {q.id: q.name for q in sets if q.kind == "human"}
     return human | {q.id: f"{q.name} (origin unknown)" for q in sets if q.kind == "unknown" and q.method != "reasoning"}
+
+
+def shared(query_set: QuerySet) -> str:
+    """Return how many queries several documents share and what follows, in a sentence; empty for none."""
+    if not query_set.n_shared:
+        return ""
+    return (
+        f"{counted(query_set.n_shared, 'query', 'queries')} of several documents. All of these count as answers; "
+        "training takes none of them as a negative."
+    )
 
 
 def list_query_sets(workspace: Workspace, *, corpus: str = "") -> list[QuerySet]:

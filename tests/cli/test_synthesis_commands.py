@@ -168,3 +168,12 @@ def test_q_doc_is_said_to_count_passages_where_files_were_cut(
     for name, said_so in ((made.id, True), (whole.id, False)):
         assert cli.main(["queries", "show", name]) == 0
         assert ("queries per passage" in capsys.readouterr().err) == said_so
+
+
+def test_queries_of_several_documents_are_counted(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = corpora.list_corpora(workspace)[0]
+    first, second = (document.id for document in corpora.page(workspace, whole.id, 0, 2))
+    pairs = [(first, ["Which tide is it?"]), (second, ["Which tide is it?", "Who keeps the light?"])]
+    made = query_sets.import_queries(pairs, workspace, whole.id).query_set
+    assert cli.main(["queries", "show", made.id]) == 0
+    assert "shared: 1 query of several documents. All of these count as answers;" in capsys.readouterr().out

@@ -74,11 +74,8 @@ def facts(workspace: Workspace, query_set: QuerySet) -> None:
     """Who wrote the queries, under which licence and at what cost, and the documents without queries."""
     licence = f" Licence: {md(query_set.licence)}." if query_set.licence else ""
     st.caption(f"Written by: {md(query_set.written_by)}.{licence}")
-    if query_set.n_shared:
-        st.caption(
-            f"{count(query_set.n_shared, 'query', 'queries')} of several documents. All of these count as answers; "
-            "training takes none of them as a negative."
-        )
+    if shared := queries.shared(query_set):
+        st.caption(shared)
     frame.remarks(corpora.q_doc_notes(workspace, [query_set]))
     job_views.bill(synthesis.bill_of_job(workspace, query_set.job_id) if query_set.job_id else None)
     # The documents without queries or with too few, or the rows that an import rejected.
