@@ -132,7 +132,7 @@ class SynthesisConfig(Config):
         reason="The paper's own method, and the one whose queries differ most from each other.",
     )
     per_doc: int = option(
-        5, "Queries per document (Q/Doc, M).",
+        5, "Queries per document, per passage where files were cut (Q/Doc, M).",
         reason="The middle of the values that the paper compares: 1, 2, 5, 10, 20.", unit="queries", minimum=1,
         maximum=20,
     )

@@ -10,9 +10,11 @@ import plotly.graph_objects as go
 from cdp.charts.style import MUTED, PALETTE, SYMBOLS, figure, plain
 
 
-def by_queries_per_document(curves: Mapping[str, Mapping[int, float]], palette: Mapping[str, str]) -> go.Figure:
-    """Self-BLEU at each Q/Doc, nested: of the first M queries of every document. ``curves[name][M]``."""
-    chart = figure(x="queries per document (Q/Doc)", y="Self-BLEU", height=300)
+def by_queries_per_document(
+    curves: Mapping[str, Mapping[int, float]], palette: Mapping[str, str], unit: str = "document"
+) -> go.Figure:
+    """Self-BLEU at each Q/Doc, nested: of the first M queries of every ``unit``. ``curves[name][M]``."""
+    chart = figure(x=f"queries per {unit} (Q/Doc)", y="Self-BLEU", height=300)
     for i, (name, values) in enumerate(curves.items()):
         chart.add_scatter(
             x=list(values),

@@ -73,9 +73,9 @@ def curve(values: Mapping[int, float], title: str) -> go.Figure:
     return chart
 
 
-def scaling(report: StudyReport, benchmark: str) -> go.Figure:
+def scaling(report: StudyReport, benchmark: str, unit: str = "document") -> go.Figure:
     """NDCG@10 on one benchmark by Q/Doc, one line per way of training, ± the standard deviation over seeds."""
-    chart = figure(x="queries per document (Q/Doc)", y="NDCG@10 (%)", height=320)
+    chart = figure(x=f"queries per {unit} (Q/Doc)", y="NDCG@10 (%)", height=320)
     ways: dict[Cell, list[StudyRow]] = defaultdict(list)
     for row in report.rows:
         if row.source != UNTRAINED and benchmark in row.scores:

@@ -12,7 +12,7 @@ from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
 from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
 from cdp.complexity import language_of
 from cdp.principle import Answer, Recommendation, correlation_table, differences, tables, threshold
-from cdp.services import complexity, corpora, studies, trial
+from cdp.services import complexity, corpora, queries, studies, trial
 from cdp.services import decide as service
 from cdp.services.complexity import Profiled
 from cdp.services.studies import plan_text, read_plan, ready_made, to_markdown
@@ -279,9 +279,9 @@ def _planned(planned: Trial) -> dict[str, Any]:
     fewer = f", or test on fewer documents: --documents {planned.fitting}" if planned.fitting else ""
     return {
         "trainings": f"{len(planned.plan.conditions)} of {planned.config.retriever}: one and {planned.config.per_doc} "
-        f"diverse queries and paraphrases per document, {counted(planned.config.seeds, 'seed')}, beside BM25 and the "
-        "untrained retriever",
-        "documents": f"{planned.documents:,} of {planned.documents_there:,}",
+        f"diverse queries and paraphrases per {planned.unit}, {counted(planned.config.seeds, 'seed')}, beside BM25 and "
+        "the untrained retriever",
+        f"{planned.unit}s": f"{planned.documents:,} of {planned.documents_there:,}",
         "steps": f"{planned.plan.steps[planned.config.retriever]:,} for every training; the best NDCG@10 on "
         f"{splits.n_dev:,} dev queries chooses the checkpoint",
         "reported on": f"{planned.judged.benchmark}:{splits.test}, {splits.n_test:,} other queries on "
@@ -297,4 +297,5 @@ def _planned(planned: Trial) -> dict[str, Any]:
 def study_report(run: Run, id: Annotated[str, "a study: its id, name or a unique prefix of its id"]) -> int:
     """The results of a study, finished or not, in Markdown."""
     found = studies.report(run.workspace, id)
+    note(f"Q/Doc: queries per {queries.unit(run.workspace, (source.corpus for source in found.sources))}.")
     return run.say(found.to_dict(), to_markdown(found))

@@ -55,8 +55,8 @@ POINTS = "NDCG@10 points"
 
 # Of the basis in ``--json``.
 BASIS_SHOWN = (
-    "study", "name", "retriever", "benchmark", "split", "documents", "judged_queries", "written_by", "judged_by",
-    "judge", "labels", "in_domain",
+    "study", "name", "retriever", "benchmark", "split", "documents", "unit", "judged_queries", "written_by",
+    "judged_by", "judge", "labels", "in_domain",
 )  # fmt: skip
 
 
@@ -166,7 +166,7 @@ class Answer:
             return f"{basis.name}, trained at equal documents."
         parts = [
             f"{basis.name}: {basis.retriever}",
-            f"{counted(basis.documents, 'document')}",
+            f"{counted(basis.documents, basis.unit)}",
             f"{basis.judged_queries:,} queries judged by {basis.judge} ({basis.benchmark} {basis.split})"
             if basis.judge
             else f"{basis.judged_queries:,} judged queries ({basis.benchmark} {basis.split})",
@@ -236,13 +236,13 @@ def name_of(option: Arm | Choice) -> str:
     return f"{one}{by}" if option.per_doc == 1 else f"{option.per_doc} {several}{by}"
 
 
-def action_of(option: Arm | Choice, retriever: str) -> str:
+def action_of(option: Arm | Choice, retriever: str, unit: str = "document") -> str:
     """What to do: ``write 5 different queries per document``, ``use BM25``."""
     if option.kind in FIXED:
         return FIXED[option.kind][1].format(retriever)
     if option.kind == HUMAN:
         return f"train on {name_of(option)}"
-    return f"write {name_of(option)} per document"
+    return f"write {name_of(option)} per {unit}"
 
 
 def _cost(arm: Arm) -> tuple[int, int]:
@@ -369,12 +369,12 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Answer:
         assert may is not None
         figure, unsettled = may, True
         text = (
-            f"so far, {action_of(choice, b.retriever)}; {name_of(may.option)} may bring up to {signed(may.high, 1)} "
-            f"{POINTS} {may.interval}"
+            f"so far, {action_of(choice, b.retriever, b.unit)}; {name_of(may.option)} may bring up to "
+            f"{signed(may.high, 1)} {POINTS} {may.interval}"
         )
     else:
         figure, clause = _why(q, choice)
-        text = f"{'so far, ' if unsettled else ''}{action_of(choice, b.retriever)}{clause}"
+        text = f"{'so far, ' if unsettled else ''}{action_of(choice, b.retriever, b.unit)}{clause}"
     if b.judged_by == TEMPLATE:
         text = f"on template queries, {text}"
     return Answer(
@@ -385,7 +385,7 @@ def _measured(lead: Evidence, own: Sequence[Evidence], task: Task) -> Answer:
         seeds=seeds,
         steps=max(arm.steps for arm in q.trained),
         limits=tuple(_limits(lead, own, q, seeds)[:MOST_LIMITS]),
-        findings=(*_findings(q, choice, figure, nothing), *(f"At equal pairs, {c.sentence}" for c in pairs)),
+        findings=(*_findings(q, choice, figure, nothing, b.unit), *(f"At equal pairs, {c.sentence}" for c in pairs)),
         settled=not (unsettled or nothing or b.judged_by == TEMPLATE),
         settling=_settling(lead, may if open_to_more else None, seeds),
         rule=_rule(lead, q, task),
@@ -419,14 +419,14 @@ def _why(q: _Question, choice: Arm) -> tuple[Comparison | None, str]:
     return c, f": {_points(c, 'the best single query' if single else name_of(c.against))}"
 
 
-def _findings(q: _Question, choice: Arm, figure: Comparison | None, nothing: bool) -> Iterator[str]:
+def _findings(q: _Question, choice: Arm, figure: Comparison | None, nothing: bool, unit: str) -> Iterator[str]:
     """The other differences that a person asks about, in sentences: several over one, and all over the choice."""
     if choice.kind in (BM25, HYBRID) and q.trained and not nothing:
         best = q.choose(q.trained)
         singles = [arm for arm in q.trained if arm.per_doc == 1 and arm is not best]
         over = q.of(best, max(singles, key=lambda a: a.mean)) if singles else None
         single = f", {signed(over.points, 1)} {over.interval} over {name_of(over.against)}" if over else ""
-        yield f"If you train: {action_of(best, '')}{single}"
+        yield f"If you train: {action_of(best, '', unit)}{single}"
     several = sorted((arm for arm in q.trained if arm.per_doc > 1), key=lambda a: (-a.per_doc, a.kind))
     singles = [arm for arm in q.trained if arm.per_doc == 1]
     largest = several[0].per_doc if several else 0
@@ -477,7 +477,7 @@ def _limits(lead: Evidence, own: Sequence[Evidence], q: _Question, seeds: int) -
         (b.finished < b.planned, f"{b.finished} of {b.planned} trainings are done."),
         (seeds < 2, "One seed: the spread between trainings is unknown."),
         (b.judged_queries < FEW_JUDGED, f"Only {b.judged_queries} judged queries."),
-        (_small_sample(b), f"Trained on {b.documents:,} of {b.of_documents:,} documents."),
+        (_small_sample(b), f"Trained on {b.documents:,} of {b.of_documents:,} {b.unit}s."),
         *((True, f"Another study, {e.basis.name}, says the opposite.") for e in _opposed(lead, own)),
         (not b.dev_chosen, "No dev queries chose the checkpoint, so some trainings may be past their best."),
         (bool(b.queries_by), f"{b.queries_by} wrote the judged queries; people may ask differently."),
@@ -549,7 +549,7 @@ def _settling(lead: Evidence, may: Comparison | None, seeds: int) -> Settling | 
     if not b.equal_steps:
         return Settling("A test with equal training steps would settle it.")
     if _small_sample(b):
-        return Settling(f"A test on {b.of_documents:,} documents would settle more.", documents=b.of_documents)
+        return Settling(f"A test on {b.of_documents:,} {b.unit}s would settle more.", documents=b.of_documents)
     if seeds < 2:
         return Settling("Three seeds would show the spread between trainings.", seeds=3)
     if may is None:
@@ -615,9 +615,10 @@ def _expected(prior: Evidence) -> Answer:
     e = min(shown, key=lambda e: e.per_doc) if shown else max(prior.expected, key=lambda e: e.points)
     choice = Choice(DIVERSE, e.per_doc if shown else 1)
     several = name_of(Choice(DIVERSE, e.per_doc))
+    action = action_of(choice, "", prior.basis.unit)
     figure = f"{signed(e.points, 1)} {POINTS} (95% {signed(e.low, 1)} to {signed(e.high, 1)})"
     return Answer(
-        headline=f"So far, {action_of(choice, '')}; judging by other datasets, {several} bring {figure}.",
+        headline=f"So far, {action}; judging by other datasets, {several} bring {figure}.",
         choice=choice,
         badge=ELSEWHERE,
         basis=prior.basis,

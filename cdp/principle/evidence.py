@@ -56,12 +56,12 @@ class Arm:
 class Basis:
     """Where evidence is from. ``study`` is the id of an own study, empty for that of other datasets.
 
-    ``documents`` of ``of_documents`` were trained on; ``judged_queries`` of ``sampled_from`` (0: of all) were scored on
-    ``split``. People labelled ``labels`` of those that a model judged, and the model ``queries_by`` wrote them (empty:
-    people); ``unjudged`` documents of the first tens have no judgment (-1: not known). ``dev_chosen`` is whether other
-    queries than the reported ones chose the checkpoints, ``dev`` their benchmark/split; ``stale`` names what changed
-    since, ``elsewhere`` what is not the task's own ("queries" or "documents"). Scores with the same ``queries``
-    identity are aligned.
+    ``documents`` of ``of_documents`` were trained on, each a ``unit``: a passage where files were cut.
+    ``judged_queries`` of ``sampled_from`` (0: of all) were scored on ``split``. People labelled ``labels`` of those
+    that a model judged, and the model ``queries_by`` wrote them (empty: people); ``unjudged`` documents of the first
+    tens have no judgment (-1: not known). ``dev_chosen`` is whether other queries than the reported ones chose the
+    checkpoints, ``dev`` their benchmark/split; ``stale`` names what changed since, ``elsewhere`` what is not the task's
+    own ("queries" or "documents"). Scores with the same ``queries`` identity are aligned.
     """
 
     study: str = ""
@@ -72,6 +72,7 @@ class Basis:
     split: str = ""
     documents: int = 0
     of_documents: int = 0
+    unit: str = "document"
     judged_queries: int = 0
     sampled_from: int = 0
     written_by: str = ""

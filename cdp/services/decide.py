@@ -71,7 +71,8 @@ def decide(
     if not evidence and not _reads(DEFAULT_RETRIEVER, language):
         evidence.append(Evidence(Basis(retriever=DEFAULT_RETRIEVER, reads_language=False)))
     if published is not None and (prior := published.evidence()) is not None:
-        evidence.append(prior)
+        unit = manifest.unit if manifest is not None else prior.basis.unit
+        evidence.append(replace(prior, basis=replace(prior.basis, unit=unit)))
     asked = Task(
         language=language,
         domain=domain,
@@ -170,7 +171,8 @@ def _present(workspace: Workspace, e: Evidence, about: Mapping[str, Any], earlie
     stale = ["documents"] if earlier else []
     facts: dict[str, Any] = {}
     with suppress(CdpError):
-        facts["of_documents"] = load_manifest(workspace, basis.corpus).n_documents
+        manifest = load_manifest(workspace, basis.corpus)
+        facts |= {"of_documents": manifest.n_documents, "unit": manifest.unit}
     if (by := judged_by(workspace, basis.benchmark)) is not None:
         facts["labels"] = len(by.people.keys() & set(_queries_of(e.arms)))
     measured = {row["source"]: row["query_set_hash"] for row in about.get("corpora", ())}
@@ -363,7 +365,7 @@ def next_step(answer: Answer, corpus: str) -> Step | None:
         settings["steps"] = arm.steps  # as measured; on more documents than were measured the epochs decide
         if basis.dev:
             settings["dev"] = basis.dev
-    why = f"train {basis.retriever} on {name_of(choice)} per document."
+    why = f"train {basis.retriever} on {name_of(choice)} per {basis.unit}."
     return Step("launch", "Train this", why, params, settings)
 
 

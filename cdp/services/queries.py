@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import islice
@@ -185,6 +185,12 @@ def references(sets: Sequence[QuerySet]) -> dict[str, str]:
     """Return {id: name} of the sets that may serve as human queries: sets by people, then those of unknown origin."""
     human = {q.id: q.name for q in sets if q.kind == "human"}
     return human | {q.id: f"{q.name} (origin unknown)" for q in sets if q.kind == "unknown" and q.method != "reasoning"}
+
+
+def unit(workspace: Workspace, corpus_ids: Iterable[str]) -> str:
+    """Return what Q/Doc counts in these corpora: ``passage`` where files were cut, ``document`` elsewhere."""
+    known = {manifest.id: manifest.unit for manifest in corpora.list_corpora(workspace)}
+    return " or ".join(sorted({known.get(corpus, "document") for corpus in corpus_ids})) or "document"
 
 
 def shared(query_set: QuerySet) -> str:

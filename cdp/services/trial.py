@@ -274,6 +274,7 @@ class Trial:
     notes: tuple[str, ...]
     documents: int
     documents_there: int
+    unit: str
     problem: str = ""
     fitting: int = 0
 
@@ -349,6 +350,7 @@ def plan(workspace: Workspace, config: TrialConfig) -> Trial:
         notes=(*notes, *_of_queries(workspace, manifest, judged, study_plan)),
         documents=documents,
         documents_there=available,
+        unit=manifest.unit,
         problem=problem,
         fitting=fitting if fitting >= 20 else 0,
     )

@@ -21,7 +21,7 @@ def write(workspace: Workspace) -> None:
         text = "Queries are written for documents. Add a corpus first."
         frame.empty("No documents yet", text, "documents", "Add documents")
         return
-    corpus = state.choose("Corpus", {m.id: m.name for m in manifests}, "corpus", what="corpus")
+    corpus = state.choose("Corpus", corpora.titles(manifests), "corpus", what="corpus")
     manifest = next(m for m in manifests if m.id == corpus)
     decide_answer.test_summary(workspace, manifest.id)
     sets = queries.list_query_sets(workspace, corpus=manifest.id)
@@ -95,7 +95,7 @@ def measure(workspace: Workspace) -> None:
             results = quality.newest(workspace, picked)
             quality.answer(workspace, rows)
             quality.table(workspace, rows, results)
-            quality.curve(rows)
+            quality.curve(workspace, rows)
             quality.model_based(workspace, picked, results, human)
     if query_sets:
         frame.next_step(

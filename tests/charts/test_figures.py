@@ -36,7 +36,8 @@ def test_gains() -> None:
 
 
 def test_curves_by_queries_per_document() -> None:
-    curve = quality_diversity.by_queries_per_document({"A": {2: 0.1, 3: 0.2}}, {"A": "red"})
+    curve = quality_diversity.by_queries_per_document({"A": {2: 0.1, 3: 0.2}}, {"A": "red"}, "passage")
+    assert curve.layout.xaxis.title.text == "queries per passage (Q/Doc)"
     assert curve.data[0].x == (2, 3)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from cdp import cli
+from cdp import cli, query_sets
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.services import jobs, results
+from cdp.services import corpora, jobs, queries, results
 from tests.pages.conftest import Open
 from tests.pages.support import evaluated
 from tests.pages.test_every_page_in_every_state import words
@@ -84,3 +85,35 @@ def test_a_finished_evaluation_shows_what_the_terminal_does(
     assert results.PER_PASSAGE in out
     assert results.PER_PASSAGE in plain(at)
     assert jobs.outcome(judged, "evaluation-3-whole")["judged_per"] == "document"
+
+
+@pytest.fixture
+def cut(workspace: Workspace, tmp_path: Path) -> str:
+    """The corpus of one file that was cut, with two query sets of two queries per passage."""
+    text = " ".join(f"On day {n} the ship sailed {n} miles to the island of {n} trees." for n in range(400))
+    (tmp_path / "log.txt").write_text(text)
+    corpus = corpora.add(workspace, tmp_path / "log.txt").corpus
+    ids = [document.id for document in corpora.page(workspace, corpus.id, 0, 50)]
+    for method in ("diverse", "paraphrase"):
+        asked = [(name, [f"{method} where on {name}", f"{method} who at {name}"]) for name in ids]
+        query_sets.import_queries(asked, workspace, corpus.id, method, kind="synthetic", method=method)
+    return corpus.id
+
+
+def test_writing_and_measuring_count_passages(workspace: Workspace, cut: str, open_page: Open) -> None:
+    at = open_page("queries", corpus=cut, tab="write")
+    assert "Queries per passage" in [field.label for field in at.number_input]
+    assert "Queries per document" not in [field.label for field in at.number_input]
+    n = corpora.resolve_corpus(workspace, cut).n_documents
+    assert f"{n} passages. No LLM is asked" in plain(at)
+    chosen = [q.id for q in queries.list_query_sets(workspace)]
+    said = plain(open_page("queries", corpus=cut, tab="quality", sets=chosen))
+    assert "Computed on the first M queries of every passage." in said
+    assert "queries per document" not in said
+
+
+def test_a_test_on_files_is_planned_per_passage(cut: str, open_page: Open) -> None:
+    at = open_page("decide", corpus=cut, test="1")
+    said = plain(at)
+    assert "for a part of the passages, trains on one and on several of each per passage" in said
+    assert "Passages" in [metric.label for metric in at.metric]

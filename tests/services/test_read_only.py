@@ -76,6 +76,7 @@ READING = {
         "preview",
         "round_trips",
         "show",
+        "unit",
     },
     "results": {
         "compare",

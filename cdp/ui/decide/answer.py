@@ -75,10 +75,11 @@ def test_panel(workspace: Workspace, corpus: str, benchmark: str) -> None:
 
 def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
     """What the test takes, first; then the start."""
+    unit = queries.unit(workspace, [corpus])
     st.markdown(f"**{LABEL}**")
     st.caption(
-        "Writes diverse queries and paraphrases for a part of the documents, trains on one and on several of each per "
-        "document, and measures on judged queries what it gains over the untrained retriever and BM25."
+        f"Writes diverse queries and paraphrases for a part of the {unit}s, trains on one and on several of each per "
+        f"{unit}, and measures on judged queries what it gains over the untrained retriever and BM25."
     )
     sets = queries.list_query_sets(workspace, corpus=corpus)
     chosen = writing.choose_generator(sets, writing.FORM, trial.last_generator(workspace, corpus))
@@ -102,11 +103,11 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
         ("Time", f"about {duration(planned.plan.seconds)}"),
         ("Price", planned.plan.price),
         ("LLM requests", f"{planned.plan.requests:,}") if planned.plan.requests else None,
-        ("Documents", f"{planned.documents:,} of {planned.documents_there:,}"),
+        (f"{planned.unit.capitalize()}s", f"{planned.documents:,} of {planned.documents_there:,}"),
         (
             "Trainings",
             len(planned.plan.conditions),
-            f"One and {planned.config.per_doc} diverse queries and paraphrases per document, "
+            f"One and {planned.config.per_doc} diverse queries and paraphrases per {planned.unit}, "
             f"{count(planned.config.seeds, 'seed')}: on the same documents, and on the same number of pairs.",
         ),
         ("Judged by", md(_judges(planned.judged), 40)),
@@ -143,9 +144,9 @@ def _choice(planned: Trial) -> TrialConfig:
         minutes=max(planned.config.minutes, math.ceil(planned.plan.seconds / 6) / 10),
         spend=max(planned.config.spend, math.ceil(100 * (planned.plan.cost or 0.0)) / 100),
     )
-    ways = {"all": f"{planned.documents:,} documents, as it is"}
+    ways = {"all": f"{planned.documents:,} {planned.unit}s, as it is"}
     if planned.fitting:
-        ways = {"fewer": f"{planned.fitting:,} documents, within the limit", **ways}
+        ways = {"fewer": f"{planned.fitting:,} {planned.unit}s, within the limit", **ways}
     chosen = st.radio("Test on", list(ways), format_func=lambda way: ways[way], key="trial_size", horizontal=True)
     return whole if chosen == "all" else planned.config.replace(documents=planned.fitting)
 

@@ -10,7 +10,7 @@ import streamlit as st
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
 from cdp.charts import results as figures
-from cdp.services import commands, studies
+from cdp.services import commands, queries, studies
 from cdp.services.studies import progress_text, tables_of, to_markdown
 from cdp.studies import StudyReport
 from cdp.ui.shell import charts, forms, frame, state, tables
@@ -45,7 +45,7 @@ def _report(workspace: Workspace, study: str) -> None:
         st.progress(report.finished / max(1, report.planned), text=md(progress_text(report)))
         frame.link("jobs", "Follow it on the Jobs page", job=study)
     findings(report)
-    scaling(report)
+    scaling(report, queries.unit(workspace, {source.corpus for source in report.sources}))
     for title, (head, rows, note) in tables_of(report).items():
         with st.expander(title, expanded=title == "NDCG@10", icon=":material/table_rows:"):
             columns = {_plain(name): [_plain(row[i]) for row in rows] for i, name in enumerate(head)}
@@ -78,13 +78,13 @@ def findings(report: StudyReport) -> None:
             st.markdown(md(report.config.criteria))
 
 
-def scaling(report: StudyReport) -> None:
-    """NDCG@10 on one benchmark by queries per document."""
+def scaling(report: StudyReport, unit: str) -> None:
+    """NDCG@10 on one benchmark by queries per ``unit`` of the corpora."""
     if any(row.pairs for row in report.rows):
         benchmark = forms.pick("Benchmark", [b.name for b in report.benchmarks], key="study_benchmark")
         charts.show(
-            figures.scaling(report, benchmark),
+            figures.scaling(report, benchmark, unit),
             key="study_scaling",
-            alt=f"NDCG@10 on {benchmark} by queries per document for each way of training",
+            alt=f"NDCG@10 on {benchmark} by queries per {unit} for each way of training",
             caption="Mean over seeds, ± their standard deviation; dashed: before training.",
         )

@@ -86,14 +86,15 @@ def answer(workspace: Workspace, rows: Sequence[Measured]) -> None:
     if math.isclose(best, worst, abs_tol=0.0005):
         st.markdown(f"#### These sets are equally diverse\nSelf-BLEU is {best:.3f} for all of them.")
         return
-    figures = f"Self-BLEU {best:.3f} against {worst:.3f} for {md(last.name)}, both at {depth} queries per document"
+    unit = queries.unit(workspace, (first.corpus_id, last.corpus_id))
+    figures = f"Self-BLEU {best:.3f} against {worst:.3f} for {md(last.name)}, both at {depth} queries per {unit}"
     shared = None
     with suppress(CdpError):  # no document in common
         shared = metrics.paired(workspace, of_first, of_last)
     if shared is not None and shared.interval[0] <= 0 <= shared.interval[1]:
         st.markdown(
             f"#### None of these sets is clearly the most diverse\n{md(first.name)} has {figures}; over the "
-            f"{count(shared.n_documents, 'document')} that both have, the difference is within chance."
+            f"{count(shared.n_documents, unit)} that both have, the difference is within chance."
         )
         return
     st.markdown(f"#### {md(first.name)} is the most diverse by Self-BLEU\n{figures}: its queries share fewer words.")
@@ -154,20 +155,21 @@ def _with_model(value: Value) -> str:
     return f"{MEASURES[value['name']].title} by {value['model']}{threshold}, of {n} documents{stand_in}."
 
 
-def curve(rows: Sequence[Measured]) -> None:
+def curve(workspace: Workspace, rows: Sequence[Measured]) -> None:
     """Self-BLEU against Q/Doc."""
+    unit = queries.unit(workspace, {q.corpus_id for q, _ in rows})
     names = state.labels({q.id: q.name for q, _ in rows})
     lines = {names[q.id]: m.by_per_doc for q, m in rows if m.by_per_doc}
     if lines:
         charts.show(
-            by_queries_per_document(lines, by_method({names[q.id]: q.method or q.kind for q, _ in rows})),
+            by_queries_per_document(lines, by_method({names[q.id]: q.method or q.kind for q, _ in rows}), unit),
             key="by_m",
-            alt="Self-BLEU of each query set at each number of queries per document",
-            caption="Computed on the first M queries of every document. A rising line means that later queries repeat "
+            alt=f"Self-BLEU of each query set at each number of queries per {unit}",
+            caption=f"Computed on the first M queries of every {unit}. A rising line means that later queries repeat "
             "earlier ones.",
         )
     elif rows:
-        st.info("Each document has only one query; Self-BLEU and CE need at least two.", icon=":material/info:")
+        st.info(f"Each {unit} has only one query; Self-BLEU and CE need at least two.", icon=":material/info:")
 
 
 def newest(workspace: Workspace, picked: Sequence[QuerySet]) -> dict[str, Value]:

@@ -135,13 +135,13 @@ def method_extras(names: Sequence[str], methods: Sequence[Method], sets: list[Qu
     return {name: value for name, value in values.items() if value}
 
 
-def cost_before(workspace: Workspace, config: SynthesisConfig) -> None:
+def cost_before(workspace: Workspace, config: SynthesisConfig, unit: str) -> None:
     """Tokens and price of a job that is about to start."""
     estimate = synthesis.estimate(workspace, config)
     if not estimate.requests:
-        st.caption(f"{count(estimate.n_documents, 'document')}. No LLM is asked, so this is free.")
+        st.caption(f"{count(estimate.n_documents, unit)}. No LLM is asked, so this is free.")
         return
-    margin = f"± {estimate.input_margin:,} (95%), estimated from {count(estimate.sampled, 'document')}"
+    margin = f"± {estimate.input_margin:,} (95%), estimated from {count(estimate.sampled, unit)}"
     batch = estimate.batch_cost is not None and estimate.batch_cost != estimate.cost
     tables.figures(
         ("Requests", number(estimate.requests)),
@@ -191,12 +191,13 @@ def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet
         SynthesisConfig,
         key=key,
         leave_out=("corpus", "method", "generator", "model", "base_url", *METHOD_SETTINGS),
+        labels={"per_doc": f"Queries per {manifest.unit}"},
         columns=3,
     )
     with frame.guarded():
         named = {"corpus": manifest.id, "method": method, "generator": chosen.name}
         config = SynthesisConfig.from_dict({**chosen.settings, **settings, **extras, **named})
-        cost_before(workspace, config)
+        cost_before(workspace, config, manifest.unit)
         st.caption("Runs in the background. If you stop it, the finished queries are kept.")
         if forms.button("Start writing queries", type="primary", icon=":material/play_arrow:", key="generate_start"):
             frame.go("jobs", job=queries.generate(workspace, config, api_key=chosen.api_key))

@@ -86,15 +86,17 @@ def fields(
     leave_out: Collection[str] = (),
     values: Mapping[str, Any] | None = None,
     presets: Mapping[str, Default] | None = None,
+    labels: Mapping[str, str] | None = None,
     columns: int = 2,
 ) -> dict[str, Any]:
     """Draw a widget for each field and return what was set: only values that differ from the field's default.
 
-    ``values`` replace the defaults as the widgets' first values; ``presets`` say what an empty setting becomes.
+    ``values`` replace the defaults as the widgets' first values; ``presets`` say what an empty setting becomes,
+    ``labels`` what is called otherwise than by its name.
     Advanced fields stand in an expander. ``key`` begins the widgets' keys; their values outlive a change of page.
     """
     chosen: dict[str, Any] = {}
-    values, presets = values or {}, presets or {}
+    values, presets, labels = values or {}, presets or {}, labels or {}
     wanted = [setting for setting in kind.settings().values() if setting.name not in leave_out]
     for advanced in (False, True):
         shown = [setting for setting in wanted if setting.advanced == advanced]
@@ -104,7 +106,8 @@ def fields(
         with folded, st.grid(columns, min_column_width=230):
             for setting in shown:
                 name = setting.name
-                value = widget(kind, name, key=key, value=values.get(name), preset=presets.get(name))
+                first, preset, label = values.get(name), presets.get(name), labels.get(name, "")
+                value = widget(kind, name, key=key, value=first, preset=preset, label=label)
                 if value != (None if setting.required else setting.default):
                     chosen[name] = value
     return chosen
@@ -269,10 +272,10 @@ def flash() -> None:
 
 
 def source(
-    what: str, key: str, types: Sequence[str], *, folder_types: Sequence[str] = (), turn: str = "", help: str = ""
+    what: str, key: str, types: Sequence[str] | None, *, turn: str = "", help: str = ""
 ) -> tuple[list[UploadedFile], str]:
-    """Ask for a file: (uploads, path on the server). With ``folder_types`` several files or a folder can be chosen."""
-    ways = ["Upload", *(["Folder"] if folder_types else []), "Path on this server"]
+    """Ask for a file: (uploads, path on the server). Without ``types`` any files, or a folder, can be chosen."""
+    ways = ["Upload", *([] if types else ["Folder"]), "Path on this server"]
     way = segments("File location", ways, key=f"{key}_way", hidden=True, persistent=False)
     if way == ways[-1]:
         path = st.text_input(
@@ -282,8 +285,8 @@ def source(
         return [], path.strip()
     folder = way == "Folder"
     uploads = st.file_uploader(
-        what, type=[*types, *(folder_types if folder else ())], max_upload_size=MAX_UPLOAD_MB, help=help or None,
-        accept_multiple_files="directory" if folder else bool(folder_types),
+        what, type=types, max_upload_size=MAX_UPLOAD_MB, help=help or None,
+        accept_multiple_files="directory" if folder else not types,
         key=f"{key}_{'folder' if folder else 'file'}{turn}",
     )  # fmt: skip
     return uploads if isinstance(uploads, list) else [uploads] if uploads else [], ""
