@@ -71,8 +71,7 @@ def decide(
     if not evidence and not _reads(DEFAULT_RETRIEVER, language):
         evidence.append(Evidence(Basis(retriever=DEFAULT_RETRIEVER, reads_language=False)))
     if published is not None and (prior := published.evidence()) is not None:
-        unit = manifest.unit if manifest is not None else prior.basis.unit
-        evidence.append(replace(prior, basis=replace(prior.basis, unit=unit)))
+        evidence.append(replace(prior, basis=replace(prior.basis, unit=manifest.unit if manifest else "document")))
     asked = Task(
         language=language,
         domain=domain,

@@ -121,10 +121,10 @@ def figures(latest: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def outcome(results: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the single numbers and texts among a job's results, as (name, value)."""
-    found = {name: value for name, value in results.items() if isinstance(value, (int, float, str)) and value != ""}
     return [
         (name, f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if type(value) is int else str(value))
-        for name, value in found.items()
+        for name, value in results.items()
+        if isinstance(value, (int, float, str)) and value != ""
     ]
 
 

@@ -193,14 +193,10 @@ def unit(workspace: Workspace, corpus_ids: Iterable[str]) -> str:
     return " or ".join(sorted({known.get(corpus, "document") for corpus in corpus_ids})) or "document"
 
 
-def shared(query_set: QuerySet) -> str:
-    """Return how many queries several documents share and what follows, in a sentence; empty for none."""
-    if not query_set.n_shared:
-        return ""
-    return (
-        f"{counted(query_set.n_shared, 'query', 'queries')} of several documents. All of these count as answers; "
-        "training takes none of them as a negative."
-    )
+def shared(query_set: QuerySet) -> list[str]:
+    """Return how many queries several documents share and what follows; empty for none."""
+    said = f"{counted(query_set.n_shared, 'query', 'queries')} of several documents. All of these count as answers; "
+    return [f"{said}training takes none of them as a negative."] if query_set.n_shared else []
 
 
 def list_query_sets(workspace: Workspace, *, corpus: str = "") -> list[QuerySet]:

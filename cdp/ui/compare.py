@@ -361,15 +361,9 @@ def _export(comparison: Comparison) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         for form, (label, mime, ending) in FORMS.items():
             content = partial(result_tables.write, comparison, form)
-            forms.download(
-                label, content, f"comparison.{ending}", key=f"compare_{form}", mime=mime, type="tertiary"
-            )  # fmt: skip
+            forms.download(label, content, f"comparison.{ending}", key=f"compare_{form}", mime=mime, type="tertiary")
     others = [row.retriever_id for row in comparison.rows if row.retriever_id != comparison.baseline_id]
     named = [word for key in dict.fromkeys(others) for word in ("--retriever", key)]
     shown = [word for name in dict.fromkeys(row.benchmark for row in comparison.rows) for word in ("--benchmark", name)]
-    forms.command(
-        commands.line(
-            "results", "compare", "--baseline", comparison.baseline_id, *named, *shown,
-            format="markdown",
-        )
-    )  # fmt: skip
+    words = ("--baseline", comparison.baseline_id, *named, *shown)
+    forms.command(commands.line("results", "compare", *words, format="markdown"))

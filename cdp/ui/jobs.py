@@ -289,14 +289,12 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
 def _results(workspace: Workspace, job: JobView) -> None:
     """What the command line says of a job that has finished."""
     found = jobs.outcome(workspace, job.id)
-    facts = job_words.outcome(found)
-    if facts:
-        opened = job.kind in ("evaluation", "import")  # elsewhere another page shows them better
+    shown = {label_of(name.removeprefix("n_")): value for name, value in job_words.outcome(found)}
+    opened = job.kind in ("evaluation", "import")  # elsewhere another page shows them better
+    if shown:
         with st.expander("Results", icon=":material/fact_check:", key=f"results_{job.id}", expanded=opened):
-            shown = {label_of(name.removeprefix("n_")): value for name, value in facts}
             tables.show({"Result": list(shown), "Value": list(shown.values())}, alt="The results of this job")
-            notes = found.get("notes")
-            frame.remarks(notes if isinstance(notes, list) else ())
+            frame.remarks(found["notes"] if isinstance(found.get("notes"), list) else ())
 
 
 def _log(workspace: Workspace, job: JobView) -> None:

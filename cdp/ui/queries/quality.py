@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -199,8 +200,5 @@ def model_based(workspace: Workspace, picked: Sequence[QuerySet], results: Mappi
             for config in wanted:
                 metrics.start(workspace, config)
             st.rerun()
-        lines = (
-            commands.line("metrics", config.query_set, config=config, without=("query_set",), wait=True)
-            for config in configs
-        )
-        forms.command(*lines)
+        one = partial(commands.line, "metrics", without=("query_set",), wait=True)
+        forms.command(*(one(config.query_set, config=config) for config in configs))

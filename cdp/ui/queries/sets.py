@@ -74,19 +74,12 @@ def facts(workspace: Workspace, query_set: QuerySet) -> None:
     """Who wrote the queries, under which licence and at what cost, and the documents without queries."""
     licence = f" Licence: {md(query_set.licence)}." if query_set.licence else ""
     st.caption(f"Written by: {md(query_set.written_by)}.{licence}")
-    if shared := queries.shared(query_set):
-        st.caption(shared)
-    frame.remarks(corpora.q_doc_notes(workspace, [query_set]))
+    frame.remarks([*queries.shared(query_set), *corpora.q_doc_notes(workspace, [query_set])])
     job_views.bill(synthesis.bill_of_job(workspace, query_set.job_id) if query_set.job_id else None)
     # The documents without queries or with too few, or the rows that an import rejected.
-    what = (
-        f"{count(query_set.n_failures, 'row')} rejected"
-        if query_set.imported
-        else (f"{count(query_set.n_failures, 'document')} without queries")
-    )
-    forms.failed(
-        query_set.n_failures, what, lambda: queries.failures(workspace, query_set.id), key=f"lacks_{query_set.id}"
-    )
+    n, unit = query_set.n_failures, queries.unit(workspace, [query_set.corpus_id])
+    what = f"{count(n, 'row')} rejected" if query_set.imported else f"{count(n, unit)} without queries"
+    forms.failed(n, what, lambda: queries.failures(workspace, query_set.id), key=f"lacks_{query_set.id}")
 
 
 def remove(workspace: Workspace, query_set: QuerySet) -> None:
