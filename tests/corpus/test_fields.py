@@ -24,12 +24,12 @@ def test_chosen_fields_win_over_guesses(tmp_path: Path) -> None:
 
 
 def test_wrong_columns_are_named_with_the_option_to_set(tmp_path: Path) -> None:
-    path = jsonl(tmp_path / "d.jsonl", [{"key": "1", "abstract": "words"}])
+    path = jsonl(tmp_path / "d.jsonl", [{"key": "1", "resume": "words"}])
     with pytest.raises(InputError) as caught:
         read_documents(path)
-    assert "'key', 'abstract'" in str(caught.value)
+    assert "'key', 'resume'" in str(caught.value)
     assert "Choose the column with the text" in str(caught.value)
-    with pytest.raises(InputError, match=r"no field 'body'; the fields found are 'key', 'abstract'\. Choose one"):
+    with pytest.raises(InputError, match=r"no field 'body'; the fields found are 'key', 'resume'\. Choose one"):
         read_documents(path, ReadOptions(text_field="body"))
 
 
