@@ -29,6 +29,9 @@ AUTO = "auto"
 # is called so itself goes first.
 NO_FIELD = "-"
 
+# Words of a passage of a file, where no other number is chosen.
+PASSAGE_WORDS = 200
+
 
 class ReadOptions(Config):
     """Choices of the user about one import. The defaults read BEIR files and what common tools export."""
@@ -45,19 +48,23 @@ class ReadOptions(Config):
         "utf-16, cp1252, shift_jis, gb18030 …", reason="Files of one folder come from different programs.",
     )  # fmt: skip
     id_field: str | None = option(
-        None, "The field with the document's id; auto tries _id, id, doc_id, docid, pid; - numbers the rows.",
+        None, "The field with the document's id; auto tries _id, id, doc_id, docid, pid …; - numbers the rows.",
     )  # fmt: skip
-    title_field: str | None = option(None, "The field with the title; auto tries title; - leaves it out.")
+    title_field: str | None = option(
+        None, "The field with the title; auto tries title, headline, subject, name …; - leaves it out.",
+    )  # fmt: skip
     text_field: str | None = option(
-        None, "The field with the text; auto tries text, contents, content, passage, body, document.",
+        None, "The field with the text; auto tries text, content, passage, body, abstract, description … in many "
+        "languages.",
     )  # fmt: skip
     query_field: str | None = option(
         None, "The field with queries for the document, a text or a list of texts; auto tries queries, query.",
     )  # fmt: skip
-    passages: int = option(
-        200,
-        "Words of a passage, into which texts, Markdown, PDF, Word, slides, web pages and EPUB are cut at headings, "
-        "paragraphs and sentences; off keeps each file whole.", reason="About what retrievers read whole, and one "
+    passages: int | None = option(
+        None,
+        "Words of a passage, into which documents are cut at headings, paragraphs and sentences; off keeps all whole. "
+        f"auto cuts files (text, Markdown, PDF, Word, slides, web pages, EPUB) at {PASSAGE_WORDS} and keeps rows whole "
+        "(JSON Lines, CSV, Parquet, BEIR); a number cuts both.", reason="About what retrievers read whole, and one "
         "subject.", unit="words", minimum=0, maximum=10_000,
     )  # fmt: skip
     keep_repeated: bool = option(

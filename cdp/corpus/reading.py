@@ -41,7 +41,7 @@ from cdp.corpus.documents import Distribution, DocumentFile
 from cdp.corpus.extraction import reading_process
 from cdp.corpus.folders import BEIR_CORPUS, contents_of, is_single
 from cdp.corpus.languages import guess_language, language_shares
-from cdp.corpus.options import AUTO, ReadOptions
+from cdp.corpus.options import AUTO, PASSAGE_WORDS, ReadOptions
 from cdp.corpus.passages import LONGEST_HEADING, cut
 from cdp.corpus.readers import (
     BadRow,
@@ -113,6 +113,8 @@ class Imported:
     files: tuple[FileRead, ...] = ()
     n_files: int = 0
     n_files_failed: int = 0
+    # Rows that became several passages.
+    n_cut: int = 0
 
     @property
     def n_rejected(self) -> int:
@@ -197,6 +199,7 @@ class _Import:
         self.numbered: list[str] = []
         self.files: list[FileRead] = []
         self.n_files = self.n_files_failed = self.n_rows = self.n_repaired = self.n_unusable_queries = 0
+        self.n_cut = self.n_cut_queries = 0
         self.spool = open(folder / "blocks.jsonl", "w+b")  # noqa: SIM115 (closed by run)
         self.spooled: dict[str, _Spooled] = {}
         self.repeated = RepeatedLines()
@@ -241,6 +244,7 @@ class _Import:
             files=tuple(self.files),
             n_files=self.n_files,
             n_files_failed=self.n_files_failed,
+            n_cut=self.n_cut,
             folder=self.folder,
         )
 
@@ -335,7 +339,8 @@ class _Import:
         self.notes += [f"{source.name}: {note}." for note in spooled.notes]
         keep = self.options.keep_repeated
         running = set[int]() if keep else self.repeated.running(spooled.format, self._blocks(spooled))
-        passages = cut(self.repeated.without(running, self._blocks(spooled)), self.options.passages)
+        words = PASSAGE_WORDS if self.options.passages is None else self.options.passages
+        passages = cut(self.repeated.without(running, self._blocks(spooled)), words)
         first, second = next(passages, None), next(passages, None)
         if first is None:
             raise RefusedValueError("empty text", "it holds nothing but headings")
@@ -396,7 +401,8 @@ class _Import:
             self.rejections.add(Rejected(source.name, row.line, UNEXPECTED, describe(error), shown))
         else:
             self.failures.done()
-            self.collector.add(entry)
+            for part in [entry] if fields is _OWN_FIELDS else self._parts(entry):
+                self.collector.add(part)
             if len(self.sample) < SAMPLE_CHARACTERS:
                 self.sample += entry.text[:SAMPLE_CHARACTERS] + "\n"
 
@@ -414,7 +420,21 @@ class _Import:
         self.n_repaired += text_repaired or title_repaired or n_repaired > 0
         return CheckedRow(id, title, text, file, row.line, queries)
 
+    def _parts(self, entry: CheckedRow) -> list[CheckedRow]:
+        """A row; the passages of a long one where a length was chosen. Its queries are about all of it."""
+        blocks = (Block(text) for text in entry.text.split("\n\n") if text.strip())
+        passages = list(cut(blocks, self.options.passages or 0))
+        if len(passages) < 2:
+            return [entry]
+        self.n_cut += 1
+        self.n_cut_queries += len(entry.queries)
+        ids = (f"{entry.id}#{n}" for n in itertools.count(1))
+        return [entry._replace(id=id, text=part.text, queries=[]) for id, part in zip(ids, passages, strict=False)]
+
     def _take_notes(self) -> None:
+        if self.n_cut_queries:
+            queries = counted(self.n_cut_queries, "query", "queries")
+            self.notes.append(f"{queries} of rows that were cut left out: keep rows whole for them.")
         encodings = Counter(file.encoding for file in self.files if file.encoding not in ("", "utf-8"))
         if self.options.encoding == AUTO and encodings:
             found = ", ".join(f"{counted(n, 'file')} as {encoding}" for encoding, n in encodings.most_common())

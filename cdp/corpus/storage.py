@@ -45,7 +45,8 @@ class CorpusManifest(Imported):
     def unit(self) -> str:
         """What is searched and written for: ``passage`` where long files were cut, else ``document``."""
         cut = {name for name, reader in READERS.items() if isinstance(reader, DocumentFormat)}
-        return "passage" if any(file.n_documents > 1 and file.format in cut for file in self.files) else "document"
+        several = self.n_cut or any(file.n_documents > 1 and file.format in cut for file in self.files)
+        return "passage" if several else "document"
 
     @property
     def main_language(self) -> str:
