@@ -150,8 +150,10 @@ def _corpus(manifest: CorpusManifest) -> dict[str, Any]:
 def corpus_list(run: Run) -> int:
     """The corpora in the workspace."""
     listed = run.scope.keep("corpus", corpora.list_corpora(run.workspace))
-    columns = ("id", "name", "n_documents", "created")
-    return run.say(listed, columns=columns, empty="No corpus yet: corpus add PATH")
+    known = corpora.versions(listed)
+    rows = [display.plain(manifest, version=known[manifest.id]) for manifest in listed]
+    columns = ("id", "name", "version", "n_documents", "created")
+    return run.say(rows, columns=columns, empty="No corpus yet: corpus add PATH")
 
 
 @command("corpus show")

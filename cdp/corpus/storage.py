@@ -164,8 +164,16 @@ def list_corpora(workspace: Workspace) -> list[CorpusManifest]:
 
 
 def resolve_corpus(workspace: Workspace, name_or_id: str) -> CorpusManifest:
-    """The corpus with this id, this name, or the only one whose id or name begins so; see ``cdp.base.text.pick``."""
-    return pick("corpus", name_or_id, list_corpora(workspace), none_yet=NONE_YET)
+    """The corpus with this id, this name, or the only one whose id or name begins so; see ``cdp.base.text.pick``.
+
+    A name means its newest version, an earlier one has its id.
+    """
+    listed = list_corpora(workspace)
+    earlier = {manifest.previous for manifest in listed}
+    if name_or_id not in earlier:
+        with suppress(NotFoundError):
+            return pick("corpus", name_or_id, [manifest for manifest in listed if manifest.id not in earlier])
+    return pick("corpus", name_or_id, listed, none_yet=NONE_YET)
 
 
 def delete_corpus(workspace: Workspace, corpus_id: str) -> None:

@@ -231,8 +231,8 @@ def add(
             _columns_of(asked, options, reading.encoding)  # before anything is stored
     imported = corpora.read(workspace, source, name=title, options=reading, passwords=passwords, watch=watch)
     with imported as (corpus, existed, written, growth):
-        taken = _Import(workspace, corpus, options, stated)
-        with taken.all_or_nothing(existed):
+        taken = _Import(workspace, corpus, options, stated, existed)
+        with taken.all_or_nothing():
             taken.count_rejected()
             if splits:
                 taken.take_beir(source, splits)
@@ -261,7 +261,7 @@ def add(
             "No judged queries: to measure retrievers on real queries, have a model judge a query log, or add a BEIR "
             "folder or a file with a query and a document's ID in each row."
         )
-    if not any("train" in q.parameters.get("splits", ["train"]) for q in sets):
+    if not any(q.kind == "human" and "train" in q.parameters.get("splits", ["train"]) for q in sets):
         missing.append("No human training queries (optional: an LLM can write them).")
     stated = [*of_corpus, *taken.stated]
     return Added(made_project, corpus, existed, benchmark, sets, left_out, tuple(stated), tuple(missing))
@@ -393,6 +393,7 @@ def _divided(texts: Answers, options: AddOptions) -> tuple[dict[str, Answers], d
     drawn = set(sorted(documents, key=order)[:n])
     # A query that also belongs to a document that was not drawn is measured with, not trained on.
     held = {text: grades for text, grades in texts.items() if drawn & set(grades)}
+    existed: bool
     rest = {text: grades for text, grades in texts.items() if text not in held}
     sentence = (
         f"The {len(held):,} queries of {n:,} documents, of {len(documents):,} that have some, are the split dev of "
@@ -416,7 +417,7 @@ class _Import:
     left_out: Counter[str] = field(default_factory=Counter)
 
     @contextmanager
-    def all_or_nothing(self, existed: bool) -> Iterator[None]:
+    def all_or_nothing(self) -> Iterator[None]:
         """Delete what this import has stored if it fails; earlier content stays."""
         workspace = self.workspace
         earlier = {q.id for q in query_sets.list_query_sets(workspace)} | set(library.list_names(workspace))
@@ -428,7 +429,7 @@ class _Import:
                     query_sets.delete(workspace, set_id)
                 if self.benchmark and self.benchmark not in earlier:
                     library.remove_benchmark(self.benchmark, workspace)
-                if not existed:
+                if not self.existed:
                     delete_corpus(workspace, self.corpus.id)
             raise
 
@@ -436,7 +437,9 @@ class _Import:
         """Carry over queries and judgments of the earlier version, unless the import brought its own."""
         self.earlier = growth.previous.id
         self.stated.append(growth.sentence())
-        self.stated += growing.carry_query_sets(self.workspace, growth, self.corpus, imported=not self.sets)
+        sets, said = growing.carry_query_sets(self.workspace, growth, self.corpus, imported=not self.sets)
+        self.sets += sets
+        self.stated += said
         if not self.benchmark:
             names, said = growing.carry_benchmarks(self.workspace, growth, self.corpus)
             self.benchmark = names[0] if names else ""
@@ -542,6 +545,9 @@ class _Import:
         wanted = slug(self.corpus.name, fallback="benchmark")
         names = library.list_names(self.workspace)
         for name in (wanted, *(f"{wanted}-{number}" for number in range(2, len(names) + 3))):
+            if joined is None and (self.earlier or self.existed):
+                what = "the earlier version" if self.earlier else "these documents"
+                self.stated.append(f"Not a new project: {owner.name} has {what}.")
             try:
                 with disk_faults_told("The import"):
                     self.benchmark = make(name)

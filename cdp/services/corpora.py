@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from cdp import projects as room
@@ -14,7 +15,7 @@ from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.failures import FILE, FailedItems, failed_items
 from cdp.base.records import Document
 from cdp.base.staging import staging
-from cdp.base.text import checked_title
+from cdp.base.text import checked_title, counted
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.corpus import (
     CorpusManifest,
@@ -29,7 +30,7 @@ from cdp.corpus import (
     store,
 )
 from cdp.corpus.readers import file_suffixes
-from cdp.corpus.reading import Watch
+from cdp.corpus.reading import REPEATED, Watch
 from cdp.query_sets import QuerySet
 from cdp.services import access, growing, projects
 from cdp.services.growing import Growth
@@ -72,7 +73,7 @@ def add(
             ).query_set.id
         if growth:
             _, said = growing.carry_benchmarks(workspace, growth, manifest)
-            carried = growing.carry_query_sets(workspace, growth, manifest, imported=query_set is None)
+            _, carried = growing.carry_query_sets(workspace, growth, manifest, imported=query_set is None)
             stated += [growth.sentence(), *carried, *said]
     return AddedCorpus(manifest, existed, query_set, tuple(stated))
 
@@ -134,13 +135,40 @@ def q_doc_notes(workspace: Workspace, query_sets: Iterable[QuerySet]) -> list[st
     return [] if whole else ["Q/Doc counts queries per passage where files were cut into passages."]
 
 
-# Endings of files that are not read, but accepted as uploads so that the import can name them.
-EXPECTED_TYPES = ("doc", "odt", "rtf", "xml", "xlsx", "xls", "ods", "ppt")
+# Rows that were left out are named as a problem above this share of the documents.
+MOST_REJECTED = 0.1
 
 
-def file_types() -> list[str]:
-    """Return the endings of files that documents are read from, without their dot."""
-    return [*(suffix.lstrip(".") for suffix in file_suffixes()), "zip", "gz"]
+def problem(manifest: CorpusManifest) -> str:
+    """Return which share was not read, in a sentence; empty where nothing is missing but a few rows."""
+    failed, said = manifest.n_files_failed, []
+    if failed:
+        said.append(f"{failed:,} of {counted(manifest.n_files + failed, 'file')} could not be read.")
+    rows = manifest.n_rejected - manifest.rejected_counts.get(REPEATED, 0) - failed
+    if rows > MOST_REJECTED * manifest.n_documents:
+        said.append(f"{counted(rows, 'row')} could not be read.")
+    return " ".join(said)
+
+
+def versions(manifests: Iterable[CorpusManifest]) -> dict[str, str]:
+    """Return {id: which version it is} of corpora that have others; empty words for the rest."""
+    listed = list(manifests)
+    earlier = {manifest.previous for manifest in listed}
+
+    def version(manifest: CorpusManifest) -> str:
+        if manifest.id not in earlier:
+            return "newest version" if manifest.previous else ""
+        day = datetime.fromisoformat(manifest.created)
+        return f"earlier version of {day.day} {day:%b}, {counted(manifest.n_documents, manifest.unit)}"
+
+    return {manifest.id: version(manifest) for manifest in listed}
+
+
+def titles(manifests: Iterable[CorpusManifest]) -> dict[str, str]:
+    """Return {id: name with its version} for a list to choose from."""
+    listed = list(manifests)
+    known = versions(listed)
+    return {m.id: f"{m.name} ({known[m.id]})" if known[m.id] else m.name for m in listed}
 
 
 def failed(workspace: Workspace, corpus: str) -> FailedItems:

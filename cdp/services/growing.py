@@ -7,6 +7,7 @@ before. Query sets and benchmarks of that one are carried over to the documents 
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,24 +28,28 @@ LEAST_KEPT = 0.5
 
 @dataclass(frozen=True)
 class Growth:
-    """What a new version has of the one before: ``kept`` {earlier id: id}, by the same title and text."""
+    """What version ``number`` has of the one before: ``kept`` {earlier id: id}, by the same title and text."""
 
     previous: CorpusManifest
     kept: Mapping[str, str]
     n_new: int
+    number: int
 
     def sentence(self) -> str:
         gone = self.previous.n_documents - len(self.kept)
+        stayed = counted(len(self.kept), self.previous.unit)
         return (
-            f"A new version of {self.previous.name}: {len(self.kept):,} documents stayed, {self.n_new:,} are new or "
+            f"A new version of {self.previous.name}: {stayed} stayed, {self.n_new:,} are new or "
             f"changed, {gone:,} of the earlier version were changed or removed."
         )
 
 
 def find(workspace: Workspace, name: str, documents: DocumentFile, content_hash: str) -> Growth | None:
     """The newest corpus of that name, if most of its documents are among these."""
-    named = [m for m in list_corpora(workspace) if m.name == name]
-    if not named or any(m.content_hash == content_hash for m in named):
+    by_id = {manifest.id: manifest for manifest in list_corpora(workspace)}
+    earlier = {manifest.previous for manifest in by_id.values()}
+    named = [m for m in by_id.values() if m.name == name and m.id not in earlier]
+    if not named or any(m.content_hash == content_hash for m in by_id.values()):
         return None
     by_content: dict[int, list[str]] = {}
     for document in documents:
@@ -56,29 +61,36 @@ def find(workspace: Workspace, name: str, documents: DocumentFile, content_hash:
             kept[document.id] = document.id if document.id in ids else ids[0]
     if len(kept) < LEAST_KEPT * named[0].n_documents:
         return None
-    return Growth(named[0], kept, len(documents) - len(set(kept.values())))
+    number, first = 2, named[0]
+    while first.previous in by_id:
+        number, first = number + 1, by_id[first.previous]
+    return Growth(named[0], kept, len(documents) - len(set(kept.values())), number)
 
 
 @access.writes
-def carry_query_sets(workspace: Workspace, growth: Growth, corpus: CorpusManifest, *, imported: bool) -> list[str]:
+def carry_query_sets(
+    workspace: Workspace, growth: Growth, corpus: CorpusManifest, *, imported: bool
+) -> tuple[list[str], list[str]]:
     """Carry over the query sets, without their negatives; ``imported`` also those that came with the documents.
 
-    Return a sentence for each, with what became stale.
+    Return their ids, and a sentence for each with what became stale.
     """
-    said = []
+    ids, said = [], []
     for source in query_sets.list_query_sets(workspace):
         if source.corpus_id != growth.previous.id or (source.imported and not imported):
             continue
-        facts = {"grown_from": growth.previous.id}
+        name = re.sub(r" v\d+$", "", source.name) + f" v{growth.number}"
         with suppress(InputError):  # none of its documents stayed
             made = deriving.derive(
-                workspace, source, lambda line: line.queries, f"{source.name} on {corpus.id}", facts,
-                moved=(corpus, growth.kept),
-            )  # fmt: skip
-            n = made.query_set.n_queries
-            stale = f"; {source.n_queries - n:,} are stale" if n < source.n_queries else ""
-            said.append(f"Carried over as {made.query_set.name}: {counted(n, 'query', 'queries')}{stale}.")
-    return said
+                workspace, source, lambda line: line.queries, name, {}, moved=(corpus, growth.kept)
+            ).query_set
+            n = source.n_queries - made.n_queries
+            carried = {"grown_from": growth.previous.id, "carried": {"from": source.id, "stale": n}}
+            query_sets.update(workspace, made.id, parameters={**made.parameters, **carried})
+            ids.append(made.id)
+            stale = f"; {n:,} are stale" if n else ""
+            said.append(f"Carried over as {made.name}: {counted(made.n_queries, 'query', 'queries')}{stale}.")
+    return ids, said
 
 
 @access.writes
@@ -106,8 +118,9 @@ def carry_benchmarks(workspace: Workspace, growth: Growth, corpus: CorpusManifes
             kept = {query for by_query in judged.values() for query in by_query}
             if not kept:
                 continue
-            taken = set(library.list_names(workspace))
-            free = next(f"{slug(name)}-v{n}" for n in range(2, len(taken) + 3) if f"{slug(name)}-v{n}" not in taken)
+            taken, stem = set(library.list_names(workspace)), re.sub(r"-v\d+$", "", slug(name))
+            numbers = range(growth.number, growth.number + len(taken) + 1)
+            free = next(f"{stem}-v{n}" for n in numbers if f"{stem}-v{n}" not in taken)
             facts = {**manifest.source, "corpus": corpus.id, "grown_from": name}
             made = library.make(
                 workspace, free, iter_documents(workspace, corpus.id), {q: texts[q] for q in kept}, judged,
@@ -115,7 +128,7 @@ def carry_benchmarks(workspace: Workspace, growth: Growth, corpus: CorpusManifes
             )  # fmt: skip
             names.append(made)
             stale = f"; {len(texts) - len(kept):,} are stale" if len(kept) < len(texts) else ""
-            unjudged = f" The {growth.n_new:,} new documents are not judged." if growth.n_new else ""
+            unjudged = f" The {growth.n_new:,} new {corpus.unit}s are not judged." if growth.n_new else ""
             queries = counted(len(kept), "judged query", "judged queries")
             said.append(f"Benchmark {made}: {queries} carried over{stale}.{unjudged}")
     return names, said

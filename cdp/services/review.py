@@ -15,7 +15,7 @@ from cdp.base import actions
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.records import Document
-from cdp.base.text import checked_title
+from cdp.base.text import checked_title, counted
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.complexity import count_content_words
 from cdp.corpus import get_documents
@@ -95,14 +95,14 @@ def document(workspace: Workspace, query_set: QuerySet, table: QueryTable, index
     made = decisions(workspace, query_set)
     ranks = {by: scores.values for by, scores in queries.round_trips(workspace, query_set).items()}
     written = document_queries(line)
-    counted = count_content_words(written.queries, query_set.language or "en").tolist()
+    words = count_content_words(written.queries, query_set.language or "en").tolist()
     first = int(np.searchsorted(table.document, index))
     listed = tuple(
         ReviewedQuery(
             row, query_id, made.edited.get(query_id, text), text, cw, REASONS.get(table.reasons[row], ""),
             {by: int(values[row]) for by, values in ranks.items()}, made.of(query_id),
         )
-        for row, ((query_id, text), cw) in enumerate(zip(written.with_ids(), counted, strict=True), first)
+        for row, ((query_id, text), cw) in enumerate(zip(written.with_ids(), words, strict=True), first)
     )  # fmt: skip
     together = get_documents(workspace, query_set.corpus_id, written.together) if content else {}
     return ReviewedDocument(name, content, listed, tuple(together.values()))
@@ -164,6 +164,10 @@ def origin(query_set: QuerySet) -> str:
     parent = facts.get("made_from")
     if not parent:
         return ""
+    carried = facts.get("carried")
+    if isinstance(carried, dict) and carried.get("from") == parent:
+        kept = counted(query_set.n_queries, "query", "queries")
+        return f"Carried over from {parent} to the new version of its documents: {kept}, {carried['stale']:,} stale."
     without = facts.get("without")
     without = without if isinstance(without, dict) else {}
     if isinstance(facts.get("review"), dict) and without.get("review"):

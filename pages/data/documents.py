@@ -21,7 +21,7 @@ with frame.guarded():
         documents.form(workspace)
     else:
         corpus = state.choose(
-            "Corpus", {m.id: m.name for m in manifests}, "corpus", what="corpus", help=frame.DEFINITIONS["corpus"]
+            "Corpus", corpora.titles(manifests), "corpus", what="corpus", help=frame.DEFINITIONS["corpus"]
         )
         with st.expander("Add another corpus", icon=":material/add:", key=f"add_corpus{documents.turn()}"):
             documents.form(workspace)

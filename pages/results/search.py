@@ -21,7 +21,7 @@ with frame.guarded():
         query = page.query()
         left, right = st.columns([2, 3], gap="medium")
         with left:
-            names = {m.id: m.name for m in manifests}
+            names = corpora.titles(manifests)
             corpus = state.choose("Corpus", names, "corpus", what="corpus") or manifests[0].id
         with right:
             retrievers = page.retrievers(workspace, state.scope(workspace))

@@ -32,7 +32,7 @@ def page(workspace: Workspace) -> None:
                     "Add documents")  # fmt: skip
         return
     key = "judge"
-    corpus = state.choose("Corpus", {m.id: m.name for m in manifests}, "corpus", what="corpus") or manifests[0].id
+    corpus = state.choose("Corpus", corpora.titles(manifests), "corpus", what="corpus") or manifests[0].id
     with ExitStack() as stack, frame.guarded():
         source = _queries(workspace, key, stack)
         chosen = writing.choose_generator([], key, llm_only=True)

@@ -59,7 +59,7 @@ def choose_task(workspace: Workspace) -> tuple[str, str, str]:
         BENCHMARK: ({b.name: b.name for b in stored}, "target_benchmark"),
         QUERY_SET: (stored_sets.set_names(workspace, own), "target_set"),
     }
-    corpus = {c.id: c.name for c in state.of_project(workspace, "corpus", corpora.list_corpora(workspace))}
+    corpus = corpora.titles(state.of_project(workspace, "corpus", corpora.list_corpora(workspace)))
     chosen = name = ""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if corpus:
