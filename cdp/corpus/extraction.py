@@ -61,7 +61,9 @@ class _Process:
                 answered = "refused" in answer or "notes" in answer
                 report.notes += answer.get("notes", ())
                 if "refused" in answer:
-                    raise RefusedValueError(*answer["refused"])
+                    kind, reason = answer["refused"]
+                    wrong = format == "pdf" and kind == "encrypted" and self._passwords
+                    raise RefusedValueError(kind, "the given password does not open it" if wrong else reason)
         except (OSError, ValueError):  # an empty line where the process ended
             reason = f"reading it took longer than {seconds:.0f} s" if late.is_set() else "reading it ended the process"
             raise RefusedValueError("unreadable file", f"{reason}; the file is damaged or too large") from None

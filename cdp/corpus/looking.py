@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import InputError
-from cdp.corpus.checks import GUESSES, RefusedValueError, column_named
+from cdp.corpus.checks import GUESSES, RefusedValueError, Rejected, column_named, is_html, without_tags
 from cdp.corpus.extraction import reading_process
-from cdp.corpus.folders import contents_of, is_single
+from cdp.corpus.folders import BEIR_CORPUS, contents_of, is_single
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.passages import Block, Passage, cut
 from cdp.corpus.readers import BadRow, DocumentFormat, Report, Row, RowFormat, format_of
+from cdp.corpus.reading import ROWS_FOR_FIELDS
 from cdp.corpus.sources import Budget, Source, existing
 
-# How many rows a look shows.
+# How many rows a look keeps.
 ROWS = 10
 
 # How many rows the columns and their gaps are taken from.
@@ -27,6 +29,13 @@ LOOKED_AT = 200
 
 # How many blocks of a document are looked at, and how many documents are tried.
 BLOCKS, TRIED = 1_000, 5
+
+# How many PDFs are asked whether they are encrypted, and how many of these are tried to open.
+ASKED, OPENED = 500, 20
+TRAILER_BYTES = 4096
+
+# Reasons that are shown, and files for each.
+MOST_REASONS, SHOWN = 10, 5
 
 # Characters of a value that are shown.
 LONGEST_CELL = 300
@@ -39,9 +48,10 @@ GRADES = ("score", "grade", "relevance", "label", "judgment")
 
 @dataclass(frozen=True)
 class Glimpse:
-    """The first rows of a file (of the first table among several): every value as text, long ones cut.
+    """The first rows of a file (of the first table among several): every value as text without HTML, long ones cut.
 
-    ``blocks`` are the first of ``document``, a file that is cut into passages. ``gaps`` counts for each column the
+    ``blocks`` are the first of ``document``, a file that is cut into passages; ``locked`` names PDFs that need another
+    password. ``gaps`` counts for each column the
     rows among those ``looked_at`` in which it is empty; ``unreadable`` rows are no rows of the format.
     """
 
@@ -55,6 +65,7 @@ class Glimpse:
     notes: tuple[str, ...]
     document: str = ""
     blocks: tuple[Block, ...] = ()
+    locked: tuple[str, ...] = ()
 
     def passages(self, words: int) -> list[Passage]:
         """How the document is cut into passages of about ``words`` words, as far as it was looked at."""
@@ -112,20 +123,67 @@ def look(path: Path, options: ReadOptions | None = None, passwords: Sequence[str
             assert isinstance(reader, RowFormat)
             seen = list(itertools.islice(reader.rows(table, options), LOOKED_AT))
         document, blocks = _first_document([s for s in sources if s is not table], options)
+        locked = tuple(_locked(sources, options))
     rows = [row for row in seen if isinstance(row, Row)]
     columns = tuple(dict.fromkeys(name for row in rows for name in row.values))
+    head = [] if table is None or Path(table.name).name in BEIR_CORPUS else rows[:ROWS_FOR_FIELDS]  # as the import does
+    tagged = {name for name in columns if is_html([row.values.get(name) for row in head])}
+    cells = [{name: _cell(value, name in tagged) for name, value in row.values.items()} for row in rows]
     return Glimpse(
         file=sources[0].name if table is None else table.name,
         n_files=len(sources),
         columns=columns,
-        rows=tuple({name: _cell(value) for name, value in row.values.items()} for row in rows[:ROWS]),
+        rows=tuple(cells[:ROWS]),
         looked_at=len(seen),
-        gaps={name: sum(_cell(row.values.get(name)) == "" for row in rows) for name in columns},
+        gaps={name: sum(not row.get(name) for row in cells) for name in columns},
         unreadable=len(seen) - len(rows),
-        notes=(*contents.notes, *(f"{r.file}: {r.reason}." for r in contents.rejected)),
+        notes=(*contents.notes, *(f"{line}." for line in by_reason(contents.rejected))),
         document=document,
         blocks=blocks,
+        locked=locked,
     )
+
+
+def by_reason(rejected: Iterable[Rejected], *, all_kept: bool = True) -> list[str]:
+    """Rejected files and rows, a line for each reason; ``all_kept`` is False where there are more of them."""
+    named: dict[str, list[str]] = {}
+    for one in rejected:
+        named.setdefault(one.reason, []).append(one.file if one.whole_file else f"{one.file}, line {one.line}")
+    lines = []
+    for reason, names in named.items():
+        more = (f" and {len(names) - SHOWN:,} more" if all_kept else " and more") if len(names) > SHOWN else ""
+        lines.append(f"{', '.join(names[:SHOWN])}{more}: {reason}")
+    beyond = len(lines) - MOST_REASONS
+    return lines[:MOST_REASONS] + ([f"{beyond:,} more reasons"] if beyond > 0 else [])
+
+
+def _locked(sources: Sequence[Source], options: ReadOptions) -> Iterator[str]:
+    """The names of PDFs that none of the passwords opens."""
+    pdfs = [source for source in sources if source.suffix == ".pdf" and not source.compressed]
+    for source in list(filter(_encrypted, pdfs[:ASKED]))[:OPENED]:
+        reader = format_of(source, options)
+        try:
+            for _ in reader.blocks(source, options, Report()) if isinstance(reader, DocumentFormat) else ():
+                pass  # to the end: a reading process that is left before is ended
+        except RefusedValueError as error:
+            if error.kind == "encrypted":
+                yield source.name
+        except InputError:
+            continue
+
+
+def _encrypted(source: Source) -> bool:
+    """Return True if the trailer of a PDF names an encryption; many such files open without a password."""
+    try:
+        with source.open() as file:
+            file.seek(-min(TRAILER_BYTES, file.seek(0, 2)), 2)
+            trailer = file.read()
+            if at := re.findall(rb"startxref\s+(\d+)", trailer):  # a stream of references begins with its own
+                file.seek(int(at[-1]))
+                trailer += file.read(TRAILER_BYTES)
+    except (InputError, OSError, ValueError):
+        return False
+    return b"/Encrypt" in trailer
 
 
 def _first_document(sources: Sequence[Source], options: ReadOptions) -> tuple[str, tuple[Block, ...]]:
@@ -155,9 +213,10 @@ def iter_rows(path: Path, options: ReadOptions | None = None) -> Iterator[Row | 
     yield from reader.rows(source, options)
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, tagged: bool = False) -> str:
     if value is None:
         return ""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = without_tags(text) if tagged else text
     text = " ".join(text[: 4 * LONGEST_CELL].split())
     return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"

@@ -22,9 +22,9 @@ from cdp.benchmarks.benchmark import part, qrels_files
 from cdp.corpus import CorpusManifest, ReadOptions, iter_documents
 from cdp.corpus.checks import GUESSES, column_named, queries_of
 from cdp.corpus.folders import BEIR_CORPUS, hidden
-from cdp.corpus.looking import DOCUMENTS, GRADES, SPLITS, Glimpse, iter_rows, look
+from cdp.corpus.looking import DOCUMENTS, GRADES, SHOWN, SPLITS, Glimpse, by_reason, iter_rows, look
 from cdp.corpus.origin import ORIGINS
-from cdp.corpus.readers import Row, file_suffixes
+from cdp.corpus.readers import READERS, Row, RowFormat
 from cdp.corpus.reading import REPEATED, Watch
 from cdp.corpus.storage import delete_corpus
 from cdp.projects import Project
@@ -37,10 +37,6 @@ DEEPEST = 3
 
 # Pages on which a file's first passage begins.
 FIRST_PAGES = 10
-
-# Files that are named; of more the number is said.
-SHOWN = 5
-MOST_REASONS = 10
 
 TEST, DEV, TRAIN = "test", "dev", "train"
 SPLIT_NAMES = {"validation": DEV, "valid": DEV, "val": DEV, "development": DEV, "training": TRAIN, "testing": TEST}
@@ -109,28 +105,14 @@ class Added:
 
     @property
     def problem(self) -> str:
-        """Which share was not read, in a sentence; empty where nothing is missing but a few rows."""
-        corpus = self.corpus
-        if corpus.n_files_failed:
-            n = corpus.n_files + corpus.n_files_failed
-            return f"{corpus.n_files_failed:,} of {counted(n, 'file')} could not be read."
-        rows = sum(rejected.kind != REPEATED for rejected in corpus.rejected)
-        return f"{counted(rows, 'row')} could not be read." if 10 * rows > corpus.n_documents else ""
+        """Which share was not read; see ``corpora.problem``."""
+        return corpora.problem(self.corpus)
 
     @property
     def not_read(self) -> list[str]:
-        """The files, or rows, that were not read, together by reason."""
-        by_reason: dict[str, list[str]] = {}
-        for rejected in self.corpus.rejected:
-            if rejected.whole_file == bool(self.corpus.n_files_failed) and rejected.kind != REPEATED:
-                name = rejected.file if rejected.whole_file else f"{rejected.file}, line {rejected.line}"
-                by_reason.setdefault(rejected.reason, []).append(name)
-        shown = [
-            f"{', '.join(names[:SHOWN])}{f' and {len(names) - SHOWN:,} more' if len(names) > SHOWN else ''}: {reason}"
-            for reason, names in by_reason.items()
-        ]
-        more = [f"{len(shown) - MOST_REASONS:,} more reasons: see the list below."] if len(shown) > MOST_REASONS else []
-        return shown[:MOST_REASONS] + more
+        """The files and rows that were not read, together by reason."""
+        shown = [rejected for rejected in self.corpus.rejected if rejected.kind != REPEATED]
+        return by_reason(shown, all_kept=len(self.corpus.rejected) == self.corpus.n_rejected)
 
 
 @access.writes
@@ -174,8 +156,9 @@ def _inside(name: str) -> Path:
 
 
 def _of_queries(path: Path) -> bool:
+    tables = tuple(suffix for reader in READERS.values() if isinstance(reader, RowFormat) for suffix in reader.suffixes)
     with contextlib.suppress(InputError):
-        return path.name.lower().removesuffix(".gz").endswith(file_suffixes()) and look(path).of_queries
+        return path.name.lower().removesuffix(".gz").endswith(tables) and look(path).of_queries
     return False
 
 
@@ -393,7 +376,6 @@ def _divided(texts: Answers, options: AddOptions) -> tuple[dict[str, Answers], d
     drawn = set(sorted(documents, key=order)[:n])
     # A query that also belongs to a document that was not drawn is measured with, not trained on.
     held = {text: grades for text, grades in texts.items() if drawn & set(grades)}
-    existed: bool
     rest = {text: grades for text, grades in texts.items() if text not in held}
     sentence = (
         f"The {len(held):,} queries of {n:,} documents, of {len(documents):,} that have some, are the split dev of "
@@ -411,6 +393,7 @@ class _Import:
     corpus: CorpusManifest
     options: AddOptions
     stated: list[str]
+    existed: bool
     benchmark: str = ""
     earlier: str = ""
     sets: list[str] = field(default_factory=list)
@@ -446,12 +429,12 @@ class _Import:
             self.stated += said
 
     def count_rejected(self) -> None:
-        """Count rejected rows."""
-        files = Counter(rejected.kind for rejected in self.corpus.rejected if rejected.whole_file)
-        rows = {kind: n - files[kind] for kind, n in self.corpus.rejected_counts.items() if n > files[kind]}
-        repeated = rows.pop(REPEATED, 0)
+        """Count rejected rows, and texts that repeat another one."""
+        corpus = self.corpus
+        files = Counter(rejected.kind for rejected in corpus.rejected if rejected.whole_file)
+        rows = {kind: n - files[kind] for kind, n in corpus.rejected_counts.items() if kind != REPEATED}
         self.left_out.update({f"rows not taken ({kind})": n for kind, n in rows.items()})
-        self.left_out["passages that repeat another one"] = repeated
+        self.left_out[f"{corpus.unit}s that repeat another one"] = corpus.rejected_counts.get(REPEATED, 0)
 
     def name_unused_columns(self) -> None:
         """State the columns that were not used."""
@@ -545,9 +528,6 @@ class _Import:
         wanted = slug(self.corpus.name, fallback="benchmark")
         names = library.list_names(self.workspace)
         for name in (wanted, *(f"{wanted}-{number}" for number in range(2, len(names) + 3))):
-            if joined is None and (self.earlier or self.existed):
-                what = "the earlier version" if self.earlier else "these documents"
-                self.stated.append(f"Not a new project: {owner.name} has {what}.")
             try:
                 with disk_faults_told("The import"):
                     self.benchmark = make(name)
@@ -565,5 +545,8 @@ class _Import:
         owners = (p for id in (corpus, self.earlier) if id for p in projects.projects_of(workspace, "corpus", id))
         owner = joined or next((p for p in owners if not p.implied), None)
         if owner is not None:
+            if joined is None and (self.earlier or self.existed):
+                what = "the earlier version" if self.earlier else "these documents"
+                self.stated.append(f"Not a new project: {owner.name} has {what}.")
             return projects.add_members(workspace, owner.id, corpora=[corpus], benchmarks=benchmarks)
         return projects.create(workspace, projects.free_name(workspace, title), corpora=[corpus], benchmarks=benchmarks)

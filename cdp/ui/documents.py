@@ -1,4 +1,4 @@
-"""The Documents page: the import with a look at ten rows, and what a corpus holds."""
+"""The Documents page: the import with a look at three rows, and what a corpus holds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cdp.base.errors import NotFoundError
 from cdp.base.records import Document, place_of
 from cdp.base.workspace import Workspace
 from cdp.corpus.looking import DOCUMENTS, GRADES, SPLITS, Glimpse
-from cdp.corpus.options import NO_FIELD
+from cdp.corpus.options import NO_FIELD, PASSAGE_WORDS
 from cdp.services import adding, commands, corpora
 from cdp.services.adding import Added, AddOptions, Look
 from cdp.services.corpora import CorpusManifest, ReadOptions
@@ -32,9 +32,14 @@ NEW, NONE = "new", "none"
 # Where the session counts its imports.
 _TURN = "corpus_imports"
 
-# Words of a passage that the slider offers; 0 keeps files whole.
+# Words of a passage that the slider offers; 0 keeps documents whole.
 LENGTHS = (0, 50, 75, 100, 125, 150, 200, 250, 300, 400, 500)
-_WORDS = "corpus_passages"
+
+# Rows that are shown before an import.
+ROWS = 3
+
+# Characters of a reason that the table of rejections shows in one line.
+REASON_LINE = 60
 
 # Where the session holds the last look, with what was looked at: an upload is written to disk for each.
 _SEEN = "corpus_seen"
@@ -43,8 +48,7 @@ _SEEN = "corpus_seen"
 def form(workspace: Workspace) -> None:
     """The whole form. What came of it is shown on the next drawing of the page."""
     uploads, path = forms.source(
-        "Documents, and queries and judgments if you have them", "corpus", [*corpora.file_types(), "tab"],
-        folder_types=corpora.EXPECTED_TYPES, turn=turn(),
+        "Documents, and queries and judgments if you have them", "corpus", None, turn=turn(),
         help="Tables, JSONL, texts, or a BEIR layout (also as a zip), which brings its benchmark along. Files that "
         "are not read are named after the import.",
     )  # fmt: skip
@@ -56,22 +60,25 @@ def form(workspace: Workspace) -> None:
         ).strip()  # fmt: skip
     with st.expander("File format options", icon=":material/tune:"):
         how = forms.fields(ReadOptions, key="read", leave_out=(*COLUMNS, "passages"))
-        password = st.text_input(
-            "Password of PDFs", type="password", key="corpus_password", help="Tried on encrypted PDFs; never stored."
-        )
+    # Asked for where a PDF needs it, below what was seen with it.
+    password = st.session_state.get(f"corpus_password{turn()}", "")
     seen: Look | None = None
     named: dict[str, Any] = {}
     if uploads or path:
         with frame.guarded():
             seen = _look(workspace, uploads, path, queries_path, how, password)
-            named = _mapping(seen)
-            if seen.documents.blocks and st.session_state[_WORDS] != 200:
-                how["passages"] = st.session_state[_WORDS]
+            if seen.documents.locked or password:
+                _ask_password(seen.documents.locked, password)
+            named, passages = _mapping(seen)
+            if passages is not None:
+                how["passages"] = passages
     name, joined = _name_and_project(workspace)
     with st.container(horizontal=True):
         pressed = forms.button("Import documents", type="primary", icon=":material/upload_file:", key="corpus_add")
         forms.demo_button(workspace, "corpus_demo")
-    shown = path or (uploads[0].name if uploads else "PATH")
+    shown = path or (uploads[0].name.partition("/")[0] if uploads else "PATH")
+    if len(uploads) > 1 and "/" not in uploads[0].name:
+        shown = "FOLDER"
     settings = {**how, **named}
     forms.command(
         commands.line("projects", "add", shown, config=settings, queries=queries_path, name=name, project=joined)
@@ -86,6 +93,7 @@ def form(workspace: Workspace) -> None:
                 added = adding.add(
                     workspace, file, asked or "", name=name, project=joined,
                     options=AddOptions.from_dict(named), reading=ReadOptions.from_dict(how),
+                    passwords=[password] if password else [],
                 )  # fmt: skip
             _remember(added)
             st.rerun()
@@ -116,14 +124,26 @@ def _look(
     return seen
 
 
-def _mapping(seen: Look) -> dict[str, Any]:
-    """Show what was seen and ask which column is what; the options that are not what would be taken anyway."""
+def _ask_password(locked: Sequence[str], password: str) -> None:
+    """The field for a password beside the names of the PDFs that need one."""
+    names = f"{', '.join(locked[: adding.SHOWN])}{' …' if len(locked) > adding.SHOWN else ''}"
+    if locked:
+        text = f"This password does not open {names}." if password else f"Protected by a password: {names}."
+        st.warning(md(text), icon=":material/lock:")
+    st.text_input(
+        "Password of PDFs", type="password", key=f"corpus_password{turn()}", help="Tried on encrypted PDFs; not stored."
+    )
+
+
+def _mapping(seen: Look) -> tuple[dict[str, Any], int | None]:
+    """Show what was seen and ask which column is what: the options that are not what would be taken anyway, and the
+    words of a passage."""
     documents, queries = seen.documents, seen.queries
     named: dict[str, Any] = {}
     if seen.splits:
         st.markdown(f"**BEIR layout** with the splits {md(', '.join(seen.splits))}: corpus, benchmark and queries.")
         _rows(documents)
-        return named
+        return named, _passages(documents)
     if documents.columns:
         _rows(documents)
         guessed = {
@@ -135,8 +155,7 @@ def _mapping(seen: Look) -> dict[str, Any]:
         named |= _dropdowns(documents, COLUMNS[:3] if queries else COLUMNS, guessed, "corpus")
     else:
         frame.remarks(list(documents.notes))
-    if documents.blocks:
-        _passages(documents)
+    passages = _passages(documents) if documents.blocks or documents.columns else None
     if queries is not None:
         st.markdown(f"**Queries** in {md(queries.file)}")
         _rows(queries)
@@ -150,26 +169,34 @@ def _mapping(seen: Look) -> dict[str, Any]:
     if named.get("query_field") or (queries or documents).queries:
         with st.expander("Queries held out for measuring", icon=":material/tune:"):
             named |= forms.fields(AddOptions, key="corpus_adding", leave_out=(*COLUMNS, *OF_QUERIES, "with_queries"))
-    return named
+    return named, passages
 
 
-def _passages(glimpse: Glimpse) -> None:
-    """A document as it will be cut, before anything is stored."""
-    st.markdown(f"**Passages** of {md(glimpse.document)}")
+def _passages(glimpse: Glimpse) -> int | None:
+    """A document as it will be cut, before anything is stored: the words of a passage, None for the usual."""
+    of_files = bool(glimpse.blocks)
+    if of_files:
+        st.markdown(f"**Passages** of {md(glimpse.document)}")
+    usual = PASSAGE_WORDS if of_files else 0
     words = st.select_slider(
         "Words of a passage",
         LENGTHS,
-        value=200,
-        key=_WORDS,
-        format_func=lambda n: f"{n}" if n else "whole files",
+        value=usual,
+        key="corpus_passages" if of_files else "corpus_rows",
+        format_func=lambda n: f"{n}" if n else f"whole {'files' if of_files else 'rows'}",
         persist_state="session",
         help="Cut at headings, paragraphs and sentences; the end of a passage returns at the beginning of the next.",
     )
+    chosen = None if words == usual else int(words)
+    if glimpse.columns and chosen:
+        st.caption("Longer rows are cut too: ID#1, ID#2 …; queries beside them are left out.")
+    if not of_files:
+        return chosen
     passages = glimpse.passages(words)
     lengths = [passage.words for passage in passages]
     st.caption(
         f"{count(len(passages), 'passage')} in the part that was looked at, of {min(lengths):,} to {max(lengths):,} "
-        "words. Search, queries and scores are by passage."
+        f"words. {'Search, queries and scores are by passage.' if words else 'Search, queries and scores are by file.'}"
     )
     tables.show(
         {
@@ -180,15 +207,17 @@ def _passages(glimpse: Glimpse) -> None:
         },
         alt=f"How {glimpse.document} is cut into passages",
     )
+    return chosen
 
 
 def _rows(glimpse: Glimpse) -> None:
-    """The first ten rows, and what is missing in them."""
+    """The first rows, and what is missing in them."""
     more = f" and {count(glimpse.n_files - 1, 'more file')}" if glimpse.n_files > 1 else ""
     if glimpse.rows:
-        st.caption(f"The first {count(len(glimpse.rows), 'row')} of {md(glimpse.file)}{more}")
+        rows = glimpse.rows[:ROWS]
+        st.caption(f"The first {count(len(rows), 'row')} of {md(glimpse.file)}{more}")
         tables.show(
-            {column: [row.get(column, "") for row in glimpse.rows] for column in glimpse.columns},
+            {column: [row.get(column, "") for row in rows] for column in glimpse.columns},
             alt=f"The first rows of {glimpse.file}",
         )
     else:
@@ -213,7 +242,7 @@ def _dropdowns(glimpse: Glimpse, fields: Sequence[str], guessed: Mapping[str, st
                 options,
                 index=options.index(first) if first in options else 0,
                 key=f"{key}_{field}_{abs(hash((glimpse.file, glimpse.columns))):x}",
-                help=AddOptions.settings()[field].help,
+                help=AddOptions.settings()[field].help.replace(f"; {NO_FIELD} ", f"; {NONE} "),
             )
             if picked != NONE and (picked != first or field in ("text_field", "query_field")):
                 chosen[field] = picked
@@ -247,7 +276,8 @@ def _remember(added: Added) -> None:
     if added.benchmark is not None:
         judged = ", ".join(f"{split} {n:,}" for split, n in added.benchmark.judged.items())
         notes.append(f"Benchmark {added.benchmark.name}: queries by split: {judged}.")
-    notes += [f"Query set {q.name}: {count(q.n_queries, 'pair')}." for q in added.query_sets]
+    own = [q for q in added.query_sets if "carried" not in q.parameters]
+    notes += [f"Query set {q.name}: {count(q.n_queries, 'pair')}." for q in own]
     if added.left_out:
         left_out = ", ".join(f"{reason}: {n:,}" for reason, n in added.left_out.items())
         notes.append(f"Left out: {left_out}.")
@@ -278,9 +308,10 @@ LANGUAGES = {
 def facts(manifest: CorpusManifest) -> None:
     """The figures that say at a glance whether it was read as it should be."""
     spread, unit = manifest.lengths
-    if manifest.n_files_failed:
-        total = count(manifest.n_files + manifest.n_files_failed, "file")
-        st.warning("They are listed below with the reasons.", title=f"{manifest.n_files_failed:,} of {total} not read")
+    if problem := corpora.problem(manifest):
+        # The same documents may have been added again without those files.
+        when = f"In the first import, from {md(manifest.source)}, {moment(manifest.created)}."
+        st.warning(f"{when} They are listed below with the reasons.", title=problem)
     lengths = f"From {number(spread.min)} to {number(spread.max)} {unit}, mean {number(spread.mean)}, 95% at most"
     rejected = "Rows, files and repeated passages, each listed below with the reason."
     tables.cards(
@@ -316,10 +347,11 @@ def browse(workspace: Workspace, manifest: CorpusManifest) -> None:
         "Search the documents", type="search", key=f"search_{manifest.id}", label_visibility="collapsed",
         placeholder="word in the title or text, or document ID",
     )  # fmt: skip
-    offset = 0 if wanted else _pager(manifest.n_documents, f"page_{manifest.id}")
+    offset = 0 if wanted else _pager(manifest.n_documents, f"page_{manifest.id}", manifest.unit)
     documents = corpora.page(workspace, manifest.id, offset, PER_PAGE, search=wanted)
     if wanted:
-        st.caption(f"First {count(len(documents), 'matching document')}." if documents else "No matching documents.")
+        found = f"First {count(len(documents), f'matching {manifest.unit}')}."
+        st.caption(found if documents else f"No matching {manifest.unit}s.")
     if not documents:
         return
     row = tables.pick_row(
@@ -338,7 +370,7 @@ def browse(workspace: Workspace, manifest: CorpusManifest) -> None:
         _whole(manifest, documents[row])
 
 
-def _pager(n: int, key: str) -> int:
+def _pager(n: int, key: str, unit: str) -> int:
     """Buttons to leaf through ``n`` documents; the offset of the first one shown. A single page has no buttons."""
     pages = max(1, math.ceil(n / PER_PAGE))
     if st.session_state.get(key, 1) > pages:
@@ -347,7 +379,7 @@ def _pager(n: int, key: str) -> int:
         first = (int(st.pagination(pages, key=key)) - 1) * PER_PAGE if pages > 1 else 0
         if n:
             last = min(n, first + PER_PAGE)
-            st.caption(f"{first + 1:,} to {last:,} of {count(n, 'document')}", width="content")
+            st.caption(f"{first + 1:,} to {last:,} of {count(n, unit)}", width="content")
     return first
 
 
@@ -402,13 +434,18 @@ def rejected(manifest: CorpusManifest) -> None:
     kinds = ", ".join(f"{kind} ({n:,})" for kind, n in manifest.rejected_counts.items())
     st.caption(md(f"{manifest.n_rejected:,} not imported: {kinds}."))
     rows = manifest.rejected
+    columns: dict[str, list[Any]] = {
+        "File": [r.file for r in rows],
+        "Line or page": [r.line for r in rows],
+        "Reason": [r.reason for r in rows],
+        "Excerpt": [r.excerpt for r in rows],
+    }
+    # In high rows the text of a cell goes on in the next line.
+    long = any(len(r.reason) > REASON_LINE for r in rows)
     tables.show(
-        {
-            "File": [r.file for r in rows],
-            "Line": [r.line for r in rows],
-            "Reason": [r.reason for r in rows],
-            "Excerpt": [r.excerpt for r in rows],
-        },
+        {name: values for name, values in columns.items() if name != "Excerpt" or any(values)},
+        width={"File": "medium", "Line or page": "small", "Reason": "large"},
+        row_height=64 if long else None,
         alt="Rows that could not be imported, with file, line and reason",
     )
     if len(rows) < manifest.n_rejected:

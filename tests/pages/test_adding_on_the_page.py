@@ -1,13 +1,16 @@
-"""The one import on the Corpus page: a look at ten rows, columns from dropdowns, and a project of it all."""
+"""The one import on the Corpus page: a look at three rows, columns from dropdowns, and a project of it all."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from streamlit.testing.v1 import AppTest
+
 from cdp.base.workspace import Workspace
-from cdp.corpus import iter_documents
-from cdp.services import projects, queries
+from cdp.corpus import iter_documents, list_corpora
+from cdp.services import corpora, projects, queries
 from cdp.ui.shell.frame import PAGES
+from tests.corpus.test_office_files import pdf
 from tests.pages.conftest import Open
 
 ROWS = [f"{i},Lighthouse {i} was built in {1800 + i} on the coast.,When was {i} built?,x" for i in range(30)]
@@ -27,7 +30,7 @@ def test_an_upload_becomes_a_project(workspace: Workspace, tmp_path: Path, open_
     assert [boxes[name].value for name in ("ID", "Title", "Text", "Queries")] == [
         "none", "none", "what it says", "question",
     ]  # fmt: skip
-    assert len(at.dataframe[0].value) == 10
+    assert len(at.dataframe[0].value) == 3
     boxes["ID"].set_value("number").run()
     at.text_input(key="corpus_name").set_value("Lights").run()
     at.button(key="corpus_add").click().run()
@@ -143,3 +146,117 @@ def test_how_a_text_is_cut_is_shown_before_it_is_stored(workspace: Workspace, op
     documents = list(iter_documents(workspace, project.corpora[0]))
     assert documents[1].id == "note.txt#2"
     assert max(len(document.text.split()) for document in documents) <= 100
+
+
+def folder_of(at: AppTest, files: dict[str, bytes]) -> AppTest:
+    at.segmented_control(key="corpus_way").set_value("Folder").run()
+    uploader = at.file_uploader(key="corpus_folder")
+    for name, data in files.items():
+        uploader.upload(name, data, "application/octet-stream")
+    return uploader.run()
+
+
+def test_a_password_is_asked_for_where_a_pdf_needs_it(workspace: Workspace, tmp_path: Path, open_page: Open) -> None:
+    pdf(tmp_path / "secret.pdf", password="geheim")
+    pdf(tmp_path / "open.pdf")
+    at = open_page("documents")
+    assert not any(box.label == "Password of PDFs" for box in at.text_input), "nothing needs one yet"
+    folder_of(at, {f"r/{name}.pdf": (tmp_path / f"{name}.pdf").read_bytes() for name in ("open", "secret")})
+    assert "Protected by a password\\: secret\\.pdf" in at.warning[0].value
+    at.text_input(key="corpus_password").set_value("wrong").run()
+    assert "This password does not open secret\\.pdf" in at.warning[0].value
+    at.text_input(key="corpus_password").set_value("geheim").run()
+    assert not at.warning
+    at.button(key="corpus_add").click().run()
+    assert not at.error
+    [corpus] = list_corpora(workspace)
+    assert {document.id.split("#")[0] for document in iter_documents(workspace, corpus.id)} == {
+        "open.pdf", "secret.pdf",
+    }  # fmt: skip
+    assert at.success
+
+
+def test_files_of_any_ending_are_taken_and_named(workspace: Workspace, open_page: Open) -> None:
+    at = open_page("documents")
+    assert not at.file_uploader(key="corpus_file").allowed_type
+    files = {f"mails/{n}.eml": b"From: a" for n in range(5)} | {"mails/a.pages": b"x", "mails/b.odp": b"x"}
+    folder_of(at, {**files, "mails/1.txt": b"A note on lights.", "mails/2.txt": b"Another on buoys."})
+    assert not at.file_uploader(key="corpus_folder").allowed_type
+    at.button(key="corpus_add").click().run()
+    assert not at.success
+    assert "7 of 9 files" in at.warning[0].proto.title
+    for name in ("4\\.eml", "a\\.pages", "b\\.odp"):
+        assert name in at.warning[0].value
+
+
+def test_a_third_of_empty_rows_is_amber_and_stays_so(workspace: Workspace, open_page: Open) -> None:
+    rows = "\n".join(["id,text", *(f"{n},{'' if n % 3 == 0 else f'Light {n} burns.'}" for n in range(3600))])
+    at = open_page("documents")
+    at.file_uploader(key="corpus_file").upload("third.csv", rows.encode(), "text/csv").run()
+    at.button(key="corpus_add").click().run()
+    assert not at.success
+    assert "1,200 rows could not be read" in at.warning[0].proto.title
+    assert "and more" in at.warning[0].value
+    assert at.warning[1].proto.title == "1,200 rows could not be read."
+    assert "first import, from third\\.csv" in at.warning[1].value
+    assert "Line or page" in at.dataframe[-1].value.columns
+
+
+def test_html_is_stripped_before_the_import_and_help_has_no_option_syntax(
+    workspace: Workspace, open_page: Open
+) -> None:
+    rows = "\n".join(["nr,Body Text", *(f"{n},<p>Light <b>{n}</b></p>" for n in range(5))])
+    at = open_page("documents")
+    at.file_uploader(key="corpus_file").upload("x.csv", rows.encode(), "text/csv").run()
+    assert list(at.dataframe[0].value["Body Text"]) == [f"Light {n}" for n in range(3)]
+    boxes = {box.label: box for box in at.selectbox}
+    assert boxes["Text"].value == "Body Text"
+    for label in ("ID", "Title", "Text", "Queries"):
+        assert "auto" not in boxes[label].help
+        assert "- " not in boxes[label].help
+
+
+def test_rows_are_cut_where_a_length_is_chosen(workspace: Workspace, open_page: Open) -> None:
+    text = " ".join(f"Sentence {n} of a long note about lighthouses at sea." for n in range(100))
+    at = open_page("documents")
+    at.file_uploader(key="corpus_file").upload("x.csv", f"id,text\na,{text}\n".encode(), "text/csv").run()
+    slider = at.select_slider(key="corpus_rows")
+    assert slider.value == 0
+    slider.set_value(100).run()
+    at.button(key="corpus_add").click().run()
+    assert not at.error
+    [corpus] = list_corpora(workspace)
+    assert corpus.unit == "passage"
+    assert next(iter(iter_documents(workspace, corpus.id))).id == "a#1"
+    assert "passages" in at.success[0].proto.title
+
+
+def test_whole_files_are_searched_by_file(workspace: Workspace, open_page: Open) -> None:
+    at = open_page("documents")
+    at.file_uploader(key="corpus_file").upload("note.txt", b"A note on lights. " * 200, "text/plain").run()
+    at.select_slider(key="corpus_passages").set_value(0).run()
+    captions = " ".join(caption.value for caption in at.caption)
+    assert "by passage" not in captions
+    assert "by file" in captions
+
+
+def test_the_command_for_a_folder_names_the_folder(workspace: Workspace, open_page: Open) -> None:
+    at = folder_of(open_page("documents"), {"sea/a.txt": b"A note.", "sea/b.txt": b"Another note."})
+    at.session_state["command-projects-add"] = True
+    at.run()
+    assert any("projects add sea" in code.value for code in at.code)
+    assert not any("a.txt" in code.value for code in at.code)
+
+
+def test_a_grown_folder_says_where_it_went_and_which_version_is_the_newest(
+    workspace: Workspace, open_page: Open
+) -> None:
+    files = {f"sea/{n}.txt": f"A note on the light number {n}.".encode() for n in range(6)}
+    for more in ({}, {"sea/new.txt": b"One more buoy was laid."}):
+        at = folder_of(open_page("documents"), {**files, **more})
+        at.button(key="corpus_add").click().run()
+        assert not at.error
+    assert "Not a new project\\: sea has the earlier version" in at.success[0].value
+    choice = next(box for box in at.selectbox if box.label == "Corpus")
+    assert [title.split(" of ")[0] for title in choice.options] == ["sea (newest version)", "sea (earlier version"]
+    assert corpora.resolve_corpus(workspace, "sea").previous

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError
 from cdp.base.workspace import Workspace
-from cdp.corpus import load_manifest
-from cdp.services import adding, corpora, queries, synthesis
+from cdp.corpus import ReadOptions, iter_documents, load_manifest
+from cdp.services import adding, corpora, queries, review, synthesis
+from cdp.services.adding import AddOptions
+from tests.cli.support import run as cli
+from tests.corpus.test_office_files import pdf
 
 DOCUMENT = {"_id": "1", "text": "Salt keeps food."}
 
@@ -93,3 +97,111 @@ def test_a_folder_added_again_keeps_the_queries_and_judgments_of_what_stayed(
     assert "2 new documents are not judged" in " ".join(again.stated)
     assert load_manifest(workspace, first.corpus.id).n_documents == 20, "the earlier version stays"
     assert adding.add(workspace, folder).existed
+
+
+def lights(folder: Path, n: int = 20) -> Path:
+    for i in range(n):
+        written(folder, f"{i}.txt", f"The lighthouse {i} of harbour {i * 7} shines.")
+    return folder
+
+
+def test_what_was_carried_over_is_known_and_said(workspace: Workspace, tmp_path: Path) -> None:
+    folder = lights(tmp_path / "sea")
+    asked = written(tmp_path, "asked.csv", "query,doc_id,split", *(f"Where is {i}?,{i}.txt,train" for i in range(20)))
+    [first] = adding.add(workspace, folder, asked).query_sets
+    written(folder, "3.txt", "Another text stands here now.")
+    second = adding.add(workspace, folder)
+    [carried] = second.query_sets
+    assert carried.name == f"{first.name} v2"
+    assert not any("training queries" in lacking for lacking in second.missing)
+    assert review.origin(carried) == (
+        f"Carried over from {first.id} to the new version of its documents: 19 queries, 1 stale."
+    )
+    assert "Not a new project: sea has the earlier version." in second.stated
+    (folder / "4.txt").unlink()
+    [third] = adding.add(workspace, folder).query_sets
+    assert third.name == f"{first.name} v3"
+
+
+def test_queries_of_a_model_are_no_training_queries_of_people(workspace: Workspace, tmp_path: Path) -> None:
+    rows = [{"_id": f"{i}", "text": f"The lighthouse {i} shines.", "queries": [f"Where is {i}?"]} for i in range(20)]
+    added = adding.add(workspace, written(tmp_path, "x.jsonl", *rows), options=AddOptions(origin="llm"))
+    assert added.query_sets
+    assert any("No human training queries" in lacking for lacking in added.missing)
+
+
+def test_a_name_means_the_newest_version(workspace: Workspace, tmp_path: Path) -> None:
+    folder = lights(tmp_path / "sea")
+    first = adding.add(workspace, folder).corpus
+    written(folder, "new.txt", "A new buoy was laid out.")
+    second = adding.add(workspace, folder).corpus
+    assert corpora.resolve_corpus(workspace, "sea").id == second.id
+    assert corpora.resolve_corpus(workspace, first.id).id == first.id
+    assert corpora.resolve_corpus(workspace, first.id[:-2]).id == first.id
+    day = datetime.fromisoformat(first.created)
+    assert corpora.titles([second, first]) == {
+        second.id: "sea (newest version)",
+        first.id: f"sea (earlier version of {day.day} {day:%b}, 20 documents)",
+    }
+    listed = json.loads(cli("corpus", "list", "--json").stdout)
+    assert {row["id"]: row["version"].split(" of ")[0] for row in listed} == {
+        second.id: "newest version",
+        first.id: "earlier version",
+    }
+
+
+def test_passages_that_stayed_are_passages(workspace: Workspace, tmp_path: Path) -> None:
+    text = "\n\n".join(f"Paragraph {n} tells of the lighthouse {n} and its keepers at sea." for n in range(60))
+    folder = tmp_path / "sea"
+    written(folder, "a.txt", text)
+    options = ReadOptions.from_dict({"passages": 50})
+    adding.add(workspace, folder, reading=options)
+    written(folder, "b.txt", "A new buoy was laid out.")
+    assert "passages stayed" in adding.add(workspace, folder, reading=options).stated[0]
+
+
+def test_texts_that_repeat_another_one_are_announced(workspace: Workspace, tmp_path: Path) -> None:
+    folder = lights(tmp_path / "sea", 5)
+    for name in ("copy", "other copy"):
+        written(folder, f"{name}.txt", "The lighthouse 2 of harbour 14 shines.")
+    added = adding.add(workspace, folder)
+    assert added.left_out == {"documents that repeat another one": 2}
+    assert added.problem == ""
+
+
+def test_rows_are_cut_only_where_a_length_is_named(workspace: Workspace, tmp_path: Path) -> None:
+    text = " ".join(f"Sentence {n} of a long note about lighthouses at sea." for n in range(100))
+    rows = [{"_id": "a", "title": "Sea", "text": text, "queries": ["What shines?"]}, {"_id": "b", "text": "A buoy."}]
+    path = written(tmp_path, "long.jsonl", *rows)
+    assert json.loads(cli("corpus", "add", str(path), "--json").stdout)["n_documents"] == 2
+    added = json.loads(cli("corpus", "add", str(path), "--passages", "100", "--json").stdout)
+    manifest = load_manifest(workspace, added["id"])
+    documents = list(iter_documents(workspace, manifest.id))
+    assert [document.id for document in documents[:2] + documents[-1:]] == ["a#1", "a#2", "b"]
+    assert {document.title for document in documents[:-1]} == {"Sea"}
+    assert max(len(document.text.split()) for document in documents) <= 125
+    assert (manifest.unit, manifest.n_cut, manifest.n_queries) == ("passage", 1, 0)
+    assert any("1 query of rows that were cut" in note for note in manifest.notes)
+    assert added["n_documents"] > 8
+
+
+@pytest.mark.parametrize(
+    ("title", "body"),
+    [("Subject", "Description"), ("name", "Abstract"), ("Titel", "Body Text"), ("Bezeichnung", "full_text"),
+     ("Betreff", "Antwort"), ("TITLE", "Abschnitt")],
+)  # fmt: skip
+def test_columns_are_known_by_common_names(workspace: Workspace, tmp_path: Path, title: str, body: str) -> None:
+    path = written(tmp_path, "x.jsonl", {"Doc ID": "7", title: "Light", body: "It shines."})
+    [document] = iter_documents(workspace, corpora.add(workspace, path).corpus.id)
+    assert (document.id, document.title, document.text) == ("7", "Light", "It shines.")
+
+
+def test_a_wrong_password_is_told_from_none(workspace: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "r").mkdir()
+    pdf(tmp_path / "r" / "secret.pdf", password="geheim")
+    written(tmp_path / "r", "a.txt", "A note on lights.")
+    none, wrong = (adding.add(workspace, tmp_path / "r", passwords=given) for given in ((), ("falsch",)))
+    assert none.not_read == ["secret.pdf: it is protected by a password"]
+    assert wrong.not_read == ["secret.pdf: the given password does not open it"]
+    assert adding.examine(workspace, tmp_path / "r").documents.locked == ("secret.pdf",)
+    assert adding.examine(workspace, tmp_path / "r", passwords=["geheim"]).documents.locked == ()
