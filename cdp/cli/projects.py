@@ -138,7 +138,7 @@ def _corpus(manifest: CorpusManifest) -> dict[str, Any]:
     ]
     return {
         "corpus": f"{manifest.id}: {counted(manifest.n_documents, manifest.unit)}",
-        f"{unit} per document": f"median {spread.median:.0f}, from {spread.min} to {spread.max}",
+        f"{unit} per {manifest.unit}": f"median {spread.median:.0f}, from {spread.min} to {spread.max}",
         "languages": ", ".join(f"{code} {share:.0%}" for code, share in manifest.languages.items()),
         "files": "" if not manifest.n_files_failed else f"{manifest.n_files:,} read, {manifest.n_files_failed:,} not",
         "note": manifest.notes,

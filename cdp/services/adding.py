@@ -547,6 +547,6 @@ class _Import:
         if owner is not None:
             if joined is None and (self.earlier or self.existed):
                 what = "the earlier version" if self.earlier else "these documents"
-                self.stated.append(f"Not a new project: {owner.name} has {what}.")
+                self.stated.append(f"No new project: {owner.name} has {what}, and was joined.")
             return projects.add_members(workspace, owner.id, corpora=[corpus], benchmarks=benchmarks)
         return projects.create(workspace, projects.free_name(workspace, title), corpora=[corpus], benchmarks=benchmarks)

@@ -39,8 +39,8 @@ class Growth:
         gone = self.previous.n_documents - len(self.kept)
         stayed = counted(len(self.kept), self.previous.unit)
         return (
-            f"A new version of {self.previous.name}: {stayed} stayed, {self.n_new:,} are new or "
-            f"changed, {gone:,} of the earlier version were changed or removed."
+            f"A new version of {self.previous.name}: {stayed} stayed; new or changed: {self.n_new:,}; of the earlier "
+            f"version changed or removed: {gone:,}."
         )
 
 
@@ -128,7 +128,7 @@ def carry_benchmarks(workspace: Workspace, growth: Growth, corpus: CorpusManifes
             )  # fmt: skip
             names.append(made)
             stale = f"; {len(texts) - len(kept):,} are stale" if len(kept) < len(texts) else ""
-            unjudged = f" The {growth.n_new:,} new {corpus.unit}s are not judged." if growth.n_new else ""
+            unjudged = f" Not judged yet: {counted(growth.n_new, f'new {corpus.unit}')}." if growth.n_new else ""
             queries = counted(len(kept), "judged query", "judged queries")
             said.append(f"Benchmark {made}: {queries} carried over{stale}.{unjudged}")
     return names, said

@@ -38,8 +38,8 @@ LENGTHS = (0, 50, 75, 100, 125, 150, 200, 250, 300, 400, 500)
 # Rows that are shown before an import.
 ROWS = 3
 
-# Characters of a reason that the table of rejections shows in one line.
-REASON_LINE = 60
+# Pixels of a reason in the table of rejections, whose end is the hint; and of one of its characters.
+WIDEST_REASON, CHARACTER = 820, 6
 
 # Where the session holds the last look, with what was looked at: an upload is written to disk for each.
 _SEEN = "corpus_seen"
@@ -130,9 +130,11 @@ def _ask_password(locked: Sequence[str], password: str) -> None:
     if locked:
         text = f"This password does not open {names}." if password else f"Protected by a password: {names}."
         st.warning(md(text), icon=":material/lock:")
+    # Live: a password field does not send what was typed when the focus moves to its own button, as with Tab.
     st.text_input(
-        "Password of PDFs", type="password", key=f"corpus_password{turn()}", help="Tried on encrypted PDFs; not stored."
-    )
+        "Password of PDFs", type="password", key=f"corpus_password{turn()}", live="500ms",
+        help="Tried on encrypted PDFs; never stored.",
+    )  # fmt: skip
 
 
 def _mapping(seen: Look) -> tuple[dict[str, Any], int | None]:
@@ -440,12 +442,10 @@ def rejected(manifest: CorpusManifest) -> None:
         "Reason": [r.reason for r in rows],
         "Excerpt": [r.excerpt for r in rows],
     }
-    # In high rows the text of a cell goes on in the next line.
-    long = any(len(r.reason) > REASON_LINE for r in rows)
+    longest = max((len(r.reason) for r in rows), default=0)
     tables.show(
         {name: values for name, values in columns.items() if name != "Excerpt" or any(values)},
-        width={"File": "medium", "Line or page": "small", "Reason": "large"},
-        row_height=64 if long else None,
+        width={"File": 200, "Line or page": 100, "Reason": min(WIDEST_REASON, max(200, CHARACTER * longest))},
         alt="Rows that could not be imported, with file, line and reason",
     )
     if len(rows) < manifest.n_rejected:

@@ -256,7 +256,7 @@ def test_a_grown_folder_says_where_it_went_and_which_version_is_the_newest(
         at = folder_of(open_page("documents"), {**files, **more})
         at.button(key="corpus_add").click().run()
         assert not at.error
-    assert "Not a new project\\: sea has the earlier version" in at.success[0].value
+    assert "No new project\\: sea has the earlier version" in at.success[0].value
     choice = next(box for box in at.selectbox if box.label == "Corpus")
     assert [title.split(" of ")[0] for title in choice.options] == ["sea (newest version)", "sea (earlier version"]
     assert corpora.resolve_corpus(workspace, "sea").previous

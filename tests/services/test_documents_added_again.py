@@ -87,14 +87,14 @@ def test_a_folder_added_again_keeps_the_queries_and_judgments_of_what_stayed(
     again = adding.add(workspace, folder)
     assert again.corpus.previous == first.corpus.id
     assert (again.corpus.n_documents, again.project.id) == (20, first.project.id)
-    assert "18 documents stayed, 2 are new or changed, 2 of the earlier version" in again.stated[0]
+    assert "18 documents stayed; new or changed: 2; of the earlier version changed or removed: 2." in again.stated[0]
     [carried] = [q for q in queries.list_query_sets(workspace) if q.id not in sets]
     assert (carried.corpus_id, carried.n_queries, carried.kind) == (again.corpus.id, 18, "human")
     assert "18 queries; 2 are stale" in " ".join(again.stated)
     assert again.benchmark is not None
     assert again.benchmark.name == f"{first.benchmark.name}-v2"
     assert again.benchmark.judged == {"dev": 18}
-    assert "2 new documents are not judged" in " ".join(again.stated)
+    assert "Not judged yet: 2 new documents." in " ".join(again.stated)
     assert load_manifest(workspace, first.corpus.id).n_documents == 20, "the earlier version stays"
     assert adding.add(workspace, folder).existed
 
@@ -117,7 +117,7 @@ def test_what_was_carried_over_is_known_and_said(workspace: Workspace, tmp_path:
     assert review.origin(carried) == (
         f"Carried over from {first.id} to the new version of its documents: 19 queries, 1 stale."
     )
-    assert "Not a new project: sea has the earlier version." in second.stated
+    assert "No new project: sea has the earlier version, and was joined." in second.stated
     (folder / "4.txt").unlink()
     [third] = adding.add(workspace, folder).query_sets
     assert third.name == f"{first.name} v3"
