@@ -140,7 +140,7 @@ def _corpus(manifest: CorpusManifest) -> dict[str, Any]:
         "corpus": f"{manifest.id}: {counted(manifest.n_documents, manifest.unit)}",
         f"{unit} per {manifest.unit}": f"median {spread.median:.0f}, from {spread.min} to {spread.max}",
         "languages": ", ".join(f"{code} {share:.0%}" for code, share in manifest.languages.items()),
-        "files": "" if not manifest.n_files_failed else f"{manifest.n_files:,} read, {manifest.n_files_failed:,} not",
+        "problem": corpora.problem(manifest),
         "note": manifest.notes,
         "rejected": display.first_of(manifest.n_rejected, rejected),
     }

@@ -110,9 +110,10 @@ class Added:
 
     @property
     def not_read(self) -> list[str]:
-        """The files and rows that were not read, together by reason."""
+        """The files and rows that were not read, together by reason, and scans of which little was."""
         shown = [rejected for rejected in self.corpus.rejected if rejected.kind != REPEATED]
-        return by_reason(shown, all_kept=len(self.corpus.rejected) == self.corpus.n_rejected)
+        lines = by_reason(shown, all_kept=len(self.corpus.rejected) == self.corpus.n_rejected)
+        return lines + [note.rstrip(".") for note in corpora.scanned(self.corpus)[:SHOWN]]
 
 
 @access.writes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -137,6 +138,14 @@ def q_doc_notes(workspace: Workspace, query_sets: Iterable[QuerySet]) -> list[st
 
 # Rows that were left out are named as a problem above this share of the documents.
 MOST_REJECTED = 0.1
+# The reader's note on a PDF with pages that are images.
+_SCANNED = re.compile(r".+: ([\d,]+) of ([\d,]+) pages have no text")
+
+
+def scanned(manifest: CorpusManifest) -> list[str]:
+    """Return the notes on PDFs most of whose pages have no text."""
+    found = ((note, _SCANNED.match(note)) for note in manifest.notes)
+    return [note for note, m in found if m and 2 * int(m[1].replace(",", "")) > int(m[2].replace(",", ""))]
 
 
 def problem(manifest: CorpusManifest) -> str:
@@ -147,6 +156,8 @@ def problem(manifest: CorpusManifest) -> str:
     rows = manifest.n_rejected - manifest.rejected_counts.get(REPEATED, 0) - failed
     if rows > MOST_REJECTED * manifest.n_documents:
         said.append(f"{counted(rows, 'row')} could not be read.")
+    if scans := scanned(manifest):
+        said.append(f"Most pages of {counted(len(scans), 'PDF')} have no text: run OCR first (for example OCRmyPDF).")
     return " ".join(said)
 
 

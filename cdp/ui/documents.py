@@ -283,7 +283,7 @@ def _remember(added: Added) -> None:
     if added.left_out:
         left_out = ", ".join(f"{reason}: {n:,}" for reason, n in added.left_out.items())
         notes.append(f"Left out: {left_out}.")
-    notes += [*added.stated, *added.missing]
+    notes += [note for note in (*added.stated, *added.missing) if note.rstrip(".") not in added.not_read]
     message = f"{added.corpus.name} {done}: {count(added.corpus.n_documents, added.corpus.unit)}."
     forms.remember(message, notes, problem=added.problem, details=added.not_read)
     st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
@@ -313,7 +313,8 @@ def facts(manifest: CorpusManifest) -> None:
     if problem := corpora.problem(manifest):
         # The same documents may have been added again without those files.
         when = f"In the first import, from {md(manifest.source)}, {moment(manifest.created)}."
-        st.warning(f"{when} They are listed below with the reasons.", title=problem)
+        where = " They are listed below with the reasons." if manifest.rejected else " See its notes."
+        st.warning(when + where, title=problem)
     lengths = f"From {number(spread.min)} to {number(spread.max)} {unit}, mean {number(spread.mean)}, 95% at most"
     rejected = "Rows, files and repeated passages, each listed below with the reason."
     tables.cards(

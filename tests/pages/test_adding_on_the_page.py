@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from reportlab.pdfgen.canvas import Canvas
 from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
@@ -260,3 +261,24 @@ def test_a_grown_folder_says_where_it_went_and_which_version_is_the_newest(
     choice = next(box for box in at.selectbox if box.label == "Corpus")
     assert [title.split(" of ")[0] for title in choice.options] == ["sea (newest version)", "sea (earlier version"]
     assert corpora.resolve_corpus(workspace, "sea").previous
+
+
+def test_a_pdf_that_is_mostly_scanned_is_amber(workspace: Workspace, tmp_path: Path, open_page: Open) -> None:
+    canvas = Canvas(str(tmp_path / "half.pdf"))
+    canvas.drawString(72, 700, "The lighthouse of the harbour shines all night long.")
+    for _ in range(4):
+        canvas.showPage()
+        canvas.rect(100, 100, 300, 300, fill=1)
+    canvas.save()
+    at = open_page("documents")
+    at.file_uploader(key="corpus_file").upload(
+        "half.pdf", (tmp_path / "half.pdf").read_bytes(), "application/pdf"
+    ).run()
+    at.button(key="corpus_add").click().run()
+    assert not at.error
+    assert not at.success
+    for warning in at.warning:
+        assert "Most pages of 1 PDF have no text" in warning.proto.title
+        assert "OCR" in warning.proto.title
+    assert "4 of 5 pages" in at.warning[0].value
+    assert len(at.warning) == 2
