@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, zip_longest
 from string import capwords
@@ -81,8 +82,10 @@ class Material:
             is_name = is_name and not is_small and bool(telling(title)) and not _PATTERNS["no_name"].search(title)
         self.name = "" if not is_name else capwords(title) if is_small else title
         self.is_label = is_small and not self.is_story
-        inner = [word for sentence in self.sentences for word in sentence.split()[1:]]
-        lowers = inner.count(first.lower()) > inner.count(first) and not any(word[:1].isupper() for word in rest)
+        phrase = title.replace(": ", " ")
+        self.is_paper = title[:1].isupper() and not (self.name or self.is_story or _PATTERNS["debris"].search(phrase))
+        inner = Counter(word for sentence in self.sentences for word in sentence.split()[1:])
+        lowers = inner[first.lower()] > inner[first] and not any(word[:1].isupper() for word in rest)
         self.subject = self.name[:1].lower() + self.name[1:] if lowers else self.name
         if self.name and 2 * document.text.count(f"the {self.name}") > document.text.count(self.name):
             self.subject = f"the {self.name}"
@@ -215,15 +218,19 @@ def _claims(material: Material, rng: random.Random, mixed: bool) -> list[list[st
         ]
         if len(text.split()) <= LONGEST_STATEMENT:
             texts.insert(rng.randint(0, 1), text)
-        found.append(_with_keywords(material, text, texts, rng.randint(0, 1) if mixed else len(texts)))
+        found.append(_with(_names(material, text), texts, rng.randint(0, 1) if mixed else len(texts)))
     return found
 
 
-def _with_keywords(material: Material, text: str, texts: list[str], at: int) -> list[str]:
-    """Return the wordings of a text with the title beside a name of it, as a keyword query, at that position."""
+def _names(material: Material, text: str) -> list[str]:
+    """Return the title beside a name of the text, as a keyword query; none where there is no such name."""
     known = [name for name in _PATTERNS["known"].findall(text) if content(name).isdisjoint(content(material.name))]
     fits = 0 < len(material.name.split()) < LONGEST_NAME and not (material.is_story or "." in material.name)
-    return [*texts[:at], *(f"{material.name} {name}" for name in known[:fits]), *texts[at:]]
+    return [f"{material.name} {name}" for name in known[:fits]]
+
+
+def _with(keywords: list[str], texts: list[str], at: int) -> list[str]:
+    return [*texts[:at], *keywords, *texts[at:]]
 
 
 def _quotations(material: Material, rng: random.Random, mixed: bool) -> list[list[str]]:
@@ -231,16 +238,28 @@ def _quotations(material: Material, rng: random.Random, mixed: bool) -> list[lis
     ``mixed``: its keywords come early."""
     found, name = [], material.name
     title = material.title.replace(": ", " ")
-    is_paper = title[:1].isupper() and not (name or material.is_story or _PATTERNS["debris"].search(title))
-    if is_paper and len(telling(title)) >= LEAST_TELLING and len(title.split()) <= LONGEST_TITLE:
-        found.append([material.title, *(wording.format(s=material.title) for wording in DATA["titles"])])
+    if material.is_paper and len(telling(title)) >= LEAST_TELLING and len(title.split()) <= LONGEST_TITLE:
+        texts = [material.title, *(wording.format(s=material.title) for wording in DATA["titles"])]
+        found.append(_with(_keywords_of(title), texts, rng.randint(0, 1) if mixed else len(texts)))
     kind = "quotations" if not material.is_story else "stories" if name else "stories_without_name"
     for text in material.quotations:
         texts = [wording.format(s=text, n=name) for wording in rng.sample(DATA[kind], len(DATA[kind]))]
         named = not name or material.is_story or name in text
         texts = [asked if named else f"{name}: {_lowered(asked)}" for asked in texts]
-        found.append(_with_keywords(material, text, texts, rng.randint(0, 1) if mixed else len(texts)))
+        found.append(_with(_names(material, text), texts, rng.randint(0, 1) if mixed else len(texts)))
     return found
+
+
+def _keywords_of(text: str) -> list[str]:
+    """Return the two longest noun phrases of a text in its order, as a keyword query; none where it has but one."""
+    phrases: list[list[str]] = [[]]
+    for word in re.sub(r"[,:;?!.–—()]+(?= |$)", " ,", text).split():
+        if word == "," or word.lower() in FUNCTION_WORDS | _FINITE or word.endswith(("ed", "ing", "ly", "es")):
+            phrases.append([])
+        else:
+            phrases[-1].append(word)
+    longest = sorted((phrase for phrase in phrases if len(phrase) > 1), key=len, reverse=True)[:2]
+    return [" ".join(word for phrase in phrases if phrase in longest for word in phrase)] if len(longest) > 1 else []
 
 
 def _lowered(asked: str) -> str:
