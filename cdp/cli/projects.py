@@ -43,8 +43,8 @@ def add(
         passwords=_passwords(password), watch=display.reading,
     )  # fmt: skip
     view = {
-        "problem": done.problem,
-        "not read": done.not_read if done.problem else (),
+        "problem": (problem := corpora.problem(done.corpus)),
+        "not read": done.not_read if problem else (),
         "project": done.project.id,
         "corpus": f"{done.corpus.id}: {counted(done.corpus.n_documents, done.corpus.unit)}"
         + (" (it was here)" if done.existed else ""),
@@ -150,9 +150,9 @@ def _corpus(manifest: CorpusManifest) -> dict[str, Any]:
 def corpus_list(run: Run) -> int:
     """The corpora in the workspace."""
     listed = run.scope.keep("corpus", corpora.list_corpora(run.workspace))
-    known = corpora.versions(listed)
-    rows = [display.plain(manifest, version=known[manifest.id]) for manifest in listed]
-    columns = ("id", "name", "version", "n_documents", "created")
+    titles = corpora.titles(listed)
+    rows = [display.plain(manifest, title=titles[manifest.id]) for manifest in listed]
+    columns = ("id", "title", "n_documents", "created")
     return run.say(rows, columns=columns, empty="No corpus yet: corpus add PATH")
 
 

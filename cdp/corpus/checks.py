@@ -217,10 +217,7 @@ GUESSES["queries"] = ("queries", "query")
 
 
 def column_named(names: Sequence[str], wanted: Sequence[str]) -> str | None:
-    """The column that is called one of ``wanted``, but for case, spaces, underscores, and a dot or colon at the end.
-
-    Of columns that differ in these alone, the one that is spelt as wanted: ``_id`` before ``id``.
-    """
+    """The column that is called one of ``wanted``, but for case, spaces, underscores, and a dot or colon at the end."""
     plain = {unicodedata.normalize("NFC", name).strip().lower().rstrip(".:"): name for name in reversed(names)}
     joined = {re.sub(r"[\s_]", "", name): plain[name] for name in plain}
     found = (plain.get(name) or joined.get(re.sub(r"[\s_]", "", name)) for name in wanted)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ BLOCKS, TRIED = 1_000, 5
 
 # How many PDFs are asked whether they are encrypted, and how many of these are tried to open.
 ASKED, OPENED = 500, 20
-TRAILER_BYTES = 4096
+TRAILER_BYTES = 1 << 16
 
 # Reasons that are shown, and files for each.
 MOST_REASONS, SHOWN = 10, 5
@@ -159,31 +159,24 @@ def by_reason(rejected: Iterable[Rejected], *, all_kept: bool = True) -> list[st
 
 def _locked(sources: Sequence[Source], options: ReadOptions) -> Iterator[str]:
     """The names of PDFs that none of the passwords opens."""
-    pdfs = [source for source in sources if source.suffix == ".pdf" and not source.compressed]
-    for source in list(filter(_encrypted, pdfs[:ASKED]))[:OPENED]:
+    pdfs = [source for source in sources if source.suffix == ".pdf"][:ASKED]
+    for source in itertools.islice(filter(_encrypted, pdfs), OPENED):
         reader = format_of(source, options)
         try:
-            for _ in reader.blocks(source, options, Report()) if isinstance(reader, DocumentFormat) else ():
-                pass  # to the end: a reading process that is left before is ended
-        except RefusedValueError as error:
-            if error.kind == "encrypted":
+            if isinstance(reader, DocumentFormat):  # to the end: a reading process that is left before is ended
+                deque(reader.blocks(source, options, Report()), maxlen=0)
+        except (RefusedValueError, InputError) as error:
+            if isinstance(error, RefusedValueError) and error.kind == "encrypted":
                 yield source.name
-        except InputError:
-            continue
 
 
 def _encrypted(source: Source) -> bool:
-    """Return True if the trailer of a PDF names an encryption; many such files open without a password."""
-    try:
-        with source.open() as file:
-            file.seek(-min(TRAILER_BYTES, file.seek(0, 2)), 2)
-            trailer = file.read()
-            if at := re.findall(rb"startxref\s+(\d+)", trailer):  # a stream of references begins with its own
-                file.seek(int(at[-1]))
-                trailer += file.read(TRAILER_BYTES)
-    except (InputError, OSError, ValueError):
-        return False
-    return b"/Encrypt" in trailer
+    """Return True if a trailer, at either end of a PDF, names an encryption; many such files need no password."""
+    with suppress(InputError, OSError, ValueError), source.open() as file:
+        head = file.read(TRAILER_BYTES)
+        file.seek(max(0, file.seek(0, 2) - TRAILER_BYTES))
+        return b"/Encrypt" in head or b"/Encrypt" in file.read()
+    return False
 
 
 def _first_document(sources: Sequence[Source], options: ReadOptions) -> tuple[str, tuple[Block, ...]]:

@@ -50,12 +50,9 @@ class ReadOptions(Config):
     id_field: str | None = option(
         None, "The field with the document's id; auto tries _id, id, doc_id, docid, pid …; - numbers the rows.",
     )  # fmt: skip
-    title_field: str | None = option(
-        None, "The field with the title; auto tries title, headline, subject, name …; - leaves it out.",
-    )  # fmt: skip
+    title_field: str | None = option(None, "The field with the title; auto tries title, name …; - leaves it out.")
     text_field: str | None = option(
-        None, "The field with the text; auto tries text, content, passage, body, abstract, description … in many "
-        "languages.",
+        None, "The field with the text; auto tries text, content, passage, body, abstract, description …",
     )  # fmt: skip
     query_field: str | None = option(
         None, "The field with queries for the document, a text or a list of texts; auto tries queries, query.",

@@ -113,8 +113,7 @@ class Imported:
     files: tuple[FileRead, ...] = ()
     n_files: int = 0
     n_files_failed: int = 0
-    # Rows that became several passages.
-    n_cut: int = 0
+    n_cut: int = 0  # rows that became several passages
 
     @property
     def n_rejected(self) -> int:
@@ -428,8 +427,7 @@ class _Import:
             return [entry]
         self.n_cut += 1
         self.n_cut_queries += len(entry.queries)
-        ids = (f"{entry.id}#{n}" for n in itertools.count(1))
-        return [entry._replace(id=id, text=part.text, queries=[]) for id, part in zip(ids, passages, strict=False)]
+        return [entry._replace(id=f"{entry.id}#{n}", text=p.text, queries=[]) for n, p in enumerate(passages, 1)]
 
     def _take_notes(self) -> None:
         if self.n_cut_queries:

@@ -170,9 +170,9 @@ def resolve_corpus(workspace: Workspace, name_or_id: str) -> CorpusManifest:
     """
     listed = list_corpora(workspace)
     earlier = {manifest.previous for manifest in listed}
-    if name_or_id not in earlier:
-        with suppress(NotFoundError):
-            return pick("corpus", name_or_id, [manifest for manifest in listed if manifest.id not in earlier])
+    newest = [manifest for manifest in listed if manifest.id not in earlier]
+    with suppress(NotFoundError):
+        return pick("corpus", name_or_id, listed if name_or_id in earlier else newest)
     return pick("corpus", name_or_id, listed, none_yet=NONE_YET)
 
 

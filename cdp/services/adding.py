@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,12 +66,9 @@ class AddOptions(Config):
     with_queries: bool = option(True, "Whether queries that stand beside the text are taken.")
     origin: str = option("human", "Who wrote the queries.", choices=ORIGINS)
     held_out: float = option(
-        0.2,
-        "Of the documents with queries, the share whose queries become the split dev of a benchmark, where no column "
-        "names splits.",
-        minimum=0.0,
-        maximum=0.9,
-    )
+        0.2, "Of the documents with queries, the share whose queries become the split dev of a benchmark, where no "
+        "column names splits.", minimum=0.0, maximum=0.9,
+    )  # fmt: skip
     seed: int = option(0, "What draws these documents.", minimum=0)
 
     def reading(self, how: ReadOptions) -> ReadOptions:
@@ -102,11 +99,6 @@ class Added:
     left_out: dict[str, int]
     stated: tuple[str, ...]
     missing: tuple[str, ...]
-
-    @property
-    def problem(self) -> str:
-        """Which share was not read; see ``corpora.problem``."""
-        return corpora.problem(self.corpus)
 
     @property
     def not_read(self) -> list[str]:
@@ -459,12 +451,8 @@ class _Import:
         for split, file in qrels_files(folder).items():
             if split == TEST:
                 continue
-            pairs: dict[str, list[str]] = {}
-            for query, grades in beir_files.read_qrels(file).grades.items():
-                for document, grade in grades.items():
-                    if grade > 0:
-                        pairs.setdefault(document, []).append(texts[query].text)
-            self._store_queries(split, pairs, {"splits": [split]})
+            grades = beir_files.read_qrels(file).grades
+            self._store_queries(split, ((texts[query].text, grades[query]) for query in grades), {"splits": [split]})
         if TEST in splits:
             self.stated.append("The split test is for measuring: its queries are in the benchmark alone.")
 
@@ -490,15 +478,16 @@ class _Import:
                 self.left_out["training queries that the benchmark asks too"] += len(texts) - len(usable)
             elif split == TEST or not judged.named:
                 continue
-            pairs: dict[str, list[str]] = {}
-            for text, grades in usable.items():
-                for document, grade in grades.items():
-                    if grade > 0:
-                        pairs.setdefault(document, []).append(text)
-            self._store_queries(split, pairs, {"splits": [split], **facts})
+            self._store_queries(split, usable.items(), {"splits": [split], **facts})
 
-    def _store_queries(self, split: str, pairs: Mapping[str, list[str]], facts: Mapping[str, Any]) -> None:
-        """Store the queries of {document: queries} as a set; a split without any is stated."""
+    def _store_queries(
+        self, split: str, judged: Iterable[tuple[str, Mapping[str, int]]], facts: Mapping[str, Any]
+    ) -> None:
+        """Store the queries of (query, {document: grade}) as a set; a split without any is stated."""
+        pairs: dict[str, list[str]] = {}
+        for text, grades in judged:
+            for document in (document for document, grade in grades.items() if grade > 0):
+                pairs.setdefault(document, []).append(text)
         options = ImportOptions.from_dict({"origin": self.options.origin})
         title = f"{self.corpus.name} {split} queries"
         try:

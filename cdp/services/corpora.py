@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from cdp import projects as room
@@ -110,15 +109,8 @@ def read(
         manifest = store(result, title, workspace, source=source.name, previous=previous)
         existed = manifest.id in existing_ids
         if existed:
-            manifest = dataclasses.replace(
-                manifest,
-                notes=result.notes,
-                rejected=result.rejected,
-                rejected_counts=result.rejected_counts,
-                files=result.files,
-                n_files=result.n_files,
-                n_files_failed=result.n_files_failed,
-            )
+            about = ("notes", "rejected", "rejected_counts", "files", "n_files", "n_files_failed")
+            manifest = dataclasses.replace(manifest, **{name: getattr(result, name) for name in about})
         yield manifest, existed, result.queries, None if existed else growth
 
 
@@ -136,8 +128,6 @@ def q_doc_notes(workspace: Workspace, query_sets: Iterable[QuerySet]) -> list[st
     return [] if whole else ["Q/Doc counts queries per passage where files were cut into passages."]
 
 
-# Rows that were left out are named as a problem above this share of the documents.
-MOST_REJECTED = 0.1
 # The reader's note on a PDF with pages that are images.
 _SCANNED = re.compile(r".+: ([\d,]+) of ([\d,]+) pages have no text")
 
@@ -154,32 +144,19 @@ def problem(manifest: CorpusManifest) -> str:
     if failed:
         said.append(f"{failed:,} of {counted(manifest.n_files + failed, 'file')} could not be read.")
     rows = manifest.n_rejected - manifest.rejected_counts.get(REPEATED, 0) - failed
-    if rows > MOST_REJECTED * manifest.n_documents:
+    if 10 * rows > manifest.n_documents:
         said.append(f"{counted(rows, 'row')} could not be read.")
     if scans := scanned(manifest):
         said.append(f"Most pages of {counted(len(scans), 'PDF')} have no text: run OCR first (for example OCRmyPDF).")
     return " ".join(said)
 
 
-def versions(manifests: Iterable[CorpusManifest]) -> dict[str, str]:
-    """Return {id: which version it is} of corpora that have others; empty words for the rest."""
-    listed = list(manifests)
-    earlier = {manifest.previous for manifest in listed}
-
-    def version(manifest: CorpusManifest) -> str:
-        if manifest.id not in earlier:
-            return "newest version" if manifest.previous else ""
-        day = datetime.fromisoformat(manifest.created)
-        return f"earlier version of {day.day} {day:%b}, {counted(manifest.n_documents, manifest.unit)}"
-
-    return {manifest.id: version(manifest) for manifest in listed}
-
-
-def titles(manifests: Iterable[CorpusManifest]) -> dict[str, str]:
-    """Return {id: name with its version} for a list to choose from."""
-    listed = list(manifests)
-    known = versions(listed)
-    return {m.id: f"{m.name} ({known[m.id]})" if known[m.id] else m.name for m in listed}
+def titles(manifests: Sequence[CorpusManifest]) -> dict[str, str]:
+    """Return {id: name}, with the version of a corpus that has others."""
+    grown = {m.previous for m in manifests}
+    earlier = {m.id: f" (earlier version of {m.created[:10]}, {counted(m.n_documents, m.unit)})" for m in manifests}
+    newest = {m.id: " (newest version)" if m.previous else "" for m in manifests}
+    return {m.id: m.name + (earlier if m.id in grown else newest)[m.id] for m in manifests}
 
 
 def failed(workspace: Workspace, corpus: str) -> FailedItems:

@@ -61,9 +61,7 @@ def find(workspace: Workspace, name: str, documents: DocumentFile, content_hash:
             kept[document.id] = document.id if document.id in ids else ids[0]
     if len(kept) < LEAST_KEPT * named[0].n_documents:
         return None
-    number, first = 2, named[0]
-    while first.previous in by_id:
-        number, first = number + 1, by_id[first.previous]
+    number = 1 + sum(manifest.name == name for manifest in by_id.values())
     return Growth(named[0], kept, len(documents) - len(set(kept.values())), number)
 
 

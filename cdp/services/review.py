@@ -168,8 +168,7 @@ def origin(query_set: QuerySet) -> str:
     if isinstance(carried, dict) and carried.get("from") == parent:
         kept = counted(query_set.n_queries, "query", "queries")
         return f"Carried over from {parent} to the new version of its documents: {kept}, {carried['stale']:,} stale."
-    without = facts.get("without")
-    without = without if isinstance(without, dict) else {}
+    without = made if isinstance(made := facts.get("without"), dict) else {}
     if isinstance(facts.get("review"), dict) and without.get("review"):
         made = facts["review"]
         return (

@@ -38,9 +38,6 @@ LENGTHS = (0, 50, 75, 100, 125, 150, 200, 250, 300, 400, 500)
 # Rows that are shown before an import.
 ROWS = 3
 
-# Pixels of a reason in the table of rejections, whose end is the hint; and of one of its characters.
-WIDEST_REASON, CHARACTER = 820, 6
-
 # Where the session holds the last look, with what was looked at: an upload is written to disk for each.
 _SEEN = "corpus_seen"
 
@@ -76,9 +73,8 @@ def form(workspace: Workspace) -> None:
     with st.container(horizontal=True):
         pressed = forms.button("Import documents", type="primary", icon=":material/upload_file:", key="corpus_add")
         forms.demo_button(workspace, "corpus_demo")
-    shown = path or (uploads[0].name.partition("/")[0] if uploads else "PATH")
-    if len(uploads) > 1 and "/" not in uploads[0].name:
-        shown = "FOLDER"
+    top, inside, _ = uploads[0].name.partition("/") if uploads else ("PATH", "", "")
+    shown = path or (top if inside or len(uploads) < 2 else "FOLDER")
     settings = {**how, **named}
     forms.command(
         commands.line("projects", "add", shown, config=settings, queries=queries_path, name=name, project=joined)
@@ -126,10 +122,10 @@ def _look(
 
 def _ask_password(locked: Sequence[str], password: str) -> None:
     """The field for a password beside the names of the PDFs that need one."""
-    names = f"{', '.join(locked[: adding.SHOWN])}{' …' if len(locked) > adding.SHOWN else ''}"
     if locked:
-        text = f"This password does not open {names}." if password else f"Protected by a password: {names}."
-        st.warning(md(text), icon=":material/lock:")
+        text = "This password does not open" if password else "Protected by a password:"
+        more = " …" if len(locked) > adding.SHOWN else "."
+        st.warning(md(f"{text} {', '.join(locked[: adding.SHOWN])}{more}"), icon=":material/lock:")
     # Live: a password field does not send what was typed when the focus moves to its own button, as with Tab.
     st.text_input(
         "Password of PDFs", type="password", key=f"corpus_password{turn()}", live="500ms",
@@ -138,8 +134,7 @@ def _ask_password(locked: Sequence[str], password: str) -> None:
 
 
 def _mapping(seen: Look) -> tuple[dict[str, Any], int | None]:
-    """Show what was seen and ask which column is what: the options that are not what would be taken anyway, and the
-    words of a passage."""
+    """Show what was seen and ask which column is what: options that would not be taken anyway, words of a passage."""
     documents, queries = seen.documents, seen.queries
     named: dict[str, Any] = {}
     if seen.splits:
@@ -148,12 +143,8 @@ def _mapping(seen: Look) -> tuple[dict[str, Any], int | None]:
         return named, _passages(documents)
     if documents.columns:
         _rows(documents)
-        guessed = {
-            "id_field": documents.id,
-            "title_field": documents.title,
-            "text_field": documents.text,
-            "query_field": None if queries else documents.queries,
-        }
+        found = (documents.id, documents.title, documents.text, None if queries else documents.queries)
+        guessed = dict(zip(COLUMNS, found, strict=True))
         named |= _dropdowns(documents, COLUMNS[:3] if queries else COLUMNS, guessed, "corpus")
     else:
         frame.remarks(list(documents.notes))
@@ -161,12 +152,9 @@ def _mapping(seen: Look) -> tuple[dict[str, Any], int | None]:
     if queries is not None:
         st.markdown(f"**Queries** in {md(queries.file)}")
         _rows(queries)
-        guessed = {
-            "query_field": queries.queries or queries.guess(("text",)),
-            "document_field": queries.guess((*DOCUMENTS, "_id", "id")),
-            "split_field": queries.guess(SPLITS),
-            "grade_field": queries.guess(GRADES),
-        }
+        text, document = queries.queries or queries.guess(("text",)), queries.guess((*DOCUMENTS, "_id", "id"))
+        found = (text, document, queries.guess(SPLITS), queries.guess(GRADES))
+        guessed = dict(zip(OF_QUERIES, found, strict=True))
         named |= _dropdowns(queries, OF_QUERIES, guessed, "asked")
     if named.get("query_field") or (queries or documents).queries:
         with st.expander("Queries held out for measuring", icon=":material/tune:"):
@@ -285,7 +273,7 @@ def _remember(added: Added) -> None:
         notes.append(f"Left out: {left_out}.")
     notes += [note for note in (*added.stated, *added.missing) if note.rstrip(".") not in added.not_read]
     message = f"{added.corpus.name} {done}: {count(added.corpus.n_documents, added.corpus.unit)}."
-    forms.remember(message, notes, problem=added.problem, details=added.not_read)
+    forms.remember(message, notes, problem=corpora.problem(added.corpus), details=added.not_read)
     st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
     state.only(state.PROJECT, added.project.id)
     if added.query_sets:
@@ -313,19 +301,16 @@ def facts(manifest: CorpusManifest) -> None:
     if problem := corpora.problem(manifest):
         # The same documents may have been added again without those files.
         when = f"In the first import, from {md(manifest.source)}, {moment(manifest.created)}."
-        where = " They are listed below with the reasons." if manifest.rejected else " See its notes."
-        st.warning(when + where, title=problem)
+        st.warning(f"{when} The list and the notes below give the reasons.", title=problem)
     lengths = f"From {number(spread.min)} to {number(spread.max)} {unit}, mean {number(spread.mean)}, 95% at most"
-    rejected = "Rows, files and repeated passages, each listed below with the reason."
     tables.cards(
         (f"{manifest.unit.capitalize()}s", number(manifest.n_documents)),
         ("Median length", f"{number(spread.median)} {unit}", f"{lengths} {number(spread.p95)}."),
         ("Language", language(manifest), "Detected from a sample."),
-        ("Not imported", number(manifest.n_rejected), rejected),
+        ("Not imported", number(manifest.n_rejected), "Rows, files and repeated passages, listed below with reasons."),
     )
-    parts = [f"Imported from {manifest.source}", moment(manifest.created), *manifest.formats]
-    if manifest.licence:
-        parts.append(f"licence: {manifest.licence}")
+    licence = manifest.licence and f"licence: {manifest.licence}"
+    parts = [f"Imported from {manifest.source}", moment(manifest.created), *manifest.formats, licence]
     st.caption(md(" · ".join(part for part in parts if part)))
     if manifest.notes:
         with st.expander(f"{count(len(manifest.notes), 'note')} from the import", type="compact"):
@@ -336,11 +321,7 @@ def facts(manifest: CorpusManifest) -> None:
 def language(manifest: CorpusManifest) -> str:
     """The languages with their shares, the most frequent first: ``English`` or ``English 80%, French 20%``."""
     shares = [(LANGUAGES.get(code, code), share) for code, share in manifest.languages.items() if share >= 0.01]
-    if not shares:
-        return "–"
-    if len(shares) == 1:
-        return shares[0][0]
-    return ", ".join(f"{name} {share:.0%}" for name, share in shares[:3])
+    return ", ".join(name if len(shares) == 1 else f"{name} {share:.0%}" for name, share in shares[:3]) or "–"
 
 
 def browse(workspace: Workspace, manifest: CorpusManifest) -> None:
@@ -437,16 +418,16 @@ def rejected(manifest: CorpusManifest) -> None:
     kinds = ", ".join(f"{kind} ({n:,})" for kind, n in manifest.rejected_counts.items())
     st.caption(md(f"{manifest.n_rejected:,} not imported: {kinds}."))
     rows = manifest.rejected
-    columns: dict[str, list[Any]] = {
-        "File": [r.file for r in rows],
-        "Line or page": [r.line for r in rows],
-        "Reason": [r.reason for r in rows],
-        "Excerpt": [r.excerpt for r in rows],
-    }
     longest = max((len(r.reason) for r in rows), default=0)
     tables.show(
-        {name: values for name, values in columns.items() if name != "Excerpt" or any(values)},
-        width={"File": 200, "Line or page": 100, "Reason": min(WIDEST_REASON, max(200, CHARACTER * longest))},
+        {
+            "File": [r.file for r in rows],
+            "Line or page": [r.line for r in rows],
+            "Reason": [r.reason for r in rows],
+            **({"Excerpt": [r.excerpt for r in rows]} if any(r.excerpt for r in rows) else {}),
+        },
+        # The end of a reason is its hint: a character takes 6 to 7 pixels.
+        width={"File": 200, "Line or page": 100, "Reason": min(820, max(200, 7 * longest))},
         alt="Rows that could not be imported, with file, line and reason",
     )
     if len(rows) < manifest.n_rejected:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -138,15 +137,13 @@ def test_a_name_means_the_newest_version(workspace: Workspace, tmp_path: Path) -
     assert corpora.resolve_corpus(workspace, "sea").id == second.id
     assert corpora.resolve_corpus(workspace, first.id).id == first.id
     assert corpora.resolve_corpus(workspace, first.id[:-2]).id == first.id
-    day = datetime.fromisoformat(first.created)
     assert corpora.titles([second, first]) == {
         second.id: "sea (newest version)",
-        first.id: f"sea (earlier version of {day.day} {day:%b}, 20 documents)",
+        first.id: f"sea (earlier version of {first.created[:10]}, 20 documents)",
     }
     listed = json.loads(cli("corpus", "list", "--json").stdout)
-    assert {row["id"]: row["version"].split(" of ")[0] for row in listed} == {
-        second.id: "newest version",
-        first.id: "earlier version",
+    assert {row["id"]: (row["name"], row["title"]) for row in listed} == {
+        manifest.id: ("sea", corpora.titles([first, second])[manifest.id]) for manifest in (first, second)
     }
 
 
@@ -166,7 +163,7 @@ def test_texts_that_repeat_another_one_are_announced(workspace: Workspace, tmp_p
         written(folder, f"{name}.txt", "The lighthouse 2 of harbour 14 shines.")
     added = adding.add(workspace, folder)
     assert added.left_out == {"documents that repeat another one": 2}
-    assert added.problem == ""
+    assert corpora.problem(added.corpus) == ""
 
 
 def test_rows_are_cut_only_where_a_length_is_named(workspace: Workspace, tmp_path: Path) -> None:
