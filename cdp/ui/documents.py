@@ -179,7 +179,7 @@ def _passages(glimpse: Glimpse) -> int | None:
     )
     chosen = None if words == usual else int(words)
     if glimpse.columns and chosen:
-        st.caption("Longer rows are cut too: ID#1, ID#2 …; queries beside them are left out.")
+        st.caption("Longer rows are cut: ID#1, ID#2 …; queries beside them are left out.")
     if not of_files:
         return chosen
     passages = glimpse.passages(words)
