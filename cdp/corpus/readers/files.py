@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.extraction import blocks_of
@@ -392,6 +393,7 @@ def epub_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
             yield Block(" ".join(title.split()), 1)
         for entry in opf.iterfind(".//{*}spine/{*}itemref"):
             name = posixpath.normpath(posixpath.join(posixpath.dirname(package), items[entry.get("idref")]))
+            name = name if name in book.NameToInfo else unquote(name)
             chapter = html.fromstring(book.read(name), parser=html.HTMLParser(no_network=True))
             for element in chapter.iter("h1", "h2", "h3", "h4", "h5", "h6", "p", "li", "td", "th", "pre", "blockquote"):
                 if element.find(".//p") is not None:  # its paragraphs come by themselves
