@@ -2,7 +2,7 @@
 
 These formats are parsed by large libraries, some in C. A file that crashes, hangs or bloats one costs that file alone.
 The process answers requests on standard input, a JSON line each, with JSON lines: ``{"blocks": [[text, level, page],
-…]}`` and ``{"progress": [done, total]}``, at the end ``{"notes": […]}`` or ``{"refused": [kind, reason]}``. It ends
+…]}`` and ``{"progress": [done, total]}``, at the end ``{"report": {…}}`` or ``{"refused": [kind, reason]}``. It ends
 with its standard input.
 """
 
@@ -49,7 +49,7 @@ class _Process:
         try:
             assert process.stdin is not None
             assert process.stdout is not None
-            request = {"format": format, "path": str(path), "passwords": self._passwords}
+            request = {"format": format, "path": str(path), "passwords": self._passwords, "keep": report.keep_repeated}
             process.stdin.write(json.dumps(request) + "\n")
             process.stdin.flush()
             while not answered:
@@ -58,8 +58,8 @@ class _Process:
                     report.progress(*answer["progress"])
                 for block in answer.get("blocks", ()):
                     yield Block(*block)
-                answered = "refused" in answer or "notes" in answer
-                report.notes += answer.get("notes", ())
+                answered = "refused" in answer or "report" in answer
+                vars(report).update(answer.get("report", {}))
                 if "refused" in answer:
                     kind, reason = answer["refused"]
                     wrong = format == "pdf" and kind == "encrypted" and self._passwords

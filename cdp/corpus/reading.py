@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from types import TracebackType
 from typing import Any
 
 from cdp.base.errors import InputError
@@ -66,7 +65,6 @@ SHOWN_VALUES = 20
 
 _OWN_FIELDS = FieldMap(text="text", id="_id", title="title")
 
-
 # Files that a manifest names; all are counted.
 KEPT_FILES = 1_000
 REPEATED = "repeated passage"
@@ -85,6 +83,9 @@ class FileRead:
     encoding: str
     language: str
     n_documents: int
+    # Of a PDF, and those of them that are images without text.
+    n_pages: int = 0
+    n_scanned: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,9 +138,7 @@ class ReadResult(Imported):
     def __enter__(self) -> ReadResult:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -180,7 +179,7 @@ class _Spooled:
     start: int
     end: int
     title: str
-    notes: list[str]
+    report: Report
 
 
 class _Import:
@@ -217,7 +216,7 @@ class _Import:
                 self._reject_file(rejected)
             readable = self._each(contents.sources, self._spool, 0.0)
             self._each(readable, self._read, 0.5)
-            self.notes += [*contents.notes, *self.repeated.notes()]
+            self.notes += [*contents.notes, *self.repeated.notes([s.report.running for s in self.spooled.values()])]
             documents, content_hash = self.collector.finish()
         if not documents:
             raise self._nothing()
@@ -310,7 +309,7 @@ class _Import:
         self.repeated.add(reader.name, lines)
         # Several headings of the first level are chapters, and none of them is the title.
         title = tops[0][:LONGEST_HEADING] if len(tops) == 1 else source.stem
-        self.spooled[source.name] = _Spooled(reader.name, start, self.spool.tell(), title, report.notes)
+        self.spooled[source.name] = _Spooled(reader.name, start, self.spool.tell(), title, report)
 
     def _blocks(self, spooled: _Spooled) -> Iterator[Block]:
         self.spool.seek(spooled.start)
@@ -331,13 +330,25 @@ class _Import:
         if len(self.files) < KEPT_FILES:
             n_documents = self.collector.n_added - n
             language = guess_language(self.sample)
-            self.files.append(FileRead(source.name, reader.name, source.encoding, language, n_documents))
+            spooled = self.spooled.get(source.name)
+            pages = (spooled.report.pages, spooled.report.scanned) if spooled else ()
+            self.files.append(FileRead(source.name, reader.name, source.encoding, language, n_documents, *pages))
 
     def _cut(self, source: Source, spooled: _Spooled, file: int) -> None:
-        """Take the passages of a document. ``report.pdf#p12-3`` is its third, and begins on page 12."""
-        self.notes += [f"{source.name}: {note}." for note in spooled.notes]
+        """Take the passages of a document that repeat no other."""
+        self.notes += [f"{source.name}: {note}." for note in spooled.report.notes]
+        for row in self._passages(source):
+            id, _, text = row.values.values()
+            if other := "" if self.options.keep_repeated else self.duplicates.earlier(id, text):
+                self.rejections.add(Rejected(source.name, row.line, REPEATED, f"it repeats {other}", excerpt(text)))
+            else:
+                self._take(source, row, _OWN_FIELDS, file, "")
+
+    def _passages(self, source: Source) -> Iterator[Row]:
+        """The passages of a document. ``report.pdf#p12-3`` is its third, and begins on page 12."""
+        spooled = self.spooled[source.name]
         keep = self.options.keep_repeated
-        running = set[int]() if keep else self.repeated.running(spooled.format, self._blocks(spooled))
+        running = set[int]() if keep else self.repeated.running(source.name, spooled.format, self._blocks(spooled))
         words = PASSAGE_WORDS if self.options.passages is None else self.options.passages
         passages = cut(self.repeated.without(running, self._blocks(spooled)), words)
         first, second = next(passages, None), next(passages, None)
@@ -347,13 +358,7 @@ class _Import:
             place = f"#p{passage.page}-{n}" if passage.page else f"#{n}" if second else ""
             id, line = source.name + place, passage.page or (n if second else None)
             sections = [name for name in passage.section if name != spooled.title]
-            title = " › ".join([spooled.title, *sections])
-            earlier = "" if keep else self.duplicates.earlier(id, passage.text)
-            if earlier:
-                rejected = Rejected(source.name, line, REPEATED, f"it repeats {earlier}", excerpt(passage.text))
-                self.rejections.add(rejected)
-            else:
-                self._take(source, Row(line, {"_id": id, "title": title, "text": passage.text}), _OWN_FIELDS, file, "")
+            yield Row(line, {"_id": id, "title": " › ".join([spooled.title, *sections]), "text": passage.text})
 
     def _take_rows(self, source: Source, reader: RowFormat, file: int) -> None:
         numbered = enumerate(reader.rows(source, self.options), start=1)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from zlib import crc32
 
+from cdp.base.text import counted
 from cdp.corpus.passages import Block
 
 _DIGITS = re.compile(r"\d+")
@@ -28,18 +29,20 @@ def line_key(line: str) -> str:
     return _DIGITS.sub("#", " ".join(line.lower().split()))
 
 
-def running_lines(pages: Sequence[Sequence[str]]) -> set[str]:
-    """The first and last lines that return on most pages, with digits as #: headers, footers, page numbers.
+def running_lines(pages: Sequence[Sequence[str]]) -> dict[str, str]:
+    """The first and last lines that return on most pages: headers, footers, page numbers, by their keys.
 
     Even and odd pages may differ, so half of the pages suffices.
     """
     if len(pages) < LEAST_PAGES:
-        return set()
-    counts = Counter(key for lines in pages for key in {line_key(line) for line in _edges(lines)} if key)
-    return {key for key, n in counts.items() if n >= max(LEAST_PAGES, RUNNING_SHARE * 0.9 * len(pages))}
+        return {}
+    by_page = [{line_key(line): line for line in _edges(lines)} for lines in pages]
+    counts = Counter(key for found in by_page for key in found if key)
+    first = {key: line for found in reversed(by_page) for key, line in found.items()}
+    return {key: first[key] for key, n in counts.items() if n >= max(LEAST_PAGES, RUNNING_SHARE * 0.9 * len(pages))}
 
 
-def without_running(lines: Sequence[str], running: set[str]) -> list[str]:
+def without_running(lines: Sequence[str], running: Container[str]) -> list[str]:
     """The lines of a page without running headers and footers."""
     if not running:
         return list(lines)
@@ -58,7 +61,7 @@ class RepeatedLines:
         # Hashes of lines: the lines of a hundred thousand files fit into memory.
         self._counts: Counter[tuple[str, int]] = Counter()
         self._files: Counter[str] = Counter()
-        self._removed: Counter[int] = Counter()
+        self._left_out: dict[str, set[int]] = {}
         self._shown: dict[int, str] = {}
 
     def add(self, format: str, lines: Iterable[int]) -> None:
@@ -76,11 +79,11 @@ class RepeatedLines:
             if sum(word != "#" for word in key.replace("|", " ").split()) >= LEAST_LINE_WORDS:
                 yield hash(key)
 
-    def running(self, format: str, blocks: Iterable[Block]) -> set[int]:
+    def running(self, file: str, format: str, blocks: Iterable[Block]) -> set[int]:
         """The lines of one file to leave out; none where they are most of it: then they are what it says."""
         least = max(LEAST_FILES, RUNNING_SHARE * self._files[format])
-        if self._files[format] < LEAST_FILES:
-            return set()
+        if self._files[format] < LEAST_FILES or file in self._left_out:
+            return self._left_out.get(file, set())
         shown: dict[int, str] = {}
         total = removed = 0
         for block in blocks:
@@ -92,8 +95,8 @@ class RepeatedLines:
                         shown[key] = " ".join(line.split())
         if 2 * removed > total:
             return set()
-        self._removed.update(shown.keys())
-        self._shown |= {key: line for key, line in shown.items() if key not in self._shown}
+        self._left_out[file] = set(shown)
+        self._shown = shown | self._shown
         return set(shown)
 
     def without(self, running: set[int], blocks: Iterable[Block]) -> Iterator[Block]:
@@ -104,13 +107,20 @@ class RepeatedLines:
             if kept:
                 yield block._replace(text="\n".join(kept).strip())
 
-    def notes(self) -> list[str]:
-        """A sentence on what was removed."""
+    def notes(self, by_file: Sequence[Mapping[str, str]]) -> list[str]:
+        """Sentences on what was removed. ``by_file`` are the running lines that were removed from pages."""
         total = self._files.total()
-        return [
-            f"Removed from {n:,} of {total:,} files: {self._shown[key][:100]}"
-            for key, n in self._removed.most_common(10)
-        ]
+        removed = Counter(key for keys in self._left_out.values() for key in keys).most_common(10)
+        notes = [f"Removed from {n:,} of {total:,} files: {self._shown[key][:100]}" for key, n in removed]
+        counts = Counter(key for running in by_file for key in running)
+        if counts:
+            # The first on its page, but no page number.
+            key = max(counts, key=lambda key: (counts[key], key != "#"))
+            shown = next(" ".join(running[key].split()) for running in by_file if key in running)
+            others = f" and {counted(len(counts) - 1, 'more running line')}" if len(counts) > 1 else ""
+            n = sum(map(bool, by_file))
+            notes.append(f"Removed from {n:,} of {counted(total, 'file')}: “{shown[:100]}”{others}")
+        return notes
 
 
 # Words of a shingle, and shingles that are kept of a passage (bottom-k sketch, Broder 1997, section 4).

@@ -35,10 +35,18 @@ class BadRow(NamedTuple):
 
 @dataclass
 class Report:
-    """What is said of a document beside its text. ``progress(done, total)`` is called while a long one is read."""
+    """What is said of a document beside its text. ``progress(done, total)`` is called while a long one is read.
+
+    ``running`` are removed headers and footers, an
+    example by its key; none are removed where ``keep_repeated``. ``scanned`` of the ``pages`` are images without text.
+    """
 
     notes: list[str] = field(default_factory=list)
     progress: Callable[[int, int], None] = lambda done, total: None
+    keep_repeated: bool = False
+    running: dict[str, str] = field(default_factory=dict)
+    pages: int = 0
+    scanned: int = 0
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ imported inside, so that only the reading process (``cdp.corpus.extraction``) lo
 
 from __future__ import annotations
 
+import itertools
 import json
 import posixpath
 import re
@@ -25,7 +26,7 @@ from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.extraction import blocks_of
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import READERS, Block, DocumentFormat, Report
-from cdp.corpus.repeats import running_lines, without_running
+from cdp.corpus.repeats import EDGE_LINES, running_lines, without_running
 from cdp.corpus.sources import Source
 
 Parse = Callable[[Path, Sequence[str], Report], Iterator[Block]]
@@ -34,8 +35,6 @@ Parse = Callable[[Path, Sequence[str], Report], Iterator[Block]]
 HEADING_SIZE = 1.15
 # Characters of a line in a larger font that can still be a heading.
 LONGEST_HEADING_LINE = 150
-
-
 MEMORY_BYTES = 4 << 30
 # Characters of one file: more than any book; a small file that unpacks to more is a decompression bomb.
 MOST_CHARACTERS = 100_000_000
@@ -43,6 +42,7 @@ BLOCKS_PER_LINE = 256
 PAGES_A_REPORT = 50
 # Of a page with fewer lines, the font of each is asked for.
 LEAST_LINES = 8
+OCR = "run OCR first (for example OCRmyPDF)"
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ def office_format(
 
     def blocks(source: Source, options: ReadOptions, report: Report) -> Iterator[Block]:
         with source.on_disk() as path:
+            report.keep_repeated = options.keep_repeated
             yield from blocks_of(name, path, report)
 
     return OfficeFormat(name, title, help, suffixes, blocks, order=order, parse=parse, zipped=zipped)
@@ -82,10 +83,10 @@ def serve() -> None:
         _answer(say, **json.loads(line))
 
 
-def _answer(say: Callable[..., None], format: str, path: str, passwords: Sequence[str]) -> None:
+def _answer(say: Callable[..., None], format: str, path: str, passwords: Sequence[str], keep: bool) -> None:
     reader = READERS[format]
     assert isinstance(reader, OfficeFormat)
-    report = Report(progress=lambda done, total: say(progress=[done, total]))
+    report = Report(progress=lambda done, total: say(progress=[done, total]), keep_repeated=keep)
     size = 0
     try:
         if reader.zipped and not zipfile.is_zipfile(path):
@@ -103,7 +104,7 @@ def _answer(say: Callable[..., None], format: str, path: str, passwords: Sequenc
                 say(blocks=waiting)
                 waiting = []
         say(blocks=waiting)
-        say(notes=report.notes)
+        say(report={name: value for name, value in vars(report).items() if name != "progress"})
     except RefusedValueError as refused:
         say(refused=[refused.kind, refused.reason])
     except Exception as error:  # a library's fault with this file; the next file may be sound
@@ -114,12 +115,13 @@ def _answer(say: Callable[..., None], format: str, path: str, passwords: Sequenc
 def pdf_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator[Block]:
     """Paragraphs and headings of a PDF by pdfium, without running headers and footers.
 
-    Pages without text are counted in ``report``; a file of such pages only is refused: it needs OCR.
+    Pages without other text are counted in ``report`` where they hold an image; a file of such pages is refused.
     """
     from pypdfium2 import raw
 
     document = _opened_pdf(path, passwords)
     pages: list[list[tuple[str, float]]] = []
+    pictured: set[int] = set()
     with document:
         for number, page in enumerate(document):
             if number % PAGES_A_REPORT == 0:
@@ -137,18 +139,23 @@ def pdf_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator
                     lines.append((text, size))
                 at += len(line) + 2
             pages.append(_in_columns(text_page, len(lines)) or lines)
+            if len(lines) <= 2 * EDGE_LINES:  # more cannot all be running lines
+                # Text drawn as outlines is an image too, but so is the rule above a page number.
+                kinds = [raw.FPDF_PAGEOBJ_IMAGE] if lines else None
+                pictured |= {number + 1 for _ in itertools.islice(page.get_objects(kinds), 1)}
             text_page.close()
             page.close()
-    empty = [number for number, lines in enumerate(pages, start=1) if not lines]
-    if len(empty) == len(pages):
-        raise RefusedValueError("scanned", "its pages are images without text: run OCR first (for example OCRmyPDF)")
-    if empty:
-        shown = ", ".join(map(str, empty[:5])) + (" …" if len(empty) > 5 else "")
-        report.notes.append(f"{len(empty):,} of {len(pages):,} pages have no text (scanned?): {shown}")
     by_page = [[text for text, _ in lines] for lines in pages]
     running = running_lines(by_page)
-    if running:
-        report.notes.append(f"running lines removed from the pages: {', '.join(sorted(running)[:3])}")
+    kept = [without_running(lines, running) for lines in by_page]
+    if not any(kept):
+        raise RefusedValueError("scanned", f"its pages are images without text: {OCR}")
+    empty = [number for number, lines in enumerate(kept, start=1) if not lines and number in pictured]
+    report.pages, report.scanned = len(pages), len(empty)
+    if empty:
+        shown = ", ".join(map(str, empty[:20])) + (" …" if len(empty) > 20 else "")
+        report.notes.append(f"{len(empty):,} of {len(pages):,} pages have no text (scanned): {shown}; {OCR}")
+    kept, report.running = (by_page, {}) if report.keep_repeated else (kept, running)
     characters: Counter[float] = Counter()
     for lines in pages:
         for text, size in lines:
@@ -157,8 +164,7 @@ def pdf_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator
     sizes = sorted({round(size) for lines in pages for _, size in lines if size > HEADING_SIZE * body}, reverse=True)
     joined = _Hyphens(by_page)
     for number, lines in enumerate(pages, start=1):
-        kept = without_running(by_page[number - 1], running)
-        yield from _page_blocks(kept, dict(lines), body, sizes, number, joined)
+        yield from _page_blocks(kept[number - 1], dict(lines), body, sizes, number, joined)
 
 
 def _opened_pdf(path: Path, passwords: Sequence[str]) -> Any:
