@@ -173,7 +173,7 @@ def read_documents(
 
 @dataclass(frozen=True)
 class _Spooled:
-    """A document whose blocks wait on disk. ``title`` is its only top heading, else its file's name."""
+    """A document whose blocks wait on disk. ``title`` is its own, else its only top heading, else its file's name."""
 
     format: str
     start: int
@@ -308,8 +308,8 @@ class _Import:
             raise InputError(EMPTY, hint="Check that the right file was chosen.", file=source.name)
         self.repeated.add(reader.name, lines)
         # Several headings of the first level are chapters, and none of them is the title.
-        title = tops[0][:LONGEST_HEADING] if len(tops) == 1 else source.stem
-        self.spooled[source.name] = _Spooled(reader.name, start, self.spool.tell(), title, report)
+        title = report.title or (tops[0] if len(tops) == 1 else source.stem)
+        self.spooled[source.name] = _Spooled(reader.name, start, self.spool.tell(), title[:LONGEST_HEADING], report)
 
     def _blocks(self, spooled: _Spooled) -> Iterator[Block]:
         self.spool.seek(spooled.start)

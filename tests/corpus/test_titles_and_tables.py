@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 
 from tests.corpus.files import read
+from tests.corpus.test_office_files import prose
 
 
 def test_the_chapters_of_a_book_may_have_spaces_in_their_names(tmp_path: Path) -> None:
@@ -21,3 +22,26 @@ def test_the_chapters_of_a_book_may_have_spaces_in_their_names(tmp_path: Path) -
         book.writestr("ch 0.xhtml", "<html><body><p>First chapter.</p></body></html>")
         book.writestr("100%25.xhtml", "<html><body><p>Second chapter.</p></body></html>")
     assert [text for _, _, text in read(path)] == ["First chapter.\n\nSecond chapter."]
+
+
+def test_a_word_file_is_called_by_its_title(tmp_path: Path) -> None:
+    import docx
+
+    named = [
+        ("A manual", "Other", 2, "A manual"),
+        ("A manual", "", 1, "A manual"),
+        ("", "A manual", 2, "A manual"),
+        ("", "", 1, "Part 0"),
+        ("", "", 2, "4"),
+    ]
+    for number, (styled, property, n_headings, _) in enumerate(named):
+        document = docx.Document()
+        document.core_properties.title = property
+        if styled:
+            document.add_paragraph(styled, style="Title")
+        for n in range(n_headings):
+            document.add_heading(f"Part {n}", level=1)
+            document.add_paragraph(prose(10 * number + n, 300))
+        document.save(str(tmp_path / f"{number}.docx"))
+    titles = {id.split(".")[0]: title.split(" › ")[0] for id, title, _ in read(tmp_path)}
+    assert list(titles.values()) == [title for *_, title in named]

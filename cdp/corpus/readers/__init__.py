@@ -37,13 +37,14 @@ class BadRow(NamedTuple):
 class Report:
     """What is said of a document beside its text. ``progress(done, total)`` is called while a long one is read.
 
-    ``running`` are removed headers and footers, an
+    ``title`` is the document's own, empty where its headings tell it. ``running`` are removed headers and footers, an
     example by its key; none are removed where ``keep_repeated``. ``scanned`` of the ``pages`` are images without text.
     """
 
     notes: list[str] = field(default_factory=list)
     progress: Callable[[int, int], None] = lambda done, total: None
     keep_repeated: bool = False
+    title: str = ""
     running: dict[str, str] = field(default_factory=dict)
     pages: int = 0
     scanned: int = 0

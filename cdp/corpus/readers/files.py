@@ -320,6 +320,8 @@ def docx_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
         if text:
             heading = re.fullmatch(r"heading ([1-9])", style)
             yield Block(text, 1 if style == "title" else min(6, int(heading[1])) if heading else 0)
+            report.title = report.title or (text if style == "title" else "")
+    report.title = report.title or " ".join((document.core_properties.title or "").split())
 
 
 def pptx_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator[Block]:
