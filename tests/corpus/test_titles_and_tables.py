@@ -1,4 +1,4 @@
-"""Titles and chapters: what a document is called."""
+"""Titles and notices: what a document is called, and what is no part of it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,52 @@ from pathlib import Path
 
 from tests.corpus.files import read
 from tests.corpus.test_office_files import prose
+
+
+def pages(folder: Path, bodies: list[str], title: str = "") -> list[tuple[str, str, str]]:
+    for n, body in enumerate(bodies):
+        text = f"<html><head><title>{title}</title></head><body>{body}</body></html>"
+        (folder / f"{n}.html").write_text(text, encoding="utf-8")
+    return read(folder)
+
+
+def test_a_page_is_called_by_its_heading_or_what_it_declares(tmp_path: Path) -> None:
+    named = [
+        (f"<h1>Soup</h1><p>{prose(1, 60)}</p>", "Soup"),
+        (f"<h1>Soup<a class='headerlink'>¶</a></h1><p>{prose(2, 60)}</p>", "Soup"),
+        (f"<p>{prose(3, 60)}</p>", "Recipes"),
+        (f"<main><h1>Soup</h1><p>{prose(4, 60)}</p><h1>Bread</h1><p>{prose(5, 60)}</p></main>", "Recipes"),
+    ]
+    found = pages(tmp_path, [body for body, _ in named], "Recipes | A site")
+    assert [title for _, title, _ in found] == [title for _, title in named]
+    assert not any("¶" in text for _, _, text in found)
+
+
+def test_notices_on_cookies_and_navigation_are_no_part_of_a_page(tmp_path: Path) -> None:
+    marks = ("class='cookies'", "id='CookieBox'", "class='gdpr-overlay'", "id='onetrust-banner'")
+    notices = "".join(f"<div {mark}>This site uses cookies. By continuing you agree.</div>" for mark in marks)
+    bodies = [
+        f"<nav><a>Home</a></nav>{notices}<div><h1>Soup</h1><h3>How do I boil it?</h3><p>{prose(words, words)}</p>"
+        f"<h3>Can it be cold?</h3><p>{prose(words + 1, 12)}</p></div>"
+        "<div>© Soup Inc · Imprint</div><footer>Privacy</footer>"
+        for words in (9, 60)
+    ]
+    for words, (_, title, text) in zip((9, 60), pages(tmp_path, bodies), strict=True):
+        assert title == "Soup"
+        for unwanted in ("cookies", "Home", "Imprint", "Privacy"):
+            assert unwanted not in text
+        for wanted in (prose(words, words), "Can it be cold?", prose(words + 1, 12)):
+            assert wanted in text
+
+
+def test_a_chapter_on_consent_and_the_frame_of_a_page_stay(tmp_path: Path) -> None:
+    body = (
+        f"<div class='has-cookie-banner'><main><h1>Sessions</h1><p>{prose(1, 90)}</p>"
+        f"<section id='consent'><h2>Consent</h2><p>{prose(2, 30)}</p></section></main></div>"
+    )
+    [(_, _, text)] = pages(tmp_path, [body])
+    assert prose(1, 90) in text
+    assert prose(2, 30) in text
 
 
 def test_the_chapters_of_a_book_may_have_spaces_in_their_names(tmp_path: Path) -> None:

@@ -358,14 +358,40 @@ def html_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterato
     """Headings, paragraphs, lists and tables of a web page's main content by trafilatura, without navigation."""
     import trafilatura
 
-    found: Any = trafilatura.bare_extraction(path.read_bytes(), include_comments=False, favor_recall=True)
-    blocks = list(_page_elements(found.body)) if found is not None and found.body is not None else []
+    title, blocks = "", list[Block]()
+    # Where it finds less, trafilatura gives all text of the page as one block, menus too.
+    for least in (250, 100):
+        trafilatura.settings.DEFAULT_CONFIG["DEFAULT"]["MIN_EXTRACTED_SIZE"] = str(least)
+        found: Any = trafilatura.bare_extraction(
+            path.read_bytes(), include_comments=False, favor_recall=True, with_metadata=True, prune_xpath=UNWANTED
+        )
+        elements = list(_page_elements(found.body)) if found is not None and found.body is not None else []
+        if elements and (not blocks or sum(len(block.text) for block in elements) < 250):
+            title, blocks = found.title or "", elements
+        if len(blocks) > 1:
+            break
     if not blocks:
         raise RefusedValueError("empty text", "no text was found in the page")
-    title = " ".join((found.title or "").split())
-    if title and not any(block.level == 1 for block in blocks):
-        yield Block(title, 1)
+    # The only h1, else what the page declares, without the name of the site.
+    tops = [block.text for block in blocks if block.level == 1]
+    report.title = tops[0] if len(tops) == 1 else " ".join(title.split()).rstrip(" ¶")
+    if report.title and not tops:
+        yield Block(report.title, 1)
     yield from blocks
+
+
+# Navigation, footers, a line with the copyright, and notices on cookies. The frame of a page and a chapter on cookies
+# are called so too: nothing is removed that holds or lies in the main part, or is most of the text.
+UNWANTED = [
+    "//nav | //footer | //*[not(*) and starts-with(normalize-space(), '©') and string-length() < 150]",
+    *(
+        "//*[self::div or self::section or self::aside or self::dialog]"
+        f"[contains(translate(concat(@id, ' ', @class), 'CDEGIKNOPRSTU', 'cdegiknoprstu'), '{word}')]"
+        "[not(.//h1 or .//main or .//article or ancestor::main or ancestor::article or ancestor::*[@role='main'])]"
+        "[2 * string-length() < string-length(//body)]"
+        for word in ("cookie", "consent", "gdpr", "onetrust")
+    ),
+]
 
 
 def _page_elements(body: Any) -> Iterator[Block]:
@@ -378,8 +404,8 @@ def _page_elements(body: Any) -> Iterator[Block]:
         else:
             text = " ".join("".join(element.itertext()).split())
         level = int(element.get("rend", "h2")[1:]) if element.tag == "head" else 0
-        if text.strip():
-            yield Block(text.strip(), level)
+        if text := text.strip().rstrip(" ¶"):
+            yield Block(text, level)
 
 
 def epub_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator[Block]:
