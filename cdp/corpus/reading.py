@@ -7,8 +7,8 @@ import json
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -149,11 +149,13 @@ def read_documents(
     scratch: Path | None = None,
     watch: Watch | None = None,
     passwords: Sequence[str] = (),
+    earlier: Collection[int] = (),
 ) -> ReadResult:
     """Read a file, a zip or a folder of documents.
 
     ``passwords`` are tried on encrypted PDFs, and stored nowhere. Temporary files go to ``scratch`` (made if needed; by
-    default the system's). Raises InputError if not a single document can be read, or if a
+    default the system's). ``earlier`` holds ``hash((title, text))`` of the documents of an earlier version: of passages
+    that repeat one another, one of these stays. Raises InputError if not a single document can be read, or if a
     file cannot be read to its end; single bad rows, and unreadable files among others, are in ``rejected``.
     """
     path = Path(path)
@@ -165,7 +167,7 @@ def read_documents(
     folder = Path(tempfile.mkdtemp(prefix="cdp-corpus-", dir=scratch))
     try:
         with reading_process(passwords):
-            return _Import(path, options, folder, watch).run()
+            return _Import(path, options, folder, watch).run(earlier)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -205,9 +207,9 @@ class _Import:
         self.alone = is_single(path)
         self.place = (0.0, 0.0)
         self.sample = ""
-        self.tagged: set[str] = set()
+        self.tagged, self.stayed = set[str](), set[str]()
 
-    def run(self) -> ReadResult:
+    def run(self, earlier: Collection[int]) -> ReadResult:
         with ExitStack() as stack:
             stack.callback(self.collector.close)
             stack.callback(self.spool.close)
@@ -215,6 +217,7 @@ class _Import:
             for rejected in contents.rejected:
                 self._reject_file(rejected)
             readable = self._each(contents.sources, self._spool, 0.0)
+            self._find_stayed(readable, earlier)
             self._each(readable, self._read, 0.5)
             self.notes += [*contents.notes, *self.repeated.notes([s.report.running for s in self.spooled.values()])]
             documents, content_hash = self.collector.finish()
@@ -334,12 +337,22 @@ class _Import:
             pages = (spooled.report.pages, spooled.report.scanned) if spooled else ()
             self.files.append(FileRead(source.name, reader.name, source.encoding, language, n_documents, *pages))
 
+    def _find_stayed(self, sources: Sequence[Source], earlier: Collection[int]) -> None:
+        """Register the passages of the earlier version first: files that come before them may repeat them."""
+        for source in sources if earlier else ():
+            with suppress(Exception):  # a table, or a file with a fault that _read names
+                for row in self._passages(source):
+                    id, title, text = row.values.values()
+                    if hash((title, text)) in earlier and not self.duplicates.earlier(id, text):
+                        self.stayed.add(id)
+
     def _cut(self, source: Source, spooled: _Spooled, file: int) -> None:
         """Take the passages of a document that repeat no other."""
         self.notes += [f"{source.name}: {note}." for note in spooled.report.notes]
         for row in self._passages(source):
             id, _, text = row.values.values()
-            if other := "" if self.options.keep_repeated else self.duplicates.earlier(id, text):
+            unique = self.options.keep_repeated or id in self.stayed
+            if other := "" if unique else self.duplicates.earlier(id, text):
                 self.rejections.add(Rejected(source.name, row.line, REPEATED, f"it repeats {other}", excerpt(text)))
             else:
                 self._take(source, row, _OWN_FIELDS, file, "")

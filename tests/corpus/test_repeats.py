@@ -31,6 +31,25 @@ def test_files_that_say_little_else_keep_what_they_say(tmp_path: Path) -> None:
         assert found.n_documents == 8
 
 
+def test_passages_of_the_earlier_version_stay_where_a_newcomer_repeats_them(tmp_path: Path) -> None:
+    first, second, new = tmp_path / "m.txt", tmp_path / "n.txt", tmp_path / "a.txt"
+    first.write_text(prose(1, 100))
+    second.write_text(prose(2, 100))
+    with read_documents(tmp_path) as found:
+        earlier = {hash((document.title, document.text)) for document in found.documents}
+    new.write_text(f"{prose(1, 100)} Indeed.")
+    (tmp_path / "z.txt").write_text(prose(2, 100))
+    with read_documents(tmp_path, earlier=earlier) as grown:
+        assert [document.id for document in grown.documents] == ["m.txt", "n.txt"]
+        assert [(r.file, r.reason) for r in grown.rejected] == [
+            ("a.txt", "it repeats m.txt"),
+            ("z.txt", "it repeats n.txt"),
+        ]
+    first.unlink()  # nothing of it is left for a newcomer to repeat
+    with read_documents(tmp_path, earlier=earlier) as grown:
+        assert [document.id for document in grown.documents] == ["a.txt", "n.txt"]
+
+
 def test_near_duplicates_are_listed_and_texts_with_other_numbers_are_none(tmp_path: Path) -> None:
     text = prose(1, 100)
     copies = {
