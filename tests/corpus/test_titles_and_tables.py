@@ -1,12 +1,15 @@
-"""Titles and notices: what a document is called, and what is no part of it."""
+"""Titles, notices and tables: what a document is called, what is no part of it, and rows that stay rows."""
 
 from __future__ import annotations
 
 import zipfile
 from pathlib import Path
 
+import pytest
+
+from cdp.corpus import read_documents
 from tests.corpus.files import read
-from tests.corpus.test_office_files import prose
+from tests.corpus.test_office_files import prose, words_of
 
 
 def pages(folder: Path, bodies: list[str], title: str = "") -> list[tuple[str, str, str]]:
@@ -91,3 +94,51 @@ def test_a_word_file_is_called_by_its_title(tmp_path: Path) -> None:
         document.save(str(tmp_path / f"{number}.docx"))
     titles = {id.split(".")[0]: title.split(" › ")[0] for id, title, _ in read(tmp_path)}
     assert list(titles.values()) == [title for *_, title in named]
+
+
+CELLS = [
+    ["Station", "Height (m)", "Built"], ["Eddystone", "49", "1882"], ["Bell Rock", "35", "1810"],
+    ["Fastnet", "54", "1904"],
+]  # fmt: skip
+
+
+def table(path: Path, cells: list[list[str]]) -> None:
+    from reportlab.lib.styles import getSampleStyleSheet
+    from reportlab.platypus import Paragraph, SimpleDocTemplate, Table
+
+    body = getSampleStyleSheet()["BodyText"]
+    SimpleDocTemplate(str(path)).build([Paragraph(prose(1, 40), body), Table(cells), Paragraph(prose(2, 40), body)])
+
+
+@pytest.mark.parametrize("n_columns", [2, 3])
+def test_rows_of_a_pdf_stay_rows_and_the_next_paragraph_begins_after_them(tmp_path: Path, n_columns: int) -> None:
+    cells = [row[:n_columns] for row in CELLS]
+    table(tmp_path / "table.pdf", cells)
+    [(_, _, text)] = read(tmp_path / "table.pdf")
+    assert text.split("\n\n") == [prose(1, 40), "\n".join(map(" | ".join, cells)), prose(2, 40)]
+
+
+def test_cells_of_several_lines_are_paragraphs_and_no_word_moves(tmp_path: Path) -> None:
+    table(tmp_path / "table.pdf", [CELLS[0], ["Bell\nRock", "thirty\nfive", "in\n1810"]])
+    [(_, _, text)] = read(tmp_path / "table.pdf")
+    assert text.split("\n\n")[1:] == [
+        "Station | Height (m) | Built",
+        "Bell Rock",
+        "thirty five",
+        "in 1810",
+        prose(2, 40),
+    ]
+    assert words_of([text]) == words_of([prose(1, 40), *CELLS[0], "Bell Rock thirty five in 1810", prose(2, 40)])
+
+
+def test_numbers_of_headings_and_items_are_no_cells(tmp_path: Path) -> None:
+    from reportlab.pdfgen.canvas import Canvas
+
+    canvas = Canvas(str(tmp_path / "list.pdf"))
+    lines = ["First we boil the water", "then we add the salt", "and we serve it hot."]
+    for n, line in enumerate(lines):
+        canvas.drawString(60, 700 - 14 * n, f"{n + 1}.")
+        canvas.drawString(90, 700 - 14 * n, line)
+    canvas.save()
+    with read_documents(tmp_path) as found:
+        assert "|" not in next(iter(found.documents)).text

@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from statistics import median
 from typing import Any
 from urllib.parse import unquote
 
@@ -113,7 +114,7 @@ def _answer(say: Callable[..., None], format: str, path: str, passwords: Sequenc
 
 
 def pdf_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator[Block]:
-    """Paragraphs and headings of a PDF by pdfium, without running headers and footers.
+    """Paragraphs, tables and headings of a PDF by pdfium, without running headers and footers.
 
     Pages without other text are counted in ``report`` where they hold an image; a file of such pages is refused.
     """
@@ -127,18 +128,25 @@ def pdf_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator
             if number % PAGES_A_REPORT == 0:
                 report.progress(number, len(document))
             text_page = page.get_textpage()
-            at, full, lines = 0, 0.0, []
+            at, full, lines, starts = 0, 0.0, [], []
             texts = text_page.get_text_range().split("\r\n")
             # Lines as long as the longest are in one font: asking for each costs a tenth of the time.
             widest = max(map(len, texts)) if len(texts) >= LEAST_LINES else sys.maxsize
             for line in texts:
-                if text := line.strip():
+                if text := line.replace("\t", " ").strip():
                     long = len(line) >= 0.8 * widest
                     size = full if long and full else raw.FPDFText_GetFontSize(text_page.raw, at)
                     full = size if long else full
                     lines.append((text, size))
+                    starts.append(at + len(line) - len(line.lstrip()))
                 at += len(line) + 2
-            pages.append(_in_columns(text_page, len(lines)) or lines)
+            n = text_page.count_rects()
+            if n > len(lines):
+                # Where a character is left out, or counts as two, those behind it are at other places.
+                in_place = at == text_page.count_chars() + 2
+                by_column = _in_columns(text_page, n, len(lines))
+                lines = by_column or (_with_cells(text_page, lines, starts) if in_place else lines)
+            pages.append(lines)
             if len(lines) <= 2 * EDGE_LINES:  # more cannot all be running lines
                 # Text drawn as outlines is an image too, but so is the rule above a page number.
                 kinds = [raw.FPDF_PAGEOBJ_IMAGE] if lines else None
@@ -182,14 +190,13 @@ def _opened_pdf(path: Path, passwords: Sequence[str]) -> Any:
 Box = tuple[float, float, float, float]
 
 
-def _in_columns(page: Any, n_lines: int) -> list[tuple[str, float]]:
+def _in_columns(page: Any, n: int, n_lines: int) -> list[tuple[str, float]]:
     """(line, font size) of a page whose columns were written line by line across the page; empty for any other.
 
     pdfium gives text in the order of the file. Where that goes across columns its lines hold several boxes of text.
     """
     from pypdfium2 import raw
 
-    n = page.count_rects()
     if n < max(LEAST_BOXES, 1.5 * n_lines):
         return []
     boxes = [page.get_rect(i) for i in range(n)]
@@ -243,10 +250,45 @@ def _lines_of(boxes: Sequence[Box]) -> list[Box]:
     return lines
 
 
+def _with_cells(page: Any, lines: list[tuple[str, float]], starts: Sequence[int]) -> list[tuple[str, float]]:
+    """The lines, with tabs between the cells of rows. On a page with rows, a line break stands before a line that does
+    not continue the one above: the paragraph behind a table, the next cell of several lines."""
+    rows: list[list[str]] = []
+    for (text, _), at in zip(lines, starts, strict=True):
+        ends = [0]
+        for space in re.finditer(" +", text) if page.count_rects(at, len(text)) > 1 else ():
+            _, bottom, left, top = page.get_charbox(at + space.start() - 1, loose=True)
+            if page.get_charbox(at + space.end(), loose=True)[0] - left > CELL_GAP * (top - bottom):
+                ends.append(space.end())
+        rows.append([text[i:j].rstrip() for i, j in itertools.pairwise([*ends, len(text)])])
+    n_cells = [1, *map(len, rows), 1]
+    # Of two cells is also a heading with its number, an item with its mark, a line with a date at its end.
+    tabled = [
+        len(row) > 2 or (len(row) == 2 and len(row[0]) > LONGEST_MARK and max(n_cells[i], n_cells[i + 2]) > 1)
+        for i, row in enumerate(rows)
+    ]
+    if not any(tabled):
+        return lines
+    bottoms = [page.get_charbox(at, loose=True)[1] for at in starts]
+    steps = [0.0, *(above - below for above, below in itertools.pairwise(bottoms))]
+    usual = median([step for step in steps if step > 0] or [0.0])
+    found = []
+    for (text, size), row, is_row, step in zip(lines, rows, tabled, steps, strict=True):
+        # Far above is the next column, which continues the paragraph.
+        apart = step > 1.4 * usual or -10 * usual < step < 0
+        found.append(("\t".join(row) if is_row else "\n" + text if apart else text, size))
+    return found
+
+
+# Space between cells in heights of a line: more than between the words of a justified line.
+CELL_GAP = 0.9
+LONGEST_MARK = 3
+
+
 def _page_blocks(
     lines: Sequence[str], size_of: dict[str, float], body: float, sizes: Sequence[int], page: int, joined: _Hyphens
 ) -> Iterator[Block]:
-    """Lines joined to paragraphs and headings. A paragraph ends with a short line that ends a sentence."""
+    """Lines joined to paragraphs, tables and headings. A paragraph ends with a short line that ends a sentence."""
     widths = sorted(len(line) for line in lines if size_of[line] <= HEADING_SIZE * body)
     full = widths[9 * len(widths) // 10] if widths else 0
     paragraph: list[str] = []
@@ -257,23 +299,25 @@ def _page_blocks(
         nonlocal paragraph, heading, level
         if heading:
             yield Block(joined(heading), level, page)
+        if paragraph and "\t" in paragraph[0]:
+            paragraph = ["\n".join(paragraph).replace("\t", " | ")]
         if paragraph:
             yield Block(joined(paragraph), 0, page)
         paragraph, heading, level = [], [], 0
 
     for line in lines:
         size = size_of[line]
-        if size > HEADING_SIZE * body and len(line) <= LONGEST_HEADING_LINE:
+        if size > HEADING_SIZE * body and len(line) <= LONGEST_HEADING_LINE and "\t" not in line:
             own = min(6, 1 + sizes.index(round(size)))
             if paragraph or (heading and own != level):
                 yield from flush()
-            heading.append(line)
+            heading.append(line.removeprefix("\n"))
             level = own
             continue
-        if heading:
+        if heading or (paragraph and (line[0] == "\n" or ("\t" in line) != ("\t" in paragraph[0]))):
             yield from flush()
-        paragraph.append(line)
-        if len(line) < 0.75 * full and line[-1] in ".!?:;。！？":
+        paragraph.append(line.removeprefix("\n"))
+        if len(line) < 0.75 * full and line[-1] in ".!?:;。！？" and "\t" not in line:
             yield from flush()
     yield from flush()
 
