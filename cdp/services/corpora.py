@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -98,15 +97,15 @@ def read(
     if not source.exists():
         raise InputError(f"There is no file or folder {source}.", hint="Check the path; it is read on the server.")
     existing_ids = {manifest.id for manifest in list_corpora(workspace)}
+    title = checked_title(name) or name_of(source)
+    newest, earlier = growing.newest(workspace, title)
     with (
         disk_faults_told("The import"),
         staging(workspace.corpora) as scratch,
-        read_documents(source, options or ReadOptions(), scratch=scratch, watch=watch, passwords=passwords) as result,
+        read_documents(source, options, scratch=scratch, watch=watch, passwords=passwords, earlier=earlier) as result,
     ):
-        title = checked_title(name) or name_of(source)
-        growth = growing.find(workspace, title, result.documents, result.content_hash)
-        previous = growth.previous.id if growth else ""
-        manifest = store(result, title, workspace, source=source.name, previous=previous)
+        growth = growing.find(workspace, newest, result)
+        manifest = store(result, title, workspace, source=source.name, previous=growth.previous.id if growth else "")
         existed = manifest.id in existing_ids
         if existed:
             about = ("notes", "rejected", "rejected_counts", "files", "n_files", "n_files_failed")
@@ -128,14 +127,11 @@ def q_doc_notes(workspace: Workspace, query_sets: Iterable[QuerySet]) -> list[st
     return [] if whole else ["Q/Doc counts queries per passage where files were cut into passages."]
 
 
-# The reader's note on a PDF with pages that are images.
-_SCANNED = re.compile(r".+: ([\d,]+) of ([\d,]+) pages have no text")
-
-
 def scanned(manifest: CorpusManifest) -> list[str]:
     """Return the notes on PDFs most of whose pages have no text."""
-    found = ((note, _SCANNED.match(note)) for note in manifest.notes)
-    return [note for note, m in found if m and 2 * int(m[1].replace(",", "")) > int(m[2].replace(",", ""))]
+    scans = (file for file in manifest.files if 2 * file.n_scanned > file.n_pages)
+    begin = tuple(f"{file.name}: {file.n_scanned:,} of {file.n_pages:,} pages" for file in scans)
+    return [note for note in manifest.notes if note.startswith(begin)]
 
 
 def problem(manifest: CorpusManifest) -> str:

@@ -18,7 +18,7 @@ from cdp.base.text import counted
 from cdp.base.workspace import Workspace, slug
 from cdp.benchmarks import beir_files, library, manifests
 from cdp.benchmarks.benchmark import part, qrels_files
-from cdp.corpus import CorpusManifest, DocumentFile, iter_documents, list_corpora, open_corpus
+from cdp.corpus import CorpusManifest, ReadResult, iter_documents, list_corpora, open_corpus
 from cdp.query_sets import deriving
 from cdp.services import access
 
@@ -44,25 +44,31 @@ class Growth:
         )
 
 
-def find(workspace: Workspace, name: str, documents: DocumentFile, content_hash: str) -> Growth | None:
-    """The newest corpus of that name, if most of its documents are among these."""
-    by_id = {manifest.id: manifest for manifest in list_corpora(workspace)}
-    earlier = {manifest.previous for manifest in by_id.values()}
-    named = [m for m in by_id.values() if m.name == name and m.id not in earlier]
-    if not named or any(m.content_hash == content_hash for m in by_id.values()):
+def newest(workspace: Workspace, name: str) -> tuple[CorpusManifest | None, set[int]]:
+    """The newest corpus of that name, and what ``read_documents`` is told of it: the hash of each document."""
+    listed = list_corpora(workspace)
+    earlier = {manifest.previous for manifest in listed}
+    found = next((m for m in listed if m.name == name and m.id not in earlier), None)
+    return found, {hash((d.title, d.text)) for d in open_corpus(workspace, found.id)} if found else set()
+
+
+def find(workspace: Workspace, previous: CorpusManifest | None, result: ReadResult) -> Growth | None:
+    """What was read has of ``previous``, if it is most of its documents and not stored yet."""
+    listed = list_corpora(workspace)
+    if previous is None or any(manifest.content_hash == result.content_hash for manifest in listed):
         return None
     by_content: dict[int, list[str]] = {}
-    for document in documents:
+    for document in result.documents:
         by_content.setdefault(hash((document.title, document.text)), []).append(document.id)
     kept: dict[str, str] = {}
-    for document in open_corpus(workspace, named[0].id):
+    for document in open_corpus(workspace, previous.id):
         ids = by_content.get(hash((document.title, document.text)), [])
         if ids:  # passages before it may have moved its number
             kept[document.id] = document.id if document.id in ids else ids[0]
-    if len(kept) < LEAST_KEPT * named[0].n_documents:
+    if len(kept) < LEAST_KEPT * previous.n_documents:
         return None
-    number = 1 + sum(manifest.name == name for manifest in by_id.values())
-    return Growth(named[0], kept, len(documents) - len(set(kept.values())), number)
+    number = 1 + sum(manifest.name == previous.name for manifest in listed)
+    return Growth(previous, kept, result.n_documents - len(set(kept.values())), number)
 
 
 @access.writes

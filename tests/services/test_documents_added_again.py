@@ -202,3 +202,14 @@ def test_a_wrong_password_is_told_from_none(workspace: Workspace, tmp_path: Path
     assert wrong.not_read == ["secret.pdf: the given password does not open it"]
     assert adding.examine(workspace, tmp_path / "r").documents.locked == ("secret.pdf",)
     assert adding.examine(workspace, tmp_path / "r", passwords=["geheim"]).documents.locked == ()
+
+
+def test_a_new_file_that_repeats_a_document_with_queries_is_the_repeat(workspace: Workspace, tmp_path: Path) -> None:
+    folder = lights(tmp_path / "sea")
+    asked = written(tmp_path, "asked.csv", "query,doc_id,split", *(f"Where is {i}?,{i}.txt,train" for i in range(20)))
+    adding.add(workspace, folder, asked)
+    written(folder, "0 copy of 7.txt", "The lighthouse 7 of harbour 49 shines.")
+    written(folder, "new.txt", "A new buoy was laid out.")
+    again = adding.add(workspace, folder)
+    assert again.query_sets[0].n_queries == 20
+    assert [rejected.file for rejected in again.corpus.rejected] == ["0 copy of 7.txt"]
