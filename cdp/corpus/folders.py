@@ -91,6 +91,8 @@ def _choose(names: Sequence[str], options: ReadOptions, contents: Contents, sour
         for name in (name for name in visible if _suffix(name) not in file_suffixes()):
             newer = NEWER.get(_suffix(name))
             reason = f"this format is not read; save it as {newer}" if newer else "this format is not read"
+            if _suffix(name) in _ARCHIVES:
+                reason = "an archive inside the folder is not opened; unpack it first"
             contents.rejected.append(Rejected(shown_name(name), None, UNKNOWN_FORMAT, reason))
     contents.sources = list(map(source, chosen))
 

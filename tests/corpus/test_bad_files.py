@@ -144,3 +144,11 @@ def test_temporary_files_go_away_whatever_happens(tmp_path: Path) -> None:
     assert len(list(scratch.iterdir())) == 1
     result.close()
     assert list(scratch.iterdir()) == []
+
+
+def test_an_archive_in_a_folder_is_to_be_unpacked(tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("A plain note.")
+    for name in ("inner.zip", "inner.tar.gz"):
+        (tmp_path / name).write_bytes(b"PK")
+    with read_documents(tmp_path) as found:
+        assert {r.reason for r in found.rejected} == {"an archive inside the folder is not opened; unpack it first"}
