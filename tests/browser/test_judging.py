@@ -86,7 +86,8 @@ def label(tab: Looker, folder: Path, by_keyboard: int) -> None:
 
 
 # To draw a page after each press takes longer than all else, and trainings of three seeds longer than those of one.
-@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.soak)])
+@pytest.mark.soak
+@pytest.mark.parametrize("whole", [False, True])
 def test_from_files_and_a_log_to_a_corrected_answer(
     serve: Callable[..., Server], look: Callable[..., Looker], tmp_path: Path, whole: bool
 ) -> None:

@@ -37,7 +37,7 @@ def test_the_menu_names_every_page_once() -> None:
     assert sorted(pages(settings["nav"])) == sorted(written)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_site_builds_and_every_link_of_it_leads_somewhere() -> None:
     done = subprocess.run(
         [sys.executable, "docs/build_site.py"], cwd=REPOSITORY, capture_output=True, text=True, timeout=120

@@ -120,7 +120,7 @@ def test_one_budget_pays_for_writing_and_judging_and_nothing_twice(
     assert (down / "queries.txt").read_text() == (rich / "queries.txt").read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_killed_while_it_writes_and_while_it_judges_it_asks_again_for_nothing_that_is_stored(
     workspace: Workspace, corpus: CorpusManifest, both: ChatServer
 ) -> None:

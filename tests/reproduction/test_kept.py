@@ -89,7 +89,7 @@ def printed(page: Path) -> tuple[dict[str, str], dict[str, str]]:
     return dict(re.findall(r"^\| (\S+) \| ([+-]\S+) \|$", out.getvalue(), re.M)), dict(rows)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_lines_in_the_document_print_its_table(tmp_path: Path) -> None:
     folder = tmp_path / "docs" / document.FOLDER
     study(folder, truth, weightings="none, cw", design="documents and pairs", max_documents=50)

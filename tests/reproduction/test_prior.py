@@ -126,7 +126,7 @@ def test_a_sample_is_of_the_papers_dataset_and_designs_stay_apart(report: StudyR
     assert rows["qdoc_minus_one", "equal documents", 5].datasets == 29
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_shipped_table_is_that_of_the_kept_studies() -> None:
     """Else: make reproduction."""
     studies = kept.read(REPOSITORY / "docs" / "reproduction", stages.STAGES)

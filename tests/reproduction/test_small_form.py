@@ -48,7 +48,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_document_is_made_from_the_studies_and_is_the_same_again(workspace: Workspace, tmp_path: Path) -> None:
     prepare.small(workspace)
     (stage,) = stages.SMALL

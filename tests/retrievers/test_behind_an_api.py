@@ -202,7 +202,7 @@ def test_without_a_payer_it_is_not_loaded(workspace: Workspace) -> None:
         load(resolve("api:m", workspace))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_killed_and_resumed_it_pays_for_no_stored_vector_again(
     workspace: Workspace, tmp_path: Path, model: ApiModel, server: ChatServer
 ) -> None:

@@ -50,7 +50,7 @@ READING = {
         "wait",
     },
     "leakage": {"among", "find_leaks"},
-    "growing": {"find"},
+    "growing": {"find", "newest"},
     "metrics": {"paired", "quick", "results"},
     "models": {"list_models", "show"},
     "naming": {"given_names", "names_file", "retriever", "training"},
