@@ -134,6 +134,7 @@ def check(found: ReadResult, good: Iterable[str], bad: set[str]) -> None:
     assert (found.n_files, found.n_files_failed) == (len(set(good)), len(bad))
 
 
+@pytest.mark.slow
 def test_columns_across_the_page_tables_half_scanned_files_and_mixed_encodings(tmp_path: Path) -> None:
     for name, make in LAYOUTS.items():
         make(tmp_path / name)

@@ -10,6 +10,8 @@ from cdp.base.errors import InputError
 from cdp.corpus import ReadOptions, read_documents
 from tests.corpus.test_office_files import prose
 
+pytestmark = pytest.mark.slow
+
 
 def pdf(path: Path, pages: list[str], stamp: str = "", image: bool = True) -> None:
     """A page for each text, with a stamp and a number; where it is empty, an image."""

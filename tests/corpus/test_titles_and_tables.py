@@ -11,6 +11,8 @@ from cdp.corpus import read_documents
 from tests.corpus.files import read
 from tests.corpus.test_office_files import prose, words_of
 
+pytestmark = pytest.mark.slow
+
 
 def pages(folder: Path, bodies: list[str], title: str = "") -> list[tuple[str, str, str]]:
     for n, body in enumerate(bodies):

@@ -14,6 +14,8 @@ from reproduction.figures import Figure, differences, figure, groups
 from reproduction.kept import Kept
 from tests.reproduction.support import CORPORA, SETS, criterion, study
 
+pytestmark = pytest.mark.slow
+
 
 def truth(name: str, source: str, per_doc: int, weighting: str) -> float:
     """Diverse queries gain 2 points by further ones, and 0.5 a content word more; those of set7 3 more in-domain."""
@@ -143,7 +145,6 @@ def simulated(rng: np.random.Generator) -> list[Observation]:
     return made
 
 
-@pytest.mark.slow
 def test_pooled_over_two_studies_the_intervals_cover_what_they_say() -> None:
     """Of 400 runs 96.5% (mean) and 96.8% (slope); the mean's interval by families alone holds the truth in 87%."""
     rng, runs = np.random.default_rng(2), 200

@@ -193,6 +193,7 @@ def test_columns_are_known_by_common_names(workspace: Workspace, tmp_path: Path,
     assert (document.id, document.title, document.text) == ("7", "Light", "It shines.")
 
 
+@pytest.mark.slow
 def test_a_wrong_password_is_told_from_none(workspace: Workspace, tmp_path: Path) -> None:
     (tmp_path / "r").mkdir()
     pdf(tmp_path / "r" / "secret.pdf", password="geheim")
