@@ -15,21 +15,21 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from cdp import catalog, jobs
-from cdp.base.config import TrainingConfig
+from cdp import jobs
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.services import demo, queries, results, training
-from tests.catalog.support import add_evaluation
 from tests.jobs.support import start
 
 
 def serve(workspace: Workspace, steps: str) -> None:
-    print(start(workspace, steps=int(steps), hold_at=50), flush=True)
+    print(start(workspace, steps=int(steps), hold_at=10), flush=True)
     look_on(workspace)
 
 
 def train(workspace: Workspace, epochs: str) -> None:
+    from cdp.base.config import TrainingConfig
+    from cdp.services import demo, queries, training
+
     demo.load(workspace)
     (query_set,) = [q.id for q in queries.list_query_sets(workspace) if q.name == "demo diverse"]
     values = {"query_set": query_set, "epochs": int(epochs), "batch_size": 32}
@@ -46,6 +46,10 @@ def look_on(workspace: Workspace) -> None:
 
 
 def busy(workspace: Workspace, seed: str, n: str) -> None:
+    from cdp import catalog
+    from cdp.services import results
+    from tests.catalog.support import add_evaluation
+
     draw = random.Random(seed)
     plan = draw.choices(["submit", "result", "ingest", "read", "compare", "list"], [3, 2, 3, 4, 1, 3], k=int(n))
     done: Counter[str] = Counter()

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from cdp import jobs as room
-from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, private_files
-from cdp.services import queries
-from tests.support import REPOSITORY
+from cdp.cli import main
+from tests.jobs.support import start, until_state
+
+# What the counting worker and its supervisor leave in the job's folder.
+WRITTEN = {"worker.log", "heartbeat.json", "outcome.json", "status.json", "metrics.jsonl", "last.json", "count.json"}
 
 
 @pytest.fixture(autouse=True)
@@ -33,17 +32,14 @@ def open_to_others(root: Path) -> list[str]:
 
 @pytest.mark.slow
 def test_the_command_line_and_its_jobs_write_for_their_owner_alone(workspace: Workspace) -> None:
-    done = subprocess.run([sys.executable, "-m", "cdp", "demo"], cwd=REPOSITORY, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    assert main(["demo"]) == 0
     assert open_to_others(workspace.root) == []
     os.umask(0o022)  # as under a server that was started carelessly: the supervisor sees to it itself
-    job = queries.generate(workspace, SynthesisConfig.from_dict({"corpus": "demo", "limit": 2, "per_doc": 2}))
-    assert str(room.wait(workspace, job, timeout_s=60).state) == "finished"
-    folder = workspace.job(job)
-    by_worker = [path for path in folder.rglob("*") if path.name in ("worker.log", "heartbeat.json", "outcome.json")]
-    assert by_worker
+    job = start(workspace, steps=1)
+    until_state(workspace, job, "finished")
+    by_worker = [path for path in workspace.job(job).rglob("*") if path.name in WRITTEN]
+    assert {path.name for path in by_worker} == WRITTEN
     assert [path.name for path in by_worker if path.stat().st_mode & 0o077] == []
-    assert [path for path in open_to_others(workspace.queries) if "synthesis" in path] == []
 
 
 def test_the_mask_is_the_operators_to_choose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

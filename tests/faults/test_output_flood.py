@@ -1,4 +1,4 @@
-"""A worker writes 50 MB while nobody reads: it does not block, and the log stays usable."""
+"""A worker writes 20 MB while nobody reads: it does not block, and the log stays usable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.jobs.support import start, until_state
 
 pytestmark = pytest.mark.slow
 
-MEGABYTES = 50
+MEGABYTES = 20
 
 
 def test_output_flood(workspace: Workspace) -> None:

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_supervisor_killed_while_the_worker_runs(workspace: Workspace) -> None:
-    job_id = start(workspace, steps=200, hold_at=3)
+    job_id = start(workspace, steps=20, hold_at=3)
     until_step(workspace, job_id, 3)
     worker = worker_of(workspace, job_id)
     kill([supervisor_of(workspace, job_id)])
@@ -27,7 +27,7 @@ def test_supervisor_killed_while_the_worker_runs(workspace: Workspace) -> None:
     assert "Resume" in lost.message
     assert "supervisor was lost" in jobs.read_log(workspace, job_id)
     until(lambda: not lives(worker), "the worker to have ended")
-    resumes_without_loss(workspace, job_id, 200)
+    resumes_without_loss(workspace, job_id, 20)
 
 
 def test_a_worker_that_finishes_without_its_supervisor_has_finished(workspace: Workspace) -> None:
@@ -53,7 +53,7 @@ def test_a_worker_that_fails_without_its_supervisor_has_failed(workspace: Worksp
 
 
 def test_a_deaf_worker_without_supervisor_ends_by_force(workspace: Workspace) -> None:
-    job_id = start(workspace, steps=100_000, ignore_stop=True, grace_s=1.0)
+    job_id = start(workspace, steps=4, hold_at=3, ignore_stop=True, grace_s=1.0)
     until_step(workspace, job_id, 3)
     worker = worker_of(workspace, job_id)
     kill([supervisor_of(workspace, job_id)])
@@ -63,13 +63,13 @@ def test_a_deaf_worker_without_supervisor_ends_by_force(workspace: Workspace) ->
 
 
 def test_supervisor_killed_in_the_queue_blocks_nobody(workspace: Workspace) -> None:
-    first = start(workspace, steps=100_000)
+    first = start(workspace, steps=2, hold_at=1)
     until_step(workspace, first, 1)
     second, third = start(workspace, steps=2), start(workspace, steps=2)
     waiting = [p.pid for p in processes_of(workspace) if str(workspace.job(second)) in p.info["cmdline"]]
     assert len(waiting) == 1
     kill(waiting)
     until_state(workspace, second, "lost", patience_s=TRUE_WITHIN_S)
-    jobs.stop(workspace, first)
+    (workspace.job(first) / "go").touch()
     until_state(workspace, third, "finished")
     resumes_without_loss(workspace, second, 2)

@@ -51,7 +51,7 @@ def hold(job: Job, done: int, steps: int) -> None:
     deaf = bool(job.config.get("ignore_stop"))
     while not (job.folder / "go").exists() and (deaf or not job.stop_requested()):
         job.progress("counting", done, steps, "steps")
-        time.sleep(0.02)
+        time.sleep(0.05)
 
 
 if __name__ == "__main__":

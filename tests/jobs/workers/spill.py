@@ -34,7 +34,7 @@ def fill(job: Job) -> None:
 
 def allocate(job: Job) -> None:
     """Ask for more memory than this process may have."""
-    resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 28, 1 << 28))
     hoard = []
     while True:
         hoard.append(bytearray(64 << 20))
