@@ -1,13 +1,20 @@
-"""One of several processes that import at the same time: ``python -m tests.faults.importing NUMBER OF FOLDER``.
+"""Several processes that import at the same time: ``python -m tests.faults.importing OF FOLDER``.
 
-Before each kind of import it waits until all of them have come that far; afterwards it prints what it got, as JSON.
+Before each kind of import each waits until all of them have come that far; afterwards it writes what it got into
+FOLDER, as JSON. Before them one imports queries and is killed in the midst of it. All are forks of one process, which
+has loaded what they need.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import signal
 import sys
 import time
+import traceback
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,5 +69,40 @@ def main(number: int, of: int, folder: Path) -> dict[str, Any]:
     return got
 
 
+def cut_off(folder: Path) -> None:
+    """Import queries, and be killed before the last of them."""
+    workspace = Workspace(folder / "workspace")
+    (corpus,) = list_corpora(workspace)
+
+    def pairs() -> Iterator[tuple[str, str]]:
+        for i in range(5000):
+            yield f"d{i % 90}", f"query {i}"
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    import_queries(pairs(), workspace, corpus.id, "cut off")
+
+
+def fork(act: Callable[[], object]) -> int:
+    """The id of a process that does this and ends."""
+    if process := os.fork():
+        return process
+    code = 1
+    try:
+        act()
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
 if __name__ == "__main__":
-    print(json.dumps(main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))))
+    of, at = int(sys.argv[1]), Path(sys.argv[2])
+    _, status = os.waitpid(fork(lambda: cut_off(at)), 0)
+    assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
+    shutil.copytree(at / "workspace" / "queries", at / "cut-off")
+    ids = [
+        fork(lambda number=number: (at / f"got-{number}.json").write_text(json.dumps(main(number, of, at))))
+        for number in range(of)
+    ]
+    sys.exit(max(os.waitpid(process, 0)[1] for process in ids) and 1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,13 +16,13 @@ from tests.catalog.support import add_evaluation
 
 pytestmark = pytest.mark.slow
 
-IDS = [f"evaluate-{n}" for n in range(40)]
+IDS = [f"evaluate-{n}" for n in range(3)]
 
 
 @pytest.fixture
 def filled(workspace: Workspace) -> Workspace:
     for job_id in IDS:
-        add_evaluation(workspace, job_id, "a", values={f"q{n}": n / 500 for n in range(500)})
+        add_evaluation(workspace, job_id, "a", values={f"q{n}": n / 50 for n in range(50)})
     catalog.ingest(workspace)
     return workspace
 
@@ -53,28 +52,22 @@ def cut(path: Path) -> None:
     os.truncate(path, path.stat().st_size // 2)
 
 
-def replace_by_text(path: Path) -> None:
-    path.write_text("id,name\n1,2\n")
+def log_of_another(path: Path) -> None:
+    path.unlink()
+    path.with_name(f"{path.name}.wal").write_bytes(b"leftover" * 100)
 
 
-@pytest.mark.parametrize("harm", [delete, empty, garble_the_start, garble_the_data, cut, replace_by_text])
-def test_it_is_made_anew(filled: Workspace, harm: Callable[[Path], None]) -> None:
+def test_it_is_made_anew(filled: Workspace) -> None:
     before = catalog.evaluations(filled)
-    harm(filled.catalog)
-    assert catalog.evaluations(filled) == before
-    assert len(catalog.per_query(filled, IDS[:1])[IDS[0]]) == 500
-    assert catalog.query(filled, "SELECT count(*), sum(value) FROM scores WHERE measure = 'ndcg@10'").rows == [
-        (20_000, pytest.approx(40 * sum(n / 500 for n in range(500))))
-    ]
+    for harm in (delete, empty, garble_the_start, garble_the_data, cut, log_of_another):
+        harm(filled.catalog)
+        assert catalog.evaluations(filled) == before, harm
+        assert len(catalog.per_query(filled, IDS[:1])[IDS[0]]) == 50
+        assert catalog.query(filled, "SELECT count(*), sum(value) FROM scores WHERE measure = 'ndcg@10'").rows == [
+            (150, pytest.approx(3 * sum(n / 50 for n in range(50))))
+        ]
 
 
-def test_a_leftover_log_of_a_deleted_file_does_no_harm(filled: Workspace) -> None:
-    filled.catalog.unlink()
-    filled.catalog.with_name("catalog.duckdb.wal").write_bytes(b"leftover" * 100)
-    assert len(catalog.evaluations(filled)) == len(IDS)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ["duckdb.connect(sys.argv[1])", "try_lock(Path(sys.argv[2]))"])
 def test_a_stranger_that_holds_it_is_said_to(filled: Workspace, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     script = (

@@ -17,8 +17,8 @@ from cdp.services import adding, benchmarks, corpora, queries
 from tests.catalog.support import add_evaluation
 from tests.cli.support import run
 from tests.faults.full_disk import fill_up
-from tests.faults.support import TRUE_WITHIN_S
 from tests.jobs.support import saved_step, start, status, until_state
+from tests.pages.support import ended_job
 from tests.support import work
 
 pytestmark = pytest.mark.slow
@@ -49,14 +49,13 @@ def test_disk_full_while_writing_a_checkpoint(small: Workspace) -> None:
 
 
 def test_nothing_starts_on_a_full_disk_and_nothing_is_left_behind(small: Workspace) -> None:
-    job_id = start(small, steps=1)
-    until_state(small, job_id, "finished")
+    job_id = ended_job(small, "train-1", "training", {}).name
     ballast = small.root / "ballast"
     fill_up(ballast)
     with pytest.raises(WorkspaceError, match=str(small.root)):
         start(small, steps=1)
     assert [job.id for job in jobs.list_jobs(small)] == [job_id]
-    assert until_state(small, job_id, "finished", patience_s=TRUE_WITHIN_S).done == 1
+    assert jobs.view(small, job_id).state == "finished"
     with pytest.raises(WorkspaceError, match=r"catalog\.duckdb|catalog\.lock"):
         catalog.evaluations(small)
     ballast.unlink()

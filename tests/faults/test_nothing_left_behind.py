@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,12 @@ import pytest
 from cdp import jobs
 from cdp.base.errors import NotFoundError
 from cdp.base.staging import PREFIX, staging
-from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.base.workspace import Workspace, read_json_or_none, write_json
 from cdp.jobs.devices import DeviceRequest
 from cdp.jobs.queue import Queue
 from tests.faults.conftest import processes_of
 from tests.faults.support import TRUE_WITHIN_S, kill, supervisor_of, worker_of
-from tests.jobs.support import lives, start, state, until, until_state, until_step
+from tests.jobs.support import lives, start, state, status, until, until_state, until_step
 
 
 @pytest.mark.slow
@@ -41,29 +42,46 @@ def test_a_worker_that_has_no_lock_yet_is_not_called_lost(
     until_state(workspace, job_id, "finished")
 
 
+def killed_but_for_its_child(workspace: Workspace, job_id: str, *, stop_first: bool = False) -> int:
+    """Kill the job's supervisor and worker once that one has started a process, and return the process."""
+    attempt = int(status(workspace, job_id)["attempt"])
+    told = until(
+        lambda: (found := read_json_or_none(workspace.job(job_id) / "child.json"))
+        and found["attempt"] == attempt and found, "the worker's child"
+    )  # fmt: skip
+    until_state(workspace, job_id, "running")
+    pids = [supervisor_of(workspace, job_id), worker_of(workspace, job_id)]
+    if stop_first:
+        write_json(workspace.job(job_id) / "stop.request", {})
+    with suppress(ProcessLookupError):  # the worker may have heard the request
+        kill(pids)
+    return int(told["pid"])
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("then", ["stop", "resume", "delete"])
-def test_what_a_killed_worker_had_started_is_reported_and_can_be_ended(workspace: Workspace, then: str) -> None:
-    job_id = start(workspace, "parent")
-    child = int(until(lambda: (workspace.job(job_id) / "child.json").exists() and
-                      read_json(workspace.job(job_id) / "child.json")["pid"], "the child"))  # fmt: skip
-    kill([supervisor_of(workspace, job_id), worker_of(workspace, job_id)])
-    assert lives(child)
+def test_what_a_killed_worker_had_started_is_reported_and_can_be_ended(workspace: Workspace) -> None:
+    """A resume ends it, a stop, a look at a job that was asked to stop, and the deletion of the job."""
+    job_id = start(workspace, "parent", grace_s=0.5)
+    first = killed_but_for_its_child(workspace, job_id)
+    assert lives(first)
     shown = jobs.view(workspace, job_id)
     assert (shown.state, shown.active) == ("stopping", True)
     assert "remaining processes" in shown.message
-    if then == "stop":
-        assert jobs.stop(workspace, job_id)
-        assert state(workspace, job_id) == "lost"
-    elif then == "delete":
-        jobs.delete(workspace, job_id)
-        assert jobs.list_jobs(workspace) == []
-    else:
-        jobs.resume(workspace, job_id)
-        until_state(workspace, job_id, "running")
-        jobs.stop(workspace, job_id)
-        until_state(workspace, job_id, "stopped")
-    until(lambda: not lives(child), "the child to be gone")
+
+    jobs.resume(workspace, job_id)
+    second = killed_but_for_its_child(workspace, job_id)
+    assert jobs.stop(workspace, job_id)
+    until_state(workspace, job_id, "lost")
+
+    jobs.resume(workspace, job_id)
+    third = killed_but_for_its_child(workspace, job_id, stop_first=True)
+    until_state(workspace, job_id, "lost")
+
+    jobs.resume(workspace, job_id)
+    fourth = killed_but_for_its_child(workspace, job_id)
+    jobs.delete(workspace, job_id)
+    assert jobs.list_jobs(workspace) == []
+    until(lambda: not any(map(lives, (first, second, third, fourth))), "the children to be gone")
     until(lambda: not processes_of(workspace), "all processes to be gone")
 
 
@@ -87,7 +105,7 @@ def test_a_ticket_whose_job_is_dead_goes_when_somebody_looks(workspace: Workspac
 
 @pytest.mark.slow
 def test_a_killed_supervisor_leaves_no_ticket_though_no_other_job_comes(workspace: Workspace) -> None:
-    job_id = start(workspace, steps=100_000)
+    job_id = start(workspace, hold_at=1)
     until_step(workspace, job_id, 1)
     kill([supervisor_of(workspace, job_id), worker_of(workspace, job_id)])
     until(lambda: not Queue(workspace).job_ids(), "the submitter to clear the ticket away", TRUE_WITHIN_S)

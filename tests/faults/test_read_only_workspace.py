@@ -13,7 +13,8 @@ from cdp.base.workspace import Workspace
 from cdp.cli import main
 from cdp.services import demo, queries
 from tests.catalog.support import add_evaluation
-from tests.jobs.support import start, until, until_state
+from tests.jobs.support import until
+from tests.pages.support import ended_job
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +24,7 @@ def frozen(small: Workspace) -> Workspace:
     """The demo, a result and a job that has ended, on a disk that became read-only; the catalogue was never made."""
     demo.load(small)
     add_evaluation(small, "evaluate-1", "a")
-    until_state(small, start(small, steps=1), "finished")
+    ended_job(small, "train-1", "training", {})
     for folder in small.queries.iterdir():
         for kept in (folder / "measures").glob("*"):
             kept.unlink()
@@ -35,7 +36,9 @@ def frozen(small: Workspace) -> Workspace:
     return small
 
 
-def test_everything_can_be_looked_at(frozen: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+def test_everything_can_be_looked_at_and_what_would_write_says_why_not(
+    frozen: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     query_set = queries.list_query_sets(frozen)[0].id
     for command in (
         ("results", "list"), ("results", "compare", "--baseline", "a"), ("metrics", query_set, "--quick"),
@@ -49,11 +52,8 @@ def test_everything_can_be_looked_at(frozen: Workspace, capsys: pytest.CaptureFi
         assert code == 0, (command, shown.err)
         assert json.loads(shown.out), command
 
-
-def test_what_would_write_says_why_not(frozen: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "more.jsonl"
     source.write_text('{"_id": "x", "text": "something new"}\n', encoding="utf-8")
-    query_set = queries.list_query_sets(frozen)[0].id
     for command in (
         ("corpus", "add", str(source)), ("queries", "import", str(source), "--corpus", "demo"),
         ("queries", "delete", query_set), ("train", query_set), ("evaluate", "bm25", "--benchmark", "demo"),

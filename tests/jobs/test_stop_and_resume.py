@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 
 import pytest
 
 from cdp import jobs
 from cdp.base.errors import ConfigError
-from cdp.base.workspace import Workspace, read_json_or_none, read_jsonl, write_json
-from tests.jobs.support import lives, logged, saved_step, start, status, until, until_state, until_step
+from cdp.base.workspace import Workspace, read_jsonl
+from tests.jobs.support import logged, saved_step, start, status, until, until_state, until_step
 
 
 @pytest.mark.slow
@@ -81,20 +80,6 @@ def test_a_finished_job_asked_to_stop_too_late_stays_finished_and_its_supervisor
     assert not (workspace.job(job_id) / "stop.request").exists()
     pid = status(workspace, job_id)["supervisor_pid"]
     until(lambda: not os.path.exists(f"/proc/{pid}"), "the supervisor to be reaped: pages must not gather zombies")
-
-
-@pytest.mark.slow
-def test_what_is_left_of_a_job_killed_after_a_request_to_stop_is_killed_by_the_next_view(workspace: Workspace) -> None:
-    job_id = start(workspace, "parent")
-    child = until(lambda: read_json_or_none(workspace.job(job_id) / "child.json"), "the worker's child")["pid"]
-    until_state(workspace, job_id, "running")
-    recorded = status(workspace, job_id)
-    write_json(workspace.job(job_id) / "stop.request", {})
-    for name in ("supervisor_pid", "worker_pid"):
-        with suppress(ProcessLookupError):
-            os.kill(recorded[name], signal.SIGKILL)
-    until_state(workspace, job_id, "lost")
-    until(lambda: not lives(child), "the child to be killed")
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from cdp.base.workspace import write_json
 
 def main(job: Job) -> None:
     child = subprocess.Popen(["sleep", "600"], start_new_session=True)
-    write_json(job.folder / "child.json", {"pid": child.pid})
+    write_json(job.folder / "child.json", {"pid": child.pid, "attempt": job.attempt})
     while not job.stop_requested():
         job.progress("waiting", 0, 0, "")
         time.sleep(0.05)
