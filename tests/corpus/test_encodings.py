@@ -62,11 +62,12 @@ def test_a_mixed_folder_is_read_whole_without_any_option(tmp_path: Path) -> None
 @pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
 def test_the_offending_byte_and_its_offset_are_named(tmp_path: Path, before: int, mark: bytes) -> None:
     path = tmp_path / "d.txt"
-    path.write_bytes(mark + b"a\n" * (before // 2) + b"b" * (before % 2) + b"\xe9 and more")
+    lines, rest = divmod(before, 64)
+    path.write_bytes(mark + (b"a" * 63 + b"\n") * lines + b"b" * rest + b"\xe9 and more")
     with pytest.raises(InputError) as caught:
         read_documents(path, ReadOptions(encoding="utf-8"))
     assert f"byte 0xE9 at offset {before + len(mark):,} does not fit" in str(caught.value)
-    assert caught.value.line == before // 2 + 1
+    assert caught.value.line == lines + 1
 
 
 def test_a_character_cut_off_by_the_end_of_the_file(tmp_path: Path) -> None:

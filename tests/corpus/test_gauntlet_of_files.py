@@ -135,6 +135,7 @@ def check(found: ReadResult, good: Iterable[str], bad: set[str]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("one_reader")
 def test_columns_across_the_page_tables_half_scanned_files_and_mixed_encodings(tmp_path: Path) -> None:
     for name, make in LAYOUTS.items():
         make(tmp_path / name)

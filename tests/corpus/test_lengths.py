@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdp.corpus import Distribution, count_words
+from tests.strategies import examples
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,8 @@ def test_words(text: str, n: int) -> None:
     assert count_words(text) == n
 
 
+@pytest.mark.slow
+@examples(30, 1_000)
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=300))
 def test_the_distribution_describes_every_document(lengths: list[int]) -> None:
     distribution = Distribution.of(array("I", lengths))

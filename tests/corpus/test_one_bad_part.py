@@ -23,14 +23,14 @@ from tests.corpus.files import ROWS, TRIPLES, jsonl, triples
 @pytest.mark.slow
 def test_a_file_that_breaks_off_costs_what_stands_behind(tmp_path: Path, workspace: Workspace) -> None:
     folder = tmp_path / "x"
-    whole = jsonl(folder / "a.jsonl.gz", ({"_id": f"a{i}", "text": f"text {i * 7919}"} for i in range(60_000)))
+    whole = jsonl(folder / "a.jsonl.gz", ({"_id": f"a{i}", "text": f"text {i * 7919} " * 80} for i in range(2_500)))
     whole.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
     jsonl(folder / "b.jsonl", ROWS)
     with read_documents(folder) as result:
         (broken,) = result.rejected
         assert (broken.file, broken.kind) == ("a.jsonl.gz", "file broken off")
         assert "rows before were read; The compressed data cannot be unpacked" in broken.reason
-        assert result.n_documents > 10_000
+        assert result.n_documents > 500
         assert triples(result)[-3:] == TRIPLES
         assert store(result, "x", workspace).n_rejected == 1
     (folder / "b.jsonl").unlink()
@@ -54,7 +54,7 @@ def test_a_member_with_an_impossible_name(name: str, tmp_path: Path, workspace: 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_damage_in_every_kind_of_packing_is_named(method: int, tmp_path: Path) -> None:
-    text = " ".join(str(i * 7919) for i in range(20_000)).encode()
+    text = " ".join(str(i * 7919) for i in range(5_000)).encode()
     for at in (0.2, 0.5, 0.9):
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", method) as archive:
@@ -91,6 +91,7 @@ def test_names_that_are_no_text_can_be_stored(tmp_path: Path, workspace: Workspa
     json.loads((workspace.corpus(stored.id) / "manifest.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_a_fault_of_our_own_costs_its_row(
     tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

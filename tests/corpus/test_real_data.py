@@ -32,25 +32,14 @@ def test_multiquery_documents_come_with_their_queries(workspace: Workspace) -> N
 
 @pytest.mark.shared
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "n"), [("scifact", 5183), ("hotpotqa_sample", 7704)])
-def test_beir_folders(name: str, n: int) -> None:
-    with read_documents(shared(f"data/{name}")) as result:
-        assert (result.n_documents, result.n_rejected, result.n_queries) == (n, 0, 0)
+def test_a_beir_folder() -> None:
+    with read_documents(shared("data/scifact")) as result:
+        assert (result.n_documents, result.n_rejected, result.n_queries) == (5183, 0, 0)
         assert result.languages["en"] > 0.95
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize(
-    ("folder", "language"),
-    [
-        ("xquad_ar", "ar"),
-        ("xquad_ru", "ru"),
-        ("xquad_zh", "zh"),
-        ("piaf_fr", "fr"),
-        ("jsquad_ja", "ja"),
-        ("strategyqa_ko", "ko"),
-    ],
-)
+@pytest.mark.parametrize(("folder", "language"), [("xquad_ar", "ar"), ("xquad_zh", "zh"), ("jsquad_ja", "ja")])
 def test_languages_of_real_collections(folder: str, language: str) -> None:
     with read_documents(shared(f"data/{folder}")) as result:
         assert result.languages[language] > 0.95

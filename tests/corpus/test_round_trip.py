@@ -11,20 +11,21 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents, read_documents, store
 from tests.corpus.files import triples
+from tests.strategies import examples
 
 pytestmark = pytest.mark.slow
 
 ODD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)
 IDS = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=20).filter(str.strip)
 DOCUMENTS = st.lists(st.tuples(IDS, ODD, ODD.filter(str.strip)), min_size=1, max_size=12, unique_by=lambda d: d[0])
-few = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = examples(15, 400)
 
 
 @few

@@ -10,7 +10,7 @@ from cdp.base.errors import InputError
 from cdp.corpus import ReadOptions, read_documents
 from tests.corpus.test_office_files import prose
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_reader")]
 
 
 def pdf(path: Path, pages: list[str], stamp: str = "", image: bool = True) -> None:

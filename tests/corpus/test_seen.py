@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cdp.corpus.collector import SeenIds
+from tests.strategies import examples
 
 
 @pytest.mark.slow
+@examples(30, 1_000)
 @given(st.lists(st.lists(st.integers(0, 60).map(str), max_size=30), max_size=12))
 def test_first_places_are_those_of_a_dictionary(batches: list[list[str]]) -> None:
     seen = SeenIds()

@@ -11,7 +11,7 @@ from cdp.corpus import read_documents
 from tests.corpus.files import read
 from tests.corpus.test_office_files import prose, words_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_reader")]
 
 
 def pages(folder: Path, bodies: list[str], title: str = "") -> list[tuple[str, str, str]]:
