@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 import torch
 import torch.multiprocessing as mp
 from accelerate import PartialState
+from accelerate.state import AcceleratorState
 from datasets import Dataset
 from sentence_transformers import (
     SentenceTransformer,
@@ -130,6 +130,7 @@ def both(rank: int, port: int, folder: str, with_dropout: str, out: str) -> None
     address = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
     os.environ.update({name: str(value) for name, value in address.items()})
     torch.set_num_threads(1)
+    AcceleratorState._reset_state(reset_partial_state=True)  # what the parent's trainings left: one process, no group
     state = PartialState(cpu=True, backend="gloo")
     found = {"share": share(rank, folder), "resumed": resumed(rank, with_dropout, out)}
     found["trainer"] = trainer_steps(2, folder, [None, 2], out)  # the last: accelerate keeps the state of a trainer
@@ -144,11 +145,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def ranks(folder: str, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """What each of two processes found. They come from a server that has loaded torch and this module."""
+    """What each of two processes found. Forked, they need not load torch anew, which takes 8 CPU seconds each."""
     out = tmp_path_factory.mktemp("ranks") / "out"
     models = folder, str(tiny_retriever(out.with_name("model"), dropout=0.2))
-    multiprocessing.set_forkserver_preload([__name__, "torch._dynamo"])
-    mp.start_processes(both, args=(free_port(), *models, str(out)), nprocs=2, start_method="forkserver")
+    import torch._dynamo  # what a trainer loads, once for both
+
+    mp.start_processes(both, args=(free_port(), *models, str(out)), nprocs=2, start_method="fork")
     return [torch.load(f"{out}.{rank}", weights_only=True) for rank in (0, 1)]
 
 
