@@ -12,11 +12,12 @@ from reproduction import kept
 from reproduction.criteria import Criterion
 from reproduction.kept import Kept
 from reproduction.stages import Stage
-from tests.studies.support import N_QUERIES, Truth, made
+from tests.studies.support import Truth, made
 
 # Eight judged sets of as many families; the last is of the first corpus.
 SETS = {f"set{i}": 4.0 + i for i in range(8)}
 CORPORA = ("one", "two", "three", "four")
+N_QUERIES = 40
 
 
 def study(
@@ -43,7 +44,7 @@ def study(
         }
         for name, cw in SETS.items()
     }
-    about, records = made(truth, benchmarks=SETS, kinds=kinds, facts=facts, **settings)
+    about, records = made(truth, benchmarks=SETS, kinds=kinds, facts=facts, n_queries=N_QUERIES, **settings)
     about["sources"] = [
         {**source, "kind": kind.partition(" on ")[0], "corpus": kind.partition(" on ")[2]}
         for source, kind in zip(about["sources"], kinds, strict=True)

@@ -30,6 +30,7 @@ def read(tmp_path: Path, **changes: object) -> criteria.Claim:
     return criteria.read(file)[0]
 
 
+@pytest.mark.slow
 def test_every_shipped_criterion_can_be_met_by_its_plans() -> None:
     claims = criteria.read()
     assert criteria.check(claims) == []
@@ -87,6 +88,7 @@ def test_a_digest_is_of_the_criterion_and_of_no_prose(tmp_path: Path) -> None:
     assert read(tmp_path, margin=0.6).digest != before
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("git") is None, reason="git says which id a file has")
 def test_a_run_keeps_its_plan_and_criteria_when_it_begins(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch

@@ -63,15 +63,15 @@ def test_the_slope_is_on_the_sets_content_words(contrast: Kept) -> None:
     assert held.problem == "8 judged families of the 9 that it needs"
 
 
-def test_the_slope_over_queries_is_within_the_sets(tmp_path: Path) -> None:
+def test_the_slope_over_queries_is_within_the_sets(contrast: Kept) -> None:
     """The sets' own slope is 0.5; over queries, which all gain alike within a set, there is none."""
-    within = found(study(tmp_path, truth, noise=1.0), figure="slope", over="queries")
+    within = found(contrast, figure="slope", over="queries")
     assert within.coefficient is not None
     assert within.coefficient.low < 0 < within.coefficient.high
     assert abs(within.coefficient.value) < 0.1
-    one = found(study(tmp_path, truth, noise=1.0), over="queries", judged=("set0",))
+    one = found(contrast, over="queries", judged=("set0",))
     assert value(one) == pytest.approx(2 - 0.5 * 3.5, abs=0.2)
-    assert "several" in found(study(tmp_path, truth), over="queries").problem
+    assert "several" in found(contrast, over="queries").problem
 
 
 def test_against_replaces_what_it_names(contrast: Kept) -> None:
@@ -92,18 +92,18 @@ def test_an_interaction_is_a_difference_of_differences(tmp_path: Path) -> None:
     def weighed(name: str, source: str, per_doc: int, weighting: str) -> float:
         return 4.0 * (source.startswith("diverse") and weighting == "cw") + 9 * (weighting == "cw")
 
-    kept = study(tmp_path, weighed, weightings="none, cw", noise=1.0)
+    kept = study(tmp_path, weighed, weightings="none, cw", noise=1.0, corpora=CORPORA[:2])
     assert value(found(kept)) == pytest.approx(0, abs=0.1)
     crossed = found(kept, interaction={"weighting": "cw"})
     assert value(crossed) == pytest.approx(-4, abs=0.1)
 
 
 def test_equal_pairs_are_told_from_equal_documents(tmp_path: Path) -> None:
-    kept = study(tmp_path, truth, design="documents and pairs", max_documents=50)
+    kept = study(tmp_path, truth, design="documents and pairs", max_documents=50, corpora=CORPORA[:1])
     cells = {d.cell for d in differences(kept, criterion(of={"held": "equal pairs"}, against={"per_doc": 1}))}
     assert {cell.held for cell in cells} == {"equal pairs"}
     assert {cell.per_doc for cell in cells} == {2, 5}
-    budget = study(tmp_path, truth, budget=20)
+    budget = study(tmp_path, truth, budget=20, corpora=CORPORA[:1])
     assert not list(differences(budget, criterion()))
     assert list(differences(budget, criterion(of={"held": "equal pairs", "per_doc": 5}, against={"per_doc": 1})))
 
@@ -147,7 +147,7 @@ def simulated(rng: np.random.Generator) -> list[Observation]:
 
 def test_pooled_over_two_studies_the_intervals_cover_what_they_say() -> None:
     """Of 400 runs 96.5% (mean) and 96.8% (slope); the mean's interval by families alone holds the truth in 87%."""
-    rng, runs = np.random.default_rng(2), 200
+    rng, runs = np.random.default_rng(2), 100
     hits, alone = np.zeros(2), 0
     for _ in range(runs):
         observations = simulated(rng)

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import gzip
+import hashlib
 import io
 import json
+import math
 import re
 import shutil
 import subprocess
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cdp.base.errors import InputError
 from reproduction import criteria, document, kept, stages
 from reproduction.kept import ENDING
-from tests.reproduction.support import SETS, study
+from tests.reproduction.support import N_QUERIES, SETS, study
 from tests.studies.support import made
 from tests.support import REPOSITORY
+
+pytestmark = pytest.mark.slow
 
 DOCS = REPOSITORY / "docs"
 FILES = sorted((DOCS / document.FOLDER).glob(f"*{ENDING}"))
@@ -35,7 +43,7 @@ def test_a_kept_study_gives_the_gains_that_were_measured(tmp_path: Path) -> None
     assert read.lacking == ""
     again = json.loads(gzip.decompress((tmp_path / f"recorded-contrast{ENDING}").read_bytes()))
     assert all(isinstance(score, int) for own in again["scores"] for row in own["rows"] for score in row)
-    about, records = made(truth, benchmarks=SETS, kinds=("diverse on one", "paraphrase on one"))
+    about, records = made(truth, benchmarks=SETS, kinds=("diverse on one", "paraphrase on one"), n_queries=N_QUERIES)
     for number, record in enumerate(records):
         record["key"] = str(number)
     part = kept.packed({"about": about}, records)
@@ -47,7 +55,7 @@ def test_a_kept_study_gives_the_gains_that_were_measured(tmp_path: Path) -> None
 
 
 def test_scores_are_kept_to_four_decimals(tmp_path: Path) -> None:
-    about, records = made(truth, benchmarks=SETS, kinds=("human",))
+    about, records = made(truth, benchmarks=SETS, kinds=("human",), n_queries=N_QUERIES)
     for number, record in enumerate(records):
         record["key"] = f"{number:03d}"
     whole = {"id": "study-x", "state": "finished", "frozen": {}, "limits": ["Leaked: all."], "about": about}
@@ -109,33 +117,70 @@ def git(*words: object) -> str:
     return done.stdout.strip()
 
 
+@pytest.fixture(scope="module")
+def brought() -> dict[tuple[str, str], int]:
+    """{(file, id of its content): the number of the commit that brought it}; an ancestor has a lower number."""
+    words = ("--topo-order", "--reverse", "--raw", "--no-abbrev", "--no-renames", "--format=tformat:commit")
+    found: dict[tuple[str, str], int] = {}
+    number = 0
+    for line in git("log", *words, "--", DOCS / document.FOLDER, criteria.PLANS).splitlines():
+        number += line == "commit"
+        if line.startswith(":"):
+            facts, _, path = line.partition("\t")
+            found.setdefault((path, facts.split()[3]), number)
+    return found
+
+
+@pytest.fixture(scope="module")
+def digests() -> Callable[[str], dict[str, str]]:
+    """{claim: digest of its criterion} of the claims as they were at an id."""
+
+    @functools.cache
+    def read(claims: str) -> dict[str, str]:
+        with tempfile.NamedTemporaryFile(suffix=".yaml") as then:
+            then.write(git("cat-file", "blob", claims).encode())
+            then.flush()
+            return {claim.id: claim.digest for claim in criteria.read(Path(then.name))}
+
+    return read
+
+
+@functools.cache
+def kept_study(file: Path) -> dict[str, Any]:
+    whole: dict[str, Any] = json.loads(gzip.decompress(file.read_bytes()))
+    return {"frozen": whole["frozen"], "about": whole["about"]}
+
+
+def in_git(file: Path) -> str:
+    """The id that git has for the content of a file."""
+    data = file.read_bytes()
+    return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
+
+
 @pytest.mark.skipif(
     shutil.which("git") is None or git("rev-parse", "--is-shallow-repository") != "false",
     reason="the history says what is older",
 )
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_plans_and_criteria_are_older_than_their_results(file: Path, tmp_path: Path) -> None:
-    frozen = json.loads(gzip.decompress(file.read_bytes()))["frozen"]
-    blob = git("hash-object", "--no-filters", file)
-    brought = git("log", "--format=%H", f"--find-object={blob}", "--", file).splitlines()
-    results = brought[-1] if brought else "HEAD"  # not committed yet: its commit comes after this one
+def test_plans_and_criteria_are_older_than_their_results(
+    file: Path, brought: dict[tuple[str, str], int], digests: Callable[[str], dict[str, str]]
+) -> None:
+    frozen = kept_study(file)["frozen"]
+    # What is not committed yet comes after every commit.
+    results = brought.get((str(file.relative_to(REPOSITORY)), in_git(file)), math.inf)
     plan = criteria.PLANS / f"{file.name.removesuffix(ENDING)}.yaml"
     for source, name in ((plan, "plan"), (criteria.FILE, "claims")):
-        commits = git("log", "--format=%H", f"--find-object={frozen[name]}", "--", source).splitlines()
-        assert commits, f"no commit has the {name} of {file.name}"
-        first = commits[-1]
-        assert first != results or not brought, f"the {name} of {file.name} came with its results"
-        assert git("merge-base", first, results) == first, f"the {name} of {file.name} is no older than its results"
-    then = tmp_path / "claims.yaml"
-    then.write_text(git("cat-file", "blob", frozen["claims"]), encoding="utf-8")
-    digests = {claim.id: claim.digest for claim in criteria.read(then)}
-    assert {name: digests[name] for name in frozen["criteria"]} == frozen["criteria"]
+        first = brought.get((str(source.relative_to(REPOSITORY)), frozen[name]))
+        assert first is not None, f"no commit has the {name} of {file.name}"
+        assert first < results, f"the {name} of {file.name} is no older than its results"
+    then = digests(frozen["claims"])
+    assert {name: then[name] for name in frozen["criteria"]} == frozen["criteria"]
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_a_kept_study_is_small_and_names_who_wrote_its_queries(file: Path) -> None:
     assert file.stat().st_size <= BYTES
-    study = json.loads(gzip.decompress(file.read_bytes()))
+    study = kept_study(file)
     config, sources = study["about"]["config"], study["about"]["sources"]
     assert sources
     assert all(source["written_by"] for source in sources)

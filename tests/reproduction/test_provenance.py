@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from cdp.base.workspace import Workspace, read_json
 from tests.cli.support import answer, run
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_written_set_says_who_wrote_it(workspace: Workspace) -> None:

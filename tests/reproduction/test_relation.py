@@ -38,7 +38,7 @@ def test_with_the_cw_of_the_benchmarks_shuffled_few_reports_conclude_anything(n:
     """
     random = np.random.default_rng(n)
     outcomes = []
-    for _ in range(3000):
+    for _ in range(1200):
         cw = random.uniform(4, 14, n)
         gain = slope * (cw - 8) + random.normal(0, 1.5, n)
         shuffled = random.permutation(cw)
@@ -54,7 +54,7 @@ def test_power_is_that_of_simulated_studies_and_the_stated_one() -> None:
     random = np.random.default_rng(0)
     for n, stated in ((4, 0.41), (8, 0.94)):
         powers, runs = [], []
-        for _ in range(1500):
+        for _ in range(600):
             cw = random.uniform(4, 14, n).tolist()
             power = design_power(cw)
             assert power is not None
@@ -111,7 +111,7 @@ def test_power_of_a_design(n: int, power: float) -> None:
     cw = {4: np.array([5.0, 7.0, 9.0, 11.0]), 8: np.linspace(4.0, 12.0, 8)}[n]
     found = power_of_slope(cw, 1.0, 1.5)
     random = np.random.default_rng(0)
-    seen = np.mean([fit_line(cw, cw + random.normal(0, 1.5, n)).p < 0.05 for _ in range(2000)])
+    seen = np.mean([fit_line(cw, cw + random.normal(0, 1.5, n)).p < 0.05 for _ in range(800)])
     assert found == pytest.approx(seen, abs=0.035)
     assert found == pytest.approx(power, abs=0.12)
 

@@ -20,6 +20,11 @@ from reproduction import criteria, document, full, kept, prepare, stages
 from tests.jobs.support import start, until_state, until_step
 from tests.support import REPOSITORY
 
+pytestmark = pytest.mark.slow
+
+DOCS = REPOSITORY / "docs"
+SMALLEST = {"recorded-minilm", "human-languages", "weighting-languages"}
+
 
 def run_in_process(workspace: Workspace, stage: stages.Stage) -> None:
     """A stage's study as its job would run it, without a process of its own."""
@@ -84,14 +89,38 @@ def test_a_study_that_was_not_run_is_said_to_be_missing(tmp_path: Path) -> None:
     assert all(re.search(rf"\| {stage.plan} +\| not run", details) for stage in stages.STAGES)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_document_is_what_the_kept_files_give(tmp_path: Path) -> None:
-    docs = REPOSITORY / "docs"
-    document.write(kept.read(docs / document.FOLDER, stages.STAGES), stages.STAGES, tmp_path)
+    document.write(kept.read(DOCS / document.FOLDER, stages.STAGES), stages.STAGES, tmp_path)
     made = contents(tmp_path)
-    assert made == {name: (docs / name).read_bytes() for name in made}
-    reports = {f"{document.FOLDER}/{file.name}" for file in (docs / document.FOLDER).glob("*.md")}
+    assert made == {name: (DOCS / name).read_bytes() for name in made}
+    reports = {f"{document.FOLDER}/{file.name}" for file in (DOCS / document.FOLDER).glob("*.md")}
     assert reports == {name for name in made if name.startswith(document.FOLDER)}
+
+
+def claims(folder: Path) -> dict[str, str]:
+    """{heading: what stands below it} of a document claim by claim."""
+    parts = (folder / document.FOLDER / document.DETAILS).read_text(encoding="utf-8").split("\n## ")
+    return {heading: text for heading, _, text in (part.partition("\n") for part in parts)}
+
+
+def test_reports_and_verdicts_are_what_the_kept_files_give(tmp_path: Path) -> None:
+    """Of the studies that are small; of all of them with ``make soak``."""
+    chosen = [stage for stage in stages.STAGES if stage.plan in SMALLEST]
+    document.write(kept.read(DOCS / document.FOLDER, chosen), chosen, tmp_path)
+    for stage in chosen:
+        page = f"{document.FOLDER}/{stage.plan}.md"
+        assert (tmp_path / page).read_bytes() == (DOCS / page).read_bytes(), page
+    made, shipped = claims(tmp_path), claims(DOCS)
+    assert list(made) == list(shipped)
+    decided = [
+        f"{claim.id}. {claim.sentence}"
+        for claim in criteria.read()
+        if claim.criteria and {study for c in (*claim.criteria, *claim.controls) for study in c.studies} <= SMALLEST
+    ]
+    assert len(decided) == 2
+    for heading in ("# Claim by claim", *decided):
+        assert made[heading] == shipped[heading], heading
 
 
 def test_the_plans_state_what_would_count_before_the_run() -> None:
@@ -128,7 +157,6 @@ def test_the_command_goes_on_where_it_was_and_gives_the_same_numbers(tmp_path: P
     assert "single-query" in (tmp_path / "w" / "reproduction" / "claims.md").read_text()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ["from outside", "by Ctrl-C"])
 def test_a_study_that_is_stopped_ends_the_run_and_says_how_to_go_on(
     how: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

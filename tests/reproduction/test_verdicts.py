@@ -97,25 +97,32 @@ def claim(**changes: object) -> Claim:
     return replace(Claim("X", "Different beats alike.", (criterion(),), settles="More."), **changes)  # type: ignore[arg-type]
 
 
-def kept(folder: Path, points: float, of: Claim, **settings: object) -> Kept:
+def measured(folder: Path, points: float, of: Claim, **settings: object) -> Kept:
     def truth(name: str, source: str, per_doc: int, weighting: str) -> float:
         return points * source.startswith("diverse")
 
     return study(folder, truth, frozen={"criteria": {of.id: of.digest}}, noise=1.0, **settings)  # type: ignore[arg-type]
 
 
+@pytest.fixture(scope="module")
+def two_points(tmp_path_factory: pytest.TempPathFactory) -> Kept:
+    """A study that found two points for the claim. Its digest is that of the criterion, whatever its controls."""
+    return measured(tmp_path_factory.mktemp("kept"), 2.0, claim())
+
+
 @pytest.mark.parametrize(("points", "verdict"), [(2.0, SUPPORTED), (-2.0, CONTRADICTED), (0.05, EQUIVALENT)])
-def test_a_claim_is_judged_by_what_was_measured(tmp_path: Path, points: float, verdict: str) -> None:
+def test_a_claim_is_judged_by_what_was_measured(two_points: Kept, tmp_path: Path, points: float, verdict: str) -> None:
     asked = claim(controls=(criterion(name="in-domain", domain="in", judged=("set7",)),))
-    judged = verdicts.judge(asked, {"recorded-contrast": kept(tmp_path, points, asked)})
+    found = two_points if points == 2.0 else measured(tmp_path, points, asked)
+    judged = verdicts.judge(asked, {"recorded-contrast": found})
     assert judged.verdict == verdict
     assert "90% interval" in judged.why
     (control,) = judged.controls
     assert control.told.startswith("no figure: 1 judged family of the 3")
 
 
-def test_a_criterion_that_is_younger_than_its_run_decides_nothing(tmp_path: Path) -> None:
-    studied = {"recorded-contrast": kept(tmp_path, 2.0, claim())}
+def test_a_criterion_that_is_younger_than_its_run_decides_nothing(two_points: Kept) -> None:
+    studied = {"recorded-contrast": two_points}
     assert verdicts.judge(claim(sentence="In other words."), studied).verdict == SUPPORTED
     later = verdicts.judge(claim(criteria=(criterion(margin=0.1),)), studied)
     assert (later.verdict, later.why) == (
@@ -127,7 +134,7 @@ def test_a_criterion_that_is_younger_than_its_run_decides_nothing(tmp_path: Path
 
 def test_what_is_missing_is_told_and_nothing_is_judged_by_the_rest(tmp_path: Path) -> None:
     both = claim(criteria=(criterion(studies=("recorded-contrast", "template-contrast")),))
-    part = kept(tmp_path, 2.0, both, drop=lambda condition: condition["seed"] == 2)
+    part = measured(tmp_path, 2.0, both, drop=lambda condition: condition["seed"] == 2)
     judged = verdicts.judge(both, {"recorded-contrast": part})
     assert judged.verdict == CANNOT_TELL
     assert judged.why == "recorded-contrast has 48 of 72 trainings; template-contrast was not run."
@@ -135,14 +142,14 @@ def test_what_is_missing_is_told_and_nothing_is_judged_by_the_rest(tmp_path: Pat
     assert (never.verdict, never.why) == (CANNOT_TELL, "The queries are not public.")
 
 
-def test_the_advice_is_that_of_the_verdict(tmp_path: Path) -> None:
+def test_the_advice_is_that_of_the_verdict(two_points: Kept) -> None:
     asked = claim(
         question="which queries",
         then={"supported": "Write different ones ({figure}; in-domain {X in-domain}; {Y})."},
         controls=(criterion(name="in-domain", domain="in"),),
     )
     other = claim(id="Y", criteria=(), untestable="Not public.")
-    judged = [verdicts.judge(c, {"recorded-contrast": kept(tmp_path, 2.0, asked)}) for c in (asked, other)]
+    judged = [verdicts.judge(c, {"recorded-contrast": two_points}) for c in (asked, other)]
     own = judged[0].criteria[0].told
     assert own.startswith("+")
     assert verdicts.advice(judged, "which queries") == (

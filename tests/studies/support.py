@@ -52,6 +52,7 @@ def made(
     noise: float = 3.0,
     lexical: float | None = None,
     facts: Mapping[str, Mapping[str, Any]] | None = None,
+    n_queries: int = N_QUERIES,
     **settings: Any,
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """(what a study's worker says of it, records made from ``truth``), with noise per query; conditions that ``drop``
@@ -68,11 +69,11 @@ def made(
     )
     sources = [StudySource(kind, kind, f"{kind}-set", "", 100, (100,) * 20) for kind in kinds]
     rng = np.random.default_rng(0)
-    easy = {name: rng.uniform(10, 70, N_QUERIES) for name in benchmarks}
+    easy = {name: rng.uniform(10, 70, n_queries) for name in benchmarks}
     kept = [record(None, "tiny", easy)]
     if lexical is not None:
         config = StudyConfig.from_dict({**config.to_dict(), "bm25": True})
-        shifted = {name: easy[name] + lexical + rng.normal(0, noise, N_QUERIES) for name in benchmarks}
+        shifted = {name: easy[name] + lexical + rng.normal(0, noise, n_queries) for name in benchmarks}
         kept.append(record(None, "bm25", shifted))
     for condition in conditions(config, sources):
         about = asdict(condition)
@@ -81,7 +82,7 @@ def made(
         scores = {
             name: easy[name]
             + truth(name, condition.source, condition.per_doc, condition.weighting)
-            + rng.normal(0, noise, N_QUERIES)
+            + rng.normal(0, noise, n_queries)
             for name in benchmarks
         }
         kept.append(record(about, "tiny", scores))
@@ -97,7 +98,7 @@ def made(
                 "name": name,
                 "split": "test",
                 "place": f"place-{name}",
-                "n_queries": N_QUERIES,
+                "n_queries": n_queries,
                 "n_documents": 1000,
                 "cw": cw,
                 "cw_interval": [cw - 0.2, cw + 0.2],
