@@ -58,9 +58,9 @@ def spawned_answer(*words: str) -> Any:
     return json.loads(spawn(*words, "--json").stdout)
 
 
-def refusal(*words: str, by: Any = run) -> str:
+def refusal(*words: str) -> str:
     """The one line with which a command refuses bad input: exit code 2, nothing on stdout, no traceback."""
-    done = by(*words, code=2)
+    done = run(*words, code=2)
     assert done.stdout == ""
     lines = done.stderr.strip().splitlines()
     assert len(lines) == 1, done.stderr

@@ -10,7 +10,7 @@ import pytest
 from cdp.base.workspace import Workspace
 from tests.cli.support import answer, refusal, run
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jobs_here")]
 
 
 def write(path: Path, *lines: str, encoding: str = "utf-8") -> str:

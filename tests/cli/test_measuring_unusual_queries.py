@@ -10,7 +10,7 @@ import pytest
 
 from cdp.base.workspace import Workspace
 from cdp.cli import main
-from cdp.services import corpora, demo, queries
+from cdp.services import corpora, queries
 
 pytestmark = pytest.mark.slow
 
@@ -66,16 +66,15 @@ def test_queries_counted_in_another_language_are_doubted(
 
 
 def test_metrics_of_one_query_per_document(
-    workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    with_demo: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    demo.load(workspace)
-    corpus = corpora.list_corpora(workspace)[0]
+    corpus = corpora.list_corpora(with_demo)[0]
     rows = [
-        {"document_id": d.id, "queries": ["what causes the tides"]} for d in corpora.page(workspace, corpus.id, 0, 3)
+        {"document_id": d.id, "queries": ["what causes the tides"]} for d in corpora.page(with_demo, corpus.id, 0, 3)
     ]
     file = tmp_path / "one.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    found = queries.import_file(workspace, file, corpus.id, name="one").query_set
+    found = queries.import_file(with_demo, file, corpus.id, name="one").query_set
     assert main(["metrics", found.id, "--quick", "--json"]) == 0
     values = {v["name"]: v for v in json.loads(capsys.readouterr().out)["measures"]}
     assert values["self_bleu"]["value"] is None
@@ -83,8 +82,7 @@ def test_metrics_of_one_query_per_document(
     assert values["cw"]["value"] == 2.0
 
 
-def test_prompts_that_cannot_be_tried(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
-    demo.load(workspace)
+def test_prompts_that_cannot_be_tried(with_demo: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     tune = ("prompts", "tune", "--corpus", "demo")
     assert "at least two candidates" in refused(capsys, *tune, "--methods", "diverse")
     assert "no such file" in refused(capsys, *tune, "--prompt", "nowhere.txt").lower()

@@ -78,7 +78,8 @@ def test_every_command_that_is_shown_is_one_that_the_program_takes() -> None:
     """Each call of ``commands.line``: its words are a command, and its keywords are options of it."""
     known, seen = all_commands(), 0
     for path in (REPOSITORY / "cdp").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if "commands.line(" in text else ():
             if not (isinstance(node, ast.Call) and ast.unparse(node.func) == "commands.line"):
                 continue
             if isinstance(node.args[0], ast.Starred):  # a choice between two commands, made where it runs

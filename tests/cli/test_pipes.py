@@ -14,55 +14,54 @@ import pytest
 
 from cdp import cli
 from cdp.base.workspace import Workspace
-from cdp.services import demo
 from tests.cli.support import answer, refusal, run
 from tests.support import REPOSITORY
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jobs_here")]
 
 
-def test_documents_queries_and_exports_flow_through_pipes(workspace: Workspace, tmp_path: Path) -> None:
+def test_queries_and_exports_flow_through_pipes(with_demo: Workspace, tmp_path: Path) -> None:
     """In a real shell."""
     cdp = f"{shlex.quote(sys.executable)} -m cdp"
     lines = [
         "set -euo pipefail",
-        f"printf '%s\\n' 'The tide comes in.' | {cdp} corpus add - --format text --name piped --json",
-        f"printf '%s\\n' 'document_id,query' 'stdin,when is high tide?' | {cdp} queries import - "
-        "--corpus piped --name asked",
-        f"{cdp} queries export asked --format flagembedding --out - | {shlex.quote(sys.executable)} -c "
-        '\'import json, sys; [line] = sys.stdin; print(json.loads(line)["query"], file=open("query", "w"))\'',
+        f"printf '%s\\n' 'document_id,query' 'tides,when is high tide?' | {cdp} queries import - "
+        "--corpus demo --name asked >imported",
+        f"{cdp} queries export asked --format flagembedding --out - | cat >exported",
     ]
     done = subprocess.run(
         ["bash", "-c", "\n".join(lines)], capture_output=True, text=True, cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "query").read_text() == "when is high tide?\n"
-    assert [path.name for path in tmp_path.iterdir() if path.name == "-"] == []
-    assert done.stderr.endswith("1 query\n"), "the answer makes way for the data"
+    [line] = (tmp_path / "exported").read_text().splitlines()
+    assert json.loads(line)["query"] == "when is high tide?"
+    assert not (tmp_path / "-").exists()
+    [answered] = done.stderr.splitlines()
+    assert answered.endswith("1 query"), "the answer makes way for the data"
 
 
 def piped(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
 
 
-def test_every_kind_of_input_is_read(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    demo.load(workspace)
+def test_every_kind_of_input_is_read(with_demo: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     piped(monkeypatch, b"what pulls the sea\nhow do bees dance\n")
     assert answer("cw", "profile", "--file", "-")["n"] == 2
     piped(monkeypatch, (REPOSITORY / "data" / "plans" / "single-query.yaml").read_bytes())
     assert "12 trainings" in run("study", "plan", "-").stdout
     piped(monkeypatch, b'{"_id": "a", "text": "Salt."}\n{"_id": "b", "text": "Tides."}\n')
     assert answer("projects", "add", "-", "--name", "salt")["corpus"]["n_documents"] == 2
+    piped(monkeypatch, b"The tide comes in.\n")
+    assert answer("corpus", "add", "-", "--format", "text", "--name", "piped")["n_documents"] == 1
     piped(monkeypatch, b"")
     assert "empty" in refusal("corpus", "add", "-", "--format", "jsonl")
 
 
 def test_a_run_comes_in(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+    with_demo: Workspace, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    demo.load(workspace)
-    judged = [line.split("\t") for line in (workspace.benchmarks / "demo/qrels/test.tsv").read_text().splitlines()[1:]]
+    judged = [line.split("\t") for line in (with_demo.benchmarks / "demo/qrels/test.tsv").read_text().splitlines()[1:]]
     lines = "".join(f"{query} Q0 {document} 1 {1.0} mine\n" for query, document, _ in judged)
     piped(monkeypatch, lines.encode())
     assert cli.main(["results", "import", "-", "--benchmark", "demo", "--retriever", "mine", "--json"]) == 0
@@ -71,6 +70,5 @@ def test_a_run_comes_in(
     assert imported["ndcg@10"] == 100.0, "an evaluation says its NDCG@10, also of an imported run"
 
 
-def test_a_folder_of_files_has_no_place_on_standard_output(workspace: Workspace) -> None:
-    demo.load(workspace)
+def test_a_folder_of_files_has_no_place_on_standard_output(with_demo: Workspace) -> None:
     assert "--out" in refusal("queries", "export", "demo diverse", "--format", "beir", "--out", "-")

@@ -7,20 +7,19 @@ from pathlib import Path
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.services import demo, projects
+from cdp.services import projects
 from tests.cli.support import answer, refusal, run
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def filled(workspace: Workspace, tmp_path: Path) -> Workspace:
+def filled(with_demo: Workspace, tmp_path: Path) -> Workspace:
     """The demo, and a corpus in no project."""
-    demo.load(workspace)
     path = tmp_path / "tides.jsonl"
     path.write_text('{"_id": "t1", "text": "The tide comes in twice a day."}\n', encoding="utf-8")
     run("corpus", "add", str(path))
-    return workspace
+    return with_demo
 
 
 def test_a_project_is_listed_shown_and_removed(filled: Workspace) -> None:

@@ -7,16 +7,9 @@ import json
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.services import demo
 from tests.cli.support import run
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jobs_here")]
-
-
-@pytest.fixture
-def filled(workspace: Workspace) -> Workspace:
-    demo.load(workspace)
-    return workspace
 
 
 def answer(*words: str) -> dict[str, object]:
@@ -25,7 +18,7 @@ def answer(*words: str) -> dict[str, object]:
     return value
 
 
-def test_from_ranks_to_a_filtered_and_a_reviewed_set(filled: Workspace) -> None:
+def test_from_ranks_to_a_filtered_and_a_reviewed_set(with_demo: Workspace) -> None:
     before = answer("queries", "review", "demo paraphrase")
     assert (before["n"], before["usable"], before["by"]) == (768, 768, [])
     ranked = answer("queries", "round-trip", "demo paraphrase", "--wait")
@@ -66,7 +59,7 @@ REFUSED = (
 )
 
 
-def test_what_cannot_be_done_is_one_sentence(filled: Workspace) -> None:
+def test_what_cannot_be_done_is_one_sentence(with_demo: Workspace) -> None:
     for words, says in REFUSED:
         done = run("queries", *words, code=2)
         assert says in done.stderr, words

@@ -11,7 +11,7 @@ import pytest
 
 from cdp.base.workspace import Workspace
 from cdp.cli.declare import find
-from cdp.services import demo, search
+from cdp.services import search
 from cdp.serving import engine
 from tests.cli.support import run
 from tests.support import stop_search
@@ -21,11 +21,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jobs_here")]
 
 
 @pytest.fixture(autouse=True)
-def loaded(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def loaded(with_demo: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv(search.RUNTIME, str(tmp_path / "run"))
-    demo.load(workspace)
     yield
-    stop_search(workspace)
+    stop_search(with_demo)
 
 
 def test_one_off_leaves_no_process(workspace: Workspace) -> None:

@@ -9,16 +9,15 @@ import pytest
 
 from cdp import cli, query_sets
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, demo, queries
+from cdp.services import corpora, queries
 from tests.cli.support import answer, refusal, run
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jobs_here")]
 
 
 @pytest.fixture(autouse=True)
-def _demo(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def _key(with_demo: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CDP_API_KEY", "sk-only-for-the-tests")
-    demo.load(workspace)
 
 
 def said(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
@@ -38,24 +37,14 @@ def test_an_estimate_in_words_and_in_json(workspace: Workspace, capsys: pytest.C
     assert "prices as of" in text
     assert "cost: nothing" in said(capsys, *words, "--generator", "template")
     assert "has no price" in said(capsys, *words, "--set", "model=my-own")
+    nowhere = said(capsys, *words, "--set", "base_url=http://127.0.0.1:abc/v1", code=2)
+    assert "is not the address of an endpoint" in nowhere
 
 
-def test_an_estimate_refuses_an_address_that_is_none(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["queries", "estimate", "--corpus", "demo", "--set", "base_url=http://127.0.0.1:abc/v1"]
-    assert "is not the address of an endpoint" in said(capsys, *words, code=2)
-
-
-@pytest.mark.parametrize(("method", "requests"), [("sap", 96 * 4), ("dragon_s_paper", 0)])
-def test_methods_are_priced_by_their_requests(
-    method: str, requests: int, workspace: Workspace, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["queries", "estimate", "--corpus", "demo", "--per-doc", "4", "--method", method, "--json"]
-    assert json.loads(said(capsys, *words))["requests"] == requests
-
-
-def test_reasoning_is_priced_by_the_queries_of_its_source(
-    workspace: Workspace, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_methods_are_priced_by_their_requests(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    for method, requests in {"sap": 96 * 4, "dragon_s_paper": 0}.items():
+        words = ["queries", "estimate", "--corpus", "demo", "--per-doc", "4", "--method", method, "--json"]
+        assert json.loads(said(capsys, *words))["requests"] == requests
     source = next(q for q in queries.list_query_sets(workspace) if q.method == "diverse")
     words = ["queries", "estimate", "--corpus", "demo", "--per-doc", "3", "--method", "reasoning"]
     found = json.loads(said(capsys, *words, "--set", f"source={source.id}", "--json"))
@@ -63,20 +52,17 @@ def test_reasoning_is_priced_by_the_queries_of_its_source(
     assert "existing queries" in said(capsys, *words, code=2)
 
 
-@pytest.mark.parametrize("form", ["beir", "sentence-transformers", "flagembedding", "openai-batch"])
-def test_every_export_format(
-    form: str, workspace: Workspace, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_every_export_format(workspace: Workspace, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     source = next(q for q in queries.list_query_sets(workspace) if q.method == "diverse")
-    target = tmp_path / "out"
-    words = ["queries", "export", source.id, "--format", form, "--out", str(target), "--per-doc", "2", "--json"]
-    done = json.loads(said(capsys, *words))
-    assert done["n"] == (96 if form == "openai-batch" else 192)
-    assert all(Path(path).exists() for path in done["paths"])
-    if form == "openai-batch":
-        lines = [json.loads(line) for line in Path(done["paths"][0]).read_text(encoding="utf-8").splitlines()]
-        assert {line["body"]["model"] for line in lines} == {"gpt-4o-mini"}
-        assert all("Write exactly 2 queries" in line["body"]["messages"][0]["content"] for line in lines)
+    for form in ("beir", "sentence-transformers", "flagembedding", "openai-batch"):
+        words = ["queries", "export", source.id, "--format", form, "--out", str(tmp_path / form)]
+        done = json.loads(said(capsys, *words, "--per-doc", "2", "--json"))
+        assert done["n"] == (96 if form == "openai-batch" else 192), form
+        assert all(Path(path).exists() for path in done["paths"]), form
+        if form == "openai-batch":
+            lines = [json.loads(line) for line in Path(done["paths"][0]).read_text(encoding="utf-8").splitlines()]
+            assert {line["body"]["model"] for line in lines} == {"gpt-4o-mini"}
+            assert all("Write exactly 2 queries" in line["body"]["messages"][0]["content"] for line in lines)
     assert "already" in said(capsys, *words, code=2)
 
 
@@ -130,7 +116,6 @@ def test_the_fields_of_an_import_are_said_and_the_nearest_is_offered(
     assert "did you mean encoding?" in said(capsys, *words, "--set", "encodng=utf-8", code=2)
 
 
-@pytest.mark.slow
 def test_a_query_set_is_shown_with_what_it_lacks(workspace: Workspace, tmp_path: Path) -> None:
     rows = [{"_id": f"d{i}", "text": "🚀" if i % 2 else f"Lock {i} lifts boats in a canal."} for i in range(50)]
     file = tmp_path / "half.jsonl"
@@ -147,7 +132,6 @@ def test_a_query_set_is_shown_with_what_it_lacks(workspace: Workspace, tmp_path:
     assert "No query set is called" in refusal("queries", "show", "nothing")
 
 
-@pytest.mark.slow
 def test_one_is_not_many_and_the_rest_is_counted(workspace: Workspace, tmp_path: Path) -> None:
     file = tmp_path / "one.jsonl"
     file.write_text('{"_id": "1", "text": "Salt."}\n' + "broken\n" * 25, encoding="utf-8")
