@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import string
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 CHARACTERS = string.ascii_lowercase + string.digits + string.punctuation
 
@@ -17,10 +21,22 @@ def _wordpiece_vocabulary() -> dict[str, int]:
     return {t: i for i, t in enumerate([*special, *CHARACTERS, *(f"##{c}" for c in CHARACTERS)])}
 
 
+def _wordpiece_tokenizer() -> Tokenizer:
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    vocabulary = _wordpiece_vocabulary()
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])]
+    )
+    return tokenizer
+
+
 def tiny_bert(folder: Path, *, hidden: int = 32, layers: int = 2, dropout: float = 0.0, seed: int = 0) -> Path:
     """A BERT in transformers' layout (no pooling configured): the shape of Contriever, RetroMAE and MiniLM."""
     import torch
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
     torch.manual_seed(seed)
@@ -31,12 +47,7 @@ def tiny_bert(folder: Path, *, hidden: int = 32, layers: int = 2, dropout: float
         attention_probs_dropout_prob=dropout, initializer_range=0.2,
     )  # fmt: skip
     BertModel(config).save_pretrained(folder)
-    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])]
-    )
+    tokenizer = _wordpiece_tokenizer()
     PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]",
         mask_token="[MASK]", model_max_length=128,
@@ -84,15 +95,16 @@ def tiny_retriever(
 
 
 def tiny_static(folder: Path, *, dimension: int = 16, seed: int = 0) -> Path:
-    """A tiny static embedding model in sentence-transformers' layout."""
-    import torch
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-    from tokenizers import Tokenizer
+    """A tiny static embedding model, as sentence-transformers saves one; without that library, which loads for seconds.
 
-    base = tiny_bert(folder / "base", seed=seed)
-    tokenizer = Tokenizer.from_file(str(base / "tokenizer.json"))
+    That ours and its files are alike is tested in tests/retrievers/test_static_models.py.
+    """
+    import torch
+
+    from cdp.retrievers.static import StaticModel
+
+    tokenizer = _wordpiece_tokenizer()
+    tokenizer.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
     table = torch.randn(tokenizer.get_vocab_size(), dimension, generator=torch.Generator().manual_seed(seed))
-    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=table)], device="cpu")
-    model.save(str(folder / "model"), create_model_card=False)
+    StaticModel(tokenizer, table, "cpu").save(str(folder / "model"))
     return folder / "model"
