@@ -97,6 +97,8 @@ def fork(act: Callable[[], object]) -> int:
 
 
 if __name__ == "__main__":
+    import pandas  # noqa: F401  pyarrow loads it when it is first used
+
     of, at = int(sys.argv[1]), Path(sys.argv[2])
     _, status = os.waitpid(fork(lambda: cut_off(at)), 0)
     assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL

@@ -1,4 +1,7 @@
-"""The kinds of jobs that are killed: how each is submitted in a small workspace, and what it has to give in the end."""
+"""The kinds of jobs that are killed: how each is submitted in a small workspace, and what it has to give in the end.
+
+Each imports what it needs when it is submitted: the processes of a storm of one kind load nothing of the others.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from cdp import jobs, query_sets
-from cdp.base.config import (
-    DownloadConfig,
-    EvaluationConfig,
-    MetricsConfig,
-    PromptTuningConfig,
-    SynthesisConfig,
-    TrainingConfig,
-)
+from cdp import jobs
 from cdp.base.workspace import Workspace, read_json, read_json_or_none
-from cdp.benchmarks import add_benchmark
-from cdp.corpus import read_documents, store
-from cdp.services import benchmarks, evaluation, metrics, queries, studies, training, tuning
-from cdp.studies import StudyConfig
 from tests.jobs.support import logged
 
 WORDS = ("amber", "basalt", "cedar", "delta", "ember", "fjord", "grove", "heron", "iris", "jasper", "knoll", "lagoon")
@@ -52,6 +41,10 @@ def small_ground(
     workspace: Workspace, source: Path, *, n_documents: int, models: dict[str, str] | None = None
 ) -> Ground:
     """Make the ground; ``source`` is a folder for the files that it is imported from."""
+    from cdp import query_sets
+    from cdp.benchmarks import add_benchmark
+    from cdp.corpus import read_documents, store
+
     rng = random.Random(0)
     source.mkdir(parents=True, exist_ok=True)
     documents = [
@@ -75,16 +68,22 @@ def small_ground(
 
 
 def _count(ground: Ground, number: int) -> str:
-    config = {"steps": 40, "step_s": 0.01}
+    config = {"steps": 20, "step_s": 0.02}
     return jobs.submit(ground.workspace, kind="test", name="count", module="tests.jobs.workers.count", config=config)
 
 
 def _synthesis(ground: Ground, number: int) -> str:
+    from cdp.base.config import SynthesisConfig
+    from cdp.services import queries
+
     config = {"corpus": ground.corpus, "per_doc": 5, "generator": "template", "name": f"set {number}"}
     return queries.generate(ground.workspace, SynthesisConfig.from_dict(config))
 
 
 def _metrics(ground: Ground, number: int) -> str:
+    from cdp.base.config import MetricsConfig
+    from cdp.services import metrics
+
     config = {
         "query_set": ground.query_set, "human": ground.query_set, "scorer": ground.models["cross-encoder"],
         "encoder": ground.models["static"], "threshold": 0.5,
@@ -93,6 +92,9 @@ def _metrics(ground: Ground, number: int) -> str:
 
 
 def _training(ground: Ground, number: int) -> str:
+    from cdp.base.config import TrainingConfig
+    from cdp.services import training
+
     config = {
         "query_set": ground.query_set, "retriever": ground.models["bert"], "epochs": 2, "batch_size": 16,
         "save_steps": 4, "learning_rate": 0.001, "name": f"model {number}", "gpus": 0, "max_length": 32,
@@ -101,11 +103,17 @@ def _training(ground: Ground, number: int) -> str:
 
 
 def _evaluation(ground: Ground, number: int) -> str:
+    from cdp.base.config import EvaluationConfig
+    from cdp.services import evaluation
+
     config = {"retriever": ground.models["bert"], "benchmark": ground.benchmark, "gpus": 0, "allow_unknown": True}
     return evaluation.start(ground.workspace, EvaluationConfig.from_dict(config))
 
 
 def _study(ground: Ground, number: int) -> str:
+    from cdp.services import studies
+    from cdp.studies import StudyConfig
+
     config = {
         "query_sets": ground.query_set, "benchmarks": ground.benchmark, "per_doc": "1, 3", "seeds": "0, 1", "epochs": 2,
         "batch_size": 16, "learning_rate": 0.05, "gpus": 0, "retrievers": ground.models["static"],
@@ -115,6 +123,9 @@ def _study(ground: Ground, number: int) -> str:
 
 
 def _tuning(ground: Ground, number: int) -> str:
+    from cdp.base.config import PromptTuningConfig
+    from cdp.services import tuning
+
     config = {
         "corpus": ground.corpus, "methods": "diverse,paraphrase", "generator": "template", "documents": 60,
         "scorer": ground.models["cross-encoder"],
@@ -123,6 +134,9 @@ def _tuning(ground: Ground, number: int) -> str:
 
 
 def _download(ground: Ground, number: int) -> str:
+    from cdp.base.config import DownloadConfig
+    from cdp.services import benchmarks
+
     config = {"benchmark": "nanoscifact", "name": f"download-{number}"}
     return benchmarks.start_download(ground.workspace, DownloadConfig.from_dict(config))
 
@@ -146,8 +160,6 @@ def submit(kind: str, ground: Ground, number: int) -> None:
 
 def outputs(workspace: Workspace, job_id: str) -> dict[str, Any]:
     """Everything that a finished job gave, without what tells of the run: equal for equal work. Weights as arrays."""
-    from safetensors.numpy import load_file
-
     folder = workspace.job(job_id)
     found: dict[str, Any] = {}
     for path in sorted((folder / "results").rglob("*.json")):
@@ -155,6 +167,8 @@ def outputs(workspace: Workspace, job_id: str) -> dict[str, Any]:
     for path in sorted((folder / "conditions").glob("*.json")):
         found[path.name] = _lasting(read_json(path))
     for path in sorted((folder / "model").rglob("*.safetensors")):
+        from safetensors.numpy import load_file
+
         found[str(path.relative_to(folder))] = load_file(path)
     made = (read_json_or_none(folder / "results" / "synthesis.json") or {}).get("query_set")
     if not made:  # the synthesis reports by the clock: a slow machine has it report more often
@@ -182,10 +196,10 @@ def _lasting(value: Any) -> Any:
 
 def differences(one: Any, other: Any, where: str = "", tolerance: float = 0.0) -> list[str]:
     """Where two results differ. ``tolerance`` is for weights alone: the largest difference of two numbers."""
-    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+    if hasattr(one, "shape") and hasattr(other, "shape"):
         if one.shape != other.shape:
             return [f"{where}: shapes {one.shape} and {other.shape}"]
-        apart = float(np.abs(one.astype(np.float64) - other.astype(np.float64)).max(initial=0.0))
+        apart = float(abs(one.astype("float64") - other.astype("float64")).max(initial=0.0))
         return [f"{where}: weights {apart:.3g} apart"] if apart > tolerance else []
     if isinstance(one, dict) and isinstance(other, dict):
         found = [f"{where}/{key}: only once" for key in sorted(set(one) ^ set(other))]

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 from cdp import catalog, jobs
 from cdp.base.workspace import Workspace
 from tests.faults.chaos.kinds import SUBMIT, Ground, differences, outputs, submit
@@ -243,6 +241,8 @@ def rebuild_under_fire(workspace: Workspace, kills: int, rng: random.Random, rep
 
 def rows_of(workspace: Workspace) -> dict[str, list[Any]]:
     """Everything in the catalogue, in a fixed order, after it was brought up to date."""
+    import duckdb
+
     catalog.ingest(workspace)
     connection = duckdb.connect(str(workspace.catalog), read_only=True)
     try:
