@@ -28,7 +28,9 @@ def test_every_way_of_training_runs(shape: str, device: str, tmp_path: Path, mon
     if device == "cpu":
         for case, settings in ON_CPU.items():
             monkeypatch.setitem(gpu.CASES, case, settings)
-    for case in gpu.CASES:
+    # On a processor the shapes differ by their layers alone, whatever the way.
+    every = device == "cuda" or shape == "BERT-base"
+    for case in gpu.CASES if every else ("bf16", "GradCache", "LoRA"):
         trained = gpu.train(folder, case, gpu.TINY, device)
         assert trained["rate"] > 0, case
         assert trained["losses"], case

@@ -20,7 +20,7 @@ TEXTS = ["The cat sat on the mat", "Cats and dogs: a cat, two cats", "Nothing at
 
 
 def by_hand(query: str, documents: list[str]) -> list[float]:
-    """Lucene's BM25, from its formula."""
+    """Lucene's BM25, from its formula, with k1 0.9 and b 0.4."""
     terms = [Counter(found) for found in bm25.english_terms(documents)]
     mean = sum(sum(found.values()) for found in terms) / len(terms)
     scores = [0.0] * len(documents)
@@ -30,7 +30,7 @@ def by_hand(query: str, documents: list[str]) -> list[float]:
         for i, found in enumerate(terms):
             length = sum(found.values())
             tf = found[term]
-            scores[i] += idf * tf / (tf + bm25.K1 * (1 - bm25.B + bm25.B * length / mean)) if tf else 0.0
+            scores[i] += idf * tf / (tf + 0.9 * (1 - 0.4 + 0.4 * length / mean)) if tf else 0.0
     return scores
 
 
@@ -109,7 +109,7 @@ def test_an_evaluation_has_the_form_of_a_models(tmp_path: Path) -> None:
     assert found.settings["similarity"] == "bm25"
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_scifact_gives_the_value_of_every_table() -> None:
     found = evaluate_bm25(load_benchmark(shared("data/scifact"), "test"))
     assert found.measures["ndcg@10"] == pytest.approx(0.6804, abs=0.002)

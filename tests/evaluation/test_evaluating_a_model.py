@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow  # they load torch
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory):
-    """With a memo: SciFact is embedded by two tests, and to tokenise it is all that takes time."""
+    """With a memo: MuSiQue is embedded by two tests, and to tokenise it is all that takes time."""
     return load(resolve("static-minilm", Workspace(tmp_path_factory.mktemp("none"))), "cpu", memo=TokenMemo())
 
 
@@ -123,8 +123,8 @@ def test_a_second_evaluation_encodes_nothing(model, small: Benchmark, workspace:
 
 
 def test_half_precision_retrieves_the_same(model) -> None:
-    """On SciFact the first ten documents of fp16 embeddings are those of fp32 but for a few in a thousand."""
-    benchmark = load_benchmark(shared("data/scifact"))
+    """On MuSiQue the first ten documents of fp16 embeddings are those of fp32 but for a few in a thousand."""
+    benchmark = load_benchmark(shared("data/musique_sample"))
     queries = encode(model, benchmark.queries, Encoding("m", "query"))
     documents = encode(model, benchmark.documents, Encoding("m", "document"))
     exact = retrieve(benchmark, queries, [documents], 10)

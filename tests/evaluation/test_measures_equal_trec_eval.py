@@ -38,7 +38,7 @@ judgments = st.dictionaries(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(runs, judgments)
 def test_each_query_scores_as_in_trec_eval(run: dict, qrels: dict) -> None:
     theirs = pytrec_eval.RelevanceEvaluator(qrels, ASKED).evaluate(run)
@@ -58,7 +58,7 @@ def test_each_query_scores_as_in_trec_eval(run: dict, qrels: dict) -> None:
 def test_long_runs_with_many_ties_score_as_in_trec_eval() -> None:
     random = np.random.default_rng(5)
     run, qrels = {}, {}
-    for i in range(300):
+    for i in range(60):
         documents = random.choice(2000, 200, replace=False)
         run[f"q{i}"] = {f"d{d}": float(s) for d, s in zip(documents, random.integers(0, 25, 200), strict=True)}
         judged = np.concatenate([documents[:30], random.integers(0, 2000, 10)])
@@ -118,7 +118,7 @@ def test_a_cut_below_one_is_refused() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_the_array_form_equals_the_dictionary_form(data: st.DataObject) -> None:
     n_queries, depth, n_documents = 4, data.draw(st.integers(1, 12)), 20

@@ -28,7 +28,7 @@ WORDS = st.sampled_from(["a", "b", "c", "столица", "عاصمة", "東", "
 
 @pytest.mark.slow
 @given(st.lists(st.lists(WORDS, max_size=14), min_size=2, max_size=20))
-@examples(100, 1000)
+@examples(50, 1000)
 def test_equals_nltk_for_any_lengths_and_scripts(queries: list[list[str]]) -> None:
     """Few words, so n-grams repeat within and between queries; queries may be empty or shorter than four words."""
     assert self_bleu(queries) == pytest.approx(nltk_self_bleu(queries), abs=1e-12)
@@ -36,7 +36,7 @@ def test_equals_nltk_for_any_lengths_and_scripts(queries: list[list[str]]) -> No
 
 @pytest.mark.slow
 @given(st.lists(st.lists(st.sampled_from("ab"), max_size=12), min_size=2, max_size=6))
-@examples(100, 1000)
+@examples(50, 1000)
 def test_each_query_equals_nltk_where_ngrams_repeat(queries: list[list[str]]) -> None:
     scores = bleu_against_others(queries)
     for i, query in enumerate(queries):
@@ -45,7 +45,7 @@ def test_each_query_equals_nltk_where_ngrams_repeat(queries: list[list[str]]) ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("m", range(2, 21))
+@pytest.mark.parametrize("m", [2, 3, 5, 20])
 def test_equals_nltk_on_real_questions(m: int) -> None:
     with gzip.open(shared("data/queries_only/beir_hotpotqa/queries.jsonl.gz"), "rt", encoding="utf-8") as file:
         texts = [json.loads(line)["text"] for line, _ in zip(file, range(60), strict=False)]
@@ -61,10 +61,10 @@ def test_equals_nltk_on_real_questions_of_other_scripts(name: str) -> None:
     with gzip.open(shared(f"data/multiquery/{name}.jsonl.gz"), "rt", encoding="utf-8") as file:
         for document in map(json.loads, file):
             queries = document["queries"][:20]
-            if len(queries) > 1 and checked < 25:
+            if len(queries) > 1 and checked < 8:
                 checked += 1
                 assert self_bleu(queries) == pytest.approx(nltk_self_bleu([tokens(q) for q in queries]), abs=1e-12)
-    assert checked == 25
+    assert checked == 8
 
 
 def test_identical_queries() -> None:

@@ -29,17 +29,15 @@ def simulated(random: np.random.Generator, shared: float, own: float, n: int, se
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("shared", "own", "n", "seeds"), [(0.0, 0.5, 300, 3), (1.5, 0.5, 100, 3), (1.0, 0.0, 200, 5), (0.5, 1.5, 300, 2)]
-)
+@pytest.mark.parametrize(("shared", "own", "n", "seeds"), [(0.0, 0.5, 300, 3), (1.5, 0.5, 100, 3), (0.5, 1.5, 300, 2)])
 def test_all_intervals_hold_together(shared: float, own: float, n: int, seeds: int) -> None:
     random = np.random.default_rng(1)
     held = []
-    for _ in range(300):
+    for _ in range(200):
         d = simultaneous(simulated(random, shared, own, n, seeds), draws=1000)
         held.append(bool((np.abs(d.points - (TRUE[:, None] - TRUE[None, :])) <= d.reach + 1e-9).all()))
-    # 95% of 300, with three standard errors below; wider is allowed where interaction counts twice.
-    assert 0.91 <= np.mean(held) <= 0.995
+    # 95% of 200, with three standard errors below; wider is allowed where interaction counts twice.
+    assert 0.9 <= np.mean(held) <= 0.995
 
 
 def test_each_difference_is_as_wide_as_its_own_variance() -> None:
