@@ -7,22 +7,24 @@ import pytest
 from cdp import jobs
 from cdp.base.workspace import Workspace
 from tests.jobs.support import until_state
+from tests.pages.support import ended_job
+
+pytestmark = pytest.mark.slow
 
 
-def submit(
-    workspace: Workspace, name: str, worker: str = "count", after: list[str] | None = None, **config: object
-) -> str:
+def submit(workspace: Workspace, name: str, after: list[str] | None = None, **config: object) -> str:
     return jobs.submit(
-        workspace, kind="test", name=name, module=f"tests.jobs.workers.{worker}", config=config, after=after or []
+        workspace, kind="test", name=name, module="tests.jobs.workers.count", config=config, after=after or []
     )
 
 
-@pytest.mark.slow
-def test_it_starts_after_the_other_has_finished(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CDP_CPU_SLOTS", "2")
-    first = submit(workspace, "first", steps=20, hold_at=1)
+def test_it_starts_after_the_other_has_finished(workspace: Workspace) -> None:
+    first = submit(workspace, "first", steps=2, hold_at=1)
     second = submit(workspace, "second", after=[first], steps=1)
+    third = submit(workspace, "third", after=[first])
     assert jobs.view(workspace, second).message == f"Starts after {first}."
+    assert jobs.stop(workspace, third), "it can be stopped while it waits"
+    until_state(workspace, third, "stopped")
     (workspace.job(first) / "go").touch()
     ended = until_state(workspace, second, "finished", "failed")
     before = jobs.view(workspace, first)
@@ -30,21 +32,9 @@ def test_it_starts_after_the_other_has_finished(workspace: Workspace, monkeypatc
     assert before.ended <= ended.started
 
 
-@pytest.mark.slow
 def test_it_fails_if_the_other_fails(workspace: Workspace) -> None:
-    first = submit(workspace, "first", worker="fail", how="bug")
+    first = ended_job(workspace, "train-1", "training", {}, outcome="failed").name
     second = submit(workspace, "second", after=[first])
     ended = until_state(workspace, second, "finished", "failed")
     assert ended.failure is not None
     assert first in ended.failure["message"]
-
-
-@pytest.mark.slow
-def test_it_can_be_stopped_while_it_waits(workspace: Workspace) -> None:
-    first = submit(workspace, "first", steps=100_000)
-    second = submit(workspace, "second", after=[first])
-    until_state(workspace, first, "running")
-    assert jobs.stop(workspace, second)
-    until_state(workspace, second, "stopped")
-    jobs.stop(workspace, first)
-    until_state(workspace, first, "stopped")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,20 @@ from cdp import jobs
 from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.jobs.records import read_spec
-from tests.jobs.support import logged, start, status, until, until_state
+from tests.jobs.support import logged, start, status, until, until_state, until_step
+from tests.pages.support import ended_job
 
 
-def test_a_job_runs_and_tells_its_story(workspace: Workspace) -> None:
-    job_id = start(workspace, steps=5, name="Überraschung")
+@pytest.mark.slow
+def test_a_job_runs_and_tells_its_story_but_no_secret(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TEST_API_KEY", raising=False)
+    monkeypatch.chdir(tmp_path)
+    value = "sk-very-secret-0123456789"
+    job_id = start(workspace, steps=5, name="Überraschung", secret="TEST_API_KEY", env_secrets={"TEST_API_KEY": value})
     seen: list[jobs.JobView] = []
-    job = jobs.wait(workspace, job_id, seen.append, every_s=0.02)
+    job = jobs.wait(workspace, job_id, seen.append, every_s=0.05)
     assert (job.state, job.fraction, job.failure, job.attempt) == ("finished", 1.0, None, 1)
     course = [("queued", "running", "finished").index(view.state) for view in seen]
     assert course == sorted(course)
@@ -36,14 +44,16 @@ def test_a_job_runs_and_tells_its_story(workspace: Workspace) -> None:
     assert json.loads(json.dumps(whole.to_dict()))["state"] == "finished"
     until(lambda: not list((workspace.root / "queue").glob("*.json")), "its ticket to be given back")
 
+    assert not jobs.stop(workspace, job_id), "it is too late"
+    assert jobs.view(workspace, job_id).state == "finished"
+    assert not (workspace.job(job_id) / "stop.request").exists()
+    pid = recorded["supervisor_pid"]
+    until(lambda: not os.path.exists(f"/proc/{pid}"), "the supervisor to be reaped: pages must not gather zombies")
 
-def test_secrets_reach_the_worker_and_no_file(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TEST_API_KEY", raising=False)
-    value = "sk-very-secret-0123456789"
-    job_id = start(workspace, steps=1, secret="TEST_API_KEY", env_secrets={"TEST_API_KEY": value})
-    until_state(workspace, job_id, "finished")
+    spec = read_spec(workspace.job(job_id))
+    assert spec.cwd == os.fspath(tmp_path), "a relative path means the same at every attempt"
     assert "secret seen" in jobs.read_log(workspace, job_id)
-    assert read_spec(workspace.job(job_id)).secrets == ("TEST_API_KEY",)
+    assert spec.secrets == ("TEST_API_KEY",)
     for path in workspace.root.rglob("*"):
         if path.is_file():
             assert value.encode() not in path.read_bytes(), path
@@ -51,19 +61,8 @@ def test_secrets_reach_the_worker_and_no_file(workspace: Workspace, monkeypatch:
         jobs.resume(workspace, job_id)
 
 
-def test_a_relative_path_means_the_same_at_every_attempt(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert read_spec(workspace.job(start(workspace, steps=1))).cwd == os.fspath(tmp_path)
-
-
-@pytest.mark.slow
 def test_jobs_are_found_by_id_by_its_beginning_and_by_name(workspace: Workspace) -> None:
-    first = start(workspace, steps=1, name="same")
-    second = start(workspace, steps=1, name="same")
-    for job_id in (first, second):
-        until_state(workspace, job_id, "finished")
+    first, second = (ended_job(workspace, name, "training", {}, name="same").name for name in ("test-a1", "test-b2"))
     assert jobs.resolve_job(workspace, first) == first
     assert jobs.resolve_job(workspace, "same") == second, "of one name, the newest"
     unique = next(first[:n] for n in range(1, len(first)) if not second.startswith(first[:n]))
@@ -79,13 +78,15 @@ def test_jobs_are_found_by_id_by_its_beginning_and_by_name(workspace: Workspace)
 
 @pytest.mark.slow
 def test_an_ended_job_can_be_deleted_and_an_active_one_cannot(workspace: Workspace) -> None:
-    job_id = start(workspace, steps=100_000)
-    until_state(workspace, job_id, "running")
+    job_id = start(workspace, hold_at=1)
+    until_step(workspace, job_id, 1)
     for forbidden in (jobs.delete, jobs.resume):
         with pytest.raises(ConfigError, match="still active"):
             forbidden(workspace, job_id)
-    jobs.stop(workspace, job_id)
-    until_state(workspace, job_id, "stopped")
+    os.kill(status(workspace, job_id)["supervisor_pid"], signal.SIGTERM)
+    stopped = until_state(workspace, job_id, "stopped", "failed", "lost")
+    assert stopped.state == "stopped", "a polite end of the supervisor is a stop"
+    assert "signal from outside" in stopped.message
     assert not jobs.stop(workspace, job_id), "there is nothing to stop any more"
     jobs.delete(workspace, job_id)
     assert jobs.list_jobs(workspace) == []

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from cdp import jobs
 from cdp.base.workspace import Workspace
-from tests.jobs.support import start, until_state
+from tests.pages.support import ended_job
 
 
 def with_log(workspace: Workspace, content: bytes) -> str:
-    job_id = start(workspace, steps=1)
-    until_state(workspace, job_id, "finished")
-    (workspace.job(job_id) / "worker.log").write_bytes(content)
-    return job_id
+    folder = ended_job(workspace, "train-1", "training", {})
+    (folder / "worker.log").write_bytes(content)
+    return folder.name
 
 
 def test_log(workspace: Workspace) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import pytest
 
 from cdp import jobs
-from cdp.base.workspace import Workspace, read_jsonl
+from cdp.base.workspace import Workspace
 from cdp.jobs.devices import DeviceRequest
 from cdp.jobs.queue import CPU, LIGHT, Ticket, grant
-from tests.jobs.support import start, status, until, until_state
+from tests.jobs.support import start, status, until, until_state, until_step
 
 A, B, C, D = "GPU-a", "GPU-b", "GPU-c", "GPU-d"
 cpu, gpus, light = DeviceRequest.cpu(), DeviceRequest.gpus, DeviceRequest.light()
@@ -53,54 +51,29 @@ def test_two_slots_take_two() -> None:
 
 
 @pytest.mark.slow
-def test_jobs_run_in_the_order_of_submission(workspace: Workspace) -> None:
-    ids = [start(workspace, steps=2, name=f"n{i}") for i in range(3)]
-    views = [until_state(workspace, job_id, "finished") for job_id in ids]
-    order = sorted(ids, key=lambda job_id: status(workspace, job_id)["started_clock"])
-    assert order == ids
-    for earlier, later in pairwise(ids):
-        ended = status(workspace, earlier)["started_clock"] + status(workspace, earlier)["seconds"]
-        assert ended <= status(workspace, later)["started_clock"] + 0.01, "one slot: one at a time"
-    assert [view.id for view in jobs.list_jobs(workspace)] == ids[::-1]
-    assert {view.state for view in views} == {"finished"}
-
-
-@pytest.mark.slow
-def test_positions_are_shown_and_a_stop_in_the_queue_frees_the_place(workspace: Workspace) -> None:
-    first = start(workspace, steps=100_000)
-    until_state(workspace, first, "running")
-    second, third = start(workspace, steps=1), start(workspace, steps=1)
-    assert [jobs.view(workspace, j).position for j in (first, second, third)] == [None, 1, 2]
-    assert jobs.stop(workspace, second)
-    stopped = until_state(workspace, second, "stopped")
-    assert stopped.started == ""
-    assert not (workspace.job(second) / "worker.log").exists()
-    until(lambda: jobs.view(workspace, third).position == 1, "the third job to move up")
-    jobs.stop(workspace, first)
-    until_state(workspace, first, "stopped")
-    until_state(workspace, third, "finished")
-    assert list(read_jsonl(workspace.job(third) / "began.jsonl"))
-
-
-@pytest.mark.slow
-def test_two_slots_run_two_at_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_jobs_run_at_once_and_the_others_in_the_order_of_submission(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CDP_CPU_SLOTS", "2")
-    ids = [start(workspace, steps=100_000) for _ in range(3)]
-    until_state(workspace, ids[0], "running")
-    until_state(workspace, ids[1], "running")
-    assert jobs.view(workspace, ids[2]).state == "queued"
-    for job_id in ids:
-        jobs.stop(workspace, job_id)
-    for job_id in ids:
-        until_state(workspace, job_id, "stopped")
-
-
-@pytest.mark.slow
-def test_a_light_job_runs_beside_a_long_one(workspace: Workspace) -> None:
-    long = start(workspace, steps=100_000)
-    until_state(workspace, long, "running")
+    first, second = (start(workspace, steps=2, hold_at=1) for _ in range(2))
+    third, fourth = (start(workspace, steps=1) for _ in range(2))
+    for job_id in (first, second):
+        until_step(workspace, job_id, 1)
+    assert [jobs.view(workspace, j).position for j in (first, second, third, fourth)] == [None, None, 1, 2]
+    assert [job.id for job in jobs.list_jobs(workspace)] == [fourth, third, second, first]
     light_one = start(workspace, steps=1, device=DeviceRequest.light())
     until_state(workspace, light_one, "finished")
-    assert jobs.view(workspace, long).state == "running"
-    jobs.stop(workspace, long)
-    until_state(workspace, long, "stopped")
+    assert jobs.view(workspace, third).state == jobs.view(workspace, fourth).state == "queued"
+
+    assert jobs.stop(workspace, third), "it frees its place in the queue"
+    stopped = until_state(workspace, third, "stopped")
+    assert stopped.started == ""
+    assert not (workspace.job(third) / "worker.log").exists()
+    until(lambda: jobs.view(workspace, fourth).position == 1, "the fourth job to move up")
+    (workspace.job(second) / "go").touch()
+    until_state(workspace, fourth, "finished")
+    assert jobs.view(workspace, first).state == "running"
+    ended = status(workspace, second)["started_clock"] + status(workspace, second)["seconds"]
+    assert ended <= status(workspace, fourth)["started_clock"] + 0.01
+    (workspace.job(first) / "go").touch()
+    until_state(workspace, first, "finished")
