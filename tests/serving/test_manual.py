@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import shutil
 import subprocess
 from dataclasses import replace
@@ -27,15 +28,18 @@ def test_the_manuals_examples(demo_workspace: Workspace, tmp_path: Path) -> None
     for words in [words for block in blocks for words in commands(block) if words[:1] == ["serve"]]:
         assert command_config(words).retriever
     asking = [block for block in blocks if "127.0.0.1:8600" in block.text]
-    assert len(asking) == 2
+    assert [block.language for block in asking] == ["python", "bash"]
     environment = reader(tmp_path)
     with serving(demo_workspace, "static-minilm", corpus="demo") as server:
-        texts = [block.text.replace("http://127.0.0.1:8600", server.address) for block in asking]
-        assert server.address in texts[0]
-        here = [replace(block, mark="", text=text) for block, text in zip(asking, texts, strict=True)]
+        client, shell = (block.text.replace("http://127.0.0.1:8600", server.address) for block in asking)
+        assert server.address in client
+        (tmp_path / "client.py").write_text(client, encoding="utf-8")
+        answers = runpy.run_path(str(tmp_path / "client.py"))
+        assert [len(answers[name].data) for name in ("documents", "query")] == [2, 1]
         done = subprocess.run(
-            ["bash", "-c", script(here)], capture_output=True, text=True, cwd=tmp_path, env=environment
-        )
+            ["bash", "-c", script([replace(asking[1], mark="", text=shell)])],
+            capture_output=True, text=True, cwd=tmp_path, env=environment,
+        )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert '"error"' not in done.stdout
     assert done.stdout.count('"object":"search.result"') == 2

@@ -27,8 +27,13 @@ pytestmark = pytest.mark.slow
 TEXTS = ["a b c", "x", "A longer text, of more tokens than the others: 1 2 3 4 5.", "ünïcödé 字 \u0000 \U0001f41d", " "]
 
 
-def client(server: Serving, **options: object) -> openai.OpenAI:
-    return openai.OpenAI(base_url=f"{server.address}/v1", api_key="none", max_retries=0, **options)  # type: ignore[arg-type]
+def client(server: Serving) -> openai.OpenAI:
+    return openai.OpenAI(base_url=f"{server.address}/v1", api_key="none", max_retries=0)
+
+
+@pytest.fixture(scope="module")
+def api(server: Serving) -> openai.OpenAI:
+    return client(server)
 
 
 def evaluated(model: Path, workspace: Workspace, texts: list[str], role: str) -> np.ndarray:
@@ -37,9 +42,8 @@ def evaluated(model: Path, workspace: Workspace, texts: list[str], role: str) ->
     return encode(encoder.model, texts, encoder.encoding(role, "fp32"))
 
 
-def test_a_static_model_gives_the_same_bytes(server: Serving, static_model: Path, demo_workspace: Workspace) -> None:
+def test_a_static_model_gives_the_same_bytes(api: openai.OpenAI, static_model: Path, demo_workspace: Workspace) -> None:
     expected = evaluated(static_model, demo_workspace, TEXTS, "document")
-    api = client(server)
     for more in ({}, {"encoding_format": "float"}):  # by itself the client asks for base64 and decodes it
         answer = api.embeddings.create(model="tiny", input=TEXTS, **more)
         assert [row.index for row in answer.data] == list(range(len(TEXTS)))
@@ -51,8 +55,7 @@ def test_a_static_model_gives_the_same_bytes(server: Serving, static_model: Path
     assert answer.model == "tiny"
 
 
-def test_models(server: Serving) -> None:
-    api = client(server)
+def test_models(api: openai.OpenAI) -> None:
     assert [model.id for model in api.models.list()] == ["tiny", "tiny:query", "tiny:document"]
     assert api.models.retrieve("tiny:query").owned_by == "cdp-studio"
     with pytest.raises(openai.NotFoundError) as error:
@@ -113,10 +116,10 @@ REFUSED = [
 
 @pytest.mark.parametrize(("given", "status", "code", "param"), REFUSED, ids=lambda value: str(value)[:40])
 def test_bad_input_is_refused_in_the_apis_own_form(
-    server: Serving, given: dict[str, object], status: int, code: str, param: str | None
+    api: openai.OpenAI, given: dict[str, object], status: int, code: str, param: str | None
 ) -> None:
     with pytest.raises(openai.APIStatusError) as error:
-        client(server).embeddings.create(**{"model": "tiny", "encoding_format": "float", **given})  # type: ignore[call-overload]
+        api.embeddings.create(**{"model": "tiny", "encoding_format": "float", **given})  # type: ignore[call-overload]
     raised = error.value
     assert (raised.status_code, raised.code, raised.param) == (status, code, param)
     assert raised.type == "invalid_request_error"
@@ -125,7 +128,7 @@ def test_bad_input_is_refused_in_the_apis_own_form(
 
 def test_many_clients_at_once(server: Serving, static_model: Path, demo_workspace: Workspace) -> None:
     """Each with a connection of its own and its own text; nobody gets another's answer."""
-    texts = [f"client {n} asks" for n in range(60)]
+    texts = [f"client {n} asks" for n in range(30)]
     expected = evaluated(static_model, demo_workspace, texts, "document")
 
     async def ask(api: openai.AsyncOpenAI, n: int) -> None:
@@ -133,9 +136,9 @@ def test_many_clients_at_once(server: Serving, static_model: Path, demo_workspac
         assert np.array_equal(np.array(answer.data[0].embedding, np.float32), expected[n])
 
     async def crowd() -> None:
-        limits = httpx.Limits(max_connections=60, max_keepalive_connections=60)
+        limits = httpx.Limits(max_connections=30, max_keepalive_connections=30)
         async with httpx.AsyncClient(limits=limits, timeout=60) as http:
             api = openai.AsyncOpenAI(base_url=f"{server.address}/v1", api_key="none", max_retries=0, http_client=http)
-            await asyncio.gather(*(ask(api, n) for n in range(60)))
+            await asyncio.gather(*(ask(api, n) for n in range(30)))
 
     run_async(crowd())

@@ -36,51 +36,38 @@ def pid_of(workspace: Workspace) -> int:
     return int(process.pid)
 
 
+def nothing_left(workspace: Workspace) -> bool:
+    address = search._address(workspace)
+    return not search_processes(workspace) and not address.exists() and not is_held(address.with_suffix(".lock"))
+
+
 def begin(workspace: Workspace) -> int:
     """Start the process without loading what a search takes; its pid."""
     search._ensure_listening(workspace, search._address(workspace))
     return pid_of(workspace)
 
 
-def nothing_left(workspace: Workspace) -> bool:
-    address = search._address(workspace)
-    return not search_processes(workspace) and not address.exists() and not is_held(address.with_suffix(".lock"))
-
-
-def test_ten_at_once_start_one_process_and_each_gets_its_answer(searched: Workspace, add_corpus: AddCorpus) -> None:
-    corpus = add_corpus(TEXTS)
-    with ThreadPoolExecutor(10) as pool:
-        asked = [pool.submit(search.search, searched, q, ["bm25"], corpus) for q in ["bees", "ships"] * 5]
-        assert [ids(a.result()) for a in asked] == [[["d1"]], [["d2"]]] * 5
-    assert pid_of(searched)
-    address = search._address(searched)
-    refused_and_goes_on(searched, address)
-    with open(os.devnull, "r+b") as log:
-        second = search._start(searched, address, log)
-        assert second.wait(timeout=30) == search.ALREADY
-    assert is_held(address.with_suffix(".lock"))
-    assert stat.S_IMODE(address.stat().st_mode) & 0o077 == 0
-    assert stat.S_IMODE(address.parent.stat().st_mode) == 0o700
-    assert stop_search(searched)
-    until(lambda: nothing_left(searched), "the process to be gone")
-    assert not stop_search(searched)
-
-
-def test_a_process_killed_while_it_works_is_replaced_and_the_query_answered(
+def test_ten_at_once_replace_a_process_killed_while_it_works_by_one_and_each_gets_its_answer(
     searched: Workspace, add_corpus: AddCorpus
 ) -> None:
     corpus = add_corpus(TEXTS)
     first = begin(searched)
-    os.kill(first, signal.SIGSTOP)  # from here on it answers nobody: the next query is on its way when it dies
-    with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(search.search, searched, "ships", ["bm25"], corpus)
+    os.kill(first, signal.SIGSTOP)  # from here on it answers nobody: the queries are on their way when it dies
+    with ThreadPoolExecutor(10) as pool:
+        asked = [pool.submit(search.search, searched, q, ["bm25"], corpus) for q in ["bees", "ships"] * 5]
         threading.Event().wait(0.3)
-        assert not asked.done()
+        assert not any(a.done() for a in asked)
         kill([first])
-        assert ids(asked.result()) == [["d2"]]
+        assert [ids(a.result()) for a in asked] == [[["d1"]], [["d2"]]] * 5
     assert pid_of(searched) != first
+    address = search._address(searched)
+    refused_and_goes_on(searched, address)
+    assert is_held(address.with_suffix(".lock"))
+    assert stat.S_IMODE(address.stat().st_mode) & 0o077 == 0
+    assert stat.S_IMODE(address.parent.stat().st_mode) == 0o700
     assert stop_search(searched)
     until(lambda: nothing_left(searched), "the socket that the killed process left to be gone with the next one's")
+    assert not stop_search(searched)
 
 
 @pytest.mark.parametrize("why", ["idle", "no workspace"])
@@ -95,6 +82,9 @@ def test_it_ends_when_nobody_asks_and_with_its_workspace(
     thread = threading.Thread(target=dashboard.main, args=(str(searched.root), str(address)))
     thread.start()
     until(lambda: search._listens(address), "it to listen")
+    if why == "no workspace":
+        assert dashboard.main(str(searched.root), str(address)) == search.ALREADY, "one serves a workspace"
+        assert search._listens(address)
     if why == "no workspace":
         shutil.rmtree(searched.root)
     thread.join(20)

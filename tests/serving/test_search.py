@@ -16,6 +16,7 @@ from tests.serving.support import error_of, serving
 
 pytestmark = pytest.mark.slow
 
+CLIENT = httpx.Client(timeout=30)  # each new one reads the system's certificates
 QUERIES = ["how do honeybees find flowers", "who invented paper?", "zzzz qqqq", "the origin of money"]
 
 
@@ -35,11 +36,11 @@ def test_the_same_documents_and_scores_as_the_command(
     monkeypatch.setenv("CDP_WORKSPACE", str(demo_workspace.root))
     words = ("search", QUERIES[0], "--retriever", str(static_model), "--corpus", "demo", "-k", "5")
     of_command = command(*words)["answers"][0]
-    one = httpx.post(f"{server.address}/v1/search", json={"query": QUERIES[0], "top_k": 5}).json()
+    one = CLIENT.post(f"{server.address}/v1/search", json={"query": QUERIES[0], "top_k": 5}).json()
     assert hits(one["data"][0]) == hits(of_command)
     assert one["corpus"]["documents"] == 96
     assert one["data"][0]["hits"][0]["text"] == of_command["hits"][0]["text"][:300]
-    many = httpx.post(f"{server.address}/v1/search", json={"query": QUERIES, "top_k": 3, "text_characters": 0}).json()
+    many = CLIENT.post(f"{server.address}/v1/search", json={"query": QUERIES, "top_k": 3, "text_characters": 0}).json()
     assert [row["index"] for row in many["data"]] == [0, 1, 2, 3]
     for query, row in zip(QUERIES, many["data"], strict=True):
         assert hits(row) == expected(demo_workspace, str(static_model), query, 3)
@@ -48,12 +49,12 @@ def test_the_same_documents_and_scores_as_the_command(
 
 def test_bm25(demo_workspace: Workspace) -> None:
     with serving(demo_workspace, "bm25", corpus="demo") as server:
-        many = httpx.post(f"{server.address}/v1/search", json={"query": QUERIES}).json()
+        many = CLIENT.post(f"{server.address}/v1/search", json={"query": QUERIES}).json()
         for query, row in zip(QUERIES, many["data"], strict=True):
             assert hits(row) == expected(demo_workspace, "bm25", query, 10)
         assert many["data"][2]["hits"] == [], "no document shares a word with it"
-        assert [model["id"] for model in httpx.get(f"{server.address}/v1/models").json()["data"]] == ["bm25"]
-        answer = httpx.post(f"{server.address}/v1/embeddings", json={"model": "bm25", "input": "a"})
+        assert [model["id"] for model in CLIENT.get(f"{server.address}/v1/models").json()["data"]] == ["bm25"]
+        answer = CLIENT.post(f"{server.address}/v1/embeddings", json={"model": "bm25", "input": "a"})
         assert (answer.status_code, error_of(answer)["code"]) == (400, "no_embeddings")
 
 
@@ -76,13 +77,13 @@ def test_bm25(demo_workspace: Workspace) -> None:
     ids=lambda value: json.dumps(value)[:50],
 )
 def test_searches_that_are_refused(server: Serving, body: dict[str, object], code: str) -> None:
-    answer = httpx.post(f"{server.address}/v1/search", json=body)
+    answer = CLIENT.post(f"{server.address}/v1/search", json=body)
     assert (answer.status_code, error_of(answer)["code"]) == (400, code)
 
 
 def test_without_a_corpus_there_is_no_search(static_model: Path, demo_workspace: Workspace) -> None:
     with serving(demo_workspace, str(static_model)) as server:
-        answer = httpx.post(f"{server.address}/v1/search", json={"query": "bees"})
+        answer = CLIENT.post(f"{server.address}/v1/search", json={"query": "bees"})
         assert (answer.status_code, error_of(answer)["code"]) == (400, "no_corpus")
-        described = httpx.get(f"{server.address}/v1/models").json()["data"][0]
+        described = CLIENT.get(f"{server.address}/v1/models").json()["data"][0]
         assert (described["id"], described["dimensions"]) == ("model", 16), "the folder's last part, not its path"

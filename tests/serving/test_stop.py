@@ -38,6 +38,7 @@ def test_a_stop_ends_what_is_in_flight(workspace: Workspace, tmp_path: Path) -> 
         [sys.executable, "-m", "cdp", *command],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY,
     )  # fmt: skip
+    client = httpx.Client(timeout=30)
     try:
         listening = line(process)
         assert (listening["id"], listening["state"]) == ("bm25", "ready")
@@ -45,14 +46,14 @@ def test_a_stop_ends_what_is_in_flight(workspace: Workspace, tmp_path: Path) -> 
         bearer = {"authorization": f"Bearer {TOKEN}"}
         search = f"{listening['url']}/v1/search"
         for headers, status in (({}, 401), (bearer, 200)):
-            assert httpx.post(search, json={"query": "secretbees"}, headers=headers).status_code == status
+            assert client.post(search, json={"query": "secretbees"}, headers=headers).status_code == status
         body = b'{"query": "honeybees"}'
         lines = ["POST /v1/search HTTP/1.1", "Host: localhost", f"Authorization: Bearer {TOKEN}",
                  "Content-Type: application/json", f"Content-Length: {len(body)}", "", ""]  # fmt: skip
         asking = socket.create_connection(("127.0.0.1", port), timeout=30)
         asking.sendall("\r\n".join(lines).encode() + body[:5])
         idle = socket.create_connection(("127.0.0.1", port), timeout=30)
-        httpx.get(f"{listening['url']}/healthz")  # what was sent before has been read when this is answered
+        client.get(f"{listening['url']}/healthz")  # what was sent before has been read when this is answered
         process.send_signal(signal.SIGTERM)
         assert idle.recv(1) == b"", "a connection that asks nothing is closed"
         with pytest.raises(ConnectionRefusedError):
@@ -66,6 +67,7 @@ def test_a_stop_ends_what_is_in_flight(workspace: Workspace, tmp_path: Path) -> 
         out, log = process.communicate(timeout=30)
     finally:
         process.kill()
+        client.close()
     assert process.returncode == 0, log
     assert out == ""
     assert TOKEN not in log
