@@ -6,21 +6,26 @@ What ``attack`` reports can be done again alone: ``python -m tests.fuzz.attack q
 from __future__ import annotations
 
 import json
+import resource
+import signal
 import subprocess
 import sys
+import tempfile
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.fuzz.attack import main
 from tests.fuzz.targets import TARGETS
 from tests.support import REPOSITORY
 
-SHORT, LONG = 50, 10_000
+SHORT, LONG = 40, 10_000
 
 
 def attack(targets: str, n: int, folder: Path) -> None:
-    """Attack in a process of its own: its limits would be ours otherwise."""
+    """Attack in a process of its own."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.fuzz.attack", targets, str(n), "0", str(folder)],
         capture_output=True, text=True, cwd=REPOSITORY, check=False,
@@ -32,7 +37,16 @@ def attack(targets: str, n: int, folder: Path) -> None:
 def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The reports on some dozens of inputs for each target."""
     folder = tmp_path_factory.mktemp("attack")
-    attack(",".join(TARGETS), SHORT, folder)
+    limits, handler = resource.getrlimit(resource.RLIMIT_DATA), signal.getsignal(signal.SIGPROF)
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        patch.setenv("TMPDIR", "")
+        patch.setattr(tempfile, "tempdir", None)
+        for target in TARGETS:
+            try:
+                main(target, SHORT, 0, folder / target)
+            finally:
+                resource.setrlimit(resource.RLIMIT_DATA, limits)
+                signal.signal(signal.SIGPROF, handler)
     return folder
 
 

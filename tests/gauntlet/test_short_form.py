@@ -75,7 +75,7 @@ def test_every_language_from_documents_to_a_comparison(tmp_path: Path) -> None:
 
 
 def test_a_command_that_fails_is_a_fault_and_not_the_end(tmp_path: Path) -> None:
-    typed = Terminal(tmp_path / "workspace")
+    typed = OneProcess(tmp_path / "workspace")
     missing = Collection("absent", tmp_path / "absent", "en", "test")
     assert list(Course(typed, missing, tmp_path / "exports").rows()) == []
     assert [fault.command for fault in typed.faults] == [f"cdp corpus add {missing.path}"]

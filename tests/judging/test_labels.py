@@ -28,7 +28,7 @@ def finish(workspace: Workspace, by: str, answer: str = "0") -> str:
 
 
 def test_two_people_share_the_first_queries_and_then_divide_the_rest(workspace: Workspace) -> None:
-    folder = make(workspace, lambda q, d: 3 if d == 0 else 0)
+    folder = make(workspace, lambda q, d: 3 if d == 0 else 0, n_queries=SHARED + 5, per_query=1)
     order = judged.sampled(judged.read_pool(folder))
     assert [finish(workspace, "Ada") for _ in range(SHARED + 2)] == order[: SHARED + 2]
     assert [finish(workspace, "Ben") for _ in range(SHARED + 1)] == [*order[:SHARED], order[SHARED + 2]]
@@ -79,7 +79,7 @@ def test_people_who_disagree_count_by_their_mean_and_unsure_as_nothing(workspace
 
 
 def test_agreement_between_people_and_with_the_judge(workspace: Workspace) -> None:
-    make(workspace, lambda q, d: d % 4)
+    make(workspace, lambda q, d: d % 4, n_queries=SHARED)
     for by in ("Ada", "Ben"):
         for _ in range(SHARED):
             task = labelling.task(workspace, "made", by)

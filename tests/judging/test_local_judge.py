@@ -24,7 +24,9 @@ def test_a_local_model_is_asked_and_its_nonsense_ends_the_run(
     workspace: Workspace, corpus: CorpusManifest, log: Path, tmp_path: Path
 ) -> None:
     folder = tiny_writer(tmp_path / "writer")
-    config = settings(corpus, log, generator="transformers", model=str(folder), max_output_tokens=16, gpus=0)
+    config = settings(
+        corpus, log, generator="transformers", model=str(folder), max_output_tokens=8, gpus=0, retrievers="bm25"
+    )
     judge = make_generator(config.synthesis)
     judge.prepare()
     answer = judge.generate(prompts.prompt("where", "there"), Document("d", "there"), JUDGE, 1)
