@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cdp.base.workspace import Workspace, new_id, write_json
+from cdp.services import results
 
 
 def evaluation(
@@ -61,3 +62,22 @@ def evaluation(
     )
     write_json(folder / "status.json", {"phase": "ended", "outcome": "finished", "attempt": 1})
     return job_id
+
+
+class Scenarios:
+    """Evaluations for several comparisons in one workspace, whose catalogue is filled once.
+
+    ``fill`` writes the evaluations and returns the ids of each scenario.
+    """
+
+    def __init__(self, workspace: Workspace, fill: Callable[[Workspace], Mapping[str, Sequence[str]]]) -> None:
+        self.workspace = workspace
+        self.ids = fill(workspace)
+        self._evaluations = results.list_evaluations(workspace)
+
+    def compare(
+        self, scenario: str, baseline: str = "base", retrievers: Sequence[str] | None = None
+    ) -> results.Comparison:
+        """Compare the evaluations of this scenario alone."""
+        own = [row for row in self._evaluations if row["id"] in self.ids[scenario]]
+        return results.compare(self.workspace, baseline, retrievers, evaluations=own)

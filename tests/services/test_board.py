@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 from pathlib import Path
@@ -17,7 +18,7 @@ from cdp.services.results import Row
 from tests.cli.support import answer
 from tests.services import test_runs
 from tests.services.support import evaluation
-from tests.services.test_runs import BEFORE, better, trained
+from tests.services.test_runs import BEFORE, better, trained, wiki
 
 pytestmark = pytest.mark.slow
 
@@ -51,12 +52,29 @@ def study(workspace: Workspace, study_id: str, scores: dict[str, dict[str, float
     return study_id
 
 
-@pytest.fixture
-def runs_here(workspace: Workspace, query_set: str) -> Workspace:
+@functools.cache
+def all_kinds_of_runs(session: Path) -> Workspace:
+    """A workspace with its catalogue, made once below the session's temporary folder, to be read and copied."""
+    made, query_set = wiki(session)
+    workspace = Workspace(shutil.copytree(made.root, session / "board"))
     evaluation(workspace, "minilm", "bench", BEFORE)
     evaluation(workspace, "bm25", "bench", better(0.2))
     trained(workspace, "training-1", query_set, better(0.1))
     study(workspace, "study-1", {"untrained": BEFORE, "diverse": better(0.3), "paraphrase": better(0.05)})
+    catalog.ingest(workspace)
+    return workspace
+
+
+@pytest.fixture(scope="module")
+def runs_made(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """All kinds of runs, to be read only."""
+    return all_kinds_of_runs(tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture
+def runs_here(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """All kinds of runs in the test's own workspace."""
+    shutil.copytree(all_kinds_of_runs(tmp_path_factory.getbasetemp()).root, workspace.root)
     return workspace
 
 
@@ -68,15 +86,15 @@ def names(rows: list[Row]) -> list[str]:
     return [row.retriever for row in rows]
 
 
-def test_trainings_studies_untrained_ones_and_bm25_are_rows_the_best_first(runs_here: Workspace) -> None:
-    rows = board(runs_here)
+def test_trainings_studies_untrained_ones_and_bm25_are_rows_the_best_first(runs_made: Workspace) -> None:
+    rows = board(runs_made)
     assert names(rows) == ["diverse × 5", "BM25", "diverse × 1", "paraphrase × 5", "minilm"]
     assert [row.kind for row in rows] == ["study", "BM25", "training", "study", "untrained"]
     best = rows[0].trained
     assert best is not None
     assert (best.study, best.settings["seed"]) == ("study-1", 7)
     assert [badge.word for badge in rows[2].badges] == ["10 steps"]  # where the others took 5
-    compared = results.compare(runs_here, "minilm", [row.retriever_id for row in rows])
+    compared = results.compare(runs_made, "minilm", [row.retriever_id for row in rows])
     found = {row.retriever: row for row in compared.rows}
     run = found["diverse × 1"]
     assert run.difference == pytest.approx(10.1, abs=0.1)
@@ -135,25 +153,19 @@ def test_badges_say_what_a_score_has_to_be_read_with(workspace: Workspace, query
     assert [run for run, of in badges.items() if any(badge.fault for badge in of)] == ["training-c", "training-b"]
 
 
-def test_names_outlive_the_catalogue_and_travel(runs_here: Workspace, tmp_path: Path) -> None:
+def test_names_and_leaks_outlive_the_catalogue_and_travel(runs_here: Workspace, tmp_path: Path) -> None:
     results.rename(runs_here, ["training-1"], " the one for the paper ")
-    catalog.rebuild(runs_here)
-    other = Workspace(shutil.copytree(runs_here.root, tmp_path / "other"))
-    for place in (runs_here, other):
-        (row,) = [row for row in board(place) if row.retriever_id == "training-1"]
-        assert row.retriever == "the one for the paper"
-    results.rename(other, ["training-1"], "")
-    assert DIVERSE_1 in names(board(other))
-    assert json.loads(naming.names_file(other).read_text())["runs"] == {}
-
-
-def test_a_leak_stays_on_the_result_through_a_rebuild_and_a_copy(runs_here: Workspace, tmp_path: Path) -> None:
     trained(runs_here, "training-9", "gone", better(0.6), counts={"leaked_queries": 40, "judged_queries": 40})
     catalog.rebuild(runs_here)
     other = Workspace(shutil.copytree(runs_here.root, tmp_path / "other"))
-    (row,) = [row for row in board(other) if row.retriever_id == "training-9"]
-    assert [badge.word for badge in row.badges if badge.fault] == ["leaked"]
-    assert row.record()["marks"] == "leaked"
+    for place in (runs_here, other):
+        rows = {row.retriever_id: row for row in board(place)}
+        assert rows["training-1"].retriever == "the one for the paper"
+        assert [badge.word for badge in rows["training-9"].badges if badge.fault] == ["leaked"]
+        assert rows["training-9"].record()["marks"] == "leaked"
+    results.rename(other, ["training-1"], "")
+    assert DIVERSE_1 in names(board(other))
+    assert json.loads(naming.names_file(other).read_text())["runs"] == {}
 
 
 def test_a_damaged_file_of_names_is_named_and_not_written_over(runs_here: Workspace) -> None:
@@ -164,7 +176,7 @@ def test_a_damaged_file_of_names_is_named_and_not_written_over(runs_here: Worksp
     assert naming.names_file(runs_here).read_text() == '{"runs": [1]}'
 
 
-def test_a_project_shows_its_own_runs(runs_here: Workspace, query_set: str) -> None:
+def test_a_project_shows_its_own_runs(runs_here: Workspace) -> None:
     evaluation(runs_here, "minilm", "elsewhere", BEFORE)
     made = projects.create(runs_here, "wiki project", benchmarks=[])
     assert made.id

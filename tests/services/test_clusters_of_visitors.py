@@ -25,7 +25,7 @@ def test_visitors_choose_none(workspace: Workspace, monkeypatch: pytest.MonkeyPa
     assert clusters.setting(workspace) == ""
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("jobs_here")
 def test_a_resume_does_not_follow_a_strangers_job_to_its_cluster(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -61,9 +63,20 @@ def tales(workspace: Workspace, tmp_path: Path) -> dict[str, str]:
     return made
 
 
+@functools.cache
+def made_tales(session: Path) -> tuple[Workspace, dict[str, str]]:
+    """``tales`` in a workspace below the session's temporary folder, made once and copied."""
+    folder = session / "tales"
+    folder.mkdir()
+    workspace = Workspace(folder / "workspace")
+    return workspace, tales(workspace, folder)
+
+
 @pytest.fixture
-def task(workspace: Workspace, tmp_path: Path) -> dict[str, str]:
-    return tales(workspace, tmp_path)
+def task(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    made, task = made_tales(tmp_path_factory.getbasetemp())
+    shutil.copytree(made.root, workspace.root)
+    return task
 
 
 # (source, Q/Doc) → points above the untrained retriever's.

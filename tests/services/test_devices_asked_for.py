@@ -11,7 +11,7 @@ import pytest
 from cdp import jobs
 from cdp.base.config import EvaluationConfig, TrainingConfig
 from cdp.base.workspace import Workspace
-from cdp.services import clusters, demo, evaluation, queries, training
+from cdp.services import clusters, evaluation, queries, training
 
 pytestmark = pytest.mark.slow
 
@@ -41,25 +41,21 @@ def test_a_number_of_gpus_or_one(workspace: Workspace) -> None:
 
 @pytest.mark.usefixtures("two_gpus")
 @pytest.mark.parametrize(("asked", "count"), [({}, 1), ({"gpus": 0}, 0), ({"retriever": "bm25"}, 0)])
+@pytest.mark.usefixtures("with_demo")
 def test_an_evaluation_takes_one_gpu_or_none(workspace: Workspace, asked: dict[str, object], count: int) -> None:
-    demo.load(workspace)
     config = {"retriever": "static-minilm", "benchmark": "demo", **asked}
     job_id = evaluation.start(workspace, EvaluationConfig.from_dict(config))
-    jobs.stop(workspace, job_id)
     spec = jobs.load_spec(workspace, job_id)
     assert (spec.launcher, spec.device.count) == ("python", count)
-    jobs.wait(workspace, job_id)
 
 
 @pytest.mark.usefixtures("two_gpus")
 @pytest.mark.parametrize(("gpus", "count"), [(0, 0), (2, 2), (None, 1)])
+@pytest.mark.usefixtures("with_demo")
 def test_a_training_starts_through_accelerate_on_whatever_it_runs(
     workspace: Workspace, gpus: int | None, count: int
 ) -> None:
-    demo.load(workspace)
     query_set = queries.list_query_sets(workspace)[0].id
     started = training.start(workspace, TrainingConfig(query_set=query_set, retriever="static-minilm", gpus=gpus))
-    jobs.stop(workspace, started.job_id)
     spec = jobs.load_spec(workspace, started.job_id)
     assert (spec.launcher, spec.device.count) == ("accelerate", count)
-    jobs.wait(workspace, started.job_id)

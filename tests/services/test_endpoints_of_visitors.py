@@ -18,9 +18,10 @@ from cdp.base.config import PromptTuningConfig, SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError, ProviderError
 from cdp.base.workspace import Workspace
 from cdp.llm.address import OPENAI_URL
-from cdp.services import access, corpora, demo, jobs, queries, studies, tuning
+from cdp.services import access, corpora, jobs, queries, studies, tuning
 from cdp.services.access import NotAllowedError
 from cdp.studies import StudyConfig
+from tests.services.conftest import HeldJobs
 
 SERVERS = "sk-servers-own-0123456789"
 TYPED = "sk-typed-by-a-visitor-01"
@@ -156,8 +157,8 @@ def test_a_shared_dashboard_asks_only_endpoints_of_the_operator(
     assert listener.keys == [f"Bearer {TYPED}", "Bearer none"]
 
 
+@pytest.mark.usefixtures("with_demo")
 def test_what_stands_behind_the_server_is_asked_by_nothing(workspace: Workspace, listener: Listener) -> None:
-    demo.load(workspace)
     config = {"corpus": "demo", "generator": "openai", "base_url": listener.url, "model": "m"}
     access.in_dashboard(shared=True)
     for call in (
@@ -215,8 +216,10 @@ def test_a_redirect_takes_no_key_to_another_host(
 
 
 @pytest.mark.slow
-def test_a_job_and_its_resume_do_not_get_the_servers_key(workspace: Workspace, listener: Listener) -> None:
-    demo.load(workspace)
+@pytest.mark.usefixtures("with_demo")
+def test_a_job_and_its_resume_do_not_get_the_servers_key(
+    workspace: Workspace, listener: Listener, request: pytest.FixtureRequest
+) -> None:
     access.in_dashboard()
     config = SynthesisConfig.from_dict(
         {"corpus": "demo", "generator": "openai", "base_url": listener.url, "model": "m", "limit": 1, "per_doc": 2,
@@ -227,17 +230,15 @@ def test_a_job_and_its_resume_do_not_get_the_servers_key(workspace: Workspace, l
     assert listener.keys
     assert set(listener.keys) == {"Bearer none"}
 
-    listener.pause = 3.0  # it is stopped before it has its answer
+    held: HeldJobs = request.getfixturevalue("held_jobs")
     typed = queries.generate(workspace, config, api_key=TYPED)
+    held.end()
     room.stop(workspace, typed)
-    room.wait(workspace, typed, timeout_s=SECONDS)
-    listener.pause = 0.0
     assert jobs.missing_secrets(workspace, typed) == ["CDP_API_KEY"]
     with pytest.raises(ConfigError, match="needs CDP_API_KEY"):
         jobs.resume(workspace, typed, allow=[listener.url])
     jobs.resume(workspace, typed, env_secrets={"CDP_API_KEY": TYPED}, allow=[listener.url])
-    room.wait(workspace, typed, timeout_s=SECONDS)
-    assert not [key for key in listener.keys if SERVERS in key]
+    assert [(given["CDP_API_KEY"], given.get("OPENAI_API_KEY", "")) for given in held.secrets] == [(TYPED, "")] * 2
 
 
 def test_a_job_of_the_operator_at_another_address_is_not_resumed_with_the_key(

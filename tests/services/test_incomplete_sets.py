@@ -12,7 +12,7 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, append_jsonl, write_json
 from cdp.corpus import read_documents, store
-from cdp.jobs import list_jobs, stop, wait
+from cdp.jobs import list_jobs, load_spec
 from cdp.query_sets import QuerySet
 from cdp.services import completeness, queries, studies, training
 from cdp.studies import StudyConfig
@@ -77,7 +77,7 @@ def test_a_finished_set_with_recorded_failures_is_whole(workspace: Workspace, to
     completeness.require(workspace, ["torn"], allow_incomplete=False)
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("held_jobs")
 def test_no_door_to_training_takes_it_unasked(workspace: Workspace, torn: QuerySet, mini: str) -> None:
     config = TrainingConfig(query_set="Mills", retriever="static-minilm")
     refused = "Mills is incomplete: its job was cut off"
@@ -87,8 +87,7 @@ def test_no_door_to_training_takes_it_unasked(workspace: Workspace, torn: QueryS
         studies.run(workspace, studies.sweep(workspace, config.replace(benchmark=mini), [1e-3, 1e-4]))
     assert list_jobs(workspace, ["training"]) == []
     begun = training.start(workspace, config, allow_incomplete=True)
-    stop(workspace, begun.job_id)
-    assert wait(workspace, begun.job_id, lambda view: None).config["query_set"] == "torn"
+    assert load_spec(workspace, begun.job_id).config["query_set"] == "torn"
 
 
 def test_a_reasoned_set_counts_too(workspace: Workspace, torn: QuerySet) -> None:

@@ -14,6 +14,7 @@ from cdp.base.redaction import CUT
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.services import jobs, queries
 from tests.cli.support import answer, run
+from tests.services.conftest import HeldJobs
 from tests.services.test_endpoints_of_visitors import Listener, listening
 
 HOME = "sk-operators-own-0123456789"
@@ -99,15 +100,13 @@ def test_documents_and_key_go_to_the_environments_address(
 
 @pytest.mark.slow
 def test_the_resume_of_a_job_from_elsewhere_does_not_take_the_key_there(
-    workspace: Workspace, home: Listener, other: Listener, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, home: Listener, other: Listener, held_jobs: HeldJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CDP_BASE_URL", home.url)
     monkeypatch.setenv("CDP_API_KEY", HOME)
-    home.pause = 2.0
     job = str(answer("queries", "generate", "--corpus", "docs", "--per-doc", "2", *SETTINGS)["id"])
+    held_jobs.end()
     room.stop(workspace, job)
-    room.wait(workspace, job, timeout_s=60)
-    home.keys.clear()
     spec = workspace.job(job) / "spec.json"  # as it would lie in a workspace that somebody sent
     written = read_json(spec)
     write_json(spec, {**written, "config": {**written["config"], "base_url": other.url}, "secrets": []})
@@ -116,6 +115,7 @@ def test_the_resume_of_a_job_from_elsewhere_does_not_take_the_key_there(
     assert home.url in told.stderr
     assert other.url in told.stderr
     assert not other.keys
+    assert len(held_jobs.secrets) == 1, "and it is not started"
 
 
 def repeating(key: str, asked: str) -> tuple[int, dict[str, Any]]:
@@ -132,6 +132,7 @@ def repeating(key: str, asked: str) -> tuple[int, dict[str, Any]]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("jobs_here")
 def test_an_endpoint_that_repeats_the_key_has_it_stored_nowhere(
     workspace: Workspace, home: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:

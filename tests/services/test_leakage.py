@@ -13,7 +13,7 @@ from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace, write_json
 from cdp.benchmarks import load_benchmark
 from cdp.corpus import read_documents, store
-from cdp.jobs import list_jobs, stop, wait
+from cdp.jobs import list_jobs
 from cdp.retrievers import leakage as room
 from cdp.services import leakage, results, studies, training
 from cdp.studies import StudyConfig
@@ -142,14 +142,10 @@ def test_what_it_starts_from_counts_too(workspace: Workspace, corpus: str) -> No
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("held_jobs")
 def test_a_yes_is_kept_with_the_training(workspace: Workspace, corpus: str) -> None:
     config = TrainingConfig(query_set=imported(workspace, corpus, "tested", "test"), retriever=RETRIEVER)
     begun = training.start(workspace, config, benchmarks=[("mills", "test")], allow_leakage=True)
-    for job in (*begun.evaluations, begun.job_id):
-        stop(workspace, job)
-    for job in (*begun.evaluations, begun.job_id):
-        wait(workspace, job, lambda view: None)
     spec = json.loads((workspace.job(begun.job_id) / "spec.json").read_text())
     assert spec["inputs"]["leakage"][0]["queries"] == 8
     other = load_benchmark(write_benchmark(workspace.benchmark("other")))

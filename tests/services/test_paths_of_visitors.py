@@ -20,7 +20,6 @@ from cdp.services import (
     benchmarks,
     complexity,
     corpora,
-    demo,
     evaluation,
     metrics,
     queries,
@@ -246,10 +245,10 @@ def asked(workspace: Workspace, path: str) -> dict[str, Callable[[], Any]]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("with_demo")
 def test_no_service_reads_or_writes_what_a_visitor_may_not_name(
     workspace: Workspace, outside: Path, home: Path
 ) -> None:
-    demo.load(workspace)
     access.in_dashboard(shared=True)
     taken = []
     for path in (outside, outside.parent, outside.parent / "new"):

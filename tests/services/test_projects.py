@@ -73,8 +73,8 @@ def test_queries_trainings_and_scores_follow(workspace: Workspace, two: dict[str
     assert len(everything.keep("job", jobs.list_jobs(workspace))) == 5
 
 
+@pytest.mark.usefixtures("with_demo")
 def test_removing_things_takes_them_out_of_projects(workspace: Workspace, tmp_path: Path) -> None:
-    demo.load(workspace)
     other = corpus(workspace, tmp_path, "other")
     projects.add_members(workspace, "demo", corpora=["other"])
     assert projects.resolve(workspace, "demo").corpora[1:] == (other,)
@@ -101,8 +101,8 @@ def test_a_benchmark_called_like_a_setting_belongs_where_it_should(workspace: Wo
     assert [p.name for p in projects.projects_of(workspace, "job", "training-1")] == ["two"]
 
 
+@pytest.mark.usefixtures("with_demo")
 def test_bad_names_are_refused(workspace: Workspace) -> None:
-    demo.load(workspace)
     for name in ("", "  ", "Demo", "a\0b", "x" * 300):
         with pytest.raises((ConfigError, Exception), match=r"name|called"):
             projects.create(workspace, name)
@@ -113,8 +113,8 @@ def test_bad_names_are_refused(workspace: Workspace) -> None:
     assert [p.name for p in projects.list_projects(workspace)] == ["demo"]
 
 
+@pytest.mark.usefixtures("with_demo")
 def test_the_one_in_use_is_remembered(workspace: Workspace) -> None:
-    demo.load(workspace)
     assert projects.default(workspace) is None
     projects.use(workspace, "dem")
     assert projects.default(workspace) == projects.resolve(workspace, "demo")
@@ -124,8 +124,8 @@ def test_the_one_in_use_is_remembered(workspace: Workspace) -> None:
     assert projects.default(workspace) is None
 
 
+@pytest.mark.usefixtures("with_demo")
 def test_results_of_a_job_without_settings_are_shown_by_what_they_name(workspace: Workspace, tmp_path: Path) -> None:
-    demo.load(workspace)
     other = corpus(workspace, tmp_path, "other")
     evaluation(workspace, "static-minilm", "demo", {"q1": 0.5})
     rows = results.list_evaluations(workspace)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ast
 import importlib
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.services import access, corpora, demo, jobs
+from cdp.services import access, corpora, jobs
 from cdp.services.access import Action
+from tests.cli.support import run
 from tests.support import REPOSITORY
 
 SERVICES = REPOSITORY / "cdp" / "services"
@@ -167,8 +165,8 @@ def test_every_service_that_writes_refuses(module: str, name: str, dashboard: No
     assert not workspace.root.exists()
 
 
+@pytest.mark.usefixtures("with_demo")
 def test_reading_goes_on(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    demo.load(workspace)
     access.in_dashboard()
     monkeypatch.setenv(access.READ_ONLY, "yes")
     assert [c.name for c in corpora.list_corpora(workspace)] == ["demo"]
@@ -176,9 +174,7 @@ def test_reading_goes_on(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.slow
-def test_other_processes_do_not_obey_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_command_line_does_not_obey_it(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(access.READ_ONLY, "1")
-    monkeypatch.setenv("CDP_WORKSPACE", str(tmp_path / "workspace"))
-    done = subprocess.run([sys.executable, "-m", "cdp", "demo"], cwd=REPOSITORY, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert len(corpora.list_corpora(Workspace(tmp_path / "workspace"))) == 1
+    run("demo")
+    assert len(corpora.list_corpora(workspace)) == 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ from cdp.services import result_tables, results
 from cdp.services import training as service
 from tests.services.support import evaluation
 
+pytestmark = pytest.mark.slow  # to open the catalogue takes longer than what is read from it
+
 BEFORE = {f"q{i}": 0.2 + 0.01 * (i % 9) for i in range(40)}
 CALLED = "diverse × 5"
 
@@ -24,16 +28,27 @@ def better(by: float) -> dict[str, float]:
     return {query: value + by + 0.001 * (i % 3) for i, (query, value) in enumerate(BEFORE.items())}
 
 
-@pytest.fixture
-def query_set(workspace: Workspace, tmp_path: Path) -> str:
-    """Five diverse queries for each of four documents, in a set whose name says so."""
-    path = tmp_path / "wiki.jsonl"
+@functools.cache
+def wiki(session: Path) -> tuple[Workspace, str]:
+    """Five diverse queries for each of four documents, in a set whose name says so, made once below the session's
+    temporary folder, to be copied."""
+    folder = session / "wiki"
+    folder.mkdir()
+    workspace = Workspace(folder / "workspace")
+    path = folder / "wiki.jsonl"
     path.write_text("".join(json.dumps({"_id": f"d{i}", "text": f"Mill {i} grinds corn."}) + "\n" for i in range(4)))
     with read_documents(path) as result:
         corpus = store(result, "wiki", workspace)
     pairs = [(f"d{i}", [f"query {n} of mill {i}" for n in range(5)]) for i in range(4)]
     made = query_sets.import_queries(pairs, workspace, corpus.id, CALLED, kind="synthetic", method="diverse").query_set
-    return query_sets.update(workspace, made.id, generator="template").id
+    return workspace, query_sets.update(workspace, made.id, generator="template").id
+
+
+@pytest.fixture
+def query_set(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> str:
+    made, query_set = wiki(tmp_path_factory.getbasetemp())
+    shutil.copytree(made.root, workspace.root)
+    return query_set
 
 
 def trained(workspace: Workspace, job: str, query_set: str, scores: dict[str, float], *, start: str = "minilm",

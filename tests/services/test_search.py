@@ -10,17 +10,16 @@ from cdp.base.config import IndexConfig
 from cdp.base.errors import InputError, NotFoundError
 from cdp.base.workspace import Workspace
 from cdp.corpus import list_corpora
-from cdp.services import access, demo, search
+from cdp.services import access, search
 from tests.pages.support import ended_job
 
 pytestmark = pytest.mark.slow  # a first search loads the stemmer's library for a second
 
 
 @pytest.fixture
-def corpus(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def corpus(workspace: Workspace, with_demo: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The demo's corpus; no search process is started: every search here is answered in this process."""
     monkeypatch.setenv(search.RUNTIME, str(tmp_path / "run"))
-    demo.load(workspace)
     return list_corpora(workspace)[0].id
 
 

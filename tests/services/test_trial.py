@@ -14,7 +14,7 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import load_benchmark, resolve_benchmark
 from cdp.corpus import CorpusManifest, read_documents, store
 from cdp.corpus.documents import permutation
-from cdp.services import demo, jobs, projects, trial
+from cdp.services import jobs, projects, trial
 from cdp.studies import records
 from cdp.studies.config import TrialConfig
 from tests.services.test_decide import diverse_helps, run_study, sets_of, task
@@ -54,8 +54,8 @@ def human(workspace: Workspace, manifest: CorpusManifest, n: int = 60) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("with_demo")
 def test_a_dev_split_decides_and_recorded_queries_are_used(workspace: Workspace) -> None:
-    demo.load(workspace)
     assert trial.last_generator(workspace, "demo") == {"generator": "recorded"}
     planned = trial.plan(workspace, TrialConfig(corpus="demo", generator="recorded"))
     splits = planned.judged.splits
@@ -69,8 +69,8 @@ def test_a_dev_split_decides_and_recorded_queries_are_used(workspace: Workspace)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("with_demo")
 def test_the_price_stands_first_and_a_test_over_the_budget_is_not_started(workspace: Workspace) -> None:
-    demo.load(workspace)
     whole = trial.plan(workspace, TrialConfig(corpus="demo", generator="openai", model="gpt-4o-mini"))
     assert whole.plan.cost is not None
     assert whole.plan.requests == 2 * 96
@@ -179,11 +179,14 @@ def test_queries_of_a_test_are_for_documents_drawn_at_random(
 
 
 @pytest.mark.slow
-def test_of_a_large_benchmark_a_sample_decides(workspace: Workspace, tmp_path: Path) -> None:
+def test_of_a_large_benchmark_a_sample_decides(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial, "MOST_DOCUMENTS", 500)
     manifest = corpus(workspace, tmp_path)
     folder = tmp_path / "papers-judged"
     (folder / "qrels").mkdir(parents=True)
-    many = documents(trial.MOST_DOCUMENTS + 500)
+    many = documents(600)
     (folder / "corpus.jsonl").write_text("".join(json.dumps(d) + "\n" for d in many))
     (folder / "queries.jsonl").write_text("".join(f'{{"_id": "q{i}", "text": "who {i}"}}\n' for i in range(400)))
     lines = "".join(f"q{i}\td{i}\t1\n" for i in range(400))
@@ -193,7 +196,7 @@ def test_of_a_large_benchmark_a_sample_decides(workspace: Workspace, tmp_path: P
     splits = planned.judged.splits
     assert (splits.n_test, splits.n_dev, splits.n_documents) == (267, 133, trial.MOST_DOCUMENTS)
     assert any("267 of 400 judged queries are reported and 133 others" in note for note in planned.judged.notes)
-    assert any("2,000 of 2,500 documents of large" in note for note in planned.judged.notes)
+    assert any("500 of 600 documents of large" in note for note in planned.judged.notes)
     folder = resolve_benchmark(trial.make(workspace, manifest, planned.judged), workspace)
     made, dev = (load_benchmark(folder, split) for split in ("test", "dev"))
     assert (made.n_queries, dev.n_queries, made.n_documents) == (267, 133, trial.MOST_DOCUMENTS)

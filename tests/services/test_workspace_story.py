@@ -38,8 +38,8 @@ def test_the_same_content_is_stored_once(workspace: Workspace) -> None:
     assert [c.name for c in corpora.list_corpora(workspace)] == ["one"]
 
 
+@pytest.mark.usefixtures("with_demo")
 def test_a_corpus_with_query_sets_is_not_deleted(workspace: Workspace) -> None:
-    demo.load(workspace)
     with pytest.raises(ConfigError, match="2 query sets"):
         corpora.delete(workspace, "demo")
     for found in queries.list_query_sets(workspace):
@@ -48,8 +48,8 @@ def test_a_corpus_with_query_sets_is_not_deleted(workspace: Workspace) -> None:
     assert corpora.list_corpora(workspace) == []
 
 
+@pytest.mark.usefixtures("with_demo")
 def test_preview_of_recorded_and_template_queries(workspace: Workspace) -> None:
-    demo.load(workspace)
     first = corpora.page(workspace, "demo", 0, 1)[0]
     for generator in ("recorded", "template"):
         found = queries.preview(workspace, "demo", first.id, per_doc=8, generator=generator)
@@ -63,8 +63,8 @@ def test_preview_of_recorded_and_template_queries(workspace: Workspace) -> None:
         queries.preview(workspace, "demo", first.id, per_doc=21)
 
 
+@pytest.mark.usefixtures("with_demo")
 def test_quick_metrics_separate_diverse_from_paraphrase_and_are_kept(workspace: Workspace) -> None:
-    demo.load(workspace)
     values = {}
     for name in ("demo diverse", "demo paraphrase"):
         quick = metrics.quick(workspace, name)
@@ -75,8 +75,8 @@ def test_quick_metrics_separate_diverse_from_paraphrase_and_are_kept(workspace: 
     assert any(m.name == "len_sim" for m in with_human.measures)
 
 
+@pytest.mark.usefixtures("with_demo")
 def test_the_recommendation_for_training_queries_says_what_they_are(workspace: Workspace) -> None:
-    demo.load(workspace)
     for_set = complexity.profile_query_set(workspace, "demo diverse").recommend()
     assert "training queries" in for_set.caveats[0]
     for_task = complexity.profile_benchmark(workspace, "demo").recommend()
@@ -90,8 +90,8 @@ def test_pasted_queries(workspace: Workspace) -> None:
         complexity.profile_texts(["", " "])
 
 
+@pytest.mark.usefixtures("with_demo")
 def test_a_plan_counts_pairs_and_steps(workspace: Workspace) -> None:
-    demo.load(workspace)
     config = TrainingConfig.from_dict({"query_set": "demo diverse", "per_doc": 2, "epochs": 3, "batch_size": 50})
     plan = training.plan(workspace, config)
     assert (plan.pairs, plan.documents, plan.steps) == (192, 96, 9)
