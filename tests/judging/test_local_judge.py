@@ -25,7 +25,7 @@ def test_a_local_model_is_asked_and_its_nonsense_ends_the_run(
 ) -> None:
     folder = tiny_writer(tmp_path / "writer")
     config = settings(
-        corpus, log, generator="transformers", model=str(folder), max_output_tokens=8, gpus=0, retrievers="bm25"
+        corpus, log, generator="transformers", model=str(folder), max_output_tokens=16, gpus=0, retrievers="bm25"
     )
     judge = make_generator(config.synthesis)
     judge.prepare()
