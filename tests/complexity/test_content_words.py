@@ -111,7 +111,7 @@ def test_counts_are_the_sizes_of_the_sets() -> None:
 def test_odd_texts_have_a_defined_count(language: str) -> None:
     odd = ["", " ", "?!…", "🙂🙂", "\u202bשלום עולם\u202c", "\ud83d", "a\0b", "mixed 中文 русский عربي 한국어 text"]
     counts = count_content_words(
-        [*odd, "word " * 10_000, " ".join(f"w{chr(97 + i % 26)}{i}x" for i in range(10_000))], language
+        [*odd, "word " * 2_000, " ".join(f"w{chr(97 + i % 26)}{i}x" for i in range(2_000))], language
     )
     assert counts.shape == (len(odd) + 2,)
     assert counts[:4].tolist() == [0, 0, 0, 0]
@@ -119,7 +119,7 @@ def test_odd_texts_have_a_defined_count(language: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.text(max_size=200))
 def test_english_agrees_with_the_definition(text: str) -> None:
     import re
@@ -142,8 +142,13 @@ def test_the_table_says_how_each_language_is_counted() -> None:
 
 
 @pytest.mark.slow
-def test_chinese_is_quiet_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    code = "from cdp.complexity import content_words; assert content_words('复旦大学', 'zh') == {'复旦大学'}"
+def test_importing_the_room_loads_no_tokenizer_and_chinese_is_quiet_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    code = """if True:
+        import sys
+        from cdp.complexity import content_words
+        assert not {"jieba", "fugashi", "kiwipiepy", "torch"} & set(sys.modules)
+        assert content_words("复旦大学", "zh") == {"复旦大学"}
+    """
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
@@ -153,10 +158,3 @@ def test_chinese_is_quiet_and_leaves_nothing_behind(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.slow
-def test_importing_the_room_loads_no_tokenizer() -> None:
-    code = "import sys, cdp.complexity; print([m for m in ('jieba','fugashi','kiwipiepy','torch') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

@@ -116,8 +116,8 @@ def test_question_words_are_set_apart_in_two_languages_alone() -> None:
 )
 def test_real_questions_of_six_languages_have_plausible_cw(name: str, language: str, low: float, high: float) -> None:
     with gzip.open(shared(f"data/multiquery/{name}.jsonl.gz"), "rt", encoding="utf-8") as file:
-        texts = [query for line in file for query in json.loads(line)["queries"]][:600]
+        texts = [query for line in file for query in json.loads(line)["queries"]][:200]
     cw = count_content_words(texts, language)
-    assert cw.shape == (600,)
+    assert cw.shape == (200,)
     assert low < cw.mean() < high
     assert (cw > 0).mean() > 0.99

@@ -244,7 +244,7 @@ def test_memory_maps_in_shards(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_mapped_files_do_not_stay_in_memory(tmp_path: Path) -> None:
     """A row read here and there maps its neighbours too: scoring again must not bring in the whole file."""
-    rows, dim = 200_000, 256  # 98 MB each
+    rows, dim = 60_000, 256  # 31 MB each
     for name in ("a.npy", "b.npy"):
         shard = np.lib.format.open_memmap(tmp_path / name, mode="w+", dtype=np.float16, shape=(rows, dim))
         shard[:] = np.linspace(-1, 1, dim)

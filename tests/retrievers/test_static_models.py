@@ -89,6 +89,8 @@ def test_a_transformer_is_no_table(tmp_path: Path, workspace: Workspace) -> None
 
 TRAIN = """
 import sys
+import cdp.training, cdp.training.pairs, cdp.training.plan, cdp.evaluation.card
+assert "torch" not in sys.modules, "a plan needs no torch"
 import torch
 from cdp.workers import evaluation, training
 from cdp.retrievers import load, resolve
