@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from cdp.base.errors import InputError
 from cdp.base.statistics import holm, paired_test, t_test
+from tests.strategies import examples
 
 
 def test_the_t_test_is_scipys() -> None:
@@ -50,6 +51,7 @@ def test_holm_by_hand() -> None:
     assert holm([0.2]) == [0.2]
 
 
+@examples(30, 1_000)
 @given(st.lists(st.floats(0, 1), max_size=12))
 def test_holm_only_raises_and_keeps_the_order(p_values: list[float]) -> None:
     found = holm(p_values)

@@ -36,7 +36,7 @@ def recipe(random: np.random.Generator, queries: np.ndarray, seeds: int) -> list
 def test_two_runs_of_one_recipe_seldom_differ(seeds: int) -> None:
     """Of pairs of the same recipe the test over queries alone calls far more than 5% different."""
     random = np.random.default_rng(1)
-    runs, by_query, by_both = 400, 0, 0
+    runs, by_query, by_both = 200, 0, 0
     for _ in range(runs):
         queries = random.normal(50, 25, 300)
         first, second = recipe(random, queries, seeds), recipe(random, queries, seeds)
@@ -50,7 +50,7 @@ def test_two_runs_of_one_recipe_seldom_differ(seeds: int) -> None:
 
 def test_the_interval_of_paired_differences_covers_with_seeds_queries_and_both_as_sources() -> None:
     random = np.random.default_rng(2)
-    runs, covered, sure = 600, 0, 0
+    runs, covered, sure = 400, 0, 0
     for _ in range(runs):
         queries, seeds = random.normal(0, 15, 200), random.normal(0, 1, 4)
         found = two_level_test([seed + queries + random.normal(0, 12, 200) for seed in seeds])

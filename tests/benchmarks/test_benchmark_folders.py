@@ -285,9 +285,7 @@ def test_an_unknown_name_offers_those_there_are(folder: Path, workspace: Workspa
 
 
 @pytest.mark.slow
-def test_real_benchmarks_are_read_whole() -> None:
-    counts = {"scifact": ("test", 5183, 300, 339), "2wikimultihopqa_sample": ("", 7005, 164, 414)}
-    for name, (split, documents, queries, relevant) in counts.items():
-        found = load_benchmark(shared(f"data/{name}"), split)
-        assert (found.n_documents, found.n_queries) == (documents, queries)
-        assert sum(grade > 0 for grades in found.qrels.values() for grade in grades.values()) == relevant
+def test_a_real_benchmark_is_read_whole() -> None:
+    found = load_benchmark(shared("data/2wikimultihopqa_sample"), "")
+    assert (found.n_documents, found.n_queries) == (7005, 164)
+    assert sum(grade > 0 for grades in found.qrels.values() for grade in grades.values()) == 414

@@ -242,5 +242,6 @@ def test_the_whole_scifact_has_the_paper_s_sizes(workspace: Workspace) -> None:
     folder = shared("data/scifact")
     found = load_benchmark(stored(workspace, "scifact", folder))
     assert (found.n_documents, found.n_queries) == (5183, 300)
+    assert sum(grade > 0 for grades in found.qrels.values() for grade in grades.values()) == 339
     assert found.documents_hash == load_benchmark(folder).documents_hash
     assert manifests.read(found.folder).notes == ("Queries without a judgment in this split, left out: 809.",)

@@ -11,7 +11,6 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import add_benchmark, describe, load_benchmark, manifests
 from cdp.benchmarks.subsets import name_of, sample
 from tests.benchmarks.folders import write_benchmark
-from tests.support import shared
 
 DOCUMENTS = [{"_id": f"d{i}", "title": f"t{i}", "text": f"text {i}"} for i in range(40)]
 QUERIES = [{"_id": f"q{i}", "text": f"query {i}", "excluded_ids": ["d39"]} for i in range(10)]
@@ -82,10 +81,3 @@ def test_too_few_documents_are_told(whole: str, workspace: Workspace) -> None:
 def test_more_than_there_is_takes_all(whole: str, workspace: Workspace) -> None:
     info, _ = sample(whole, workspace, queries=100, documents=1000)
     assert (info.n_queries, info.n_documents) == (9, 40)  # q9 has nothing relevant
-
-
-@pytest.mark.slow
-def test_of_real_data(workspace: Workspace) -> None:
-    add_benchmark(shared("data/scifact"), workspace)
-    info, _ = sample("scifact", workspace, queries=50, documents=500)
-    assert (info.n_queries, info.n_documents) == (50, 500)

@@ -34,7 +34,7 @@ def test_what_is_written_is_read_back(workspace: Workspace) -> None:
 def test_any_name_has_a_project_of_its_own(workspace: Workspace) -> None:
     dice = random.Random(16)
     pieces = [*SCRIPTS, *ODD, "all", "none", "../..", ".", "", "-", "😀" * 70, "ß" * 200, "con\nnul", "a/b", "*"]
-    names = [dice.choice(pieces)[: dice.randint(0, 120)] for _ in range(60)] + pieces
+    names = [dice.choice(pieces)[: dice.randint(0, 120)] for _ in range(25)] + pieces
     unstorable = [name for name in names if not storable(name)]
     names = [name for name in names if storable(name)]
     for name in unstorable:  # NUL, or half of a surrogate pair
