@@ -1,19 +1,49 @@
 """Tiny models made on the spot, so that no test downloads anything: a BERT, a Qwen3-shaped decoder, a static table.
 
 Their weights are random but fixed by the seed; their vocabulary holds single letters and digits, so that any Latin text
-becomes tokens.
+becomes tokens. A process makes each of them once and writes it as often as it is asked for.
 """
 
 from __future__ import annotations
 
+import functools
 import string
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 CHARACTERS = string.ascii_lowercase + string.digits + string.punctuation
+
+
+def _made_once(make: Callable[..., Path]) -> Callable[..., Path]:
+    """Keep the files that ``make`` writes, by its settings, and torch's random state as it leaves it."""
+
+    @functools.cache
+    def made(**settings: Any) -> tuple[dict[Path, bytes], Path, Any]:
+        import torch
+
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            place = make(folder, **settings).relative_to(folder)
+            files = {file.relative_to(folder): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+        return files, place, torch.get_rng_state()
+
+    @functools.wraps(make)
+    def written(folder: Path, **settings: Any) -> Path:
+        import torch
+
+        files, place, random_state = made(**settings)
+        for name, content in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+        torch.set_rng_state(random_state)
+        return folder / place
+
+    return written
 
 
 def _wordpiece_vocabulary() -> dict[str, int]:
@@ -34,6 +64,7 @@ def _wordpiece_tokenizer() -> Tokenizer:
     return tokenizer
 
 
+@_made_once
 def tiny_bert(folder: Path, *, hidden: int = 32, layers: int = 2, dropout: float = 0.0, seed: int = 0) -> Path:
     """A BERT in transformers' layout (no pooling configured): the shape of Contriever, RetroMAE and MiniLM."""
     import torch
@@ -55,6 +86,7 @@ def tiny_bert(folder: Path, *, hidden: int = 32, layers: int = 2, dropout: float
     return folder
 
 
+@_made_once
 def tiny_decoder(folder: Path, *, hidden: int = 32, layers: int = 2, seed: int = 0) -> Path:
     """A Qwen3-shaped decoder whose tokenizer ends each text with an end-of-text token, as Qwen3-Embedding's does."""
     import torch
@@ -80,6 +112,7 @@ def tiny_decoder(folder: Path, *, hidden: int = 32, layers: int = 2, seed: int =
     return folder
 
 
+@_made_once
 def tiny_retriever(
     folder: Path, *, pooling: str = "mean", dropout: float = 0.0, seed: int = 0, hidden: int = 32
 ) -> Path:
@@ -94,6 +127,7 @@ def tiny_retriever(
     return folder / "model"
 
 
+@_made_once
 def tiny_static(folder: Path, *, dimension: int = 16, seed: int = 0) -> Path:
     """A tiny static embedding model, as sentence-transformers saves one; without that library, which loads for seconds.
 
