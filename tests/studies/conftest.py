@@ -71,7 +71,7 @@ def study_job(workspace: Workspace, job_id: str, query_set: str, benchmarks: lis
             "benchmarks": ", ".join(benchmarks),
             "per_doc": "1, 3",
             "seeds": "0, 1",
-            "steps": 10,
+            "steps": 4,
             "batch_size": 8,
             "gpus": 0,
             **settings,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,29 @@ from cdp.cli import main
 from cdp.services import demo, studies, synthesis
 from cdp.studies import read_plan, ready_made
 from cdp.studies.text import plan_text
+from tests.support_models import tiny_static
 
 ON_DEMO = [plan.name for plan in ready_made() if "corpus: demo" in plan.file.read_text(encoding="utf-8")]
 
 
+@pytest.fixture(scope="module")
+def demo_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("demo") / "workspace"
+    demo.load(Workspace(root))
+    return root
+
+
 @pytest.fixture
-def loaded(workspace: Workspace) -> Workspace:
-    demo.load(workspace)
+def loaded(demo_root: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """The demo's workspace, to be read."""
+    monkeypatch.setenv("CDP_WORKSPACE", str(demo_root))
+    return Workspace(demo_root)
+
+
+@pytest.fixture
+def filled(demo_root: Path, workspace: Workspace) -> Workspace:
+    """A copy of the demo's workspace, to be written to."""
+    shutil.copytree(demo_root, workspace.root)
     return workspace
 
 
@@ -92,24 +109,27 @@ def test_a_plan_that_cannot_run_is_refused_before_it_starts(
 
 
 def test_a_study_is_listed_and_has_nothing_to_report_before_it_began(
-    loaded: Workspace, capsys: pytest.CaptureFixture[str]
+    filled: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from tests.pages.support import ended_job
 
     config = read_plan("single-query").to_dict()
-    ended_job(loaded, "study-1", "study", config, outcome="failed", failure={"message": "No memory.", "kind": "bug"})
+    ended_job(filled, "study-1", "study", config, outcome="failed", failure={"message": "No memory.", "kind": "bug"})
     assert [job["id"] for job in answer(capsys, "study", "list")["studies"]] == ["study-1"]  # type: ignore[attr-defined]
     with pytest.raises(InputError, match=r"nothing to report yet: No memory\."):
-        studies.report(loaded, "study-1")
+        studies.report(filled, "study-1")
     assert main(["study", "report", "study-1"]) == 2
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("jobs_here")
 def test_run_with_missing_queries_and_report_in_every_form(
-    loaded: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    filled: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings = ("generator=template", "per_doc=1, 3", "seeds=0", "steps=10", "benchmarks=demo:test", "gpus=0")
+    settings = (
+        "generator=template", "per_doc=1, 3", "seeds=0", "steps=4", "benchmarks=demo:test", "gpus=0",
+        f"retrievers={tiny_static(tmp_path / 'tiny')}",
+    )  # fmt: skip
     words = [word for setting in settings for word in ("--set", setting)]
     done = answer(capsys, "study", "run", "single-query", *words, "--wait")
     assert done["state"] == "finished"

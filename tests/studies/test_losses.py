@@ -21,7 +21,7 @@ from cdp.workers.training import main as train
 from tests.studies.conftest import study_job
 from tests.support import work
 
-SETTINGS = {"steps": 10, "batch_size": 8, "learning_rate": 3e-3, "gpus": 0}
+SETTINGS = {"steps": 4, "batch_size": 8, "learning_rate": 3e-3, "gpus": 0}
 
 
 def mined(workspace: Workspace, query_set: str, teacher: str) -> str:

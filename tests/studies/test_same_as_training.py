@@ -22,7 +22,7 @@ from cdp.workers.training import main as train
 from tests.studies.conftest import study_job
 from tests.support_models import tiny_bert, tiny_decoder
 
-SETTINGS = {"steps": 10, "batch_size": 8, "learning_rate": 3e-3, "gpus": 0}
+SETTINGS = {"steps": 3, "batch_size": 8, "learning_rate": 3e-3, "gpus": 0}
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, name: str, folder: Path) -> None:

@@ -18,7 +18,14 @@ def test_a_study_runs_reports_and_pools_with_its_facts(
     from cdp.workers.study import main
 
     folder = study_job(
-        workspace, "study-1", query_set, benchmarks, retrievers=tiny, weightings="none, cw@2", criteria="The slope."
+        workspace,
+        "study-1",
+        query_set,
+        benchmarks,
+        retrievers=tiny,
+        weightings="none, cw@2",
+        criteria="The slope.",
+        seeds="0",
     )
     main(Job(folder))
     about = read_json_or_none(folder / "results" / "about.json")

@@ -40,6 +40,7 @@ def foreign_job(workspace: Workspace, query_set: str, retriever: Path) -> Path:
     return workspace.job("theirs")
 
 
+@pytest.mark.usefixtures("jobs_here")
 def test_a_pickle_in_place_of_a_checkpoint_is_not_run_on_resuming(
     workspace: Workspace, query_set: str, tmp_path: Path
 ) -> None:
