@@ -295,10 +295,10 @@ LANGUAGES = {
 }  # fmt: skip
 
 
-def facts(manifest: CorpusManifest) -> None:
-    """The figures that say at a glance whether it was read as it should be."""
+def facts(manifest: CorpusManifest, told: str = "") -> None:
+    """The figures that say at a glance whether it was read as it should be; ``told`` stands above already."""
     spread, unit = manifest.lengths
-    if problem := corpora.problem(manifest):
+    if (problem := corpora.problem(manifest)) and problem != told:
         # The same documents may have been added again without those files.
         when = f"In the first import, from {md(manifest.source)}, {moment(manifest.created)}."
         st.warning(f"{when} The list and the notes below give the reasons.", title=problem)

@@ -14,7 +14,7 @@ workspace = Workspace.default()
 frame.head("documents")
 
 with frame.guarded():
-    forms.flash()
+    told = forms.flash()
     manifests = state.of_project(workspace, "corpus", corpora.list_corpora(workspace))
     if not manifests:
         frame.empty("No documents yet", "Add files or a folder from your computer, or a path on this server.")
@@ -28,7 +28,7 @@ with frame.guarded():
         manifest = next(m for m in manifests if m.id == corpus)
         documents.linked(workspace, manifest)
         decide_answer.test_summary(workspace, manifest.id)
-        documents.facts(manifest)
+        documents.facts(manifest, told)
         documents.browse(workspace, manifest)
         documents.files(manifest)
         documents.rejected(manifest)

@@ -260,8 +260,8 @@ def remember(message: str, notes: list[str], *, problem: str = "", details: Sequ
     st.session_state["flash"] = (message, notes, problem, details)
 
 
-def flash() -> None:
-    """What the last action came to, once."""
+def flash() -> str:
+    """What the last action came to, once; returns its problem, so that the page below does not tell it again."""
     message, notes, problem, details = st.session_state.pop("flash", ("", [], "", ()))
     if problem:
         st.warning("\n".join(f"- {md(detail)}" for detail in details), title=md(problem))
@@ -269,6 +269,7 @@ def flash() -> None:
         body = "\n".join(f"- {md(note)}" for note in notes) or "It is selected below."
         show, icon = (st.info, ":material/info:") if problem else (st.success, ":material/check_circle:")
         show(body, title=md(message), icon=icon)
+    return problem
 
 
 def source(
