@@ -274,6 +274,7 @@ def test_the_rule_on_unsafe_formats_sees(code: str) -> None:
     assert any(word in code for word in UNSAFE_WORDS)
 
 
+@pytest.mark.slow
 def test_no_code_of_ours_reads_a_format_that_can_run_code() -> None:
     """Checkpoints, models and caches of somebody else's workspace are data."""
     folders = [REPOSITORY / "pages", REPOSITORY / "perf", REPOSITORY / "reproduction"]

@@ -35,6 +35,7 @@ def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert "add" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_empty_workspace(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     for words in (
         ["corpus", "list"],

@@ -55,6 +55,7 @@ def test_the_figures_come_from_the_live_metrics(
     assert "loss 1.2500" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_deleting_asks_first(
     failed: JobView, workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

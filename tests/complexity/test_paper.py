@@ -15,6 +15,8 @@ from cdp.complexity import QUESTION_WORDS_KEPT as KEPT
 from cdp.complexity import STANDARD, count_content_words
 from tests.support import shared
 
+pytestmark = pytest.mark.slow
+
 BRIGHT = [
     "aops",
     "biology",
@@ -75,7 +77,6 @@ def test_japanese_range_on_miracl_is_the_papers_but_for_three_queries_without_co
     assert (cw[cw > 0].min(), cw.max()) == (1, 11)
 
 
-@pytest.mark.slow
 def test_korean_range_on_miracl_is_the_papers_but_for_one_word() -> None:
     cw = count_content_words(queries(shared("data/queries_only/miracl_ko"), "train"), "ko")
     assert cw.min() == 1
@@ -102,7 +103,6 @@ def test_question_words_are_set_apart_in_two_languages_alone() -> None:
         count_content_words(["was ist das"], "de", stopwords=KEPT)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "language", "low", "high"),
     [

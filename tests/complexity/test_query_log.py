@@ -40,8 +40,8 @@ def test_hints_of_personal_data(query: str, hint: str) -> None:
 
 def test_a_sample_stands_for_the_log_in_words_and_length() -> None:
     draw = np.random.default_rng(5)
-    words = [f"word{i}" for i in range(500)]
-    log = [" ".join(draw.choice(words, draw.geometric(0.2))) for _ in range(3000)]
+    words = [f"word{i}" for i in range(300)]
+    log = [" ".join(draw.choice(words, draw.geometric(0.2))) for _ in range(1200)]
     log += [f"why is the {word} so" for word in words]
     queries = list(dict.fromkeys(log))
     chosen = sample(queries, 150, seed=1)

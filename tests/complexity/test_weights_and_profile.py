@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdp.base.errors import InputError
@@ -22,6 +22,7 @@ def test_a_batch_without_content_words_gets_equal_weights() -> None:
     assert cw_weights([]).shape == (0,)
 
 
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 500), min_size=1, max_size=50), st.floats(0.5, 1000))
 def test_weights_have_mean_1(cw: list[int], kappa: float) -> None:
     weights = cw_weights(cw, kappa)

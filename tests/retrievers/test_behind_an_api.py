@@ -25,6 +25,8 @@ from tests.support import write_prices
 from tests.synthesis.conftest import _no_keys, _short_backoff, server
 from tests.synthesis.server import KEY, LOST, MODEL, NO_VECTORS, ChatServer, embedding
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["_no_keys", "_short_backoff", "server"]
 
 
@@ -96,7 +98,6 @@ def test_texts_are_cut_at_the_length_that_is_set(workspace: Workspace, model: Ap
     assert model.max_seq_length == api.LONGEST
 
 
-@pytest.mark.slow
 def test_the_hash_is_of_model_and_address(workspace: Workspace) -> None:
     names = ("api:a@http://x/v1", "api:a@http://y/v1", "api:b@http://x/v1", "api:a@http://x/v1/")
     hashes = [model_hash(load(resolve(name, workspace), payer=Payer(workspace, "job"))) for name in names]
@@ -117,7 +118,6 @@ def test_vectors_are_checked(workspace: Workspace, model: ApiModel, server: Chat
         assert cache.spent(f"job/api:{MODEL}@{server.url}").requests == 4, "what cannot be used is paid for too"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["429", "500", *LOST])
 def test_what_passes_is_tried_again(
     workspace: Workspace, model: ApiModel, server: ChatServer, fault: str, monkeypatch: pytest.MonkeyPatch
@@ -186,7 +186,6 @@ def test_a_budget_is_respected_over_attempts(workspace: Workspace, model: ApiMod
     assert set(server.embedded.values()) == {1}
 
 
-@pytest.mark.slow
 def test_a_stop_ends_it(workspace: Workspace, model: ApiModel, server: ChatServer) -> None:
     server.latency = 0.2
     stopping = ApiModel(model.name, Payer(workspace, "job", should_stop=lambda: len(server.bodies) > 8))
