@@ -32,6 +32,8 @@ ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # A page is read once or twice: to optimise its scripts takes longer than to run them as they are.
+    "--js-flags=--no-opt",
 ]
 
 

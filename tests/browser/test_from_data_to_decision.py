@@ -1,5 +1,5 @@
 """From an empty workspace to the answer of Decide: one upload and four clicks. The answer fits the screen, and three
-clicks lead from it to the training that it names, compared."""
+clicks lead from it to the training that it names, compared. A folder of PDFs, one with a password, becomes passages."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from cdp.base.config import EvaluationConfig
-from cdp.services import complexity, decide, evaluation, jobs, results
+from cdp.base.workspace import Workspace
+from cdp.corpus import iter_documents
+from cdp.jobs.records import load_spec
+from cdp.services import complexity, corpora, decide, evaluation, jobs, results
 from tests.browser.conftest import Looker, Server, serve_many
+from tests.corpus.test_office_files import pdf, scanned
 from tests.jobs.support import until
 from tests.services.test_decide import diverse_helps, run_study, sets_of, tales
 
@@ -90,6 +94,18 @@ def test_from_data_to_the_answer(
     assert "Traceback" not in server.console()
 
 
+def done_here(workspace: Workspace) -> None:
+    """Stop what the page started and do it in this process: each worker of its own loads torch again."""
+    started = jobs.list_active(workspace)
+    for view in started:
+        jobs.stop(workspace, view.id)
+    until(lambda: not jobs.list_active(workspace), "stopped jobs", 60)
+    for view in sorted(started, key=lambda view: load_spec(workspace, view.id).sequence):
+        if jobs.show(workspace, view.id).state != "finished":
+            jobs.resume(workspace, view.id)
+        assert jobs.show(workspace, view.id).state == "finished", view.id
+
+
 def height(page: Page) -> int:
     return int(page.get_by_test_id("stMain").evaluate("main => main.scrollHeight"))
 
@@ -125,9 +141,7 @@ def test_the_answer_fits_and_is_followed(
     tab.press("Start training")
     tab.page.get_by_role("heading", level=1, name="Jobs").wait_for(timeout=60_000)  # the jobs are submitted
     tab.idle()
-    tab.page.goto("about:blank")  # a page that is looked at is drawn every two seconds
-    until(lambda: not jobs.list_active(workspace), "a training and its evaluations", 240)
-    tab.page.go_back()
+    done_here(workspace)
     tab.see("Compare results")
     tab.press("Compare results").see("Paired t-test over", seconds=60)
     assert tab.presses == 3
@@ -136,3 +150,26 @@ def test_the_answer_fits_and_is_followed(
     rows = {row.kind for row in results.list_rows(workspace, results.list_evaluations(workspace))}
     assert rows >= {results.TRAINING, results.UNTRAINED, results.BM25}
     tab.shot("14-compared")
+
+
+def test_from_a_folder_of_pdfs_to_decide(server: Server, look: Callable[..., Looker], tmp_path: Path) -> None:
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    pdf(folder / "report.pdf")
+    scanned(folder / "scan.pdf")
+    pdf(folder / "secret.pdf", password="geheim")
+    tab = look(server)
+    tab.open("documents").page.get_by_text("Add another corpus").click()
+    tab.idle().press("Folder", role="radio")
+    box = tab.page.get_by_test_id("stMain").get_by_test_id("stFileUploader").locator("input[type=file]")
+    box.set_input_files(folder)
+    tab.idle().see("Passages").see("Words of a passage")
+    tab.see("Protected by a password: secret.pdf").type("Password of PDFs", "falsch").see("does not open secret.pdf")
+    # Tab moves to the field's own button; what was typed must not be lost.
+    tab.type("Password of PDFs", "geheim").page.get_by_text("does not open").wait_for(state="hidden")
+    tab.press("Import documents").see("1 of 3 files could not be read").see("run OCR first")
+    [corpus] = (corpus for corpus in corpora.list_corpora(server.workspace) if corpus.name == "reports")
+    assert (corpus.n_files, corpus.n_files_failed, corpus.unit) == (2, 1, "passage")
+    ids = {document.id.split("#")[0] for document in iter_documents(server.workspace, corpus.id)}
+    assert ids == {"report.pdf", "secret.pdf"}
+    tab.menu("Decide").see("reports")
