@@ -19,7 +19,7 @@ from cdp.synthesis.parsing import LONGEST_PASSAGE, Parsed
 from tests.synthesis.server import MALFORMED, ODD, completion
 
 SOAKING = os.environ.get("CDP_SOAK", "") not in ("", "0")
-SHORT, LONG = 60, 10_000
+SHORT, LONG = 40, 10_000
 READERS: dict[str, Callable[[str, int], Parsed]] = {
     reader.__name__: reader
     for reader in (parsing.parse, parsing.parse_line, parsing.parse_passage, parsing.parse_after_summary,
@@ -112,7 +112,7 @@ def test_any_text_is_read(name: str, text: str, m: int) -> None:
 
 
 @pytest.mark.slow
-@settings(fuzzed, max_examples=5 * SHORT, derandomize=True)
+@settings(fuzzed, max_examples=3 * SHORT, derandomize=True)
 @given(data=bodies())
 def test_any_body_is_an_answer_or_a_sentence(data: bytes) -> None:
     check_body(data)

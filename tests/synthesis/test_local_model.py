@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -21,7 +19,6 @@ from cdp.llm.answers import Answer, Cancelled, RequestError
 from cdp.synthesis import METHODS, generate_for, make_generator
 from cdp.synthesis.generators.local_model import LocalModelGenerator, until
 from cdp.synthesis.run import Run
-from tests.support import REPOSITORY
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.models import tiny_writer
 
@@ -74,7 +71,8 @@ def test_tokens_are_counted_and_an_answer_at_the_limit_counts_as_cut_off(writer:
 
 def test_a_sampled_answer_depends_on_its_seed_and_not_on_its_batch(writer: Path) -> None:
     prompts = ["One prompt.", "Quite another prompt, a longer one.", "And a third."]
-    alone = [ask(local(writer, temperature=0.9), prompt) for prompt in prompts]
+    first = local(writer, temperature=0.9)
+    alone = [ask(first, prompt) for prompt in prompts]
     together = local(writer, temperature=0.9)
     with ThreadPoolExecutor(3) as pool:
         assert list(pool.map(lambda prompt: ask(together, prompt), prompts)) == alone
@@ -127,29 +125,19 @@ def test_a_cancelled_generation_ends_soon(writer: Path) -> None:
 def test_a_run_over_a_corpus_generates_or_lists_every_document(
     writer: Path, make_corpus: CorpusMaker, make_job: JobMaker
 ) -> None:
-    corpus = make_corpus(12)
+    corpus = make_corpus(4)
     job = make_job(
-        corpus=corpus.id, generator="transformers", model=str(writer), per_doc=2, batch_size=4, max_output_tokens=60,
+        corpus=corpus.id, generator="transformers", model=str(writer), per_doc=2, batch_size=4, max_output_tokens=24,
         gpus=0,
     )  # fmt: skip
     result = Run(job).execute()
-    assert result["n_documents"] + result["failures"] == 12
+    assert result["n_documents"] + result["failures"] == 4
     assert result["complete"]
     assert result["usage"]["output_tokens"] > 0
     manifest = query_sets.load(job.workspace, result["query_set"])
     assert (manifest.generator, manifest.model) == ("transformers", str(writer))
     again = Run(make_job(**job.config)).execute()
     assert again["usage"]["requests"] == 0
-
-
-def test_naming_the_generator_loads_no_torch() -> None:
-    code = (
-        "import sys; from cdp.base.config import SynthesisConfig; from cdp.synthesis import make_generator;"
-        "make_generator(SynthesisConfig(corpus='c', generator='transformers'));"
-        "print('torch' in sys.modules, 'transformers' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "False"]
 
 
 def test_batches_hold_prompts_of_like_length_and_every_call_is_answered(

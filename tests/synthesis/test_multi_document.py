@@ -253,7 +253,11 @@ def test_a_preview_takes_the_most_related_document(workspace: Workspace, corpus:
 
 
 @pytest.mark.slow
-def test_a_page_or_command_previews_it_with_what_must_be_said(workspace: Workspace, corpus: CorpusManifest) -> None:
+def test_a_page_or_command_previews_it_with_what_must_be_said(
+    workspace: Workspace, corpus: CorpusManifest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In this process; that one of its own gives the same is tested in ``test_preview``."""
+    monkeypatch.setattr(query_services, "previews_in_process", previews)
     shown = query_services.preview(workspace, corpus.id, "comet", methods=["multi_document"], per_doc=1)[
         "multi_document"
     ]

@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from cdp import jobs as room
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import Workspace, read_json
 from cdp.cli import main
-from cdp.services import jobs, queries, synthesis
+from cdp.jobs import control
+from cdp.services import access, jobs, queries, synthesis
+from tests.support import supervise
 from tests.synthesis.conftest import CorpusMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer
 
@@ -33,11 +36,16 @@ def command_lines() -> list[bytes]:
     return found
 
 
-def test_the_key_is_on_no_surface(
-    server: ChatServer, workspace: Workspace, make_corpus: CorpusMaker, tmp_path: Path
+def test_the_key_is_on_no_surface_and_a_stop_keeps_what_arrives_within_its_grace(
+    server: ChatServer,
+    workspace: Workspace,
+    make_corpus: CorpusMaker,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    corpus = make_corpus(30)
-    server.latency = 0.05
+    """A real job is stopped while its requests are on their way, and goes on in this process."""
+    n = 20
+    corpus = make_corpus(n)
     server.script = ["malformed", "500", "429"]
     config = SynthesisConfig(
         corpus=corpus.id, generator="openai", model=MODEL, base_url=server.url, per_doc=2, concurrency=4
@@ -45,13 +53,29 @@ def test_the_key_is_on_no_surface(
     settings = {"generator": "openai", "model": MODEL, "base_url": server.url}
     shown = queries.preview(workspace, corpus.id, "d1", api_key=KEY, **settings)  # type: ignore[arg-type]
     assert KEY not in repr(shown)
+    server.script = ["malformed", "500", "429"]
+    server.latency = 0.3
+    server.answered.clear()
     job = queries.generate(workspace, config, api_key=KEY)
+    sent = len(server.bodies)
     seen: list[bytes] = []
-    while jobs.show(workspace, job).active:
+    while len(server.bodies) < sent + 8 and jobs.show(workspace, job).active:
         seen += command_lines()
-        time.sleep(0.1)
+        time.sleep(0.05)
+    jobs.stop(workspace, job)
+    view = jobs.wait(workspace, job)
+    assert view.state == "stopped", view.failure
     assert any(b"cdp.workers.synthesis" in line for line in seen)
     assert not any(KEY.encode() in line for line in seen)
+    arrived = sum(server.answered.values())
+    assert 0 < arrived < n
+    server.latency = 0.0
+    monkeypatch.setattr(control, "_start_supervisor", supervise)
+    room.resume(workspace, job, env_secrets=access.environment_for(config.to_dict(), KEY))
+    assert sum(server.answered.values()) == n + server.faults["malformed"] - 1, "nothing is asked for twice"
+    spent = read_json(workspace.job(job) / "results" / "synthesis.json")["spent"]
+    assert spent["requests"] == sum(server.answered.values())
+    assert "unanswered" not in spent
     view = jobs.show(workspace, job)
     assert view.state == "finished", view.failure
     assert KEY not in json.dumps(view.to_dict()) + jobs.log(workspace, job)
@@ -95,6 +119,7 @@ def test_a_key_in_the_address_is_refused_before_anything_is_written(
     assert holding(workspace.root) == []
 
 
+@pytest.mark.usefixtures("jobs_here")
 def test_the_command_line_takes_the_key_from_the_environment_and_repeats_it_nowhere(
     server: ChatServer,
     workspace: Workspace,
