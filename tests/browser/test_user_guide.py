@@ -21,6 +21,8 @@ from cdp.ui.shell.frame import PAGES
 from tests.browser.conftest import Looker, Server
 from tests.support import REPOSITORY, stop_search
 
+pytestmark = pytest.mark.slow
+
 IMAGES = Path(os.environ.get("CDP_IMAGES") or REPOSITORY / "docs" / "images")
 MOST_BYTES = 200_000
 GUIDE = REPOSITORY / "docs" / "USER_GUIDE.md"
@@ -79,7 +81,6 @@ def trained(workspace: Workspace) -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.slow
 @pytest.mark.skipif(not os.environ.get("CDP_IMAGES"), reason="make images takes them")
 def test_the_pictures_are_taken_on_the_way(serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
     server = serve(with_demo=True)

@@ -10,6 +10,8 @@ from cdp.base.workspace import Workspace
 from cdp.cli import main
 from cdp.cli.declare import all_commands
 
+pytestmark = pytest.mark.slow
+
 ODD = {
     "longer than a file name": "x" * 300,
     "longer than a path": "ab/" * 3000,
@@ -49,7 +51,6 @@ CASES = [
 ]
 
 
-@pytest.mark.slow
 def test_odd_names_and_paths(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

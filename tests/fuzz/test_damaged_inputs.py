@@ -21,6 +21,8 @@ from tests.fuzz.attack import main
 from tests.fuzz.targets import TARGETS
 from tests.support import REPOSITORY
 
+pytestmark = pytest.mark.slow
+
 SHORT, LONG = 40, 10_000
 
 
@@ -60,7 +62,6 @@ def check(folder: Path, n: int) -> None:
     assert ends["CdpError"] > n // 20
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_some_dozens(target: str, attacked: Path) -> None:
     check(attacked / target, SHORT)
