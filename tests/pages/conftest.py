@@ -13,9 +13,9 @@ from streamlit.testing.v1 import AppTest
 
 from cdp import jobs
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.services import demo
+from cdp.services import demo, queries
 from tests.pages.opening import opened
-from tests.pages.support import ended_job
+from tests.pages.support import ended_job, with_results
 from tests.support import work
 
 Open = Callable[..., AppTest]
@@ -48,6 +48,22 @@ def filled(workspace: Workspace, _demo: Path) -> Workspace:
     shutil.copytree(_demo, workspace.root)
     assert os.environ["CDP_WORKSPACE"] == str(workspace.root)
     return workspace
+
+
+@pytest.fixture(scope="session")
+def _full(_demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    root = tmp_path_factory.mktemp("full") / "workspace"
+    shutil.copytree(_demo, root)
+    workspace = Workspace(root)
+    with_results(workspace, queries.list_query_sets(workspace)[0].id)
+    return workspace
+
+
+@pytest.fixture
+def full(_full: Workspace, open_page: Open, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """The demo with two trained retrievers and their results, for tests that change nothing: one catalog for all."""
+    monkeypatch.setenv("CDP_WORKSPACE", str(_full.root))
+    return _full
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents, list_corpora
 from cdp.services import corpora, projects, queries
 from cdp.ui.shell.frame import PAGES
-from tests.corpus.test_office_files import pdf
 from tests.pages.conftest import Open
 
 ROWS = [f"{i},Lighthouse {i} was built in {1800 + i} on the coast.,When was {i} built?,x" for i in range(30)]
@@ -52,14 +51,20 @@ def test_an_upload_becomes_a_project(workspace: Workspace, tmp_path: Path, open_
     assert not at.dataframe or "what it says" not in at.dataframe[0].value.columns, "the form is empty again"
 
 
-def test_no_questions_where_none_are_wanted(workspace: Workspace, tmp_path: Path, open_page: Open) -> None:
+def test_no_questions_and_no_titles_where_none_are_chosen(workspace: Workspace, open_page: Open) -> None:
     at = open_page("documents")
-    at.file_uploader(key="corpus_file").upload("faq.csv", faq(tmp_path), "text/csv").run()
-    next(box for box in at.selectbox if box.label == "Queries").set_value("none").run()
+    rows = "\n".join(["id,title,text,question", *(f"{i},Name {i},Lighthouse {i} is here.,Is {i}?" for i in range(5))])
+    at.file_uploader(key="corpus_file").upload("x.csv", rows.encode(), "text/csv").run()
+    boxes = {box.label: box for box in at.selectbox}
+    assert (boxes["Title"].value, boxes["Queries"].value) == ("title", "question")
+    boxes["Title"].set_value("none")
+    boxes["Queries"].set_value("none").run()
     at.button(key="corpus_add").click().run()
     assert not at.error
     assert queries.list_query_sets(workspace) == []
     assert "No judged queries" in at.success[0].value
+    [project] = projects.list_projects(workspace)
+    assert {d.title for d in iter_documents(workspace, project.corpora[0])} == {""}
 
 
 def test_documents_and_a_file_of_questions(workspace: Workspace, tmp_path: Path, open_page: Open) -> None:
@@ -82,14 +87,13 @@ def test_documents_and_a_file_of_questions(workspace: Workspace, tmp_path: Path,
     assert own.n_queries == 6
 
 
-def test_a_second_import_is_a_project_of_its_own_or_joins(filled: Workspace, tmp_path: Path, open_page: Open) -> None:
-    for where, n in (("new", 2), ("demo", 2)):
-        at = open_page("documents", project="demo")
-        at.file_uploader(key="corpus_file").upload("faq.csv", faq(tmp_path), "text/csv").run()
-        next(group for group in at.button_group if group.key == "corpus_project").set_value(where).run()
-        at.button(key="corpus_add").click().run()
-        assert not at.error
-        assert len(projects.list_projects(filled)) == n
+def test_a_second_import_joins_a_project(filled: Workspace, tmp_path: Path, open_page: Open) -> None:
+    at = open_page("documents", project="demo")
+    at.file_uploader(key="corpus_file").upload("faq.csv", faq(tmp_path), "text/csv").run()
+    next(group for group in at.button_group if group.key == "corpus_project").set_value("demo").run()
+    at.button(key="corpus_add").click().run()
+    assert not at.error
+    assert len(projects.list_projects(filled)) == 1
     assert len(projects.resolve(filled, "demo").corpora) == 2
 
 
@@ -120,22 +124,15 @@ def test_a_folder_comes_in_with_its_folders(workspace: Workspace, open_page: Ope
     assert "3 documents" in at.info[0].proto.title
 
 
-def test_no_title_where_none_is_chosen(workspace: Workspace, open_page: Open) -> None:
-    at = open_page("documents")
-    rows = "\n".join(["id,title,text", *(f"{i},Name {i},Lighthouse {i} was built here." for i in range(5))])
-    at.file_uploader(key="corpus_file").upload("x.csv", rows.encode(), "text/csv").run()
-    next(box for box in at.selectbox if box.label == "Title").set_value("none").run()
-    at.button(key="corpus_add").click().run()
-    assert not at.error
-    [project] = projects.list_projects(workspace)
-    assert {d.title for d in iter_documents(workspace, project.corpora[0])} == {""}
-
-
 def test_how_a_text_is_cut_is_shown_before_it_is_stored(workspace: Workspace, open_page: Open) -> None:
     at = open_page("documents")
     text = " ".join(f"Sentence {n} of a long note about lighthouses at sea." for n in range(200))
     at.file_uploader(key="corpus_file").upload("note.txt", text.encode(), "text/plain").run()
     assert any("passages in the part" in caption.value for caption in at.caption)
+    at.select_slider(key="corpus_passages").set_value(0).run()
+    captions = " ".join(caption.value for caption in at.caption)
+    assert "by passage" not in captions
+    assert "by file" in captions
     at.select_slider(key="corpus_passages").set_value(100).run()
     assert any(
         "25 passages in the part that was looked at, of 80 to 100 words" in caption.value for caption in at.caption
@@ -155,26 +152,6 @@ def folder_of(at: AppTest, files: dict[str, bytes]) -> AppTest:
     for name, data in files.items():
         uploader.upload(name, data, "application/octet-stream")
     return uploader.run()
-
-
-def test_a_password_is_asked_for_where_a_pdf_needs_it(workspace: Workspace, tmp_path: Path, open_page: Open) -> None:
-    pdf(tmp_path / "secret.pdf", password="geheim")
-    pdf(tmp_path / "open.pdf")
-    at = open_page("documents")
-    assert not any(box.label == "Password of PDFs" for box in at.text_input), "nothing needs one yet"
-    folder_of(at, {f"r/{name}.pdf": (tmp_path / f"{name}.pdf").read_bytes() for name in ("open", "secret")})
-    assert "Protected by a password\\: secret\\.pdf" in at.warning[0].value
-    at.text_input(key="corpus_password").set_value("wrong").run()
-    assert "This password does not open secret\\.pdf" in at.warning[0].value
-    at.text_input(key="corpus_password").set_value("geheim").run()
-    assert not at.warning
-    at.button(key="corpus_add").click().run()
-    assert not at.error
-    [corpus] = list_corpora(workspace)
-    assert {document.id.split("#")[0] for document in iter_documents(workspace, corpus.id)} == {
-        "open.pdf", "secret.pdf",
-    }  # fmt: skip
-    assert at.success
 
 
 def test_files_of_any_ending_are_taken_and_named(workspace: Workspace, open_page: Open) -> None:
@@ -232,15 +209,6 @@ def test_rows_are_cut_where_a_length_is_chosen(workspace: Workspace, open_page: 
     assert corpus.unit == "passage"
     assert next(iter(iter_documents(workspace, corpus.id))).id == "a#1"
     assert "passages" in at.success[0].proto.title
-
-
-def test_whole_files_are_searched_by_file(workspace: Workspace, open_page: Open) -> None:
-    at = open_page("documents")
-    at.file_uploader(key="corpus_file").upload("note.txt", b"A note on lights. " * 200, "text/plain").run()
-    at.select_slider(key="corpus_passages").set_value(0).run()
-    captions = " ".join(caption.value for caption in at.caption)
-    assert "by passage" not in captions
-    assert "by file" in captions
 
 
 def test_the_command_for_a_folder_names_the_folder(workspace: Workspace, open_page: Open) -> None:

@@ -17,7 +17,7 @@ __all__ = ["task"]
 pytestmark = pytest.mark.slow
 
 
-def test_a_measurement_is_the_answer_and_leads_to_its_training(
+def test_a_measurement_is_the_answer_leads_to_its_training_and_the_rule_stands_in_the_second_tab(
     workspace: Workspace, task: dict[str, str], open_page: Open
 ) -> None:
     before = words(open_page("decide", corpus=task["corpus"], target_benchmark="tales"))
@@ -36,12 +36,8 @@ def test_a_measurement_is_the_answer_and_leads_to_its_training(
     assert "Write 5 different queries per document" in words(open_page("home")).replace("\\", "")
     at.button(key="decide_next").click().run(timeout=60)
     assert not at.exception
-    launch = open_page("launch", query_set=task["diverse"])
-    assert launch.selectbox(key="choose_query_set").value is not None
-
-
-def test_the_rule_stands_in_the_second_tab(workspace: Workspace, task: dict[str, str], open_page: Open) -> None:
-    run_study(workspace, sets_of(task), diverse_helps)
+    assert at.title[0].value == "Launch"
+    assert at.selectbox(key="choose_query_set").value == task["diverse"]
     said = words(open_page("decide", corpus=task["corpus"], target_benchmark="tales", tab="complexity"))
     assert "Published rule: no evidence for this type of task" in said
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 import zipfile
 from pathlib import Path
 
@@ -45,19 +46,18 @@ def content(folder: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("name", ["documents", "launch", "jobs"])
 def test_a_shared_page_is_drawn_and_can_be_used(
-    name: str, open_page: Open, filled: Workspace, monkeypatch: pytest.MonkeyPatch
+    open_page: Open, filled: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever signed in may do the same, see ``test_table_of_modes``; alone, every other test of pages draws it."""
     become(Mode.SHARED, monkeypatch)
-    at = open_page(name)
+    at = open_page("documents")
     assert access.mode() is Mode.SHARED
     assert not at.error
     assert not any("Read-only" in badge.value for badge in at.sidebar.markdown)
 
 
-@pytest.mark.parametrize("name", ["home", "documents", "queries", "queries/review", "benchmarks", "launch", "jobs"])
+@pytest.mark.parametrize("name", ["documents", "queries/review", "benchmarks", "launch", "jobs"])
 def test_whatever_is_pressed_on_a_read_only_page_changes_nothing(
     name: str, open_page: Open, filled: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,7 +72,8 @@ def test_whatever_is_pressed_on_a_read_only_page_changes_nothing(
     query = {"job": "training-2-other"} if name == "jobs" else {}
     at = open_page(name, **query)
     refused = 0
-    for key in [button.key for button in at.button if button.key and not button.key.startswith(LEAD_ELSEWHERE)]:
+    keys = [button.key for button in at.button if button.key and not button.key.startswith(LEAD_ELSEWHERE)]
+    for key in {re.sub(r"_[^_]+-\d+$", "", key): key for key in keys}.values():  # one of each query's buttons
         pressed = next((button for button in at.button if button.key == key), None)
         if pressed is not None:
             at = pressed.click().run()

@@ -11,7 +11,6 @@ from cdp.base.workspace import Workspace
 from cdp.services import queries
 from cdp.ui.shell.frame import PAGES
 from tests.pages.conftest import Open
-from tests.pages.support import with_results
 
 EMPTY = {
     "home": "**Next:** upload files or a folder",
@@ -81,20 +80,19 @@ def test_in_an_empty_workspace_a_page_says_what_to_do(name: str, open_page: Open
 
 @pytest.mark.usefixtures("no_model_library")
 @pytest.mark.parametrize("name", list(EMPTY))
-def test_in_a_full_workspace_a_page_answers_its_question(name: str, open_page: Open, filled: Workspace) -> None:
-    with_results(filled, queries.list_query_sets(filled)[0].id)
+def test_in_a_full_workspace_a_page_answers_its_question(name: str, open_page: Open, full: Workspace) -> None:
     at = open_page(name)
     assert FULL[name].replace("**", "") in words(at).replace("**", "")
     assert not at.error
     assert not at.warning
 
 
-@pytest.mark.parametrize("name", ["home", "queries", "queries/quality", "launch"])
+@pytest.mark.parametrize("name", ["home", "launch"])
 def test_with_the_demo_but_nothing_trained_yet(name: str, open_page: Open, filled: Workspace) -> None:
     assert not open_page(name).error
 
 
-@pytest.mark.parametrize("name", ["home", "documents", "queries", "decide/complexity"])
+@pytest.mark.parametrize("name", ["home", "documents"])
 def test_a_damaged_workspace_gives_one_calm_box(name: str, open_page: Open, workspace: Workspace) -> None:
     folder = workspace.corpora / "broken-00000000"
     folder.mkdir(parents=True)

@@ -38,8 +38,7 @@ def test_the_filter_comes_from_the_address_and_outlives_a_change_of_page(open_pa
     assert at.query_params["benchmark"] == "demo"
 
 
-def test_what_stands_behind_a_difference_is_opened_part_by_part(open_page: Open, filled: Workspace) -> None:
-    with_results(filled, queries.list_query_sets(filled)[0].id)
+def test_what_stands_behind_a_difference_is_opened_part_by_part(open_page: Open, full: Workspace) -> None:
     at = open_page("compare", baseline="static-minilm")
     assert [tab.label for tab in at.tabs] == ["Per query", "Different settings", "Export"]
     assert at.selectbox(key="choose_per_query").value == "evaluation-2-after"  # what the answer is about

@@ -38,10 +38,8 @@ def test_what_is_sent_where_stands_before_the_start(
     assert not judge.bodies
     at.button(key="judge_start").click().run()
     assert not at.exception
-    (job,) = in_process()
-    assert jobs.show(Workspace.default(), job).config["model"] == MODEL
-    made = Workspace.default().benchmark("animals-judged")
-    assert judged.read_grades(made)
+    (job,) = jobs.list_jobs(Workspace.default())
+    assert (job.kind, job.config["model"]) == ("judging", MODEL)
 
 
 def test_a_model_writes_the_queries_where_there_are_none(
@@ -66,8 +64,8 @@ def test_a_model_writes_the_queries_where_there_are_none(
     assert not judge.bodies
     at.button(key="judge_start").click().run()
     assert not at.exception
-    (job,) = in_process()
-    config = jobs.show(Workspace.default(), job).config
+    (job,) = jobs.list_jobs(Workspace.default())
+    config = job.config
     assert (config["writer"], config["written_by"], config["queries"]) == ("another-model", "another-model", "")
     assert config["retrievers"] == f"bm25, api:bge-m3@{judge.url}"
 

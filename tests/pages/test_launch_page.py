@@ -39,13 +39,19 @@ def test_what_an_llm_wrote_comes_before_a_template_and_the_corpus_at_hand_before
     assert training.in_order([]) == []
 
 
-def test_each_default_of_a_preset_tells_its_reason_on_hover(open_page: Open, filled: Workspace) -> None:
+def test_each_default_of_a_preset_tells_its_reason_on_hover_and_lora_has_its_own_rate(
+    open_page: Open, filled: Workspace
+) -> None:
     at = open_page("launch", retriever="minilm")
     field = at.number_input(key="train_learning_rate")
     assert "Usual for fine-tuning MiniLM" in field.help.replace("\\", "")
     assert field.proto.placeholder == "2e-05"
     for name, words in (("batch_size", "more negatives"), ("epochs", "one pass moves it"), ("scale", "temperature")):
         assert words in at.number_input(key=f"train_{name}").help.replace("\\", "")
+    at.number_input(key="train_lora_rank").set_value(8).run()
+    rate = at.number_input(key="train_learning_rate")
+    assert rate.proto.placeholder == "0.0001"
+    assert "With LoRA" in rate.help
 
 
 def test_only_settings_that_have_an_effect_are_asked_for(open_page: Open, filled: Workspace) -> None:
@@ -61,31 +67,19 @@ def test_only_settings_that_have_an_effect_are_asked_for(open_page: Open, filled
     assert {"κ", "RI κ", "Weights", "Reasoning"} & labels(at) == {"RI κ", "Reasoning"}
 
 
-def test_loras_own_rate_is_shown(open_page: Open, filled: Workspace) -> None:
-    at = open_page("launch", retriever="minilm")
-    at.number_input(key="train_lora_rank").set_value(8).run()
-    rate = at.number_input(key="train_learning_rate")
-    assert rate.proto.placeholder == "0.0001"
-    assert "With LoRA" in rate.help
-
-
-def test_a_dev_benchmark_is_chosen_among_those_that_there_are(open_page: Open, filled: Workspace) -> None:
+def test_many_epochs_ask_for_a_dev_benchmark_and_it_is_chosen_among_those_that_there_are(
+    open_page: Open, filled: Workspace
+) -> None:
     at = open_page("launch")
     at.session_state["command-train"] = True
-    at.run()
+    at.number_input(key="train_epochs").set_value(100).run()
+    assert any("set a dev benchmark" in c.value for c in at.caption)
     dev = at.selectbox(key="train_dev")
     assert dev.options == ["none (keep the last model)", "demo · dev (40 queries)", "demo · test (164 queries)"]
     assert "--benchmark" not in next(c.value for c in at.code if "cdp train" in c.value)
     dev.select("demo/dev").run()
     assert not at.exception
     assert "--benchmark demo --split dev" in next(c.value for c in at.code if "cdp train" in c.value)
-
-
-def test_the_papers_many_epochs_ask_for_a_dev_benchmark(open_page: Open, filled: Workspace) -> None:
-    at = open_page("launch")
-    at.number_input(key="train_epochs").set_value(100).run()
-    assert any("set a dev benchmark" in c.value for c in at.caption)
-    at.selectbox(key="train_dev").select("demo/dev").run()
     assert not any("set a dev benchmark" in c.value for c in at.caption)
 
 

@@ -23,7 +23,9 @@ def table(at: Any) -> Any:
     return at.dataframe[0].value
 
 
-def test_all_recipes_stand_there_and_studies_and_bm25_among_them(runs_here: Workspace, open_page: Any) -> None:
+def test_all_recipes_stand_there_studies_and_bm25_among_them_and_get_names(
+    runs_here: Workspace, open_page: Any
+) -> None:
     at = open_page("compare", project="all")
     assert not at.exception
     shown = table(at)
@@ -32,6 +34,12 @@ def test_all_recipes_stand_there_and_studies_and_bm25_among_them(runs_here: Work
     assert next(iter(shown["Difference"])).startswith("+30.1")
     assert any(c.value.startswith("5 recipes.") for c in at.caption)
     assert any("diverse × 5 gains 30" in m.value for m in at.markdown)
+    at = open_page("compare", project="all", run="training-1", retrievers=["training-1"])
+    assert any("#### diverse × 1 gains 10" in m.value for m in at.markdown), "of what the link leads to"
+    next(field for field in at.text_input if field.label == "Name").set_value("the one for the paper")
+    at.button(key="board_save").click().run()
+    assert naming.given_names(runs_here) == {"training-1": "the one for the paper"}
+    assert "the one for the paper" in list(table(at)["Recipe"])
 
 
 def test_a_leaked_run_is_not_the_first(runs_here: Workspace, open_page: Any) -> None:
@@ -39,19 +47,6 @@ def test_a_leaked_run_is_not_the_first(runs_here: Workspace, open_page: Any) -> 
     at = open_page("compare", project="all")
     assert list(table(at)["Read with"])[-1].startswith("leaked")
     assert any("stand last" in c.value for c in at.caption)
-
-
-def test_a_chosen_recipe_gets_a_name(runs_here: Workspace, open_page: Any) -> None:
-    at = open_page("compare", project="all", retrievers=["training-1"])
-    next(field for field in at.text_input if field.label == "Name").set_value("the one for the paper")
-    at.button(key="board_save").click().run()
-    assert naming.given_names(runs_here) == {"training-1": "the one for the paper"}
-    assert "the one for the paper" in list(table(at)["Recipe"])
-
-
-def test_a_run_that_a_link_leads_to_is_what_the_answer_is_about(runs_here: Workspace, open_page: Any) -> None:
-    at = open_page("compare", project="all", run="training-1")
-    assert any("#### diverse × 1 gains 10" in m.value for m in at.markdown)
 
 
 @pytest.mark.usefixtures("runs_here")

@@ -30,13 +30,17 @@ def on_screen(at: AppTest) -> str:
     return at.main.caption[0].value.rpartition(":material/folder: ")[2]
 
 
-def test_the_newest_is_shown_and_the_address_wins(other: str, open_page: Open) -> None:
+def test_the_newest_is_shown_the_address_wins_and_links_carry_the_project(
+    other: str, filled: Workspace, open_page: Open
+) -> None:
     assert on_screen(open_page("home")) == r"**Sea and \*tides\***"
-    assert on_screen(open_page("documents", project="demo")) == "**demo**"
     assert on_screen(open_page("jobs", project="all")) == "All projects"
-
-
-def test_an_old_link_is_shown_in_the_project_of_what_it_names(other: str, filled: Workspace, open_page: Open) -> None:
+    at = open_page("documents", project="demo")
+    assert on_screen(at) == "**demo**"
+    links = [link.proto for link in at.sidebar.get("page_link")]
+    assert len(links) == len(PAGES)
+    assert {tuple(parse_qs(link.query_string).get("project", [])) for link in links} == {("demo",)}
+    # An old link names no project: it is that of what the link names.
     demo_corpus = next(m.id for m in corpora.list_corpora(filled) if m.id != other)
     at = open_page("documents", corpus=demo_corpus)
     assert on_screen(at) == "**demo**"
@@ -53,15 +57,6 @@ def test_another_project_begins_anew(other: str, filled: Workspace, open_page: O
     assert at.selectbox(key="choose_corpus").value == other, "its own corpus, not the one of the other project"
 
 
-@pytest.mark.parametrize("page", ["home", "queries", "compare"])
-def test_every_page_names_the_project_and_its_links_carry_it(other: str, open_page: Open, page: str) -> None:
-    at = open_page(page, project="demo")
-    assert on_screen(at) == "**demo**"
-    links = [link.proto for link in at.sidebar.get("page_link")]
-    assert len(links) == len(PAGES)
-    assert {tuple(parse_qs(link.query_string).get("project", [])) for link in links} == {("demo",)}
-
-
 def test_a_damaged_project_ends_no_page(other: str, filled: Workspace, open_page: Open) -> None:
     (filled.project("demo") / "project.json").write_text("{", encoding="utf-8")
     at = open_page("home")
@@ -76,13 +71,9 @@ def test_pages_offer_what_is_the_projects(other: str, filled: Workspace, open_pa
     """Of the demo nothing is offered in another project, and everything again in all projects."""
     assert list(open_page("documents").selectbox(key="choose_corpus").options) == ["tides"]
     assert "No query sets yet" in " ".join(m.value for m in open_page("launch").markdown)
-    assert "No query sets yet" in " ".join(m.value for m in open_page("queries/quality").markdown)
     at = open_page("documents", project="all")
     assert set(at.selectbox(key="choose_corpus").options) == {"tides", "demo"}
     assert len(open_page("launch", project="demo").selectbox(key="choose_query_set").options) == 2
-
-
-def test_jobs_of_another_project_are_shown_in_theirs(other: str, filled: Workspace, open_page: Open) -> None:
     query_set = next(q.id for q in queries.list_query_sets(filled))
     trained(filled, "training-1-demo", query_set, name="of the demo")
     assert "Nothing has run yet" in " ".join(m.value for m in open_page("jobs", project="sea-and-tides").markdown)

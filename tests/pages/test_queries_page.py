@@ -31,46 +31,31 @@ def lists(at: object) -> list[str]:
     return [m.value for m in at.markdown if m.value.startswith("1. ")]  # type: ignore[attr-defined]
 
 
-def test_any_methods_stand_side_by_side(open_page: Open, filled: Workspace) -> None:
+def test_any_methods_stand_side_by_side_and_reasoning_shows_what_it_thought_through(
+    open_page: Open, filled: Workspace
+) -> None:
     at = open_page("queries", document="lighthouse")
-    at.segmented_control(key="generate_generator").set_value("template").run()
-    at.multiselect(key="preview_methods").set_value(["diverse", "paraphrase", "sap"]).run()
+    at.segmented_control(key="generate_generator").set_value("template")
+    at.multiselect(key="preview_methods").set_value(["diverse", "sap", "reasoning"]).run()
     assert not at.exception
     assert len(lists(at)) == 3
     assert all("CW" in text for text in lists(at))
+    assert "from: " in lists(at)[2]
+    at.multiselect(key="preview_methods").set_value(["dragon_s_paper"]).run()
+    said = [box.value.replace("\\", "") for box in at.info]
+    assert any("46.8" in text and "7.83" in text for text in said), said
     at.multiselect(key="preview_methods").set_value([]).run()
     assert not at.exception
     assert lists(at) == []
 
 
-def test_reasoning_shows_which_query_it_thought_through(open_page: Open, filled: Workspace) -> None:
-    at = open_page("queries", document="lighthouse")
-    at.segmented_control(key="generate_generator").set_value("template").run()
-    at.multiselect(key="preview_methods").set_value(["reasoning"]).run()
-    assert not at.exception
-    assert "from: " in lists(at)[0]
-
-
-def test_the_dragon_methods_say_how_far_apart_the_scores_are(open_page: Open, filled: Workspace) -> None:
-    at = open_page("queries")
-    at.multiselect(key="preview_methods").set_value(["dragon_s_paper"]).run()
-    assert not at.exception
-    said = [box.value.replace("\\", "") for box in at.info]
-    assert any("46.8" in text and "7.83" in text for text in said), said
-
-
-def test_a_method_for_several_documents_says_which_ones_and_asks_once_for_each_group(
+def test_a_method_for_several_documents_is_previewed_on_demand_and_asks_once_for_each_group(
     open_page: Open, filled: Workspace
 ) -> None:
     at = open_page("queries", document="lighthouse")
     at.segmented_control(key="generate_generator").set_value("template").run()
     at.multiselect(key="preview_methods").set_value(["multi_document"]).run()
     assert lists(at) == [], "the corpus is ranked when the button is pressed"
-    at.button(key="preview_ask").click().run(timeout=60)
-    assert not at.exception
-    assert not at.error
-    assert len(lists(at)) == 1
-    assert any(caption.value.startswith("Needs this document and ") for caption in at.caption)
     at.segmented_control(key="generate_generator").set_value("openai").run()
     at.segmented_control(key="generate_method").set_value("multi_document").run()
     assert not at.exception
@@ -89,9 +74,11 @@ def test_a_preview_of_an_endpoint_is_priced(open_page: Open, filled: Workspace, 
     at.text_input(key="generate_base_url").set_value(endpoint.url).run()
     at.text_input(key="generate_model").set_value(MODEL).run()
     at.text_input(key="generate_api_key").set_value(KEY).run()
+    assert not endpoint.bodies, "it is asked when the button is pressed"
     at.button(key="preview_ask").click().run(timeout=60)
     assert not at.exception
     assert not at.error
+    assert endpoint.bodies
     config = SynthesisConfig(corpus="demo", generator="openai", model=MODEL, base_url=endpoint.url)
     expected = synthesis.estimate(filled, config)
     shown = [(metric.label, metric.value) for metric in at.metric]
