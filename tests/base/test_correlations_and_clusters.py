@@ -32,6 +32,7 @@ def test_pearson_and_fisher_are_scipys() -> None:
     assert pearson([1, 2], [5, 6]) is None
 
 
+@pytest.mark.slow
 def test_spearman_is_scipys_with_ties_too() -> None:
     random = np.random.default_rng(1)
     for n, kinds in ((5, 9), (12, 3), (40, 6)):
@@ -53,6 +54,7 @@ def test_fishers_interval_covers_at_four_datasets(rho: float) -> None:
     assert 0.935 <= coverage(draw, runs=1000).share <= 0.97
 
 
+@pytest.mark.slow
 def test_r_without_each() -> None:
     x, y = np.array([1.0, 2.0, 3.0, 9.0]), np.array([2.0, 1.0, 3.0, 9.0])
     each = [scipy.stats.pearsonr(np.delete(x, i), np.delete(y, i))[0] for i in range(4)]

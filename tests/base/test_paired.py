@@ -51,6 +51,7 @@ def test_holm_by_hand() -> None:
     assert holm([0.2]) == [0.2]
 
 
+@pytest.mark.slow
 @examples(30, 1_000)
 @given(st.lists(st.floats(0, 1), max_size=12))
 def test_holm_only_raises_and_keeps_the_order(p_values: list[float]) -> None:

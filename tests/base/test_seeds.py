@@ -32,6 +32,7 @@ def recipe(random: np.random.Generator, queries: np.ndarray, seeds: int) -> list
     return [queries + random.normal(0, 1) + random.normal(0, 8, len(queries)) for _ in range(seeds)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [3, 5])
 def test_two_runs_of_one_recipe_seldom_differ(seeds: int) -> None:
     """Of pairs of the same recipe the test over queries alone calls far more than 5% different."""
@@ -48,6 +49,7 @@ def test_two_runs_of_one_recipe_seldom_differ(seeds: int) -> None:
     assert by_both / runs < 0.07
 
 
+@pytest.mark.slow
 def test_the_interval_of_paired_differences_covers_with_seeds_queries_and_both_as_sources() -> None:
     random = np.random.default_rng(2)
     runs, covered, sure = 400, 0, 0

@@ -112,6 +112,7 @@ def test_an_encrypted_member_is_reported(tmp_path: Path) -> None:
         assert [(r.file, r.reason) for r in result.rejected] == [("secret.txt", "it is encrypted")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bomb.zip", "bomb.txt.gz", "bomb.jsonl.gz", "bomb.parquet"])
 def test_a_decompression_bomb_is_stopped(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     row = b'{"_id": "x", "text": "' + b" " * 1000 + b'y"}\n'

@@ -76,6 +76,7 @@ def test_a_character_cut_off_by_the_end_of_the_file(tmp_path: Path) -> None:
         read_documents(tmp_path / "d.txt", ReadOptions(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_a_character_across_blocks_is_whole(tmp_path: Path) -> None:
     text = "x" * (BLOCK - 1) + "é" + "\U0001f600" * 10
     (tmp_path / "d.txt").write_text(text, encoding="utf-8")

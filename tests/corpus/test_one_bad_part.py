@@ -52,6 +52,7 @@ def test_a_member_with_an_impossible_name(name: str, tmp_path: Path, workspace: 
             store(result, "x", workspace)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_damage_in_every_kind_of_packing_is_named(method: int, tmp_path: Path) -> None:
     text = " ".join(str(i * 7919) for i in range(5_000)).encode()

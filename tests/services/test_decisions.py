@@ -5,20 +5,16 @@ from __future__ import annotations
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.services import complexity, demo
+from cdp.services import complexity
 
 
-@pytest.fixture
-def filled(workspace: Workspace) -> Workspace:
-    demo.load(workspace)
-    return workspace
-
-
-def test_a_known_benchmark_brings_its_kind_of_task(filled: Workspace) -> None:
-    queries = complexity.profile_benchmark(filled, "demo", split="test")
+@pytest.mark.usefixtures("with_demo")
+def test_a_known_benchmark_brings_its_kind_of_task(workspace: Workspace) -> None:
+    queries = complexity.profile_benchmark(workspace, "demo", split="test")
     assert (queries.task, queries.benchmark) == ("", "demo:test")
 
 
+@pytest.mark.slow
 def test_queries_in_another_script_are_no_ground_for_an_answer() -> None:
     """Three of four queries are Russian and have no content word counted as English; the fourth has three."""
     texts = ["кто написал эту книгу", "когда закончилась война", "nato usa europe", "где находится город"] * 20

@@ -68,6 +68,7 @@ def test_a_place_that_cannot_be_written_and_no_queries_are_said(workspace: Works
         queries.preview(workspace, "salt", "1", methods=[])
 
 
+@pytest.mark.slow
 def test_a_folder_added_again_keeps_the_queries_and_judgments_of_what_stayed(
     workspace: Workspace, tmp_path: Path
 ) -> None:
@@ -104,6 +105,7 @@ def lights(folder: Path, n: int = 20) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_what_was_carried_over_is_known_and_said(workspace: Workspace, tmp_path: Path) -> None:
     folder = lights(tmp_path / "sea")
     asked = written(tmp_path, "asked.csv", "query,doc_id,split", *(f"Where is {i}?,{i}.txt,train" for i in range(20)))
@@ -197,11 +199,11 @@ def test_columns_are_known_by_common_names(workspace: Workspace, tmp_path: Path,
 def test_a_wrong_password_is_told_from_none(workspace: Workspace, tmp_path: Path) -> None:
     (tmp_path / "r").mkdir()
     pdf(tmp_path / "r" / "secret.pdf", password="geheim")
-    written(tmp_path / "r", "a.txt", "A note on lights.")
-    wrong = adding.add(workspace, tmp_path / "r", passwords=["falsch"])
-    assert wrong.not_read == ["secret.pdf: the given password does not open it"]
-    assert adding.examine(workspace, tmp_path / "r").documents.locked == ("secret.pdf",)
-    assert adding.examine(workspace, tmp_path / "r", passwords=["geheim"]).documents.locked == ()
+    pdf(tmp_path / "r" / "other.pdf", password="anders")
+    assert adding.examine(workspace, tmp_path / "r").documents.locked == ("other.pdf", "secret.pdf")
+    added = adding.add(workspace, tmp_path / "r", passwords=["geheim"])
+    assert added.not_read == ["other.pdf: the given password does not open it"]
+    assert {document.id.split("#")[0] for document in iter_documents(workspace, added.corpus.id)} == {"secret.pdf"}
 
 
 def test_a_new_file_that_repeats_a_document_with_queries_is_the_repeat(workspace: Workspace, tmp_path: Path) -> None:

@@ -116,6 +116,7 @@ def test_the_servers_key_is_not_sent_to_an_address_that_somebody_typed(
     assert listener.keys[1:] == [f"Bearer {TYPED}"]
 
 
+@pytest.mark.slow
 def test_the_servers_key_goes_to_the_endpoint_it_was_set_up_for(
     workspace: Workspace, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,6 +130,7 @@ def test_the_servers_key_goes_to_the_endpoint_it_was_set_up_for(
         preview(workspace, OPENAI_URL)
 
 
+@pytest.mark.slow
 def test_each_of_two_keys_goes_to_its_own_endpoint(
     workspace: Workspace, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +146,7 @@ def test_each_of_two_keys_goes_to_its_own_endpoint(
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_shared_dashboard_asks_only_endpoints_of_the_operator(
     workspace: Workspace, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +160,7 @@ def test_a_shared_dashboard_asks_only_endpoints_of_the_operator(
     assert listener.keys == [f"Bearer {TYPED}", "Bearer none"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("with_demo")
 def test_what_stands_behind_the_server_is_asked_by_nothing(workspace: Workspace, listener: Listener) -> None:
     config = {"corpus": "demo", "generator": "openai", "base_url": listener.url, "model": "m"}
@@ -200,6 +204,7 @@ def test_an_allowed_address_spelt_otherwise(url: str, monkeypatch: pytest.Monkey
     access.check_endpoint(url)
 
 
+@pytest.mark.slow
 def test_a_redirect_takes_no_key_to_another_host(
     workspace: Workspace, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:

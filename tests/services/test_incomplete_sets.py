@@ -77,6 +77,7 @@ def test_a_finished_set_with_recorded_failures_is_whole(workspace: Workspace, to
     completeness.require(workspace, ["torn"], allow_incomplete=False)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("held_jobs")
 def test_no_door_to_training_takes_it_unasked(workspace: Workspace, torn: QuerySet, mini: str) -> None:
     config = TrainingConfig(query_set="Mills", retriever="static-minilm")
@@ -90,6 +91,7 @@ def test_no_door_to_training_takes_it_unasked(workspace: Workspace, torn: QueryS
     assert load_spec(workspace, begun.job_id).config["query_set"] == "torn"
 
 
+@pytest.mark.slow
 def test_a_reasoned_set_counts_too(workspace: Workspace, torn: QuerySet) -> None:
     query_sets.update(workspace, "torn", complete=True, n_documents=3, n_queries=3)
     query_sets.create(

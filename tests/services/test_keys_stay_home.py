@@ -78,16 +78,14 @@ def test_openais_key_is_not_sent_to_a_server_of_ones_own(other: Listener, monkey
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("jobs_here")
 @pytest.mark.parametrize("name", ["CDP_BASE_URL", "OPENAI_BASE_URL"])
 def test_documents_and_key_go_to_the_environments_address(
     name: str,
     workspace: Workspace,
     home: Listener,
     monkeypatch: pytest.MonkeyPatch,
-    request: pytest.FixtureRequest,
 ) -> None:
-    if name != "CDP_BASE_URL":  # which name it is does not matter to the job's process
-        request.getfixturevalue("jobs_here")
     monkeypatch.setenv(name, home.url)
     monkeypatch.setenv("CDP_API_KEY", HOME)
     preview()

@@ -50,6 +50,7 @@ def asked(workspace: Workspace, corpus: str, name: str, texts: dict[str, str], k
     return query_sets.import_queries(texts.items(), workspace, corpus, name, kind=kind).query_set.id
 
 
+@pytest.mark.slow
 def test_training_on_judged_queries_is_refused_at_every_door(workspace: Workspace, corpus: str) -> None:
     config = TrainingConfig(query_set=imported(workspace, corpus, "tested", "test"), retriever=RETRIEVER)
     refused = r"tested holds 8 of the 8 queries that mills test judges"
@@ -85,6 +86,7 @@ def test_queries_are_told_by_their_words_whoever_wrote_them(workspace: Workspace
         assert (leak.queries, leak.judged) == (1, 8)
 
 
+@pytest.mark.slow
 def test_a_judged_query_in_other_words_is_a_leak_and_another_query_is_none(workspace: Workspace, corpus: str) -> None:
     """The same content words in any order and form leak; one other word, or another question, asks something else."""
     queries = workspace.benchmark("mills") / "queries.jsonl"
@@ -142,6 +144,7 @@ def test_what_it_starts_from_counts_too(workspace: Workspace, corpus: str) -> No
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("held_jobs")
 def test_a_yes_is_kept_with_the_training(workspace: Workspace, corpus: str) -> None:
     config = TrainingConfig(query_set=imported(workspace, corpus, "tested", "test"), retriever=RETRIEVER)
@@ -154,6 +157,7 @@ def test_a_yes_is_kept_with_the_training(workspace: Workspace, corpus: str) -> N
     assert room.marks(counts)[0] == "leaked"
 
 
+@pytest.mark.slow
 def test_a_result_says_what_it_was_made_of(workspace: Workspace) -> None:
     counts = {"judged_queries": 3, "leaked_queries": 3, "steps_taken": 1, "steps_planned": 116}
     made = evaluation(workspace, "t", "mills", {"q1": 0.9, "q2": 0.8, "q3": 0.7}, kind="job", counts=counts)

@@ -19,6 +19,7 @@ def files(workspace: Workspace) -> set[str]:
     return {str(p) for p in paths if not any(part.startswith((".", "catalog.")) for part in p.parts)}
 
 
+@pytest.mark.slow
 def test_prune_lists_then_deletes_and_keeps_what_counts(workspace: Workspace) -> None:
     add_evaluation(workspace, "evaluate-1", "a")
     for job, outcome in (("train-1", "finished"), ("train-2", "stopped")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 
 import pytest
@@ -116,6 +117,7 @@ READING = {
 }
 
 
+@functools.cache
 def services() -> list[tuple[str, str]]:
     """Every public service that takes a workspace or settings."""
     found = []

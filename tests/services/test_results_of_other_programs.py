@@ -64,6 +64,7 @@ def imported(workspace: Workspace, name: str, path: Path, **config: str) -> str:
     return job.name
 
 
+@pytest.mark.slow
 def test_a_run_of_another_program_scores_here_what_ir_measures_gives_it(
     workspace: Workspace, benchmark: Path, tmp_path: Path
 ) -> None:
@@ -129,6 +130,7 @@ def test_a_small_file_that_unpacks_to_gigabytes_takes_little_memory(
     assert peak < 1.2e9
 
 
+@pytest.mark.slow
 def test_what_cannot_be_imported_says_why(workspace: Workspace, benchmark: Path, tmp_path: Path) -> None:
     path = tmp_path / "file"
     for number, (text, reason) in enumerate(BROKEN.items()):
@@ -145,6 +147,7 @@ def test_what_cannot_be_imported_says_why(workspace: Workspace, benchmark: Path,
     assert "There is no file" in refusal("results", "import", str(tmp_path / "none"), *command[3:], "them")
 
 
+@pytest.mark.slow
 def test_a_run_of_one_document_per_query_has_ndcg_at_10(workspace: Workspace, benchmark: Path, tmp_path: Path) -> None:
     short = {query: {"d0": 1.0} for query in QRELS}
     (tmp_path / "short.run").write_text(trec(short), encoding="utf-8")

@@ -13,6 +13,7 @@ from cdp.base.workspace import Workspace
 from cdp.services import adding, commands, complexity, corpora, demo, doctor, metrics, queries, training
 
 
+@pytest.mark.slow
 def test_the_demo_is_loaded_once(workspace: Workspace) -> None:
     assert len(demo.load(workspace)) == 5
     assert demo.load(workspace) == []
@@ -63,6 +64,7 @@ def test_preview_of_recorded_and_template_queries(workspace: Workspace) -> None:
         queries.preview(workspace, "demo", first.id, per_doc=21)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("with_demo")
 def test_quick_metrics_separate_diverse_from_paraphrase_and_are_kept(workspace: Workspace) -> None:
     values = {}
@@ -112,6 +114,7 @@ def test_commands_are_what_a_shell_takes() -> None:
     assert line == "python -m cdp train q --epochs 2 --no-gradient-checkpointing --evaluate a:test --evaluate b --wait"
 
 
+@pytest.mark.slow
 def test_the_doctor_finds_this_machine_well(workspace: Workspace) -> None:
     checks = {check.name: check for check in doctor.check(workspace)}
     assert checks["embedded model"].ok
