@@ -16,6 +16,8 @@ from cdp.services import evaluation, jobs, judging, results
 from cdp.services.results import Row
 from tests.judging.made import make
 
+pytestmark = pytest.mark.slow
+
 N = 60
 
 

@@ -45,6 +45,7 @@ def test_a_row_that_is_no_answer_is_taken_out(workspace: Workspace, row: str) ->
         assert cache.get(KEY_OF_IT) == Answer("x")
 
 
+@pytest.mark.slow
 def test_a_damaged_answer_is_asked_for_anew_and_no_other(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, workspace: Workspace
 ) -> None:

@@ -61,7 +61,7 @@ def test_the_template_generator_takes_any_document(text: str, title: str) -> Non
 
 
 @given(text=texts(), title=texts(2))
-@examples(40)
+@examples(15)
 def test_cropping_and_recorded_answers_take_any_document(text: str, title: str) -> None:
     cropping = CroppingGenerator(SynthesisConfig(corpus="c", method="dragon_s_paper"))
     cropping._encoder = AnyOrder()

@@ -69,6 +69,7 @@ def test_the_best_of_a_set_are_kept_by_mean_log_probability(
             queries.best(workspace, name, keep)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("endpoint", ["silent", "refusing"])
 def test_an_endpoint_without_log_probabilities_writes_all_the_same_and_it_is_said(
     server: ChatServer, workspace: Workspace, make_corpus: CorpusMaker, make_job: JobMaker, endpoint: str,

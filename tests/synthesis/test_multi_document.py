@@ -31,6 +31,9 @@ from tests.synthesis.server import KEY, ChatServer, asked_for
 from tests.synthesis.test_batch import answered, read_lines, write_lines
 from tests.synthesis.test_run import lines_of, settings
 
+# What belongs together is found by BM25, whose import alone takes a second.
+pytestmark = pytest.mark.slow
+
 # Three subjects with two documents each, far apart in the corpus, and one document that is related to none.
 TEXTS = {
     "lava": "Basalt is a dark rock that forms where lava of the volcano Krafla cools quickly in Iceland.",
@@ -252,7 +255,6 @@ def test_a_preview_takes_the_most_related_document(workspace: Workspace, corpus:
     assert alone["diverse"].queries, "the other methods are shown all the same"
 
 
-@pytest.mark.slow
 def test_a_page_or_command_previews_it_with_what_must_be_said(
     workspace: Workspace, corpus: CorpusManifest, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -64,12 +64,12 @@ def test_the_workspaces_prices_come_before_the_shipped_ones(workspace: Workspace
 def test_an_estimate_agrees_with_what_the_run_then_uses(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, workspace: Workspace, priced: Path
 ) -> None:
-    corpus = make_corpus(30)
+    corpus = make_corpus(10)
     values = {"corpus": corpus.id, "generator": "openai", "model": MODEL, "base_url": server.url, "per_doc": 4}
     config = SynthesisConfig.from_dict(values)
     expected = estimate(workspace, config)
     result = Run(make_job(**values), api_key=KEY).execute()
-    assert (expected.n_documents, expected.requests, expected.sampled) == (30, 30, 30)
+    assert (expected.n_documents, expected.requests, expected.sampled) == (10, 10, 10)
     assert expected.input_margin == 0
     assert expected.input_tokens == pytest.approx(result["usage"]["input_tokens"], rel=0.05)
     assert expected.cost == pytest.approx(expected.input_tokens / 1e6 + expected.output_tokens / 1e5)
@@ -82,11 +82,11 @@ def test_an_estimate_agrees_with_what_the_run_then_uses(
 def test_a_sample_stands_for_the_corpus_with_a_margin(
     workspace: Workspace, make_corpus: CorpusMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    corpus = make_corpus(rows=[(f"d{i}", "", "word " * (10 + i)) for i in range(300)])
+    corpus = make_corpus(rows=[(f"d{i}", "", "word " * (10 + i)) for i in range(150)])
     config = SynthesisConfig.from_dict({"corpus": corpus.id, "generator": "openai", "base_url": "http://x/v1"})
-    monkeypatch.setattr(estimating, "SAMPLE", 300)
+    monkeypatch.setattr(estimating, "SAMPLE", 150)
     whole = estimate(workspace, config)
-    monkeypatch.setattr(estimating, "SAMPLE", 60)
+    monkeypatch.setattr(estimating, "SAMPLE", 30)
     part = estimate(workspace, config)
     assert part.input_margin > 0
     assert abs(part.input_tokens - whole.input_tokens) <= 1.5 * part.input_margin
@@ -116,16 +116,16 @@ def test_what_needs_no_model_costs_nothing_and_what_has_no_price_says_so(
 def test_a_budget_stops_the_run_and_a_larger_one_goes_on_without_paying_twice(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, priced: Path
 ) -> None:
-    corpus = make_corpus(40)
+    corpus = make_corpus(20)
     values = {
         "corpus": corpus.id, "generator": "openai", "model": MODEL, "base_url": server.url, "per_doc": 3,
         "concurrency": 1,
     }  # fmt: skip
-    small = make_job(**values, budget=0.005)
-    with pytest.raises(ConfigError, match=r"budget of 0\.005 US dollars is used up"):
+    small = make_job(**values, budget=0.0025)
+    with pytest.raises(ConfigError, match=r"budget of 0\.0025 US dollars is used up"):
         Run(small, api_key=KEY).execute()
     asked = len(server.bodies)
-    assert 3 <= asked < 35
+    assert 3 <= asked < 16
     stopped = query_sets.list_query_sets(small.workspace)[0]
     assert not stopped.complete
     with pytest.raises(ConfigError, match="used up"):
@@ -133,8 +133,8 @@ def test_a_budget_stops_the_run_and_a_larger_one_goes_on_without_paying_twice(
     assert len(server.bodies) == asked
     result = Run(make_job(**values, budget=5), api_key=KEY).execute()
     assert result["complete"]
-    assert len(server.bodies) == 40
-    assert result["usage"]["requests"] == 40 - asked
+    assert len(server.bodies) == 20
+    assert result["usage"]["requests"] == 20 - asked
 
 
 def test_a_budget_needs_a_price(server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker) -> None:

@@ -68,20 +68,20 @@ def test_the_template_generator_over_a_corpus(make_corpus: CorpusMaker, make_job
 def test_a_draw_is_not_the_first_documents_and_grows_without_losing_any(
     make_corpus: CorpusMaker, make_job: JobMaker
 ) -> None:
-    corpus = make_corpus(40)
+    corpus = make_corpus(20)
     few, more = (
         (job := make_job(corpus=corpus.id, generator="template", per_doc=2, limit=limit, draw=3), Run(job).execute())
-        for limit in (10, 25)
+        for limit in (5, 12)
     )
     small, large = documents_of(*few), documents_of(*more)
-    assert (len(small), len(large)) == (10, 25)
-    assert small != [f"d{i}" for i in range(10)]
+    assert (len(small), len(large)) == (5, 12)
+    assert small != [f"d{i}" for i in range(5)]
     assert set(small) < set(large)
     assert large == sorted(large, key=lambda name: int(name[1:])), "in the corpus's order"
     job, result = few
     manifest = query_sets.load(job.workspace, str(result["query_set"]))
     assert manifest.complete
-    assert (manifest.parameters["limit"], manifest.parameters["draw"]) == (10, 3)
+    assert (manifest.parameters["limit"], manifest.parameters["draw"]) == (5, 3)
     positions = {line["document_id"]: line["position"] for line in lines_of(job, result)}
     assert all(name == f"d{position}" for name, position in positions.items())
 
