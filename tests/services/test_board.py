@@ -110,13 +110,10 @@ def test_trainings_studies_untrained_ones_and_bm25_are_rows_the_best_first(runs_
 def test_a_study_s_runs_are_no_evaluations_of_a_retriever_that_could_be_loaded(runs_here: Workspace) -> None:
     assert {row["retriever_id"] for row in catalog.evaluations(runs_here)} == {"minilm", "bm25", "training-1"}
     assert len(catalog.evaluations(runs_here, studies=True)) == 6
-    (runs_here.jobs / "study-1" / "results" / "conditions" / f"{2:08}{'a' * 16}.json").unlink()
-    assert len(catalog.evaluations(runs_here, studies=True)) == 5
-
-
-def test_what_a_second_study_took_over_stands_once(runs_here: Workspace) -> None:
     study(runs_here, "study-2", {"untrained": BEFORE, "diverse": better(0.3)})
-    assert len(board(runs_here)) == 5
+    assert len(board(runs_here)) == 5, "what a second study took over stands once"
+    (runs_here.jobs / "study-1" / "results" / "conditions" / f"{2:08}{'a' * 16}.json").unlink()
+    assert names(board(runs_here)) == ["diverse × 5", "BM25", "diverse × 1", "minilm"]
 
 
 def test_equal_names_are_told_apart_by_what_differs(workspace: Workspace, query_set: str) -> None:
@@ -168,7 +165,12 @@ def test_names_and_leaks_outlive_the_catalogue_and_travel(runs_here: Workspace, 
     assert json.loads(naming.names_file(other).read_text())["runs"] == {}
 
 
-def test_a_damaged_file_of_names_is_named_and_not_written_over(runs_here: Workspace) -> None:
+def test_the_command_line_lists_the_best_first_and_names_a_damaged_file_of_names(runs_here: Workspace) -> None:
+    rows = answer("results", "list")
+    assert [row["ndcg@10"] for row in rows] == sorted((row["ndcg@10"] for row in rows), reverse=True)
+    (row,) = [row for row in rows if row["retriever_id"] == "training-1"]
+    assert row["retriever"] == DIVERSE_1
+    assert row["badges"][0]["word"] == "10 steps"
     naming.names_file(runs_here).write_text('{"runs": [1]}')
     for act in (lambda: board(runs_here), lambda: results.rename(runs_here, ["training-1"], "x")):
         with pytest.raises(WorkspaceError, match=r"runs\.json does not hold"):
@@ -182,15 +184,6 @@ def test_a_project_shows_its_own_runs(runs_here: Workspace) -> None:
     assert made.id
     everything = results.list_evaluations(runs_here, projects.members(runs_here, projects.ALL))
     assert len(results.list_rows(runs_here, everything)) == 6
-
-
-@pytest.mark.usefixtures("runs_here")
-def test_the_command_line_lists_the_best_first() -> None:
-    rows = answer("results", "list")
-    assert [row["ndcg@10"] for row in rows] == sorted((row["ndcg@10"] for row in rows), reverse=True)
-    (row,) = [row for row in rows if row["retriever_id"] == "training-1"]
-    assert row["retriever"] == DIVERSE_1
-    assert row["badges"][0]["word"] == "10 steps"
 
 
 def test_a_study_s_equal_pairs_are_not_averaged_with_equal_documents(workspace: Workspace) -> None:

@@ -50,7 +50,7 @@ def test_an_evaluation_takes_one_gpu_or_none(workspace: Workspace, asked: dict[s
 
 
 @pytest.mark.usefixtures("two_gpus")
-@pytest.mark.parametrize(("gpus", "count"), [(0, 0), (2, 2), (None, 1)])
+@pytest.mark.parametrize(("gpus", "count"), [(0, 0), (2, 2)])
 @pytest.mark.usefixtures("with_demo")
 def test_a_training_starts_through_accelerate_on_whatever_it_runs(
     workspace: Workspace, gpus: int | None, count: int

@@ -26,7 +26,9 @@ def judgments(workspace: Workspace, tmp_path: Path) -> str:
     return benchmarks.add(workspace, write_benchmark(tmp_path / "small")).content_hash
 
 
-def test_a_result_is_one_only_with_the_same_settings(workspace: Workspace, judgments: str) -> None:
+def test_a_result_is_one_only_with_the_same_settings_and_tells_its_oddities(
+    workspace: Workspace, judgments: str
+) -> None:
     there = evaluation(workspace, "minilm", "small", SCORES, judgments=judgments, settings=AS_IT_RAN)
     for setting, value, found in (
         ("precision", "auto", True),
@@ -40,11 +42,8 @@ def test_a_result_is_one_only_with_the_same_settings(workspace: Workspace, judgm
         existing = service.existing(workspace, EvaluationConfig.from_dict(config))
         assert existing == (there if found else None), (setting, value)
 
-
-def test_queries_without_results_and_half_precision_are_told(workspace: Workspace, judgments: str) -> None:
     counts = {"judged_queries": 3, "judged_without_results": 1}
     job = evaluation(workspace, "bm25", "small", SCORES, judgments=judgments, counts=counts)
-    evaluation(workspace, "minilm", "small", SCORES, judgments=judgments, settings=AS_IT_RAN)
     found = results.compare(workspace, "bm25")
     assert results.remarks(found.rows) == [
         "small (BM25): Nothing was retrieved for 1 of 3 judged queries; they count 0.",
