@@ -19,7 +19,6 @@ import pytest
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.registry import HOMES, Names, Registered, Registry, registry
 from tests.support import REPOSITORY, install_plugins
-from tests.support_models import tiny_bert
 
 TEMPLATE = REPOSITORY / "docs" / "template" / "cdp_template"
 # What the template's preset loads; the tests put a tiny model there.
@@ -75,10 +74,9 @@ def test_the_choices_of_a_setting_are_read_when_they_are_needed(monkeypatch: pyt
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of an operator who has a plug-in of each kind, and a corpus, a set and a benchmark from them."""
     folder = tmp_path_factory.mktemp("plugins")
-    model = tiny_bert(folder / "model")
     modules = [f"my_{kind.replace(' ', '_')}" for kind in FILES]
     for module, text in zip(modules, FILES.values(), strict=True):
-        (folder / f"{module}.py").write_text(text.replace(SOURCE, repr(str(model))), encoding="utf-8")
+        (folder / f"{module}.py").write_text(text.replace(SOURCE, repr(str(folder / "model"))), encoding="utf-8")
     install_plugins(folder, *modules)
     (folder / "metals.bars").write_text(DOCUMENTS, encoding="utf-8")
     (folder / "pairs.tsv").write_text(PAIRS, encoding="utf-8")
@@ -103,37 +101,24 @@ def cdp(environment: dict[str, str], *words: str) -> Any:
     return json.loads(python(environment, "-m", "cdp", *words, "--json"))
 
 
-# The answers of several commands from one process: to start one takes most of the time of a command.
-COMMANDS = """
-import contextlib, io, json, sys
-from cdp.cli import main
-answers = []
-for words in json.loads(sys.argv[1]):
-    with contextlib.redirect_stdout(io.StringIO()) as told:
-        assert main([*words, "--json"]) == 0, words
-    answers.append(json.loads(told.getvalue()))
-print(json.dumps(answers))
-"""
-
-
-@pytest.fixture(scope="module")
-def written(environment: dict[str, str]) -> dict[str, Any]:
+def writing(environment: dict[str, str]) -> list[tuple[str, ...]]:
     """Documents in a format of one's own, and queries by a method and a generator of one's own."""
-    folder = environment["FOLDER"]
     generate = ("--method", "headline", "--generator", "echo", "--per-doc", "2", "--wait")
-    commands = [
-        ("corpus", "add", f"{folder}/metals.bars"),
+    return [
+        ("corpus", "add", f"{environment['FOLDER']}/metals.bars"),
         ("queries", "generate", "--corpus", "metals", *generate),
         ("queries", "list"),
     ]
-    corpus, job, sets = json.loads(python(environment, "-c", COMMANDS, json.dumps(commands)))
-    return {"corpus": corpus, "job": job, "query_set": sets[0]}
 
 
 @pytest.mark.soak
-def test_the_command_line_runs_one_of_each(environment: dict[str, str], written: dict[str, Any]) -> None:
-    folder, query_set = Path(environment["FOLDER"]), written["query_set"]
-    assert (written["corpus"]["n_documents"], written["corpus"]["formats"]) == (3, ["bars"])
+def test_the_command_line_runs_one_of_each(environment: dict[str, str]) -> None:
+    from tests.support_models import tiny_bert  # it loads torch
+
+    corpus, _, (query_set,) = (cdp(environment, *words) for words in writing(environment))
+    folder = Path(environment["FOLDER"])
+    tiny_bert(folder / "model")
+    assert (corpus["n_documents"], corpus["formats"]) == (3, ["bars"])
     assert (query_set["method"], query_set["generator"], query_set["n_queries"]) == ("headline", "echo", 6)
 
     measures = cdp(environment, "metrics", query_set["id"], "--quick")["measures"]
@@ -166,9 +151,23 @@ def test_the_command_line_runs_one_of_each(environment: dict[str, str], written:
     assert "weighting **length**." in card
 
 
+# One process for all: to start one takes longer than the commands, the job and the pages together.
 PAGES = """
-import json
+import contextlib, functools, io, json, sys
+from streamlit.components.v2 import manifest_scanner
+from cdp.cli import main
+from cdp.jobs import control
 from tests.pages.opening import opened
+from tests.support import supervise
+
+manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
+control._start_supervisor = supervise
+answers = []
+for words in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()) as told:
+        assert main([*words, "--json"]) == 0, words
+    answers.append(json.loads(told.getvalue()))
+CORPUS, QUERY_SET = answers[0]["id"], answers[2][0]["id"]
 
 def options(at, key):
     return list(at.get_by_key(key).options)
@@ -181,6 +180,7 @@ quality = opened("queries/quality", {"sets": [QUERY_SET]})
 benchmarks = opened("benchmarks", {})
 frames = lambda at: [str(c) for d in at.dataframe for c in d.value.columns]
 print(json.dumps({
+    "written": [answers[2][0][key] for key in ("method", "generator", "n_queries")],
     "corpus format": options(corpus, "read_format"),
     "export format": options(exports, "export_format"),
     "all": {
@@ -194,11 +194,11 @@ print(json.dumps({
 
 
 @pytest.mark.slow
-def test_the_pages_offer_one_of_each(environment: dict[str, str], written: dict[str, Any]) -> None:
+def test_the_pages_offer_one_of_each(environment: dict[str, str]) -> None:
     """In a dashboard of its own, as an operator starts it: the plug-ins are named before it is."""
-    values = {"CORPUS": written["corpus"]["id"], "QUERY_SET": written["query_set"]["id"]}
-    script = "".join(f"{name} = {value!r}\n" for name, value in values.items()) + PAGES
-    offered = json.loads(python(environment, "-c", script).strip().splitlines()[-1])
+    told = python(environment, "-c", PAGES, json.dumps(writing(environment)))
+    offered = json.loads(told.strip().splitlines()[-1])
+    assert offered["written"] == ["headline", "echo", 6]
     assert "bars" in offered["corpus format"]
     assert "lines" in offered["export format"]
     assert {"Headline", "Echo"} <= set(offered["all"]["queries"])
@@ -209,7 +209,6 @@ def test_the_pages_offer_one_of_each(environment: dict[str, str], written: dict[
 
 BAD = {
     "raise RuntimeError('broken')": "RuntimeError: broken",
-    "import no_such_module": "ModuleNotFoundError",
     FILES["generator"].replace('"echo", "Echo"', '"template", "Echo"'): "Two generators are called template",
 }
 # Each plug-in in a copy of one process that has loaded the command line.
