@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -128,7 +129,8 @@ def resumed(rank: int, folder: str, out: str) -> list[Any]:
 def both(rank: int, port: int, folder: str, with_dropout: str, out: str) -> None:
     """Save what one of two processes finds; to start processes takes longer than what they do."""
     address = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    os.environ.update({name: str(value) for name, value in address.items()})
+    # The tokenisers' threads are the parent's: without this, texts would wait for them for ever.
+    os.environ.update({name: str(value) for name, value in address.items()}, TOKENIZERS_PARALLELISM="false")
     torch.set_num_threads(1)
     AcceleratorState._reset_state(reset_partial_state=True)  # what the parent's trainings left: one process, no group
     state = PartialState(cpu=True, backend="gloo")
@@ -150,7 +152,14 @@ def ranks(folder: str, tmp_path_factory: pytest.TempPathFactory) -> list[dict[st
     models = folder, str(tiny_retriever(out.with_name("model"), dropout=0.2))
     import torch._dynamo  # what a trainer loads, once for both
 
-    mp.start_processes(both, args=(free_port(), *models, str(out)), nprocs=2, start_method="fork")
+    started = mp.start_processes(both, args=(free_port(), *models, str(out)), nprocs=2, join=False, start_method="fork")
+    deadline = time.monotonic() + 300
+    try:
+        while not started.join(timeout=5):
+            assert time.monotonic() < deadline, "the two processes wait for something"
+    finally:
+        for process in started.processes:
+            process.kill()
     return [torch.load(f"{out}.{rank}", weights_only=True) for rank in (0, 1)]
 
 
