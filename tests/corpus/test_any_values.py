@@ -31,7 +31,7 @@ KNOWN = {"_id": "d1", "document_id": "d1", "text": "a text", "query": "what?"}
 
 
 @pytest.mark.slow
-@examples(15, 2_000)
+@examples(10, 2_000)
 @given(rows=ROWS)
 def test_rows_of_any_values(rows: list[dict[str, Any]], tmp_path: Path, workspace: Workspace) -> None:
     path = tmp_path / "rows.jsonl"

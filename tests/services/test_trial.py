@@ -91,15 +91,14 @@ def test_the_price_stands_first_and_a_test_over_the_budget_is_not_started(worksp
 
 
 def test_a_retriever_that_does_not_know_the_language_is_said_to(workspace: Workspace, tmp_path: Path) -> None:
-    source = tmp_path / "zh.jsonl"
-    lines = (
-        json.dumps({"_id": str(i), "text": f"灯塔第{i}号建于{1800 + i}年，位于北方的海岸。"}) + "\n" for i in range(40)
-    )
+    source = tmp_path / "ru.jsonl"
+    texts = (f"Маяк номер {i} построен в {1800 + i} году и стоит на северном берегу моря." for i in range(40))
+    lines = (json.dumps({"_id": str(i), "text": text}) + "\n" for i, text in enumerate(texts))
     source.write_text("".join(lines), encoding="utf-8")
     with read_documents(source) as result:
-        chinese = store(result, "灯塔", workspace)
-    first = trial.plan(workspace, TrialConfig(corpus=chinese.id)).notes[0]
-    assert "English text alone and these documents are Chinese" in first
+        russian = store(result, "маяки", workspace)
+    first = trial.plan(workspace, TrialConfig(corpus=russian.id)).notes[0]
+    assert "English text alone and these documents are Russian" in first
     english = corpus(workspace, tmp_path)
     assert not any("text alone" in note for note in trial.plan(workspace, TrialConfig(corpus=english.id)).notes)
 
