@@ -31,10 +31,6 @@ def delete(path: Path) -> None:
     path.unlink()
 
 
-def empty(path: Path) -> None:
-    path.write_bytes(b"")
-
-
 def garble_the_start(path: Path) -> None:
     with open(path, "r+b") as file:
         file.write(b"no database" * 400)
@@ -59,7 +55,7 @@ def log_of_another(path: Path) -> None:
 
 def test_it_is_made_anew(filled: Workspace) -> None:
     before = catalog.evaluations(filled)
-    for harm in (delete, empty, garble_the_start, garble_the_data, cut, log_of_another):
+    for harm in (delete, garble_the_start, garble_the_data, cut, log_of_another):
         harm(filled.catalog)
         assert catalog.evaluations(filled) == before, harm
         assert len(catalog.per_query(filled, IDS[:1])[IDS[0]]) == 50

@@ -70,7 +70,7 @@ def test_metrics_of_steps_done_again_are_not_shown_twice(workspace: Workspace) -
 @pytest.mark.slow
 def test_a_silent_and_deaf_worker_is_stalled_and_ends_by_force_after_its_grace(workspace: Workspace) -> None:
     """It hears neither SIGTERM nor the request file; its checkpoint is kept all the same."""
-    job_id = start(workspace, steps=100, silent_after=3, ignore_stop=True, grace_s=2.0)
+    job_id = start(workspace, steps=100, silent_after=3, ignore_stop=True, grace_s=3.0)
     stalled = until_state(workspace, job_id, "stalled")
     assert "No heartbeat" in stalled.message
     worker = status(workspace, job_id)["worker_pid"]
@@ -78,6 +78,6 @@ def test_a_silent_and_deaf_worker_is_stalled_and_ends_by_force_after_its_grace(w
     until_state(workspace, job_id, "stopping")
     assert lives(worker), "it has its grace first"
     stopped = until_state(workspace, job_id, "stopped")
-    assert "did not stop within 2 seconds" in stopped.message
+    assert "did not stop within 3 seconds" in stopped.message
     assert not lives(worker)
     assert saved_step(workspace, job_id) == 3

@@ -92,7 +92,7 @@ def test_bad_answers_are_failures_and_nothing_is_paid_for_twice(
         return f"```json\n{by_animal(prompt, m)}\n```" if animal == "heron" else by_animal(prompt, m)
 
     judge.answer = answer
-    folder, state = run(workspace, settings(corpus, log, retrievers="bm25"))
+    folder, state = run(workspace, settings(corpus, log, retrievers="bm25", depth=3))
     result = read_json(folder / "results" / "judging.json")
     failures = list(read_jsonl(folder / "failures.jsonl"))
     assert state == "finished"
@@ -100,9 +100,13 @@ def test_bad_answers_are_failures_and_nothing_is_paid_for_twice(
     assert {line["unit"] for line in failures} == {"pair"}
     paid = len(judge.bodies)
     assert result["spent"]["requests"] == paid
-    assert 0 < result["cost"] <= judging.plan(workspace, settings(corpus, log, name="other", retrievers="bm25")).cost
+    assert (
+        0
+        < result["cost"]
+        <= judging.plan(workspace, settings(corpus, log, name="other", retrievers="bm25", depth=3)).cost
+    )
     # Another job with the same questions: every answer, the bad ones too, comes from the cache.
-    again, _ = run(workspace, settings(corpus, log, name="again", retrievers="bm25"))
+    again, _ = run(workspace, settings(corpus, log, name="again", retrievers="bm25", depth=3))
     assert len(judge.bodies) == paid
     assert read_json(again / "results" / "judging.json")["judged"] == result["judged"]
 
@@ -111,12 +115,12 @@ def test_a_budget_stops_it_and_a_larger_one_goes_on(
     workspace: Workspace, corpus: CorpusManifest, log: Path, judge: ChatServer, jobs_here: None
 ) -> None:
     write_prices(workspace, [Price(MODEL, 1.0, 10.0)], "2026-01-01")
-    folder, state = run(workspace, settings(corpus, log, budget=0.01, concurrency=2, retrievers="bm25"))
+    folder, state = run(workspace, settings(corpus, log, budget=0.01, concurrency=2, retrievers="bm25", depth=3))
     assert state == "failed"
     assert "budget" in read_json(folder / "failure.json")["message"]
     asked = len(judge.bodies)
     assert not workspace.benchmark("animals-judged").exists()
-    folder, state = run(workspace, settings(corpus, log, retrievers="bm25"))
+    folder, state = run(workspace, settings(corpus, log, retrievers="bm25", depth=3))
     result = read_json(folder / "results" / "judging.json")
     assert state == "finished"
     assert len(judge.bodies) == result["pairs"] > asked

@@ -71,13 +71,12 @@ def test_tokens_are_counted_and_an_answer_at_the_limit_counts_as_cut_off(writer:
 
 def test_a_sampled_answer_depends_on_its_seed_and_not_on_its_batch(writer: Path) -> None:
     prompts = ["One prompt.", "Quite another prompt, a longer one.", "And a third."]
-    first = local(writer, temperature=0.9)
-    alone = [ask(first, prompt) for prompt in prompts]
-    together = local(writer, temperature=0.9)
+    made = local(writer, temperature=0.9)
+    alone = [ask(made, prompt) for prompt in prompts]
     with ThreadPoolExecutor(3) as pool:
-        assert list(pool.map(lambda prompt: ask(together, prompt), prompts)) == alone
+        assert list(pool.map(lambda prompt: ask(made, prompt), prompts)) == alone
     assert ask(local(writer, temperature=0.9, seed=1), prompts[0]) != alone[0]
-    assert ask(together, prompts[0], "drama", 3, sample=1) != ask(together, prompts[0], "drama", 3, sample=2)
+    assert ask(made, prompts[0], "drama", 3, sample=1) != ask(made, prompts[0], "drama", 3, sample=2)
 
 
 def test_draws_follow_the_softmax(writer: Path) -> None:

@@ -255,14 +255,14 @@ def test_a_model_that_answers_no_query_is_not_paid_for_every_document(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, said: str, shown: str
 ) -> None:
     server.answer = lambda prompt, m: said
-    job = make_job(**settings(server, make_corpus(30).id))
+    job = make_job(**settings(server, make_corpus(25).id))
     with pytest.raises(ConfigError, match=f"The first 20 answers held no query.*{shown}"):
         Run(job, api_key=KEY).execute()
     assert len(server.bodies) <= 2 * 30
     asked = len(server.bodies)
     server.answer = numbered
     result = Run(job, api_key=KEY).execute()
-    assert result["n_documents"] + result["failures"] == 30
+    assert result["n_documents"] + result["failures"] == 25
     assert len(server.bodies) == asked + result["n_documents"]
 
 

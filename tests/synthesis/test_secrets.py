@@ -54,7 +54,7 @@ def test_the_key_is_on_no_surface_and_a_stop_keeps_what_arrives_within_its_grace
     shown = queries.preview(workspace, corpus.id, "d1", api_key=KEY, **settings)  # type: ignore[arg-type]
     assert KEY not in repr(shown)
     server.script = ["malformed", "500", "429"]
-    server.latency = 0.3
+    server.latency = 0.5
     server.answered.clear()
     job = queries.generate(workspace, config, api_key=KEY)
     sent = len(server.bodies)
