@@ -148,7 +148,7 @@ def test_the_command_line_runs_one_of_each(environment: dict[str, str]) -> None:
     job = cdp(environment, "train", query_set["id"], "--retriever", "tiny", *settings)
     assert job["state"] == "finished"
     card = next(Path(environment["CDP_WORKSPACE"]).glob("jobs/*/model/README.md")).read_text()
-    assert "weighting **length**." in card
+    assert "weighting **length**, on" in card
 
 
 # One process for all: to start one takes longer than the commands, the job and the pages together.

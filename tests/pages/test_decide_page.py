@@ -59,7 +59,7 @@ def test_the_test_shows_its_price_and_starts_nothing_by_itself(
 
 
 def test_the_way_to_the_test_is_on_every_page_of_data(task: dict[str, str], open_page: Open) -> None:
-    for page in ("home", "documents", "queries"):
+    for page in ("documents", "queries"):
         at = open_page(page, corpus=task["corpus"])
         assert not at.exception
         assert "Test it on my data" in [way.label for way in (*at.get("page_link"), *at.button)], page

@@ -123,11 +123,10 @@ def test_learning_rates_to_compare_make_a_sweep(open_page: Open, filled: Workspa
     command = next(c.value for c in at.code if "cdp sweep" in c.value)
     assert "--benchmark demo --split dev" in command
     assert "--rates 1e-3,5e-3" in command
-    for wrong in ("1e-3", "1e-3, fast"):
-        at.text_input(key="sweep_rates").set_value(wrong).run()
-        assert not at.exception
-        assert len(at.error) == 1
-        assert "Start the sweep" not in [b.label for b in at.button]
+    at.text_input(key="sweep_rates").set_value("1e-3, fast").run()
+    assert not at.exception
+    assert len(at.error) == 1
+    assert "Start the sweep" not in [b.label for b in at.button]
 
 
 def test_an_incomplete_set_says_so_and_waits_for_a_yes(open_page: Open, filled: Workspace) -> None:

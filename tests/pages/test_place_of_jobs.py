@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from cdp import jobs
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.jobs import place
@@ -14,33 +12,24 @@ from tests.pages.support import ended_job
 OWN = "http://127.0.0.1:9"
 
 
-@pytest.fixture
-def named(filled: Workspace) -> Workspace:
-    place.choose(filled, OWN)
-    return filled
-
-
 def plain(text: str) -> str:
     """A text of a page without what keeps Markdown from reading it."""
     return text.replace("\\", "").replace(JOINER, "")
 
 
-def test_a_workspace_with_a_cluster_says_so(open_page: Open, filled: Workspace) -> None:
-    for own, told in (("", "Runs in the background."), (OWN, f"Runs on the Ray cluster {OWN}.")):
-        place.choose(filled, own)
-        at = open_page("launch")
-        assert not at.exception
-        assert any(told in plain(caption.value) for caption in at.caption)
-
-
-def test_a_cluster_that_does_not_answer_is_said_and_nothing_begins(open_page: Open, named: Workspace) -> None:
+def test_a_cluster_is_named_and_nothing_begins_where_it_does_not_answer(open_page: Open, filled: Workspace) -> None:
     at = open_page("launch")
+    assert any("Runs in the background." in plain(caption.value) for caption in at.caption)
+    place.choose(filled, OWN)
+    at.run()
+    assert not at.exception
+    assert any(f"Runs on the Ray cluster {OWN}." in plain(caption.value) for caption in at.caption)
     at.button(key="train_start").click().run()
     assert not at.exception
     (error,) = at.error
     told = plain(f"{error.proto.title} {error.value}")
     assert OWN in told or "pip install -r requirements-cluster.txt" in told
-    assert not list(named.jobs.glob("*"))
+    assert not list(filled.jobs.glob("*"))
 
 
 def test_a_jobs_page_says_where_it_runs(open_page: Open, filled: Workspace) -> None:

@@ -71,8 +71,8 @@ def test_a_preview_of_an_endpoint_is_priced(open_page: Open, filled: Workspace, 
     priced(filled)
     at = open_page("queries")
     at.segmented_control(key="generate_generator").set_value("openai").run()
-    at.text_input(key="generate_base_url").set_value(endpoint.url).run()
-    at.text_input(key="generate_model").set_value(MODEL).run()
+    at.text_input(key="generate_base_url").set_value(endpoint.url)
+    at.text_input(key="generate_model").set_value(MODEL)
     at.text_input(key="generate_api_key").set_value(KEY).run()
     assert not endpoint.bodies, "it is asked when the button is pressed"
     at.button(key="preview_ask").click().run(timeout=60)
@@ -125,9 +125,8 @@ def test_queries_are_imported_from_the_fields_that_are_named(
     path = tmp_path / "asked.csv"
     path.write_text("text,Passage_No,ask\nnot this,lighthouse,who keeps the lamp?\n", encoding="utf-8")
     at = open_page("queries")
-    at.run()
     at.segmented_control(key="queries_way").set_value("Path on this server").run()
-    at.text_input(key="queries_path").set_value(str(path)).run()
+    at.text_input(key="queries_path").set_value(str(path))
     at.text_input(key="queries_read_query_field").set_value("ask")
     at.text_input(key="queries_read_document_field").set_value("Passage_On")
     at.button(key="queries_add").click().run()

@@ -59,7 +59,7 @@ def test_hostile_names_and_documents_on_pages(open_page: Open, workspace: Worksp
     pairs = workspace.root.parent / "pairs.jsonl"
     pairs.write_text('{"document_id": "2", "queries": ["<b>q</b> **w** $v$", "how do tides work"]}\n', encoding="utf-8")
     queries.import_file(workspace, pairs, added.corpus.id, name="<u>set</u> :red[x]")
-    for name in ("home", "documents", "queries", "queries/quality", "launch"):
+    for name in ("documents", "queries", "launch"):
         at = open_page(name)
         marked = [str(e.value) for group in (at.markdown, at.caption, at.error, at.success) for e in group]
         for raw in ("<b>title", "<i>my", "**corpus**", "$z$", "<u>set", ":red[x]", "<script>", "**w**", "$v$"):
