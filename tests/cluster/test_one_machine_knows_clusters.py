@@ -69,10 +69,14 @@ def test_a_cluster_that_does_not_answer_begins_nothing(workspace: Workspace) -> 
 
 
 @pytest.mark.slow
-def test_a_job_on_this_machine_imports_no_ray() -> None:
+def test_jobs_on_this_machine_load_no_ray_and_synthesis_no_client_and_no_torch() -> None:
+    """Nor does the name of a local model, before it is asked."""
+    heavy = {"ray", "httpx", "grpc", "aiohttp", "torch", "transformers", "openai", "pandas"}
     code = (
-        "import sys; from cdp import cli, jobs, services; import cdp.jobs.supervisor, cdp.services.clusters;"
-        "print(sorted({name.partition('.')[0] for name in sys.modules} & {'ray', 'httpx', 'grpc', 'aiohttp'}))"
+        "import sys; from cdp import cli, jobs, services, synthesis; import cdp.jobs.supervisor, cdp.services.clusters;"
+        "import cdp.synthesis.preview, cdp.synthesis.run; from cdp.base.config import SynthesisConfig;"
+        "synthesis.make_generator(SynthesisConfig(corpus='c', generator='transformers'));"
+        f"print(sorted({{name.partition('.')[0] for name in sys.modules}} & {heavy}))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=REPOSITORY, check=True)
     assert done.stdout.strip() == "[]"

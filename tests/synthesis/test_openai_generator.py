@@ -7,8 +7,6 @@ import gc
 import glob
 import os
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -288,15 +286,3 @@ def until(holds: Callable[[], bool]) -> None:
             return
         time.sleep(0.01)
     raise AssertionError("it did not come to be so")
-
-
-@pytest.mark.slow
-def test_neither_the_package_nor_the_name_of_a_local_model_loads_torch_or_the_client() -> None:
-    heavy = "('torch', 'openai', 'pandas', 'transformers')"
-    code = (
-        "import sys, cdp.synthesis.preview, cdp.synthesis.run; from cdp.base.config import SynthesisConfig;"
-        "cdp.synthesis.make_generator(SynthesisConfig(corpus='c', generator='transformers'));"
-        f"print([m for m in {heavy} if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
