@@ -18,7 +18,6 @@ from cdp.services import jobs, projects, trial
 from cdp.studies import records
 from cdp.studies.config import TrialConfig
 from tests.services.test_decide import diverse_helps, run_study, sets_of, task
-from tests.support_models import tiny_static
 
 pytestmark = pytest.mark.slow
 
@@ -170,8 +169,7 @@ def test_queries_of_a_test_are_for_documents_drawn_at_random(
     monkeypatch.setattr("cdp.jobs.submit", submit)
     manifest = corpus(workspace, tmp_path)
     human(workspace, manifest, 20)
-    tiny = str(tiny_static(tmp_path / "tiny"))
-    begun = trial.start(workspace, TrialConfig(corpus=manifest.id, retriever=tiny, minutes=60))
+    begun = trial.start(workspace, TrialConfig(corpus=manifest.id, minutes=60))
     *writing, study = submitted
     assert study["after"] == begun.generations == ["synthesis-1", "synthesis-2"]
     assert [(job["config"]["draw"], job["config"]["limit"]) for job in writing] == [(0, 60), (0, 60)]
@@ -211,14 +209,13 @@ def test_the_command_shows_the_price_and_starts_nothing_without_a_yes(
     from cdp.cli import main
 
     human(workspace, corpus(workspace, tmp_path))
-    tiny = str(tiny_static(tmp_path / "tiny"))
-    assert main(["study", "test", "--corpus", "papers", "--retriever", tiny, "--minutes", "0.2"]) == 0
+    assert main(["study", "test", "--corpus", "papers", "--minutes", "0.2"]) == 0
     said = capsys.readouterr().out
     assert "trainings: 18 of" in said
     assert "more than the 0.2 minutes allowed" in said
     assert "price: free" in said
     assert "start it with --yes" in said
-    assert main(["study", "test", "--corpus", "papers", "--retriever", tiny, "--minutes", "0.2", "--yes"]) == 2
+    assert main(["study", "test", "--corpus", "papers", "--minutes", "0.2", "--yes"]) == 2
     assert "Allow more with --minutes" in capsys.readouterr().err
     assert jobs.list_jobs(workspace) == []
     assert main(["study", "test"]) == 2
