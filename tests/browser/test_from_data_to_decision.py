@@ -94,16 +94,18 @@ def test_from_data_to_the_answer(
     assert "Traceback" not in server.console()
 
 
-def done_here(workspace: Workspace) -> None:
+def done_here(workspace: Workspace, tab: Looker) -> None:
     """Stop what the page started and do it in this process: each worker of its own loads torch again."""
     started = jobs.list_active(workspace)
     for view in started:
         jobs.stop(workspace, view.id)
     until(lambda: not jobs.list_active(workspace), "stopped jobs", 60)
+    tab.see("stopped").idle()  # a page of a running job is drawn every two seconds
     for view in sorted(started, key=lambda view: load_spec(workspace, view.id).sequence):
         if jobs.show(workspace, view.id).state != "finished":
             jobs.resume(workspace, view.id)
         assert jobs.show(workspace, view.id).state == "finished", view.id
+    tab.menu("Jobs")
 
 
 def height(page: Page) -> int:
@@ -141,7 +143,7 @@ def test_the_answer_fits_and_is_followed(
     tab.press("Start training")
     tab.page.get_by_role("heading", level=1, name="Jobs").wait_for(timeout=60_000)  # the jobs are submitted
     tab.idle()
-    done_here(workspace)
+    done_here(workspace, tab)
     tab.see("Compare results")
     tab.press("Compare results").see("Paired t-test over", seconds=60)
     assert tab.presses == 3

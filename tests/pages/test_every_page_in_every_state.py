@@ -70,7 +70,10 @@ def words(at: AppTest) -> str:
     )
 
 
-@pytest.mark.parametrize("name", list(EMPTY))
+# The first look at the evidence computes its regressions: too dear for the quick checks.
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "evidence" else name for name in EMPTY]
+)
 def test_in_an_empty_workspace_a_page_says_what_to_do(name: str, open_page: Open) -> None:
     at = open_page(name)
     assert at.title[0].value == PAGES[name.partition("/")[0]].title
