@@ -60,6 +60,7 @@ def test_a_bootstrap_over_four_datasets_is_no_interval() -> None:
     assert coverage(draw, runs=200).share < 0.75
 
 
+@pytest.mark.slow
 def test_the_fit_is_scipys() -> None:
     random = np.random.default_rng(2)
     x, y = random.normal(size=9), random.normal(size=9)

@@ -13,6 +13,7 @@ from cdp.base.statistics import holm, paired_test, t_test
 from tests.strategies import examples
 
 
+@pytest.mark.slow
 def test_the_t_test_is_scipys() -> None:
     random = np.random.default_rng(0)
     for n in (2, 5, 50, 3000):

@@ -10,6 +10,7 @@ from cdp.base.errors import InputError
 from cdp.base.statistics import has_spread, t_test, two_level_test
 
 
+@pytest.mark.slow
 def test_without_a_spread_over_seeds_it_is_the_paired_t_test() -> None:
     random = np.random.default_rng(0)
     first, second = random.normal(50, 20, 80), random.normal(48, 20, 80)
@@ -20,6 +21,7 @@ def test_without_a_spread_over_seeds_it_is_the_paired_t_test() -> None:
     assert two_level_test([first - second]).p == pytest.approx(alone.p)
 
 
+@pytest.mark.slow
 def test_without_a_spread_over_queries_it_is_welchs_t_test_of_the_means() -> None:
     first, second = [52.0, 50.0, 54.0], [47.0, 48.0, 46.5, 47.2]
     found = two_level_test([np.full(30, v) for v in first], [np.full(30, v) for v in second])

@@ -8,6 +8,7 @@ from cdp.base.workspace import Workspace
 from cdp.services import complexity
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("with_demo")
 def test_a_known_benchmark_brings_its_kind_of_task(workspace: Workspace) -> None:
     queries = complexity.profile_benchmark(workspace, "demo", split="test")

@@ -271,6 +271,7 @@ def test_paths_in_settings_are_handed_on_resolved(workspace: Workspace, allowed:
     assert access.checked(workspace, config).weights == str((allowed / "weights.csv").resolve())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shared", "fits"), [(False, True), (True, False)])
 def test_a_model_of_the_hub_is_downloaded_for_those_alone(
     shared: bool, fits: bool, workspace: Workspace, home: Path, monkeypatch: pytest.MonkeyPatch

@@ -167,6 +167,7 @@ def test_every_service_that_writes_refuses(module: str, name: str, dashboard: No
     assert not workspace.root.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("with_demo")
 def test_reading_goes_on(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     access.in_dashboard()

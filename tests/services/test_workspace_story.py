@@ -39,6 +39,7 @@ def test_the_same_content_is_stored_once(workspace: Workspace) -> None:
     assert [c.name for c in corpora.list_corpora(workspace)] == ["one"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("with_demo")
 def test_a_corpus_with_query_sets_is_not_deleted(workspace: Workspace) -> None:
     with pytest.raises(ConfigError, match="2 query sets"):
@@ -49,6 +50,7 @@ def test_a_corpus_with_query_sets_is_not_deleted(workspace: Workspace) -> None:
     assert corpora.list_corpora(workspace) == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("with_demo")
 def test_preview_of_recorded_and_template_queries(workspace: Workspace) -> None:
     first = corpora.page(workspace, "demo", 0, 1)[0]
@@ -77,6 +79,7 @@ def test_quick_metrics_separate_diverse_from_paraphrase_and_are_kept(workspace: 
     assert any(m.name == "len_sim" for m in with_human.measures)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("with_demo")
 def test_the_recommendation_for_training_queries_says_what_they_are(workspace: Workspace) -> None:
     for_set = complexity.profile_query_set(workspace, "demo diverse").recommend()
@@ -92,6 +95,7 @@ def test_pasted_queries(workspace: Workspace) -> None:
         complexity.profile_texts(["", " "])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("with_demo")
 def test_a_plan_counts_pairs_and_steps(workspace: Workspace) -> None:
     config = TrainingConfig.from_dict({"query_set": "demo diverse", "per_doc": 2, "epochs": 3, "batch_size": 50})
