@@ -16,6 +16,8 @@ from cdp.retrievers import bm25
 from tests.benchmarks.folders import write_benchmark
 from tests.support import shared
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ["The cat sat on the mat", "Cats and dogs: a cat, two cats", "Nothing at all", "dogs bark at night, dogs howl"]
 
 

@@ -25,6 +25,7 @@ def collection(n_queries: int = 300, seed: int = 7) -> Pool:
     return arrays(queries)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", JUDGES)
 def test_the_corrected_interval_covers_the_true_difference_for_every_judge(judge: str) -> None:
     result = simulate(collection(), JUDGES[judge], 60, 1000, seed=1)
@@ -56,6 +57,7 @@ def test_a_perfect_judge_and_a_useless_one_bound_the_interval() -> None:
     assert estimate(constant, people[:n], constant[:n])[0] == pytest.approx(people[:n].mean())
 
 
+@pytest.mark.slow
 def test_labels_without_any_difference_do_not_make_it_certain_that_there_is_none() -> None:
     """One query in ten differs, by 40 points, and no labelled one happened to: the interval holds the truth."""
     draw = np.random.default_rng(6)

@@ -38,6 +38,7 @@ def fused_by_fractions(rankings: list[list[int]], ids: list[str]) -> list[int]:
     return sorted(by_id, key=lambda n: -single[n])
 
 
+@pytest.mark.slow
 @given(first=RANKING, second=RANKING, top_k=st.integers(1, 10))
 def test_fusion_is_the_formula_of_the_paper(first: list[int], second: list[int], top_k: int) -> None:
     ids = ["b", "a", "d10", "d9", "ü", "z", "0", "c"]
@@ -135,6 +136,7 @@ def test_only_the_first_documents_are_reranked() -> None:
     assert reranked.measures["p@1"] == 1.0
 
 
+@pytest.mark.slow
 def test_what_cannot_be_combined_is_refused(workspace: Workspace, tmp_path: Path) -> None:
     add_benchmark(write_benchmark(tmp_path / "small"), workspace)
     with pytest.raises(ConfigError, match="fused with itself"):

@@ -8,6 +8,8 @@ import pytest
 from cdp.evaluation import round_trip
 from cdp.evaluation.round_trip import by_bm25, ranks_of
 
+pytestmark = pytest.mark.slow
+
 DOCUMENTS = ["red apple pie", "green apple", "blue whale song", "red apple pie", "granite tower"]
 
 

@@ -48,7 +48,7 @@ def test_every_measure_gives_a_value_in_its_range() -> None:
 
 
 @given(texts())
-@examples(60)
+@examples(30)
 def test_tokens_are_the_text_without_its_spaces(text: str) -> None:
     assert all(token and not token.isspace() for token in tokens(text))
     assert 0 <= word_count(text) <= len(tokens(text))
@@ -67,7 +67,7 @@ def test_content_words_of_any_text(language: str) -> None:
 
 
 @given(st.lists(NUMBERS, max_size=6), NUMBERS)
-@examples(100)
+@examples(50)
 def test_weights_have_mean_1_or_say_what_is_wrong(cw: list[float], kappa: float) -> None:
     weights = result_or_error(lambda: cw_weights(cw, kappa))
     if weights is not None and len(cw):

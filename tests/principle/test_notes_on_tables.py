@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from cdp.principle.tables import read, table
 
 
+@pytest.mark.slow
 def test_the_conflict_over_hotpotqa_stands_at_each_number_that_holds_it() -> None:
     """D01: RetroMAE's HotpotQA above Q/Doc 1 and every average with it, in whichever table it is printed."""
     touched = {"56.91", "55.96", "54.50", "50.61", "56.35", "55.91", "52.49", "38.97", "38.85", "37.91", "36.46"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 
 import numpy as np
 import pytest
@@ -20,6 +21,9 @@ from cdp.principle import (
 )
 from tests.support import shared
 
+# Of the four datasets, which most tests read.
+published_correlations = functools.cache(correlation_table)
+
 
 def test_fourteen_conditions_on_four_datasets() -> None:
     assert len(differences()) == 56
@@ -31,7 +35,7 @@ def test_correlations_equal_the_printed_table() -> None:
     with open(shared("paper/cdp_correlation.csv"), encoding="utf-8", newline="") as file:
         names = {"diverse_minus_paraphrase": "diverse_minus_paraphrase", "qdoc_M_minus_qdoc_1": "qdoc_minus_one"}
         printed = {(row["model"], names[row["comparison"]], int(row["M"])): row for row in csv.DictReader(file)}
-    computed = {(c.retriever, c.comparison, c.per_doc): c for c in correlation_table()}
+    computed = {(c.retriever, c.comparison, c.per_doc): c for c in published_correlations()}
     assert computed.keys() == printed.keys()
     last_digit_off = []
     for key, row in printed.items():
@@ -87,9 +91,10 @@ def test_equal_cw_gives_no_threshold() -> None:
 
 
 def test_twelve_conditions_are_significant() -> None:
-    assert sum(c.p < 0.05 for c in correlation_table()) == 12
+    assert sum(c.p < 0.05 for c in published_correlations()) == 12
 
 
+@pytest.mark.slow
 def test_all_31_datasets_tell_a_weaker_story() -> None:
     found = correlation_table(differences(ALL))
     assert len(found) == 8
@@ -112,7 +117,7 @@ def test_the_gains_equal_the_printed_ones() -> None:
 
 
 def test_intervals_hold_the_estimate_and_leave_one_out_needs_four() -> None:
-    for c in correlation_table():
+    for c in published_correlations():
         assert c.interval is not None
         assert c.without_one is not None
         assert c.interval[0] <= c.r <= c.interval[1]
@@ -127,7 +132,7 @@ def test_intervals_hold_the_estimate_and_leave_one_out_needs_four() -> None:
 
 def test_every_r_has_fishers_interval() -> None:
     """Contriever's diverse minus paraphrase at Q/Doc 10: r 0.9457, p 0.054; a bootstrap said 0.76 to 0.99."""
-    by_key = {(c.retriever, c.comparison, c.per_doc): c for c in correlation_table()}
+    by_key = {(c.retriever, c.comparison, c.per_doc): c for c in published_correlations()}
     found = by_key["Contriever", "diverse_minus_paraphrase", 10]
     assert (found.r, found.p) == pytest.approx((0.9457, 0.054), abs=0.0005)
     assert found.interval == pytest.approx((-0.17, 0.999), abs=0.005)
@@ -180,7 +185,7 @@ def test_equal_differences_have_no_correlation() -> None:
 def test_spearmans_p_is_counted_over_all_orders() -> None:
     """With four datasets no rank correlation can be significant: a perfect one has p = 2/24."""
     expected = {1.0: 2 / 24, 0.8: 8 / 24}
-    table = correlation_table()
+    table = published_correlations()
     assert {round(c.rho, 6) for c in table} == set(expected)
     for c in table:
         assert c.rho_p == pytest.approx(expected[round(c.rho, 6)])

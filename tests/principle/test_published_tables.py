@@ -30,6 +30,7 @@ def test_every_printed_number_is_there_as_printed(ours: str, theirs: str, column
     assert [row[column] for row in read(ours)] == [row[column] for row in reference(theirs)]
 
 
+@pytest.mark.slow
 def test_every_results_row_belongs_to_a_table_that_is_listed() -> None:
     assert {row["table"] for row in read("results")} <= set(TABLES)
     assert {row["table"] for row in read("qd_metrics")} <= set(TABLES)
@@ -49,6 +50,7 @@ def test_each_conflict_has_a_note_in_our_own_words() -> None:
         assert not any(f" {run} " in their_words for run in runs)
 
 
+@pytest.mark.slow
 def test_every_note_stands_at_some_row() -> None:
     placed = {number for name in TABLES for number in table(name).related}
     assert placed == {note.id for note in notes()}
@@ -68,6 +70,7 @@ def test_a_note_without_a_pattern_concerns_no_row() -> None:
     assert not note.concerns({"table": "tab:main_results"})
 
 
+@pytest.mark.slow
 def test_the_wide_form_holds_every_number_once() -> None:
     for name, info in TABLES.items():
         if info.file != "results":

@@ -30,6 +30,7 @@ def test_an_interval_that_crosses_a_line_is_not_certain() -> None:
     assert recommend([8] * 500).certain
 
 
+@pytest.mark.slow
 def test_the_bootstrap_interval_matches_the_normal_one_for_many_queries() -> None:
     cw = np.random.default_rng(0).poisson(9.0, size=5000)
     low, high = recommend(cw).interval

@@ -17,6 +17,8 @@ from cdp.studies import read_plan, ready_made
 from cdp.studies.text import plan_text
 from tests.support_models import tiny_static
 
+pytestmark = pytest.mark.slow
+
 ON_DEMO = [plan.name for plan in ready_made() if "corpus: demo" in plan.file.read_text(encoding="utf-8")]
 
 
@@ -47,7 +49,6 @@ def answer(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ON_DEMO)
 def test_every_plan_on_the_demo_can_start_without_writing_queries(name: str, loaded: Workspace) -> None:
     found = studies.plan(loaded, read_plan(name))
@@ -60,7 +61,6 @@ def test_every_plan_on_the_demo_can_start_without_writing_queries(name: str, loa
         assert max(found.pairs.values()) > min(found.pairs.values())
 
 
-@pytest.mark.slow
 def test_the_plan_as_text_says_cost_and_time(loaded: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["study", "plan", "single-query", "--set", "generator=template"]) == 0
     text = capsys.readouterr().out
@@ -69,7 +69,6 @@ def test_the_plan_as_text_says_cost_and_time(loaded: Workspace, capsys: pytest.C
     assert "Time: about" in text
 
 
-@pytest.mark.slow
 def test_an_llm_is_counted_in_requests_and_tokens(loaded: Workspace) -> None:
     config = read_plan("single-query", {"generator": "openai"})
     found = studies.plan(loaded, config)
@@ -83,7 +82,6 @@ def test_an_llm_is_counted_in_requests_and_tokens(loaded: Workspace) -> None:
     assert "the model has no price" in plan_text(unpriced)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
@@ -121,7 +119,6 @@ def test_a_study_is_listed_and_has_nothing_to_report_before_it_began(
     assert main(["study", "report", "study-1"]) == 2
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("jobs_here")
 def test_run_with_missing_queries_and_report_in_every_form(
     filled: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]

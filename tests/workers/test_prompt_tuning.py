@@ -20,6 +20,8 @@ from tests.metrics.models import tiny_cross_encoder
 from tests.support import judged_queries, work
 from tests.synthesis.server import KEY, MODEL, chat_server
 
+pytestmark = pytest.mark.slow
+
 OWN = "Ask {M} things about this.\n<document>\n{document}\n</document>\nWrite exactly {M} queries.\n1."
 
 
@@ -37,7 +39,6 @@ def config_of(workspace: Workspace, **values: Any) -> PromptTuningConfig:
     return PromptTuningConfig.from_dict({"corpus": corpus_id(workspace), **values})
 
 
-@pytest.mark.slow
 def test_the_demos_prompts_are_told_apart(filled: Workspace, jobs_here: None) -> None:
     human = judged_queries(filled, demo.FOLDER, corpus_id(filled), "human", "test").id
     config = config_of(
@@ -65,7 +66,6 @@ def test_the_demos_prompts_are_told_apart(filled: Workspace, jobs_here: None) ->
     assert (settings.method, settings.limit, settings.draw) == ("diverse", None, None)
 
 
-@pytest.mark.slow
 def test_a_prompt_of_ones_own_is_sent_and_nothing_is_asked_twice(
     filled: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs_here: None
 ) -> None:
