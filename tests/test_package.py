@@ -85,19 +85,14 @@ def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     """The environment of someone who installed the wheel and nothing else of ours, with a home of their own."""
     target, home = tmp_path_factory.mktemp("target"), tmp_path_factory.mktemp("home")
     (wheel,) = built.glob("*.whl")
-    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--no-compile", "--quiet"]
-    subprocess.run([*command, "--target", str(target), str(wheel)], check=True, capture_output=True, timeout=300)
+    shutil.unpack_archive(wheel, target, "zip")  # as an installer does, which writes the script `cdp` besides
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CDP_", "XDG_"))}
-    return {**kept, "HOME": str(home), "PYTHONPATH": str(target), "COMMAND": str(target)}
-
-
-def command_of(environment: dict[str, str], *words: str) -> list[str]:
-    return [f"{environment['COMMAND']}/bin/cdp", *words]
+    return {**kept, "HOME": str(home), "PYTHONPATH": str(target)}
 
 
 def run(environment: dict[str, str], *words: str) -> str:
     done = subprocess.run(
-        command_of(environment, *words), capture_output=True, text=True, cwd=environment["HOME"], env=environment,
+        [sys.executable, "-m", "cdp", *words], capture_output=True, text=True, cwd=environment["HOME"], env=environment,
         timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -118,6 +113,8 @@ def test_wheel_and_sdist_hold_all_that_is_needed_at_run_time(built: Path) -> Non
     assert {f"cdp/shipped/{path.relative_to(REPOSITORY)}" for path in shipped} <= names
     code = {str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "cdp").rglob("*.py")}
     assert code | {"cdp/py.typed", "cdp/ui/shell/assets/style.css"} <= names
+    (entries,) = (name for name in names if name.endswith(".dist-info/entry_points.txt"))
+    assert "cdp = cdp.cli:main" in zipfile.ZipFile(wheel).read(entries).decode()
     assert not [name for name in names if name.startswith(("tests/", "perf/", "cdp/shipped/data/workspace"))]
 
 
@@ -125,7 +122,7 @@ def test_wheel_and_sdist_hold_all_that_is_needed_at_run_time(built: Path) -> Non
 def test_cdp_app_serves_the_dashboard_on_this_machine_alone(installed: dict[str, str]) -> None:
     port = free_port()
     process = subprocess.Popen(
-        command_of(installed, "app", "--port", str(port)), cwd=installed["HOME"], env=installed,
+        [sys.executable, "-m", "cdp", "app", "--port", str(port)], cwd=installed["HOME"], env=installed,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     try:
