@@ -177,7 +177,7 @@ class Attempt:
         ask.status.running(supervisor_pid=os.getpid(), worker_pid=worker.pid, devices=devices)
         code: int | None = None
         deadline: float | None = None
-        forced = stopping = False
+        forced = stopping = left_behind = False
         while True:
             ended = processes.reap()
             if worker.pid in ended:
@@ -192,10 +192,12 @@ class Attempt:
                 # To the workers themselves: launchers would kill workers that are saving.
                 targets = processes.children_of(worker.pid) if is_launched(self.spec) else [worker.pid]
                 processes.send(targets, signal.SIGTERM)
-            if deadline is None and (code is not None or outcome_of(self.folder, self.number) is not None):
-                deadline = moment + (LEAVE_WITHIN_S if code is None else min(self.spec.grace_s, 10.0))
-                if code is not None:
-                    processes.send(left, signal.SIGTERM)
+            if code is not None and not left_behind:  # a stop's deadline was for the worker
+                left_behind = True
+                deadline = moment + min(self.spec.grace_s, 10.0)
+                processes.send(left, signal.SIGTERM)
+            elif deadline is None and outcome_of(self.folder, self.number) is not None:
+                deadline = moment + LEAVE_WITHIN_S
             if deadline is not None and moment >= deadline:
                 forced = forced or (stopping and outcome_of(self.folder, self.number) is None)
                 processes.send(left, signal.SIGKILL)

@@ -85,6 +85,16 @@ def test_what_a_killed_worker_had_started_is_reported_and_can_be_ended(workspace
     until(lambda: not processes_of(workspace), "all processes to be gone")
 
 
+@pytest.mark.slow
+def test_a_stopped_worker_that_leaves_a_process_does_not_use_up_the_grace(workspace: Workspace) -> None:
+    job_id = start(workspace, "parent", grace_s=600)
+    child = int(until(lambda: read_json_or_none(workspace.job(job_id) / "child.json"), "the worker's child")["pid"])
+    until_state(workspace, job_id, "running")
+    write_json(workspace.job(job_id) / "stop.request", {})
+    until_state(workspace, job_id, "stopped")
+    assert not lives(child)
+
+
 def test_what_a_killed_submitter_left_goes_and_nothing_else(workspace: Workspace) -> None:
     killed = workspace.jobs / f"{PREFIX}1"
     write_json(killed / "train-1" / "status.json", {"phase": "queued"})
