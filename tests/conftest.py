@@ -11,19 +11,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from cdp import jobs
-from cdp.base.errors import CdpError
-from cdp.base.workspace import Workspace
-from cdp.jobs import control
-from cdp.services import access
 from tests import uncollected
-from tests.support import supervise
+
+if TYPE_CHECKING:
+    from cdp.base.workspace import Workspace
 
 # Two processes that test on two cores and start workers: a thread that waits for its fellows would keep others waiting.
 # Set before torch is loaded, and heard by every child.
@@ -33,9 +29,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 gc.set_threshold(50_000)  # half a million objects of torch and transformers are never garbage
-# How long an example takes says how busy the machine is, and no test may fail for that.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
 
 # The browser is started, and the dictionaries of Chinese, Japanese and Korean are read, in one process.
 TOGETHER = {"browser": "browser", "complexity": "words", "metrics": "words"}
@@ -52,14 +45,31 @@ WHOLLY_SLOW = re.compile(
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(uncollected)
+    if config.getoption("numprocesses", None):
+        return  # this process gives out tests and imports none
+    from hypothesis import settings
+
+    # How long an example takes says how busy the machine is, and no test may fail for that.
+    settings.register_profile("untimed", deadline=None)
+    settings.load_profile("untimed")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """The quick checks do not import a module of which they run nothing, nor one that loads torch."""
     quick = all(f"not {mark}" in config.option.markexpr for mark in ("slow", "browser", "soak"))
-    if quick and collection_path.name.startswith("test_") and collection_path.suffix == ".py":
-        return bool(WHOLLY_SLOW.search(collection_path.read_text(encoding="utf-8"))) or None
+    if not quick:
+        return None
+    if collection_path.is_dir():  # its conftest.py may load a browser's library
+        tests = list(collection_path.glob("test_*.py"))
+        return (bool(tests) and all(map(_wholly_slow, tests))) or None
+    if collection_path.name.startswith("test_") and collection_path.suffix == ".py":
+        return _wholly_slow(collection_path) or None
     return None
+
+
+def _wholly_slow(path: Path) -> bool:
+    text = path.read_text(encoding="utf-8")
+    return bool(WHOLLY_SLOW.search(text)) or (path.parent.name == "pages" and DRAWN_IN_QUICK_CHECKS not in text)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -135,6 +145,10 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Works
 
     Jobs that the test leaves at work are stopped: they would take the processor from the tests after it.
     """
+    from cdp import jobs
+    from cdp.base.errors import CdpError
+    from cdp.base.workspace import Workspace
+
     workspace = Workspace(tmp_path / "workspace")
     monkeypatch.setenv("CDP_WORKSPACE", str(workspace.root))
     yield workspace
@@ -151,6 +165,9 @@ def jobs_here(monkeypatch: pytest.MonkeyPatch) -> None:
     A worker of its own takes seconds to load what a tiny job then needs for a tenth of one. That a supervisor starts it
     in a process, stops it and resumes it is tested with the jobs.
     """
+    from cdp.jobs import control
+    from tests.support import supervise
+
     monkeypatch.setattr(control, "_start_supervisor", supervise)
 
 
@@ -163,6 +180,8 @@ def main_module(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def no_dashboard(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page under AppTest makes this process a dashboard; the next test runs as the operator again."""
+    from cdp.services import access
+
     monkeypatch.setattr(access, "_declared", None)
     for name in RESTRICTIONS:
         monkeypatch.delenv(name, raising=False)
