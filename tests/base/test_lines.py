@@ -71,6 +71,7 @@ def test_the_fit_is_scipys() -> None:
     assert ours.slope_interval() == pytest.approx((theirs.slope - half, theirs.slope + half))
 
 
+@pytest.mark.slow
 def test_the_crossing_lies_where_the_band_of_the_line_touches_zero() -> None:
     """Fieller's interval found again without its formula: the x at which the line's own interval begins to hold 0."""
     fit = fit_line(*dataset_means(differences()))

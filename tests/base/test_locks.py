@@ -51,6 +51,7 @@ def test_a_lock_is_gone_with_its_holder(tmp_path: Path, other_process: subproces
     os.close(descriptor)
 
 
+@pytest.mark.slow
 def test_a_wait_in_vain_names_the_file(tmp_path: Path, other_process: subprocess.Popen[str]) -> None:
     path = tmp_path / "lock"
     with pytest.raises(WorkspaceError, match="It is busy") as caught, locked(path, "It", wait_s=0.1):

@@ -28,6 +28,7 @@ def stored(workspace: Workspace, name: str, folder: Path) -> Path:
     return workspace.benchmarks / name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("publish", [published.beir_jsonl, published.beir_parquet])
 def test_beir_from_json_lines_and_from_parquet(workspace: Workspace, tmp_path: Path, publish: object) -> None:
     collection, qrels = publish()  # type: ignore[operator]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import load_benchmark, manifests
 from cdp.benchmarks.beir_files import read_qrels
@@ -12,6 +14,7 @@ from cdp.services import benchmarks
 from tests.judging.made import make
 
 
+@pytest.mark.slow
 def test_a_judged_benchmark_is_exported_and_added_again(workspace: Workspace, tmp_path: Path) -> None:
     folder = make(workspace, lambda q, d: d, n_queries=5)
     assert main(["benchmarks", "export", "made", "--out", str(tmp_path / "out")]) == 0

@@ -61,6 +61,7 @@ def config_of(server: ChatServer, corpus_id: str, **more: object) -> dict[str, o
     return {"corpus": corpus_id, **base, **more}
 
 
+@pytest.mark.slow
 def test_answers_of_a_batch_are_not_asked_for_again(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, workspace: Workspace, tmp_path: Path
 ) -> None:

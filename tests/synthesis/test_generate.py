@@ -140,6 +140,7 @@ def test_cutting_keeps_close_to_the_limit_in_any_script(text: str, ends: str) ->
     assert 90 <= estimate_tokens(shortened) <= 200
 
 
+@pytest.mark.slow
 def test_two_threads_with_the_same_question_ask_once(server: ChatServer, workspace: Workspace) -> None:
     server.latency = 0.1
     generator = openai(server)

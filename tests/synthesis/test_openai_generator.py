@@ -87,6 +87,7 @@ def test_a_timeout_is_retried(server: ChatServer) -> None:
     assert len(server.bodies) == 2
 
 
+@pytest.mark.slow
 def test_retry_after_is_honoured(server: ChatServer) -> None:
     server.script = ["429"]
     server.retry_after = "0.5"
@@ -95,6 +96,7 @@ def test_retry_after_is_honoured(server: ChatServer) -> None:
     assert server.times[1] - server.times[0] >= 0.5
 
 
+@pytest.mark.slow
 def test_retries_are_bounded(server: ChatServer) -> None:
     server.script = ["429"] * 10
     with pytest.raises(RequestError, match=r"still failing after 3 tries \(429.*Lower concurrency") as caught:
@@ -143,6 +145,7 @@ def test_an_address_that_answers_something_else_is_told(server: ChatServer, faul
     assert caught.value.exhausted
 
 
+@pytest.mark.slow
 def test_no_more_requests_are_on_their_way_than_asked_for(server: ChatServer) -> None:
     server.latency = 0.03
     made = generator(server, concurrency=3)
@@ -153,6 +156,7 @@ def test_no_more_requests_are_on_their_way_than_asked_for(server: ChatServer) ->
     assert server.most_at_once == 3
 
 
+@pytest.mark.slow
 def test_cancel_ends_a_wait(server: ChatServer) -> None:
     server.script, server.retry_after = ["429"], "60"
     made = generator(server)
@@ -241,6 +245,7 @@ def test_a_retry_after_that_nobody_can_mean_is_as_none(server: ChatServer, value
     assert len(server.bodies) == 2
 
 
+@pytest.mark.slow
 def test_a_reset_is_tried_again_also_as_the_first_answer(server: ChatServer) -> None:
     server.script = ["reset", "short body"]
     made = generator(server)

@@ -121,6 +121,7 @@ def test_faults_lose_no_document_and_no_success_is_asked_for_twice(
     assert all(server.faults[fault] for fault in ("429", "500", "malformed"))
 
 
+@pytest.mark.slow
 def test_hopeless_answers_are_kept_with_their_raw_text(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
 ) -> None:
@@ -193,6 +194,7 @@ def test_failed_documents_are_asked_for_again_on_resume(
     assert len(server.bodies) == 4
 
 
+@pytest.mark.slow
 def test_a_second_job_with_the_same_settings_pays_nothing(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
 ) -> None:
@@ -209,6 +211,7 @@ def test_a_second_job_with_the_same_settings_pays_nothing(
     assert same[0] == same[1]
 
 
+@pytest.mark.slow
 def test_equal_documents_are_paid_for_once(server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker) -> None:
     server.latency = 0.05
     corpus = make_corpus(rows=[(f"d{i}", "", "The same text in all of them.") for i in range(6)])

@@ -25,6 +25,7 @@ def written(document: Document, method: str, m: int = 20) -> tuple[str, ...]:
     return generate_for(document, METHODS[method], m, TemplateGenerator()).queries
 
 
+@pytest.mark.slow
 @given(text=texts(), title=texts(2))
 @examples(60)
 def test_brackets_and_quotes_are_closed_whatever_the_document(text: str, title: str) -> None:

@@ -21,6 +21,7 @@ def job(workspace: Workspace, **config: str) -> Job:
     return Job(folder)
 
 
+@pytest.mark.slow
 def test_a_stop_keeps_the_place_and_a_second_attempt_goes_on(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
