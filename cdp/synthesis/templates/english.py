@@ -2,7 +2,7 @@
 
 Few patterns, each certain: a sentence that begins with the title is a claim to check, and gives who and what to ask
 for; any other whole sentence is looked for by its words, behind the title; the title stands beside a name of the text.
-A document that gives little gets few queries, in several wordings.
+Of a paper, sentences and keywords are queries as they are. A document that gives little gets few, in several wordings.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from cdp.synthesis.sentences import (
     words,
 )
 
-# Words of a query, of a claim, of a quotation, of a statement as it stands, of a title that is a name or a query, of a
-# document that is a query by itself; telling words.
+# Words of a query, of a claim or title, of a quotation, of a statement as it stands, of a title that is a name, of a
+# noun phrase, of a document that is a query by itself; telling words.
 SHORTEST, LONGEST, LONGEST_QUOTED, LONGEST_STATEMENT = 5, 28, 40, 18
-LONGEST_NAME, LONGEST_TITLE, MOST_WORDS, LEAST_TELLING = 6, 28, 8, 3
+LONGEST_NAME, LONGEST_PHRASE, MOST_WORDS, LEAST_TELLING = 6, 4, 8, 3
 # A story has no figures, few names, and a share of persons among its words: less under a title in small letters.
 LEAST_PERSONS, LEAST_UNDER_SMALL, MOST_NAMES, SHORTEST_STORY = 0.03, 0.005, 0.08, 20
 
@@ -45,6 +45,8 @@ _NOT_FIRST = PLAIN_VERBS | _AUXILIARIES | word_list("connectives", "conjunctions
 _NOT_LAST = word_list("not_last", "determiners", "prepositions", "conjunctions", "auxiliaries")
 # "changes", "results" may be nouns.
 _FINITE = _AUXILIARIES | (FINITE_VERBS - word_list("generic", "nouns"))
+# None of them is a word of a noun phrase.
+_NO_NOUNS = FUNCTION_WORDS | _FINITE | PLAIN_VERBS | _GENERIC
 _PATTERNS = {name: re.compile("|".join(parts)) for name, parts in DATA["patterns"].items()}
 # A heading before a sentence, "However, ", "Historically, ".
 _OPENING = re.compile(
@@ -83,9 +85,11 @@ class Material:
         self.name = "" if not is_name else capwords(title) if is_small else title
         self.is_label = is_small and not self.is_story
         phrase = title.replace(": ", " ")
-        self.is_paper = title[:1].isupper() and not (self.name or self.is_story or _PATTERNS["debris"].search(phrase))
-        inner = Counter(word for sentence in self.sentences for word in sentence.split()[1:])
-        lowers = inner[first.lower()] > inner[first] and not any(word[:1].isupper() for word in rest)
+        damaged = _PATTERNS["debris"].search(phrase) or len(phrase.split()) > LONGEST
+        self.is_paper = title[:1].isupper() and not (self.name or self.is_story or damaged)
+        self.is_paper = self.is_paper and len(telling(phrase)) >= LEAST_TELLING
+        self._inner = Counter(word for sentence in self.sentences for word in sentence.split()[1:])
+        lowers = self._lowers(first) and not any(word[:1].isupper() for word in rest)
         self.subject = self.name[:1].lower() + self.name[1:] if lowers else self.name
         if self.name and 2 * document.text.count(f"the {self.name}") > document.text.count(self.name):
             self.subject = f"the {self.name}"
@@ -140,6 +144,17 @@ class Material:
         lead = found[1].lower() + found[0][len(found[1]) :] if found[1] else self.subject
         return lead + text[found.end() :]
 
+    def _lowers(self, word: str) -> bool:
+        """Return True for the first word of a sentence that is written small within one."""
+        return self._inner[word.lower()] > self._inner[word]
+
+    def asked(self, text: str, wording: str) -> str:
+        """Return a sentence in a wording, or as it is where it is not certain how it begins within another."""
+        first = text.split()[0]
+        if first.lower() in FUNCTION_WORDS or self._lowers(first):
+            return wording.format(s=text[:1].lower() + text[1:])
+        return wording.format(s=text) if not first[1:].islower() else text
+
 
 def _is_story(text: str, title: str) -> bool:
     said = re.findall(r"[\w’']+", text)
@@ -193,33 +208,75 @@ def _line(sentence: str) -> str:
 
 
 def diverse(document: Document, rng: random.Random) -> Iterator[str]:
-    """Yield one query for each claim, question and quotation in turn; then their other wordings."""
+    """Yield one query for each claim, question and quotation in turn; then their other wordings, keywords early."""
     material = Material(document)
-    kinds = _claims(material, rng, True), [[text] for text in _about_title(material)], _quotations(material, rng, True)
-    asked = [texts for kind in zip_longest(*kinds) for texts in kind if texts]
-    for texts in zip_longest(*(asked or [_little(material)]), fillvalue=""):
-        yield from texts
+    if material.is_paper:
+        yield from _of_paper(material, rng)
+    about: _Asked = (([text], []) for text in _about_title(material))
+    asked = []
+    kinds = [_claims(material, rng), about, _quotations(material, rng)]
+    for texts, keywords in chain.from_iterable(zip_longest(*kinds, fillvalue=([], []))):
+        at = rng.randint(0, 1)
+        asked.append([*texts[:at], *keywords, *texts[at:]])
+    yield from chain.from_iterable(zip_longest(*asked if any(asked) else [_little(material)], fillvalue=""))
 
 
 def paraphrases(document: Document, rng: random.Random) -> Iterator[str]:
     """Yield all wordings that ask for one sentence of the document, then for the next."""
     material = Material(document)
-    found = chain(*_claims(material, rng, False), *_quotations(material, rng, False), _about_title(material))
-    yield from list(found) or _little(material)
+    asked = chain(_titles(material), _claims(material, rng), _quotations(material, rng))
+    found = [*chain.from_iterable(texts + keywords for texts, keywords in asked), *_about_title(material)]
+    yield from found or _little(material)
 
 
-def _claims(material: Material, rng: random.Random, mixed: bool) -> list[list[str]]:
-    """Return each claim in its wordings, in another order for each; ``mixed``: its keywords come early."""
-    found = []
+def _of_paper(material: Material, rng: random.Random) -> Iterator[str]:
+    """Yield in turn a sentence of a paper, every second as a question, and keywords of two others; then the title.
+
+    On SciFact, short queries of several kinds train a better retriever than quotations of twenty words.
+    """
+    whole = sorted(material.quotations, key=lambda text: len(text.split()) > LONGEST_STATEMENT)
+    told = [text[1:] for text in whole[:2]]
+    others = [text for text in map(plain, material.sentences) if not any(part in text for part in told)]
+    keywords = [_keywords_of(_OPENING.sub("", text)) for text in rng.sample(others, len(others))]
+    keywords = sorted(filter(None, keywords), key=lambda text: content(text).isdisjoint(content(material.title)))
+    whole[1::2] = [material.asked(text, rng.choice(DATA["confirmations"])) for text in whole[1::2]]
+    yield from chain.from_iterable(zip_longest(whole, keywords[::2], keywords[1::2], fillvalue=""))
+    yield material.title
+
+
+# Each query's wordings, and its keywords.
+_Asked = Iterator[tuple[list[str], list[str]]]
+
+
+def _claims(material: Material, rng: random.Random) -> _Asked:
+    """Yield each claim: its wordings in a drawn order, and its keywords."""
     for text in material.claims:
-        texts = [
-            wording.format(s=material.said(text))
-            for wording in rng.sample(DATA["confirmations"], len(DATA["confirmations"]))
-        ]
+        texts = [wording.format(s=material.said(text)) for wording in _drawn("confirmations", rng)]
         if len(text.split()) <= LONGEST_STATEMENT:
             texts.insert(rng.randint(0, 1), text)
-        found.append(_with(_names(material, text), texts, rng.randint(0, 1) if mixed else len(texts)))
-    return found
+        yield texts, _names(material, text)
+
+
+def _titles(material: Material) -> _Asked:
+    """Yield the title of a paper in its wordings."""
+    if material.is_paper:
+        yield [material.title, *(wording.format(s=material.title) for wording in DATA["titles"])], []
+
+
+def _quotations(material: Material, rng: random.Random) -> _Asked:
+    """Yield each quotation: its wordings in a drawn order, and its keywords."""
+    name = material.name
+    kind = "quotations" if not material.is_story else "stories" if name else "stories_without_name"
+    for text in material.quotations:
+        texts = [wording.format(s=text, n=name) for wording in _drawn(kind, rng)]
+        if name and not material.is_story and name not in text:
+            # "I am looking" keeps its capital.
+            texts = [f"{name}: {asked if asked.startswith('I ') else asked[:1].lower() + asked[1:]}" for asked in texts]
+        yield texts, _names(material, text)
+
+
+def _drawn(kind: str, rng: random.Random) -> list[str]:
+    return rng.sample(DATA[kind], len(DATA[kind]))
 
 
 def _names(material: Material, text: str) -> list[str]:
@@ -229,41 +286,18 @@ def _names(material: Material, text: str) -> list[str]:
     return [f"{material.name} {name}" for name in known[:fits]]
 
 
-def _with(keywords: list[str], texts: list[str], at: int) -> list[str]:
-    return [*texts[:at], *keywords, *texts[at:]]
-
-
-def _quotations(material: Material, rng: random.Random, mixed: bool) -> list[list[str]]:
-    """Return each quotation in its wordings, in another order for each, and those of the title of a paper before.
-    ``mixed``: its keywords come early."""
-    found, name = [], material.name
-    title = material.title.replace(": ", " ")
-    if material.is_paper and len(telling(title)) >= LEAST_TELLING and len(title.split()) <= LONGEST_TITLE:
-        texts = [material.title, *(wording.format(s=material.title) for wording in DATA["titles"])]
-        found.append(_with(_keywords_of(title), texts, rng.randint(0, 1) if mixed else len(texts)))
-    kind = "quotations" if not material.is_story else "stories" if name else "stories_without_name"
-    for text in material.quotations:
-        texts = [wording.format(s=text, n=name) for wording in rng.sample(DATA[kind], len(DATA[kind]))]
-        named = not name or material.is_story or name in text
-        texts = [asked if named else f"{name}: {_lowered(asked)}" for asked in texts]
-        found.append(_with(_names(material, text), texts, rng.randint(0, 1) if mixed else len(texts)))
-    return found
-
-
-def _keywords_of(text: str) -> list[str]:
-    """Return the two longest noun phrases of a text in its order, as a keyword query; none where it has but one."""
+def _keywords_of(text: str) -> str:
+    """Return the two longest noun phrases of a text in its order, as a keyword query; "" where it has no two."""
     phrases: list[list[str]] = [[]]
-    for word in re.sub(r"[,:;?!.–—()]+(?= |$)", " ,", text).split():
-        if word == "," or word.lower() in FUNCTION_WORDS | _FINITE or word.endswith(("ed", "ing", "ly", "es")):
+    for word in re.sub(r"[^\w'’–-]+(?= |$)|(?<= )[^\w ]+", " , ", text).split():
+        if word.lower() in _NO_NOUNS or _PATTERNS["no_noun"].search(word):
             phrases.append([])
         else:
             phrases[-1].append(word)
-    longest = sorted((phrase for phrase in phrases if len(phrase) > 1), key=len, reverse=True)[:2]
-    return [" ".join(word for phrase in phrases if phrase in longest for word in phrase)] if len(longest) > 1 else []
-
-
-def _lowered(asked: str) -> str:
-    return asked if asked.startswith("I ") else asked[:1].lower() + asked[1:]
+    phrases = [phrase[-LONGEST_PHRASE:] for phrase in phrases if len(phrase) > 1]
+    first, *others = sorted(phrases, key=len, reverse=True) or [[]]
+    second = next((phrase for phrase in others if set(phrase).isdisjoint(first)), [])
+    return " ".join(word for phrase in phrases if phrase in (first, second) for word in phrase) if second else ""
 
 
 def _about_title(material: Material) -> Iterator[str]:
@@ -285,7 +319,8 @@ def _about_title(material: Material) -> Iterator[str]:
             yield f"When was {subject} born?"
         if is_person and _PATTERNS["died"].search(inner):
             yield f"When did {subject} die?"
-        if is_noun and " " in described and kind in _ROLES | _THINGS and content(described) - content(subject):
+        known = content(described) & content(subject)
+        if is_noun and " " in described and kind in _ROLES | _THINGS and not known:
             yield f"{material.name} {described}"
 
 
