@@ -132,10 +132,7 @@ def corpus_add(
 def _corpus(manifest: CorpusManifest) -> dict[str, Any]:
     """Return what was read and what was rejected, for the terminal."""
     spread, unit = manifest.lengths
-    rejected = [
-        f"{row.file}{'' if row.line is None else f', line {row.line}'}: {row.kind}: {row.reason}"
-        for row in manifest.rejected[:SHOWN_PROBLEMS]
-    ]
+    rejected = [f"{row.where}: {row.kind}: {row.reason}" for row in manifest.rejected[:SHOWN_PROBLEMS]]
     return {
         "corpus": f"{manifest.id}: {counted(manifest.n_documents, manifest.unit)}",
         f"{unit} per {manifest.unit}": f"median {spread.median:.0f}, from {spread.min} to {spread.max}",

@@ -27,8 +27,8 @@ UNREADABLE, BROKEN_OFF = "unreadable file", "file broken off"
 class Rejected:
     """One row (or, with ``line`` None, one whole file) that was not taken, and why.
 
-    ``line`` counts from 1: the physical line where the row begins, or the row of a Parquet file. ``kind`` is one of a
-    few fixed phrases by which rejections are counted; ``reason`` is the sentence for the user.
+    ``line`` counts from 1: the physical line where the row begins, the row of a Parquet file, or the page. ``kind`` is
+    one of a few fixed phrases by which rejections are counted; ``reason`` is the sentence for the user.
     """
 
     file: str
@@ -36,6 +36,12 @@ class Rejected:
     kind: str
     reason: str
     excerpt: str = ""
+
+    @property
+    def where(self) -> str:
+        """``a.csv, line 3``, ``a.pdf, page 3``, or the file."""
+        part = "page" if self.file.lower().endswith((".pdf", ".pptx")) else "line"
+        return self.file if self.line is None else f"{self.file}, {part} {self.line}"
 
     @property
     def whole_file(self) -> bool:

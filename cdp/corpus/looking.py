@@ -148,7 +148,7 @@ def by_reason(rejected: Iterable[Rejected], *, all_kept: bool = True) -> list[st
     """Rejected files and rows, a line for each reason; ``all_kept`` is False where there are more of them."""
     named: dict[str, list[str]] = {}
     for one in rejected:
-        named.setdefault(one.reason, []).append(one.file if one.whole_file else f"{one.file}, line {one.line}")
+        named.setdefault(one.reason, []).append(one.file if one.whole_file else one.where)
     lines = []
     for reason, names in named.items():
         more = (f" and {len(names) - SHOWN:,} more" if all_kept else " and more") if len(names) > SHOWN else ""

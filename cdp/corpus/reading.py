@@ -470,8 +470,7 @@ class _Import:
         if not self.rejections.counts:
             return InputError("It holds no file of a known format.", hint=f"{' '.join(self.notes)}", file=self.path)
         first = self.rejections.kept()[0]
-        where = first.file if first.line is None else f"{first.file}, line {first.line}"
-        problem = f"No document could be read: {self.rejections.summary()}; the first, {where}: {first.reason}"
+        problem = f"No document could be read: {self.rejections.summary()}; the first, {first.where}: {first.reason}"
         doubtful = first.kind in ("broken JSON", "not an object", "wrong number of cells", "broken quoting")
         hint = "Check that the format is the right one." if doubtful else ""
         return InputError(f"{problem.rstrip('.')}.", hint=hint, file=self.path)

@@ -8,6 +8,7 @@ import pytest
 
 from cdp.base.errors import InputError
 from cdp.corpus import ReadOptions, read_documents
+from cdp.corpus.checks import Rejected
 from cdp.corpus.options import KEPT_REJECTIONS, MAX_DOCUMENT_CHARACTERS, MAX_LINE_CHARACTERS
 from tests.corpus.files import jsonl, reasons, triples
 
@@ -134,3 +135,8 @@ def test_a_document_too_long_to_use_is_rejected(tmp_path: Path) -> None:
     rows = [GOOD, {"_id": "b", "text": "x" * (MAX_DOCUMENT_CHARACTERS + 1)}]
     with read_documents(jsonl(tmp_path / "d.jsonl", rows)) as result:
         assert reasons(result) == [(2, "too long")]
+
+
+def test_a_place_is_a_page_where_the_file_has_pages() -> None:
+    places = [Rejected(file, line, "empty", "").where for file, line in (("a.csv", 3), ("b.PDF", 3), ("c.zip", None))]
+    assert places == ["a.csv, line 3", "b.PDF, page 3", "c.zip"]
