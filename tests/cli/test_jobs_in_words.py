@@ -36,6 +36,9 @@ def test_a_job_ends_in_the_words_of_the_page(failed: JobView, capsys: pytest.Cap
     assert all(part in said for part in (message, hint, *lines))
     assert cli.main(["jobs", "show", "training-1"]) == 0
     assert job_words.sentence(failed) in capsys.readouterr().out
+    (failed.folder / "worker.log").write_text("step 1\nstep 2\n", encoding="utf-8")
+    assert cli.main(["jobs", "logs", "training-1"]) == 0
+    assert capsys.readouterr().out == "step 1\nstep 2\n"
 
 
 def test_progress_has_the_time_left_and_the_newest_figures(failed: JobView) -> None:

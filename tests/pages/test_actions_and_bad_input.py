@@ -79,12 +79,28 @@ def test_the_preview_follows_document_and_number(open_page: Open, filled: Worksp
     assert [m.value for m in at.markdown if m.value.startswith("1. ")] != lists
 
 
-def test_a_plan_stands_beside_the_settings(open_page: Open, filled: Workspace) -> None:
+def test_an_endpoint_is_not_asked_before_the_button(open_page: Open, filled: Workspace) -> None:
+    at = open_page("queries")
+    at.segmented_control(key="generate_generator").set_value("openai").run()
+    at.text_input(key="generate_base_url").set_value("http://127.0.0.1:9/v1").run()
+    assert not at.error
+    at.text_input(key="generate_api_key").set_value("secret-key").run()
+    at.button(key="preview_ask").click().run(timeout=60)
+    assert not at.exception
+    assert len(at.error) == 1
+    assert "secret-key" not in str(at.error[0].proto)
+
+
+def test_a_plan_stands_beside_the_settings_and_bad_settings_give_one_box(open_page: Open, filled: Workspace) -> None:
     at = open_page("launch")
     shown = {m.label: m.value for m in at.metric if m.label != "Time"}  # of earlier trainings on this machine
     assert shown == {"Pairs": "768", "Documents": "96", "Steps": "18"}
     at.number_input(key="train_per_doc").set_value(1).run()
     assert {m.label: m.value for m in at.metric}["Pairs"] == "96"
+    at.selectbox(key="choose_retriever").select("other").run()
+    at.text_input(key="train_model").set_value("no/such-model-anywhere").run()
+    assert not at.exception
+    assert len(at.error) == 1
 
 
 def test_the_comparison_keeps_its_baseline_in_the_address(open_page: Open, full: Workspace) -> None:

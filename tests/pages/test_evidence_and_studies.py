@@ -57,7 +57,7 @@ def finished_study(workspace: Workspace, *, benchmark: str = "hotpotqa", retriev
     return "study-1"
 
 
-@pytest.mark.parametrize("name", ["tab:multihop_scaling", "fig:cost_efficiency_full"])
+@pytest.mark.parametrize("name", ["tab:multihop_scaling", "tab:content_words", "fig:cost_efficiency_full"])
 def test_a_table_by_its_address(name: str, open_page: Open) -> None:
     short = tables.short_name(name)
     at = open_page("evidence", table=short)
