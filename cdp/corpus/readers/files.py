@@ -7,6 +7,7 @@ imported inside, so that only the reading process (``cdp.corpus.extraction``) lo
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import posixpath
@@ -73,6 +74,7 @@ def serve() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    gc.set_threshold(50_000)  # a page is thousands of objects, none of them garbage: a twentieth of the time of a PDF
     # Libraries print warnings to standard output; answers have it for themselves.
     out, sys.stdout = sys.stdout, sys.stderr
 
