@@ -137,8 +137,7 @@ def _download(ground: Ground, number: int) -> str:
     from cdp.base.config import DownloadConfig
     from cdp.services import benchmarks
 
-    config = {"benchmark": "nanoscifact", "name": f"download-{number}"}
-    return benchmarks.start_download(ground.workspace, DownloadConfig.from_dict(config))
+    return benchmarks.start_download(ground.workspace, DownloadConfig.from_dict({"benchmark": "nanoscifact"}))
 
 
 SUBMIT: dict[str, Callable[[Ground, int], str]] = {
