@@ -232,7 +232,7 @@ def paraphrases(document: Document, rng: random.Random) -> Iterator[str]:
 def _of_paper(material: Material, rng: random.Random) -> Iterator[str]:
     """Yield in turn a sentence of a paper, every second as a question, and keywords of two others; then the title.
 
-    On SciFact, short queries of several kinds train a better retriever than quotations of twenty words.
+    Short and of several kinds, as people search for papers; quotations have twenty words on average.
     """
     whole = sorted(material.quotations, key=lambda text: len(text.split()) > LONGEST_STATEMENT)
     told = [text[1:] for text in whole[:2]]
