@@ -158,6 +158,17 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Works
                 jobs.stop(workspace, job.id)
 
 
+@pytest.fixture(scope="session")
+def demo_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a workspace with the demo, to be read or copied: to copy it takes a 25th of loading it."""
+    from cdp.base.workspace import Workspace
+    from cdp.services import demo
+
+    root = tmp_path_factory.mktemp("demo") / "workspace"
+    demo.load(Workspace(root))
+    return root
+
+
 @pytest.fixture
 def jobs_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs are done in this process as they are submitted, by their real workers.

@@ -1,4 +1,4 @@
-"""The demo in a test's workspace, which is loaded once and copied: to load it takes 25 times as long."""
+"""The demo in a test's workspace."""
 
 from __future__ import annotations
 
@@ -8,18 +8,10 @@ from pathlib import Path
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.services import demo
-
-
-@pytest.fixture(scope="session")
-def _demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    loaded = Workspace(tmp_path_factory.mktemp("demo") / "workspace")
-    demo.load(loaded)
-    return loaded.root
 
 
 @pytest.fixture
-def with_demo(workspace: Workspace, _demo: Path) -> Workspace:
+def with_demo(workspace: Workspace, demo_root: Path) -> Workspace:
     """The test's own workspace with the demo in it."""
-    shutil.copytree(_demo, workspace.root)
+    shutil.copytree(demo_root, workspace.root)
     return workspace

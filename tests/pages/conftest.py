@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from cdp import jobs
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.services import demo, queries, results
+from cdp.services import queries, results
 from tests.pages.opening import opened
 from tests.pages.support import ended_job, with_results
 from tests.support import work
@@ -36,9 +36,9 @@ def open_page(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Open:
 
 
 @pytest.fixture(scope="session")
-def _demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _demo(demo_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("demo") / "workspace"
-    demo.load(Workspace(root))
+    shutil.copytree(demo_root, root)
     results.list_evaluations(Workspace(root))  # the catalogue is copied with the rest
     return root
 

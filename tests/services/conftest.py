@@ -1,4 +1,4 @@
-"""The demo, loaded once and copied, and jobs that are submitted and not started."""
+"""The demo in a test's workspace, and jobs that are submitted and not started."""
 
 from __future__ import annotations
 
@@ -12,21 +12,12 @@ import pytest
 from cdp.base.workspace import Workspace
 from cdp.jobs import control
 from cdp.jobs.records import JobSpec
-from cdp.services import demo
-
-
-@pytest.fixture(scope="session")
-def demo_made(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """A workspace with the demo, to be read only."""
-    workspace = Workspace(tmp_path_factory.mktemp("demo") / "workspace")
-    demo.load(workspace)
-    return workspace
 
 
 @pytest.fixture
-def with_demo(workspace: Workspace, demo_made: Workspace) -> None:
+def with_demo(workspace: Workspace, demo_root: Path) -> None:
     """The demo is in the test's own workspace."""
-    shutil.copytree(demo_made.root, workspace.root)
+    shutil.copytree(demo_root, workspace.root)
 
 
 class HeldJobs:

@@ -12,7 +12,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
 from cdp.cli import main
-from cdp.services import demo, studies, synthesis
+from cdp.services import studies, synthesis
 from cdp.studies import read_plan, ready_made
 from cdp.studies.text import plan_text
 from tests.support_models import tiny_static
@@ -20,13 +20,6 @@ from tests.support_models import tiny_static
 pytestmark = pytest.mark.slow
 
 ON_DEMO = [plan.name for plan in ready_made() if "corpus: demo" in plan.file.read_text(encoding="utf-8")]
-
-
-@pytest.fixture(scope="module")
-def demo_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("demo") / "workspace"
-    demo.load(Workspace(root))
-    return root
 
 
 @pytest.fixture

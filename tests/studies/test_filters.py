@@ -9,20 +9,13 @@ import pytest
 
 from cdp.base.workspace import Workspace
 from cdp.query_sets.deriving import derive
-from cdp.services import demo, queries, studies
+from cdp.services import queries, studies
 from cdp.studies import StudyConfig
 
 
-@pytest.fixture(scope="module")
-def _demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("demo") / "workspace"
-    demo.load(Workspace(root))
-    return root
-
-
 @pytest.fixture
-def filled(workspace: Workspace, _demo: Path) -> Workspace:
-    shutil.copytree(_demo, workspace.root)
+def filled(workspace: Workspace, demo_root: Path) -> Workspace:
+    shutil.copytree(demo_root, workspace.root)
     return workspace
 
 
