@@ -188,6 +188,31 @@ def test_libraries_stay_in_their_rooms() -> None:
     assert wrong == []
 
 
+# What loads a model or its tensors in the libraries, and the files that may call it. All others ask
+# `retrievers/load.py`, which looks at a folder before a library does.
+LOADER = re.compile(
+    r"\b(?:from_pretrained|from_file|safe_open|load_file|torch\.load|BM25\.load|snapshot_download)\("
+    r"|\b(?:SentenceTransformer|CrossEncoder|SparseEncoder|PeftModel|Transformer|pipeline)\("
+    r"|\bimport (?:pickle|joblib|cloudpickle|dill)\b"
+)
+LOADING = {
+    "retrievers/load.py": "models, checked before",
+    "retrievers/static.py": "a folder that load.py checked; a table of our own",
+    "retrievers/bm25.py": "an index of arrays, its settings replaced",
+    "training/checkpoint.py": "safetensors of a training's state",
+}
+
+
+def test_models_are_loaded_in_one_place() -> None:
+    calls = {}
+    for path in sources():
+        code = re.sub(r'"""[\s\S]*?"""|"[^"\n]*"|#[^\n]*', "", text_of(path))
+        if found := set(LOADER.findall(code)):
+            calls[str(path.relative_to(CDP)) if path.is_relative_to(CDP) else path.name] = found
+    assert {name: found for name, found in calls.items() if name not in LOADING} == {}
+    assert calls.keys() == LOADING.keys(), "a file that loads nothing any more"
+
+
 def test_pages_use_services_and_not_the_rooms_behind_them() -> None:
     allowed = {"services", "charts", "ui", "base"} | PURE
     wrong = []

@@ -32,9 +32,6 @@ STAND_IN_MODEL = "minilm"
 # same.
 CALIBRATED_THRESHOLD = 0.66
 
-# Tokens of a pair that a cross-encoder reads at most; the rest is cut off.
-LONGEST_PAIR = 512
-
 
 @dataclass(frozen=True)
 class PairScorer:
@@ -133,7 +130,7 @@ def _cross_encoder(
     name: str, workspace: Workspace, threshold: float, batch_size: int, device: str | None, logits: bool = False
 ) -> PairScorer:
     from cdp.retrievers import resolve
-    from cdp.retrievers.load import loading
+    from cdp.retrievers.load import load_cross_encoder
 
     resolved = resolve(name, workspace)
     if resolved.origin in ("preset", "job"):
@@ -142,22 +139,9 @@ def _cross_encoder(
             hint=f"Use {CROSS_ENCODER}, or for the measure CE {BI_ENCODER}.",
         )
     import torch
-    from sentence_transformers import CrossEncoder
 
     on_gpu = torch.cuda.is_available() if device is None else device.startswith("cuda")
-    with loading(resolved, "scores pairs"):
-        model = CrossEncoder(
-            resolved.source,
-            device=device,
-            local_files_only=resolved.local,
-            model_kwargs={"dtype": "float16" if on_gpu else "float32"},
-        )
-    if model.num_labels != 1:
-        raise ModelError(
-            f"The model {name} gives {model.num_labels} scores per pair, and one is needed.",
-            hint=f"Use {CROSS_ENCODER}, or for the measure CE {BI_ENCODER}.",
-        )
-    model.max_seq_length = min(model.max_seq_length or LONGEST_PAIR, LONGEST_PAIR)
+    model = load_cross_encoder(resolved, device, "float16" if on_gpu else "float32")
 
     def score(pairs: Sequence[Pair]) -> NDArray[np.float64]:
         scores = model.predict(

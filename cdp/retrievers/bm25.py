@@ -154,9 +154,25 @@ def load_index(folder: Path) -> BM25 | None:
     if not folder.is_dir():
         return None
     try:
-        return BM25.load(str(folder), show_progress=False)
-    except (OSError, ValueError, KeyError, TypeError, EOFError):
+        # The settings are ours, not the folder's, which may come from elsewhere. Pickled arrays are refused by default.
+        kept = BM25.load(str(folder), show_progress=False, k1=K1, b=B, method="lucene", backend="numpy")
+        return kept if _is_sound(kept) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError):
         return None
+
+
+def _is_sound(bm25: BM25) -> bool:
+    """Return True if each term leads to documents that there are: a matrix of columns of (document, score)."""
+    data, documents, starts = (bm25.scores[name] for name in ("data", "indices", "indptr"))
+    n_terms, n_documents = len(bm25.vocab_dict), bm25.scores["num_docs"]
+    if not (data.ndim == documents.ndim == starts.ndim == 1) or len(data) != len(documents):
+        return False
+
+    columns = len(starts) - 1
+    ends_meet = len(starts) > 0 and starts[0] == 0 and starts[-1] == len(data) and (np.diff(starts) >= 0).all()
+    in_range = not len(documents) or (documents.min() >= 0 and documents.max() < n_documents)
+    known = all(isinstance(number, int) and 0 <= number < columns for number in bm25.vocab_dict.values())
+    return bool(ends_meet and in_range and known and n_terms > 0)
 
 
 def index_size(bm25: BM25) -> int:

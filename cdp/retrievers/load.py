@@ -1,6 +1,7 @@
-"""Loading a resolved retriever, and the hash of what was loaded.
+"""The one place where models are loaded: encoders, cross-encoders, decoders. And the hash of what was loaded.
 
-Static models are loaded without sentence-transformers (``cdp.retrievers.static`` says why), all others as a
+Whoever needs a model comes here, for a folder is checked (``cdp.retrievers.model_files``) before a library sees it.
+Static models are loaded without sentence-transformers (``cdp.retrievers.static`` says why), other encoders as a
 ``SentenceTransformer``. torch is imported inside the functions: importing this module is cheap.
 """
 
@@ -13,15 +14,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdp.base.errors import CdpError, ModelError
-from cdp.retrievers import api
+from cdp.retrievers import api, model_files
 from cdp.retrievers.api import Payer
 from cdp.retrievers.preset import Retriever
 from cdp.retrievers.resolve import ResolvedRetriever
 
 if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
+    from sentence_transformers import CrossEncoder, SentenceTransformer
 
     from cdp.retrievers.static import StaticModel, TokenMemo
+
+# The library looks at nothing else, whatever lies beside.
+SAFETENSORS = {"use_safetensors": True}
+
+# Tokens of a pair that a cross-encoder reads at most; the rest is cut off.
+LONGEST_PAIR = 512
 
 
 def load(
@@ -48,11 +55,11 @@ def load(
     preset = resolved.preset
     with loading(resolved, "embeds texts"):
         if preset is not None and preset.kind == "static":
-            model = _static(resolved.source, device)
+            model = _static(checked_folder(resolved), device)
         elif preset is not None:
-            model = _transformer(preset, resolved, device)
+            model = _transformer(preset, checked_folder(resolved), device)
         else:
-            model = _saved(resolved, device)
+            model = _saved(checked_folder(resolved), device)
     if preset is not None:
         model.prompts = dict(preset.prompts)
         model.similarity_fn_name = resolved.similarity["published"]
@@ -97,68 +104,125 @@ def use_threads(model: Any) -> None:
         torch.set_num_threads(1)
 
 
-def _saved(resolved: ResolvedRetriever, device: str | None) -> Any:
-    """What a folder or a name on the hub says of itself."""
-    if Path(resolved.source).is_dir():
-        from cdp.retrievers.static import StaticModel
+def load_cross_encoder(resolved: ResolvedRetriever, device: str | None, dtype: str) -> CrossEncoder:
+    """Return a cross-encoder that gives one raw score (logit) per pair. ModelError if it cannot be loaded."""
+    from sentence_transformers import CrossEncoder
+    from torch.nn import Identity
 
-        static = StaticModel.load(Path(resolved.source), device)
-        if static is not None:
-            return static
+    with loading(resolved, "scores pairs"):
+        model = CrossEncoder(
+            str(checked_folder(resolved)),
+            device=device,
+            # Else the library would call what the folder names.
+            activation_fn=Identity(),
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={"dtype": dtype, **SAFETENSORS},
+        )
+    if model.num_labels != 1:
+        raise ModelError(
+            f"The model {resolved.name} gives {model.num_labels} scores per pair, and one is needed.",
+            hint="Name a cross-encoder that scores relevance or similarity.",
+        )
+    model.max_seq_length = min(model.max_seq_length or LONGEST_PAIR, LONGEST_PAIR)
+    return model
+
+
+def load_decoder(resolved: ResolvedRetriever, dtype: Any, *, spread: bool) -> tuple[Any, Any]:
+    """Return (tokenizer, model) of an instruct model; ``spread``: over all GPUs. ModelError if it cannot be loaded."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    with loading(resolved, "writes text"):
+        folder = checked_folder(resolved)
+        # Without a word on remote code transformers would ask on the terminal whether to run it.
+        safe: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+        tokenizer = AutoTokenizer.from_pretrained(str(folder), **safe)
+        model = AutoModelForCausalLM.from_pretrained(
+            str(folder), dtype=dtype, device_map="auto" if spread else None, **safe, **SAFETENSORS
+        )
+    return tokenizer, model
+
+
+def checked_folder(resolved: ResolvedRetriever) -> Path:
+    """Return the folder of a model, from the hub if need be, that holds nothing but a model. Raises ModelError."""
+    pickled = resolved.preset is not None and resolved.preset.pickled
+    folder = Path(resolved.source)
+    if not folder.is_dir():
+        folder = _from_hub(resolved.source, resolved.local, pickled)
+    transformers = model_files.check(folder, pickled=pickled)
+
+    # A static preset takes a table out of the weights, without the library whose import takes seconds.
+    static = resolved.preset is not None and resolved.preset.kind == "static"
+    if transformers and not static:
+        model_files.check_architectures(transformers)
+    return folder
+
+
+def _from_hub(name: str, cached: bool, pickled: bool) -> Path:
+    """Return the folder of a model on the hub: its small files are checked before its weights are downloaded."""
+    from huggingface_hub import snapshot_download
+
+    folder = Path(snapshot_download(name, allow_patterns=model_files.SMALL_FILES, local_files_only=cached))
+    if cached:
+        return folder
+    model_files.check(folder, weights=False)
+
+    wanted = [model_files.WEIGHTS, f"*/{model_files.WEIGHTS}"]
+    for index in folder.rglob(model_files.INDEX):
+        place = index.parent.relative_to(folder)
+        wanted += [str(place / shard) for shard in model_files.shards(index)]
+    # The folder's name is the commit: both downloads are of one version.
+    snapshot_download(name, revision=folder.name, allow_patterns=wanted)
+    if pickled and not any(folder.rglob("*.safetensors")):
+        snapshot_download(name, revision=folder.name, allow_patterns=[model_files.PICKLED])
+    return folder
+
+
+def _saved(folder: Path, device: str | None) -> Any:
+    """What a folder says of itself."""
+    from cdp.retrievers.static import StaticModel
+
+    static = StaticModel.load(folder, device)
+    if static is not None:
+        return static
     from sentence_transformers import SentenceTransformer
 
     return SentenceTransformer(
-        resolved.source,
+        str(folder),
         device=device,
-        local_files_only=resolved.local,
-        model_kwargs={"dtype": "float32"},
+        local_files_only=True,
+        model_kwargs={"dtype": "float32", **SAFETENSORS},
         trust_remote_code=False,
     )
 
 
-def _static(source: str, device: str | None) -> StaticModel:
+def _static(folder: Path, device: str | None) -> StaticModel:
     """A table of token vectors that starts from a BERT's word embeddings; the tokenizer stays, nothing is cut."""
     from safetensors import safe_open
     from tokenizers import Tokenizer
 
     from cdp.retrievers.static import StaticModel
 
-    def file(name: str) -> str:
-        path = Path(source) / name
-        if not path.is_file():
-            path = _from_hub(source, name)
-        return str(path)
-
-    with safe_open(file("model.safetensors"), "pt") as tensors:
+    with safe_open(folder / model_files.WEIGHTS, "pt") as tensors:
         names = [name for name in tensors.keys() if name.endswith("embeddings.word_embeddings.weight")]  # noqa: SIM118
         if not names:
-            raise ModelError(f"{source} has no word-embedding matrix to start a static model from.")
+            raise ModelError(f"{folder} has no word-embedding matrix to start a static model from.")
         table = tensors.get_tensor(names[0]).float()
-    tokenizer = Tokenizer.from_file(file("tokenizer.json"))
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_truncation()
     return StaticModel(tokenizer, table, device)
 
 
-def _from_hub(source: str, name: str) -> Path:
-    """A file of a model on the hub, or ModelError."""
-    from sentence_transformers.util import load_file_path
-
-    path = load_file_path(source, name)
-    if path is None:
-        raise ModelError(f"{source} has no {name}.")
-    return Path(path)
-
-
-def _transformer(preset: Retriever, resolved: ResolvedRetriever, device: str | None) -> SentenceTransformer:
+def _transformer(preset: Retriever, folder: Path, device: str | None) -> SentenceTransformer:
     """Encoder or decoder, pooling, normalisation from the preset, not from the repository's files."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
     # Without a word on remote code transformers would ask on the terminal whether to run it.
-    options = {"local_files_only": resolved.local, "trust_remote_code": False}
+    options = {"local_files_only": True, "trust_remote_code": False}
     transformer = Transformer(
-        resolved.source,
-        model_kwargs={"dtype": "float32", **options},
+        str(folder),
+        model_kwargs={"dtype": "float32", **options, **({} if preset.pickled else SAFETENSORS)},
         config_kwargs=dict(options),
         processor_kwargs={"padding_side": preset.padding_side, **options},
     )

@@ -89,6 +89,8 @@ class Retriever(Registered):
     prompts: Mapping[str, str] = field(default_factory=lambda: {"query": "", "document": ""})
     padding_side: str = "right"
     embedded: bool = False
+    pickled: bool = False
+    """Published in PyTorch's own format alone, which is read by its restricted reader: for no model but our presets."""
     languages: tuple[str, ...] = ()
     """Language of the training data (ISO 639-1); empty for many languages, or if unknown."""
 

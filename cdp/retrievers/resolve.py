@@ -17,7 +17,7 @@ from typing import Any
 from cdp.base.errors import ModelError, NotFoundError
 from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace, read_json_or_none
-from cdp.retrievers import api
+from cdp.retrievers import api, model_files
 from cdp.retrievers.preset import COSINE, GENERAL_DEFAULTS, Default, Retriever, minilm_folder
 from cdp.retrievers.presets import PRESETS
 
@@ -47,8 +47,6 @@ def training_result(job_folder: Path) -> dict[str, Any] | None:
 
 # Longest wait for the hub to say whether a model exists, name resolution included.
 HUB_TIMEOUT_S = 8.0
-
-PICKLES = {".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib"}
 
 _JOB_ID = re.compile(r"\w[\w.\-]{0,119}")
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.\-]*(/[A-Za-z0-9][\w.\-]*)?")
@@ -97,10 +95,7 @@ def resolve(name: str, workspace: Workspace, *, check_hub: bool = True) -> Resol
         return job
     folder = typed_folder(name)
     if folder is not None:
-        folder = folder.resolve()
-        if folder.is_relative_to(workspace.root.resolve()):
-            refuse_pickles(folder)
-        return _from_folder(name, folder, "folder")
+        return _from_folder(name, folder.resolve(), "folder")
     if not _may_be_on_hub(name):
         raise NotFoundError("preset, training job or model folder", name, known=list(PRESETS))
     source, local = _find_on_hub(name, _candidates(name), check_hub)
@@ -148,7 +143,6 @@ def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
         raise ModelError(
             f"The training job {name} has no model yet.", hint=f"See how it goes with: python -m cdp jobs show {name}"
         )
-    refuse_pickles(model_folder(job))
     resolved = replace(_from_folder(name, model_folder(job), "job"), title=str(spec.get("name") or name))
     # However many trainings lie between.
     begun_with = [str(earlier.get("config", {}).get("retriever", "")) for _, earlier in chain(workspace, name)][-1:]
@@ -164,17 +158,6 @@ def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
         licence=base.licence,
         licence_id=base.licence_id,
     )
-
-
-def refuse_pickles(folder: Path) -> None:
-    """Raise ModelError if a model in the workspace has weights in a format that can run code when it is read."""
-    # This program writes safetensors only, so another format came from outside.
-    for path in sorted(folder.rglob("*")):
-        if path.suffix.lower() in PICKLES:
-            raise ModelError(
-                f"{path} is no safetensors file: reading it could run code.",
-                hint="If you trust it, convert the model to safetensors, or name a copy of it outside the workspace.",
-            )
 
 
 def chain(workspace: Workspace, retriever: str) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -197,18 +180,14 @@ def _from_folder(name: str, folder: Path, origin: str) -> ResolvedRetriever:
             f"The folder {name} holds no model: neither modules.json nor config.json is there.",
             hint="Name a folder that sentence-transformers or transformers can load.",
         )
+    # Before a job is started with it; ``load`` checks again what it then loads.
+    model_files.check(folder)
     return _described(name, str(folder), folder, True, origin)
 
 
 def _described(name: str, source: str, folder: Path | None, local: bool, origin: str) -> ResolvedRetriever:
     """What the small files beside a model say about its use."""
-    settings: dict[str, Any] = {}
-    lengths: dict[str, Any] = {}
-    if folder is not None:
-        settings = read_json_or_none(folder / "config_sentence_transformers.json") or {}
-        lengths = read_json_or_none(folder / "sentence_bert_config.json") or {}
-    prompts = settings.get("prompts") or {}
-    published = settings.get("similarity_fn_name")
+    prompts, published, max_length = model_files.usage(folder) if folder is not None else ({}, None, None)
     return ResolvedRetriever(
         name=name,
         title=name,
@@ -217,7 +196,7 @@ def _described(name: str, source: str, folder: Path | None, local: bool, origin:
         origin=origin,
         prompts={"query": prompts.get("query", ""), "document": prompts.get("document", "")},
         similarity={"published": "dot" if published == "dot" else "cosine", "paper": "cosine"},
-        max_length=lengths.get("max_seq_length"),
+        max_length=max_length,
         defaults=GENERAL_DEFAULTS,
         licence="See the model's own page.",
     )

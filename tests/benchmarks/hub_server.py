@@ -63,6 +63,12 @@ class _Handler(BaseHTTPRequestHandler):
         path = unquote(urlsplit(self.path).path)
         self.hub.asked.append((self.command, path, self.headers.get("Range", "")))
         words = path.strip("/").split("/")
+        if words[:2] == ["api", "models"] and words[4:5] == ["tree"]:
+            return self._tree("/".join(words[2:4]), words[5])
+        if words[:2] == ["api", "models"]:
+            return self._info("/".join(words[2:4]), words[5] if words[4:5] == ["revision"] else "main")
+        if words[2:3] == ["resolve"]:  # a model's file
+            return self._file("/".join(words[:2]), words[3], "/".join(words[4:]), body)
         if words[:2] == ["api", "datasets"]:
             return self._info("/".join(words[2:4]), words[5] if words[4:5] == ["revision"] else "main")
         if words[:1] == ["datasets"] and words[3:4] == ["resolve"]:
@@ -91,6 +97,13 @@ class _Handler(BaseHTTPRequestHandler):
             files = [{"rfilename": name, "size": len(data)} for name, data in found[1].items()]
             value = {"id": repository, "sha": found[0], "siblings": files, "cardData": {"license": "cc-by-4.0"}}
             self._send(json.dumps({**value, "private": False, "gated": False, "tags": []}).encode(), {}, True)
+
+    def _tree(self, repository: str, revision: str) -> None:
+        found = self._known(repository, revision)
+        if found is not None:
+            about = [(name, len(data), hashlib.sha1(data).hexdigest()) for name, data in found[1].items()]
+            files = [{"type": "file", "path": name, "size": size, "oid": oid} for name, size, oid in about]
+            self._send(json.dumps(files).encode(), {}, True)
 
     def _file(self, repository: str, revision: str, path: str, body: bool) -> None:
         found = self._known(repository, revision)

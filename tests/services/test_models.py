@@ -42,6 +42,7 @@ model = SentenceTransformer("{FOLDER}")
 - Model: Apache 2.0
 """
 WEIGHTS = bytes(range(256)) * 64
+STATIC = [{"idx": 0, "name": "0", "path": "0_StaticEmbedding", "type": "sentence_transformers.models.StaticEmbedding"}]
 
 
 def trained(workspace: Workspace, job: str, **result: Any) -> Path:
@@ -56,7 +57,7 @@ def trained(workspace: Workspace, job: str, **result: Any) -> Path:
     }  # fmt: skip
     write_json(folder / "results" / "training.json", value)
     (folder / "model" / "0_StaticEmbedding").mkdir(parents=True)
-    write_json(folder / "model" / "modules.json", [])
+    write_json(folder / "model" / "modules.json", STATIC)
     (folder / "model" / "0_StaticEmbedding" / "model.safetensors").write_bytes(WEIGHTS)
     (folder / "model" / ".half-written").write_bytes(b"x")
     (folder / "model" / "README.md").write_text(CARD, encoding="utf-8")

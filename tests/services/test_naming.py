@@ -11,6 +11,8 @@ from cdp.base.errors import CdpError, ConfigError, NotFoundError
 from cdp.base.workspace import Workspace, write_json
 from cdp.services import access, evaluation, models, naming, results
 
+WITHOUT_WEIGHTS = [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Normalize"}]
+
 
 def trained(workspace: Workspace, job: str, name: str, *, model: bool = True) -> None:
     """A finished training, with a model unless it failed before."""
@@ -19,7 +21,7 @@ def trained(workspace: Workspace, job: str, name: str, *, model: bool = True) ->
     write_json(folder / "spec.json", {**spec, "config": {"retriever": "static-minilm", "query_set": "q"}})
     write_json(folder / "status.json", {"phase": "ended", "outcome": "finished" if model else "failed", "attempt": 1})
     if model:
-        write_json(folder / "model" / "modules.json", [])
+        write_json(folder / "model" / "modules.json", WITHOUT_WEIGHTS)
 
 
 @pytest.fixture

@@ -75,6 +75,6 @@ def test_a_model_of_the_workspace_with_pickled_weights_is_refused_by_each_comman
     (folder / "model" / "model.safetensors").unlink()
     (folder / "model" / "pytorch_model.bin").write_bytes(pickle.dumps(Payload(marker)))
     for retriever in ("theirs", str(folder / "model")):
-        assert "reading it could run code" in refusal("evaluate", retriever, "--benchmark", "judged")
-        assert "reading it could run code" in refusal("train", query_set, "--retriever", retriever)
+        assert "reading could run code" in refusal("evaluate", retriever, "--benchmark", "judged")
+        assert "reading could run code" in refusal("train", query_set, "--retriever", retriever)
     assert not marker.exists()

@@ -37,5 +37,6 @@ PRESET = Retriever(
         "precision": PAPER_PRECISION,
         "gradient_checkpointing": PAPER_CHECKPOINTING,
     },
+    pickled=True,
     languages=("en",),
 )

@@ -9,19 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 from cdp.base.config import SynthesisConfig
-from cdp.base.errors import ModelError
 from cdp.base.records import Document
 from cdp.llm.answers import Answer, RequestError
 from cdp.synthesis.generators import Generator, GeneratorType
-from cdp.synthesis.generators.local_model import loading_failed, locate
+from cdp.synthesis.generators.local_model import locate
 from cdp.synthesis.methods import Method
 from cdp.synthesis.parsing import LONGEST_QUERY
 from cdp.synthesis.sentences import sentences
 
 HINT = "Set ranker to the name or folder of a cross-encoder that scores relevance."
-
-# Tokens of sentence and document that the cross-encoder reads at most.
-LONGEST_PAIR = 512
 
 
 class CroppingGenerator(Generator):
@@ -68,15 +64,8 @@ GENERATOR = GeneratorType(
 
 def _load(name: str, gpus: int | None) -> Any:
     import torch
-    from sentence_transformers import CrossEncoder
+
+    from cdp.retrievers.load import load_cross_encoder
 
     on_gpu = gpus != 0 and torch.cuda.is_available()
-    source, local = locate(name, "cross-encoder", HINT)
-    try:
-        encoder = CrossEncoder(source, device="cuda" if on_gpu else "cpu", local_files_only=local)
-    except (OSError, ValueError, ImportError, KeyError, RuntimeError, TypeError) as error:
-        raise loading_failed(error, name, "cross-encoder", HINT) from None
-    if encoder.num_labels != 1:
-        raise ModelError(f"The model {name} gives {encoder.num_labels} scores per pair, not one.", hint=HINT)
-    encoder.max_seq_length = min(encoder.max_seq_length or LONGEST_PAIR, LONGEST_PAIR)
-    return encoder
+    return load_cross_encoder(locate(name, "cross-encoder", HINT), "cuda" if on_gpu else "cpu", "float32")

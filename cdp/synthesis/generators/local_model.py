@@ -10,7 +10,7 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ModelError, NotFoundError
@@ -20,25 +20,21 @@ from cdp.llm.answers import Answer, Cancelled, RequestError, Usage
 from cdp.synthesis.generators import Generator, GeneratorType
 from cdp.synthesis.methods import Method
 
+if TYPE_CHECKING:
+    from cdp.retrievers import ResolvedRetriever
+
 # How long the first call of a batch waits for others to come.
 GATHER_S = 0.02
 
 
-def locate(name: str, kind: str, hint: str) -> tuple[str, bool]:
-    """(source, whether no network is needed) of a model by hub name or folder; ModelError where there is none."""
+def locate(name: str, kind: str, hint: str) -> ResolvedRetriever:
+    """Find a model by hub name or folder; ModelError where there is none."""
     from cdp.retrievers import resolve
 
     try:
-        retriever = resolve(name, Workspace.default())
+        return resolve(name, Workspace.default())
     except (ModelError, NotFoundError) as error:
         raise ModelError(f"The {kind} {name} cannot be loaded: {error.message}", hint=hint) from None
-    return retriever.source, retriever.local
-
-
-def loading_failed(error: Exception, name: str, kind: str, hint: str) -> ModelError:
-    """The error of a library, as one sentence."""
-    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return ModelError(f"The {kind} {name} cannot be loaded: {reason[:300]}", hint=hint)
 
 
 HINT = "Give the name or the folder of an instruct model, or use another generator."
@@ -282,24 +278,14 @@ def _end_tokens(model: Any, tokenizer: Any) -> set[int]:
 def _load(name: str, gpus: int | None) -> tuple[Any, Any]:
     """Tokenizer and model, in evaluation mode; ModelError where they cannot be had."""
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from cdp.retrievers.load import load_decoder
 
     use_gpu = gpus != 0 and torch.cuda.is_available()
     # Only where several were asked for: layers on another GPU cost a transfer per token.
     spread = use_gpu and (gpus or 1) > 1
-    source, local = locate(name, "model", HINT)
-    try:
-        # Without a word on remote code transformers would ask on the terminal whether to run it.
-        tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=local, trust_remote_code=False)
-        model = AutoModelForCausalLM.from_pretrained(
-            source,
-            dtype="auto" if use_gpu else torch.float32,
-            local_files_only=local,
-            trust_remote_code=False,
-            device_map="auto" if spread else None,
-        )
-    except (OSError, ValueError, ImportError, KeyError, RuntimeError) as error:
-        raise loading_failed(error, name, "model", HINT) from None
+    dtype = "auto" if use_gpu else torch.float32
+    tokenizer, model = load_decoder(locate(name, "model", HINT), dtype, spread=spread)
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
     if tokenizer.pad_token_id is None:

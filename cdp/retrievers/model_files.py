@@ -1,0 +1,340 @@
+"""What a model's folder may hold, decided from its small files before a library sees any of them.
+
+A model is data from somebody else, and the libraries obey much of what stands in it: classes to import, arguments for
+their loaders, other files and other models to read. ``check`` refuses what acts. It reads JSON only and imports no
+library; ``check_architectures`` is the part that needs to know which architectures transformers has.
+
+What is left is what a model is: a known architecture, its sizes, a tokenizer, prompts, and tensors in safetensors.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any, NoReturn
+
+from cdp.base.errors import ModelError
+from cdp.base.text import shown
+
+MODULES = "modules.json"
+CONFIG = "config.json"
+USAGE = "config_sentence_transformers.json"
+ADAPTER = "adapter_config.json"
+TOKENIZER = "tokenizer_config.json"
+ROUTER = "router_config.json"
+WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
+PICKLED, PICKLED_INDEX = "pytorch_model.bin", "pytorch_model.bin.index.json"
+
+# What a download needs before the weights.
+SMALL_FILES = ["*.json", "*.txt", "*.model", "*.jinja"]
+
+LONGEST_JSON = 64 << 20  # bytes; tokenizers list each token that was added
+MOST_FILES = 10_000
+
+# Modules of sentence-transformers that are made of tensors and numbers. Others read a vocabulary or a model of another
+# kind from wherever their settings say, or have no safetensors.
+WITH_WEIGHTS = frozenset({"Transformer", "Dense", "LayerNorm", "StaticEmbedding", "WeightedLayerPooling"})
+ROUTERS = frozenset({"Router", "Asym"})
+CLASSES = WITH_WEIGHTS | ROUTERS | {"Pooling", "Normalize", "Dropout", "LogitScore"}
+# `sentence_transformers.models.Pooling` up to version 5, `….sentence_transformer.modules.pooling.Pooling` since.
+_CLASS = re.compile(
+    r"sentence_transformers\.(?:models|(?:base|sentence_transformer|cross_encoder)\.modules)(?:\.[a-z_]+)?\.([A-Z]\w+)"
+)
+_ACTIVATION = re.compile(r"torch\.nn\.(?:modules\.(?:activation|linear)\.)?[A-Z]\w+")
+
+# Arguments that a folder may hand to the loaders: they change how a text is read, and nothing else. Among the others
+# are folders to write to, other files to read, and the order to unpickle.
+LOAD_SETTINGS = ("model_args", "model_kwargs", "tokenizer_args", "processor_kwargs", "config_args", "config_kwargs")
+HARMLESS = frozenset({
+    "add_pooling_layer", "do_lower_case", "dtype", "is_decoder", "max_length", "model_max_length", "num_labels",
+    "padding_side", "torch_dtype", "truncation_side", "use_cache", "use_fast",
+})  # fmt: skip
+TASKS = ("feature-extraction", "sequence-classification", "text-generation", "fill-mask")
+
+# Implementations that are part of the libraries; any other name is a kernel to download and run.
+ATTENTIONS = (None, "eager", "sdpa", "flex_attention", "flash_attention_2", "flash_attention_3")
+QUANTISATIONS = ("bitsandbytes", "gptq", "awq", "fp8", "mxfp4", "compressed-tensors")
+# Keys of `config.json` that choose files, code or other models, at any depth.
+ACTING = frozenset({"configuration_files", "transformers_weights", "fusion_config", "audio_tokenizer"})
+# Keys of `tokenizer_config.json` that the library replaces by what lies in the folder.
+REPLACED = frozenset({"special_tokens_map_file", "tokenizer_file", "name_or_path"})
+_NAMES_FILE = re.compile(r"(?:_file|_files|_path|_dir|_option|_spm|vocab|merges)$")
+
+
+def check(folder: Path, *, pickled: bool = False, weights: bool = True) -> list[Path]:
+    """Raise ModelError if a folder holds anything beyond the data of a model; return the folders of its transformers.
+
+    ``pickled`` admits PyTorch's own format, read by its restricted reader, for the models of our own presets that were
+    published in nothing else. ``weights=False`` before they are downloaded.
+    """
+    _check_links(folder)
+    _usage(folder)
+    modules = list(_modules(folder)) if (folder / MODULES).is_file() else [("Transformer", folder)]
+
+    for kind, place in modules:
+        if kind == "Transformer":
+            _check_transformer(folder, place)
+        elif kind == "Dense":
+            _check_activation(place / CONFIG)
+        if weights and kind in WITH_WEIGHTS:
+            _check_weights(place, pickled)
+    return [place for kind, place in modules if kind == "Transformer"]
+
+
+def check_architectures(transformers: list[Path]) -> None:
+    """Raise ModelError unless each of these folders holds an architecture for text that transformers has."""
+    from transformers.models.auto import modeling_auto as known
+
+    tables = (
+        known.MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES,
+        known.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+        known.MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+        known.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES,
+    )
+    architectures = set().union(*tables) - {"rag", "encoder-decoder"}  # these two load further models by name
+    for place in transformers:
+        kind = _read(place / CONFIG).get("model_type")
+        if kind not in architectures:
+            _refuse(place / CONFIG, f"the architecture {shown(kind)} is none for text that transformers has", UPGRADE)
+
+
+def usage(folder: Path) -> tuple[dict[str, str], str | None, int | None]:
+    """Return what a folder says of its use: prompts by name, similarity, longest text in tokens.
+
+    Raises ModelError for values of another type.
+    """
+    settings = _usage(folder)
+    longest = _optional(folder / "sentence_bert_config.json").get("max_seq_length")
+    if longest is not None and (not isinstance(longest, int) or isinstance(longest, bool) or longest < 1):
+        _refuse(folder / "sentence_bert_config.json", f"max_seq_length is {shown(longest)}")
+    return settings.get("prompts") or {}, settings.get("similarity_fn_name"), longest
+
+
+TRUST = "Ask for a copy without it. Nothing of this model was loaded."
+CONVERT = (
+    "Use a copy with model.safetensors. If you trust this one, load it with transformers and write such a copy with "
+    "save_pretrained."
+)
+UPGRADE = "Use another model, or a version of transformers that has it."
+
+
+def _refuse(path: Path, why: str, hint: str = TRUST) -> NoReturn:
+    raise ModelError(f"{path}: {why}.", hint=hint)
+
+
+def _check_links(folder: Path) -> None:
+    """Refuse files that are somewhere else."""
+    root = folder.resolve()
+    # The hub's cache keeps each file once, under its hash, beside the snapshots that name it.
+    blobs = [root.parent.parent / "blobs"] if root.parent.name == "snapshots" else []
+    for number, path in enumerate(root.rglob("*")):
+        if number >= MOST_FILES:
+            _refuse(folder, f"it holds more than {MOST_FILES:,} files", "Name the folder of one model.")
+        if path.is_symlink() and not any(path.resolve().is_relative_to(own) for own in (root, *blobs)):
+            _refuse(path, "it is a link that leads out of the model's folder")
+        if not (path.is_file() or path.is_dir()):
+            _refuse(path, "it is neither a file nor a folder")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Return a JSON object of a model; ModelError where it is none."""
+    value = _parse(path)
+    if not isinstance(value, dict):
+        _refuse(path, "it holds no JSON object", "Is the folder complete?")
+    return value
+
+
+def _parse(path: Path) -> Any:
+    try:
+        if path.stat().st_size > LONGEST_JSON:
+            _refuse(path, f"it has more than {LONGEST_JSON >> 20} MB", "Is it the model's own file?")
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelError(f"{path} cannot be read: {error}.", hint="Is the folder complete?") from error
+
+
+def _optional(path: Path) -> dict[str, Any]:
+    return _read(path) if path.is_file() else {}
+
+
+def _usage(folder: Path) -> dict[str, Any]:
+    """Return ``config_sentence_transformers.json``, its fields of the right type."""
+    path = folder / USAGE
+    settings = _optional(path)
+    prompts = settings.get("prompts")
+    texts = isinstance(prompts, dict) and all(isinstance(text, str | None) for text in prompts.values())
+    if prompts is not None and not texts:
+        _refuse(path, f"prompts are no texts by name: {shown(prompts)}", "Correct it by hand.")
+    for name in ("similarity_fn_name", "default_prompt_name", "model_type"):
+        if not isinstance(settings.get(name), str | None):
+            _refuse(path, f"{name} is {shown(settings[name])}", "Correct it by hand.")
+    return {**settings, "prompts": {name: text for name, text in (prompts or {}).items() if text is not None}}
+
+
+def _modules(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield (class, folder) of each module in ``modules.json``, those that a router leads to included."""
+    path = folder / MODULES
+    modules = _parse(path)
+    if not isinstance(modules, list) or not modules or not all(isinstance(module, dict) for module in modules):
+        _refuse(path, "it is no list of modules", "Is the folder complete?")
+
+    for module in modules:
+        kind, place = _class(path, module.get("type")), _place(path, folder, module.get("path"))
+        if kind in ROUTERS:
+            yield from _routes(place)
+        else:
+            yield kind, place
+
+
+def _routes(router: Path) -> Iterator[tuple[str, Path]]:
+    """Yield (class, folder) of the modules that a router chooses from."""
+    config = router / ROUTER if (router / ROUTER).is_file() else router / CONFIG
+    types = _read(config).get("types")
+    if not isinstance(types, dict):
+        _refuse(config, "it names no modules", "Is the folder complete?")
+
+    for name, inner in types.items():
+        kind = _class(config, inner)
+        if kind in ROUTERS:
+            _refuse(config, "it leads to another router")
+        yield kind, _place(config, router, name)
+
+
+def _class(path: Path, name: Any) -> str:
+    """Return the class of a module without the path to it."""
+    match = _CLASS.fullmatch(name) if isinstance(name, str) else None
+    if match is None or match[1] not in CLASSES:
+        _refuse(path, f"the module {shown(name)} is not among those that are loaded ({', '.join(sorted(CLASSES))})")
+    return match[1]
+
+
+def _place(path: Path, folder: Path, name: Any) -> Path:
+    """Return a folder within ``folder``."""
+    parts = PurePosixPath(name).parts if isinstance(name, str) and "\\" not in name else ("..",)
+    if ".." in parts or "/" in parts:
+        _refuse(path, f"{shown(name)} is no folder in it")
+    return folder.joinpath(*parts)
+
+
+def _check_activation(path: Path) -> None:
+    activation = _optional(path).get("activation_function")
+    if activation is not None and not (isinstance(activation, str) and _ACTIVATION.fullmatch(activation)):
+        _refuse(path, f"the activation {shown(activation)} is no module of torch.nn")
+
+
+def _check_transformer(folder: Path, place: Path) -> None:
+    """Check the configuration and the tokenizer of an encoder or decoder."""
+    for where in {folder, place}:
+        if (where / ADAPTER).exists():
+            hint = "Merge the adapter into its base model (peft: merge_and_unload), and save the result."
+            _refuse(where / ADAPTER, "an adapter, which would load its base model from elsewhere", hint)
+
+    # One name for each of the architectures that the library once had modules for.
+    for path in sorted(place.glob("sentence_*_config.json")):
+        _check_load_settings(path)
+
+    _check_config(place / CONFIG)
+    _check_tokenizer(place / TOKENIZER)
+    for name in ("processor_config.json", "preprocessor_config.json"):
+        _check_keys(place / name, _optional(place / name))
+
+
+def _check_load_settings(path: Path) -> None:
+    settings = _read(path)
+    if settings.get("transformer_task", TASKS[0]) not in TASKS:
+        _refuse(path, f"transformer_task is {shown(settings['transformer_task'])}")
+    for name in LOAD_SETTINGS:
+        given = settings.get(name)
+        if given is not None and not isinstance(given, dict):
+            _refuse(path, f"{name} is {shown(given)}")
+        for key, value in (given or {}).items():
+            plain = isinstance(value, str | int | float | None)
+            chosen = key == "attn_implementation" and value in ATTENTIONS
+            refused_code = key == "trust_remote_code"  # the library takes this one out itself
+            if not (refused_code or chosen or (key in HARMLESS and plain)):
+                _refuse(path, f"{name} has {shown(key)}, which would change how the model is loaded")
+
+
+def _check_config(path: Path) -> None:
+    config = _read(path)
+    if not isinstance(config.get("model_type"), str | None):
+        _refuse(path, f"model_type is {shown(config['model_type'])}")
+    _check_keys(path, config)
+
+
+def _check_keys(path: Path, config: dict[str, Any]) -> None:
+    """Refuse keys that act, at any depth."""
+    for key, value in _flat(config):
+        if key in ACTING and value is not None:
+            _refuse(path, f"it has {key}, which leads to other files")
+        if key.removesuffix("_internal") in ("attn_implementation", "_attn_implementation"):
+            names = value.values() if isinstance(value, dict) else [value]
+            if not all(name in ATTENTIONS for name in names):
+                _refuse(path, f"the attention {shown(value)} is code to download")
+        if key == "use_pretrained_backbone" and value:
+            _refuse(path, "it has a backbone, which would be downloaded")
+        if key == "quantization_config" and value is not None:
+            method = value.get("quant_method") if isinstance(value, dict) else value
+            if method not in QUANTISATIONS:
+                _refuse(path, f"the quantisation {shown(method)} is none of {', '.join(QUANTISATIONS)}")
+
+
+def _check_tokenizer(path: Path) -> None:
+    settings = _optional(path)
+    if settings.get("init_inputs"):
+        _refuse(path, "init_inputs would be opened as files")
+    if settings.get("gguf_file"):
+        _refuse(path, "gguf_file leads to other files")
+    for key, value in _flat(settings):
+        names = value if isinstance(value, list) else [value]
+        leads_out = any(isinstance(name, str) and re.search(r"[/\\]", name) for name in names)
+        if key not in REPLACED and _NAMES_FILE.search(key) and leads_out:
+            _refuse(path, f"{key} leads to files outside the model: {shown(value)}")
+
+
+def _flat(settings: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield each key with its value, at every depth."""
+    left: list[Any] = [settings]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            yield from value.items()
+            left += value.values()
+        elif isinstance(value, list):
+            left += value
+
+
+def _check_weights(place: Path, pickled: bool) -> None:
+    """Refuse weights that are no safetensors, or elsewhere."""
+    if (place / WEIGHTS).is_file():
+        return
+    if (place / INDEX).is_file():
+        _check_index(place / INDEX, ".safetensors")
+    elif pickled and (place / PICKLED).is_file():
+        return
+    elif pickled and (place / PICKLED_INDEX).is_file():
+        _check_index(place / PICKLED_INDEX, ".bin")
+    else:
+        others = sorted(path.name for path in place.glob("*") if path.suffix in (".bin", ".pt", ".pth", ".ckpt", ".h5"))
+        has = f" ({others[0]} is a format of which reading could run code)" if others else ""
+        _refuse(place, f"there is no model.safetensors{has}", CONVERT)
+
+
+def shards(index: Path) -> list[str]:
+    """Return the names of the files that an index lists, each once. ModelError where it is none."""
+    names = _read(index).get("weight_map")
+    if not isinstance(names, dict) or not names or not all(isinstance(name, str) for name in names.values()):
+        _refuse(index, "it names no files", "Is the folder complete?")
+    return sorted(set(names.values()))
+
+
+def _check_index(index: Path, ending: str) -> None:
+    """Refuse an index that names anything but files beside it with this ending."""
+    # By the ending of each file the library chooses how to read it.
+    for name in shards(index):
+        if not re.fullmatch(r"[\w.\-]+", name) or not name.endswith(ending):
+            _refuse(index, f"it names {shown(name)}, which is no {ending} file beside it")
+        if not (index.parent / name).is_file():
+            _refuse(index, f"it names {name}, which is not there", "Is the folder complete?")
