@@ -147,8 +147,8 @@ def save_index(bm25: BM25, folder: Path) -> None:
             raise WorkspaceError.refused(folder, "written", error) from error
 
 
-def load_index(folder: Path) -> BM25 | None:
-    """An index that was kept; None if there is none, or it is damaged."""
+def load_index(folder: Path, n_documents: int) -> BM25 | None:
+    """An index of so many documents that was kept; None if there is none, or it is damaged."""
     from bm25s import BM25
 
     if not folder.is_dir():
@@ -156,23 +156,25 @@ def load_index(folder: Path) -> BM25 | None:
     try:
         # The settings are ours, not the folder's, which may come from elsewhere. Pickled arrays are refused by default.
         kept = BM25.load(str(folder), show_progress=False, k1=K1, b=B, method="lucene", backend="numpy")
-        return kept if _is_sound(kept) else None
+        return kept if _is_sound(kept, n_documents) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError):
         return None
 
 
-def _is_sound(bm25: BM25) -> bool:
+def _is_sound(bm25: BM25, n_documents: int) -> bool:
     """Return True if each term leads to documents that there are: a matrix of columns of (document, score)."""
     data, documents, starts = (bm25.scores[name] for name in ("data", "indices", "indptr"))
-    n_terms, n_documents = len(bm25.vocab_dict), bm25.scores["num_docs"]
-    if not (data.ndim == documents.ndim == starts.ndim == 1) or len(data) != len(documents):
+    flat = data.ndim == documents.ndim == starts.ndim == 1 and len(data) == len(documents)
+    if not flat or bm25.scores["num_docs"] != n_documents or not bm25.vocab_dict:
         return False
 
     columns = len(starts) - 1
     ends_meet = len(starts) > 0 and starts[0] == 0 and starts[-1] == len(data) and (np.diff(starts) >= 0).all()
     in_range = not len(documents) or (documents.min() >= 0 and documents.max() < n_documents)
-    known = all(isinstance(number, int) and 0 <= number < columns for number in bm25.vocab_dict.values())
-    return bool(ends_meet and in_range and known and n_terms > 0)
+    # The library adds an empty term, which has no column and which no text has.
+    numbers = [number for term, number in bm25.vocab_dict.items() if term]
+    known = all(isinstance(number, int) and 0 <= number < columns for number in numbers)
+    return bool(ends_meet and in_range and known)
 
 
 def index_size(bm25: BM25) -> int:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import ModelError, NotFoundError
-from cdp.base.text import typed_folder
+from cdp.base.text import shown, typed_folder
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.retrievers import api, model_files
 from cdp.retrievers.preset import COSINE, GENERAL_DEFAULTS, Default, Retriever, minilm_folder
@@ -137,15 +137,16 @@ def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
         return None
     job = workspace.job(name)
     spec = read_json_or_none(job / "spec.json") or {}
-    if spec.get("kind", "training") != "training":
-        raise ModelError(f"The job {name} is of kind {spec['kind']} and makes no model.", hint="Name a training job.")
+    if not isinstance(spec, dict) or spec.get("kind", "training") != "training":
+        kind = shown(spec["kind"]) if isinstance(spec, dict) else "unknown"
+        raise ModelError(f"The job {name} is of kind {kind} and makes no model.", hint="Name a training job.")
     if not has_model(job):
         raise ModelError(
             f"The training job {name} has no model yet.", hint=f"See how it goes with: python -m cdp jobs show {name}"
         )
     resolved = replace(_from_folder(name, model_folder(job), "job"), title=str(spec.get("name") or name))
     # However many trainings lie between.
-    begun_with = [str(earlier.get("config", {}).get("retriever", "")) for _, earlier in chain(workspace, name)][-1:]
+    begun_with = [_began_with(earlier) for _, earlier in chain(workspace, name)][-1:]
     base = PRESETS.get(begun_with[0]) if begun_with else None
     if base is None:
         return resolved
@@ -171,7 +172,13 @@ def chain(workspace: Workspace, retriever: str) -> Iterator[tuple[Path, dict[str
         if not isinstance(spec, dict) or spec.get("kind", "training") != "training":
             return
         yield folder, spec
-        retriever = str(spec.get("config", {}).get("retriever", ""))
+        retriever = _began_with(spec)
+
+
+def _began_with(spec: dict[str, Any]) -> str:
+    """Return the name of the retriever that a training started from; "" where its record names none."""
+    config = spec.get("config")
+    return str(config.get("retriever", "")) if isinstance(config, dict) else ""
 
 
 def _from_folder(name: str, folder: Path, origin: str) -> ResolvedRetriever:

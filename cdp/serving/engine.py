@@ -383,7 +383,7 @@ class Engine:
     def _lexical(self, corpus: CorpusManifest, documents: Documents, language: str) -> LexicalIndex:
         """Return the kept BM25 index, or make and keep it."""
         folder = self.workspace.embeddings / bm25.index_key(documents.hash, language)
-        index = bm25.load_index(folder)
+        index = bm25.load_index(folder, len(documents))
         if index is None:
             self._check_length(bm25.TITLE, corpus, len(documents), LEXICAL_AT_ONCE)
             index = bm25.index(list(documents.contents()), language, watch=self.progress)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -109,6 +111,45 @@ def test_an_evaluation_has_the_form_of_a_models(tmp_path: Path) -> None:
     assert found.measures["ndcg@10"] > 0.6
     assert found.ranking.documents.shape == (3, 10)
     assert found.settings["similarity"] == "bm25"
+
+
+KEPT: dict[str, Any] = {
+    "documents that are not there": ("indices.csc.index.npy", lambda values: values + 100),
+    "documents before the first": ("indices.csc.index.npy", lambda values: values - 100),
+    "columns that overlap": ("indptr.csc.index.npy", lambda values: values[::-1].copy()),
+    "columns beyond the end": ("indptr.csc.index.npy", lambda values: values + 1),
+    "a table of scores": ("data.csc.index.npy", lambda values: values[:, None]),
+    "one score too few": ("data.csc.index.npy", lambda values: values[:-1]),
+}
+
+
+@pytest.mark.parametrize("fault", KEPT)
+def test_a_kept_index_whose_arrays_do_not_fit_together_is_not_used(tmp_path: Path, fault: str) -> None:
+    """It may come from somebody else's workspace."""
+    bm25.save_index(bm25.index(["bees make honey", "wax of bees"]), tmp_path / "index")
+    assert bm25.load_index(tmp_path / "index", 2) is not None
+    assert bm25.load_index(tmp_path / "index", 3) is None
+    file, change = KEPT[fault]
+    values = np.load(tmp_path / "index" / file)
+    np.save(tmp_path / "index" / file, change(values))
+    assert bm25.load_index(tmp_path / "index", 2) is None
+
+
+@pytest.mark.parametrize("kept", ["[]", "{}", '{"bees": -1}', '{"bees": 99}', '{"bees": "0"}'])
+def test_a_kept_vocabulary_leads_to_columns_of_the_index(tmp_path: Path, kept: str) -> None:
+    bm25.save_index(bm25.index(["bees make honey", "wax of bees"]), tmp_path / "index")
+    (tmp_path / "index" / "vocab.index.json").write_text(kept)
+    assert bm25.load_index(tmp_path / "index", 2) is None
+
+
+def test_a_kept_index_scores_by_our_settings(tmp_path: Path) -> None:
+    made = bm25.index(["bees make honey", "wax of bees"])
+    bm25.save_index(made, tmp_path / "index")
+    path = tmp_path / "index" / "params.index.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "backend": "jax", "method": "bm25l", "k1": 50}))
+    kept = bm25.load_index(tmp_path / "index", 2)
+    assert kept is not None
+    assert (kept.get_scores(["bee"]) == made.get_scores(["bee"])).all()
 
 
 @pytest.mark.soak

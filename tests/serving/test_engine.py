@@ -10,6 +10,7 @@ import pytest
 from cdp.base.errors import InputError, ModelError, NotFoundError
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import load_benchmark
+from cdp.retrievers import bm25
 from cdp.services import corpora
 from cdp.serving.engine import Cache, Engine, NotPreparedError
 from tests.benchmarks.folders import write_benchmark
@@ -42,11 +43,14 @@ def test_the_least_recently_used_goes_first_and_what_changed_is_made_anew() -> N
     assert held.nbytes == 0
 
 
-def test_bm25_over_a_corpus_and_its_index_is_kept(workspace: Workspace, add_corpus: AddCorpus) -> None:
+def test_bm25_over_a_corpus_and_its_index_is_kept(
+    workspace: Workspace, add_corpus: AddCorpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
     corpus = add_corpus(TEXTS)
     assert retrieved(Engine(workspace, GIB), "bm25", corpus, "sugar bees") == ["d4", "d1", "d3"]
     kept = {path: path.stat().st_mtime_ns for path in workspace.embeddings.rglob("*")}
     assert kept
+    monkeypatch.setattr(bm25, "index", None)  # it is not made again
     assert retrieved(Engine(workspace, GIB), "bm25", corpus, "lighthouse", 1) == ["d2"]
     assert {path: path.stat().st_mtime_ns for path in workspace.embeddings.rglob("*")} == kept
 
