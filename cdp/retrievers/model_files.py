@@ -51,6 +51,17 @@ HARMLESS = frozenset({
     "add_pooling_layer", "do_lower_case", "dtype", "is_decoder", "max_length", "model_max_length", "num_labels",
     "padding_side", "torch_dtype", "truncation_side", "use_cache", "use_fast",
 })  # fmt: skip
+# What else the configuration of a transformer module may say; `tokenizer_name_or_path`, for one, leads elsewhere.
+SAID = frozenset({
+    "backend", "do_lower_case", "document_length", "max_seq_length", "modality_config", "module_output_name",
+    "processing_kwargs", "query_expansion", "query_length", "transformer_task", "unpad_inputs",
+})  # fmt: skip
+# Arguments for each call of the tokenizer.
+PROCESSING = frozenset({
+    "add_generation_prompt", "add_special_tokens", "enable_thinking", "max_length", "pad_to_multiple_of", "padding",
+    "padding_side", "truncation", "truncation_side",
+})  # fmt: skip
+_METHOD = re.compile(r"forward|get_[a-z]+_features")
 TASKS = ("feature-extraction", "sequence-classification", "text-generation", "fill-mask")
 
 # Implementations that are part of the libraries; any other name is a kernel to download and run.
@@ -242,19 +253,36 @@ def _check_transformer(folder: Path, place: Path) -> None:
 
 
 def _check_load_settings(path: Path) -> None:
+    """Check what the module around a transformer is made with."""
     settings = _read(path)
+    for key, value in settings.items():
+        if key not in SAID and key not in LOAD_SETTINGS and value is not None:
+            _refuse(path, f"it has {shown(key)}, which would change how the model is loaded")
     if settings.get("transformer_task", TASKS[0]) not in TASKS:
         _refuse(path, f"transformer_task is {shown(settings['transformer_task'])}")
+
     for name in LOAD_SETTINGS:
-        given = settings.get(name)
-        if given is not None and not isinstance(given, dict):
-            _refuse(path, f"{name} is {shown(given)}")
-        for key, value in (given or {}).items():
+        for key, value in _object(path, settings, name).items():
             plain = isinstance(value, str | int | float | None)
             chosen = key == "attn_implementation" and value in ATTENTIONS
-            refused_code = key == "trust_remote_code"  # the library takes this one out itself
-            if not (refused_code or chosen or (key in HARMLESS and plain)):
+            taken_out = key == "trust_remote_code"  # by the library
+            if not (taken_out or chosen or (key in HARMLESS and plain)):
                 _refuse(path, f"{name} has {shown(key)}, which would change how the model is loaded")
+
+    for key, value in _flat(_object(path, settings, "processing_kwargs")):
+        if not isinstance(value, dict) and key not in PROCESSING:
+            _refuse(path, f"processing_kwargs has {shown(key)}, which would change how texts are read")
+    for key, value in _flat(_object(path, settings, "modality_config")):
+        if key == "method" and not (isinstance(value, str) and _METHOD.fullmatch(value)):
+            _refuse(path, f"the method {shown(value)} would be called")
+
+
+def _object(path: Path, settings: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return an object in a configuration, empty where it is missing or null."""
+    value = settings.get(name)
+    if not isinstance(value, dict | None):
+        _refuse(path, f"{name} is {shown(value)}")
+    return value or {}
 
 
 def _check_config(path: Path) -> None:

@@ -103,6 +103,13 @@ REFUSED: dict[str, tuple[Change, str]] = {
     "a kernel as an argument": (sets(SETTINGS, config_args={"attn_implementation": "a/kernel"}), "attn_implementation"),
     "nested arguments": (sets(SETTINGS, config_kwargs={"dtype": {"a": 1}}), "'dtype'"),
     "arguments in a legacy file": (sets("sentence_roberta_config.json", model_args={"gguf_file": "x"}), "'gguf_file'"),
+    "arguments that are a list": (sets(SETTINGS, model_args=[1]), "model_args is a list"),
+    "a tokenizer elsewhere": (sets(SETTINGS, tokenizer_name_or_path="/etc"), "'tokenizer_name_or_path', which would"),
+    "any method of a model": (
+        sets(SETTINGS, modality_config={"text": {"method": "save_pretrained"}}),
+        "would be called",
+    ),
+    "files to fetch for each text": (sets(SETTINGS, processing_kwargs={"text": {"images": "a"}}), "has 'images'"),
     "any class of the library": (sets(SETTINGS, transformer_task="retrieval"), "transformer_task is 'retrieval'"),
     "weights by another name": (sets("config.json", transformers_weights="adapter_model.bin"), "transformers_weights"),
     "another configuration": (sets("config.json", configuration_files=["config.9.9.9.json"]), "configuration_files"),
