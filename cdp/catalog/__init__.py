@@ -132,7 +132,7 @@ def query(
             timer.cancel()
         return QueryResult(names, fetched[:limit], len(fetched) > limit)
 
-    return with_catalog(workspace, task, foreign_sql=True)
+    return with_catalog(workspace, task)
 
 
 def _plain(error: duckdb.Error) -> str:

@@ -3,6 +3,10 @@
 DuckDB lets one process write, and then no other may even open the file. So the file is open for one task at a time:
 readers share a lock on ``catalog.lock``, a writer holds it alone. Importing the library takes 0.1 CPU seconds, so the
 functions that need it import it.
+
+A database can act: a view reads files, a macro called ``+`` changes every sum. So a catalogue that came with a copy is
+not opened at all (``catalog.json`` names the inode of the one that was made here), one that is opened must hold
+``STATEMENTS`` and nothing else, and no connection reaches other files, loads extensions or changes its settings.
 """
 
 from __future__ import annotations
@@ -13,17 +17,18 @@ import hashlib
 import os
 import re
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdp.base.errors import WorkspaceError
 from cdp.base.locks import locked
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import Workspace, read_json_or_none, write_json
 
 if TYPE_CHECKING:
     import duckdb
@@ -47,23 +52,33 @@ TABLES = {
 }  # fmt: skip
 # Columns of which a file gives a list: one row per entry.
 UNNESTED = ("query_id", "value")
-STATEMENTS = (
-    "CREATE TABLE version (hash VARCHAR)",
-    *(
-        f"CREATE TABLE {table} (" + ", ".join(f'"{name}" {kind}' for name, kind in columns.items()) + ")"
-        for table, columns in TABLES.items()
-    ),
+STATEMENTS = tuple(
+    f"CREATE TABLE {table} (" + ", ".join(f'"{name}" {kind}' for name, kind in columns.items()) + ")"
+    for table, columns in TABLES.items()
 )
 VERSION = hashlib.sha256("\n".join(STATEMENTS).encode()).hexdigest()[:16]
 
 WAIT_S = 30.0  # for the catalogue
-# For SQL that people wrote: no file but the catalogue can be reached.
-READ_ONLY = {
+# No file but the catalogue can be reached.
+CLOSED = {
     "enable_external_access": "false",
     "autoload_known_extensions": "false",
     "autoinstall_known_extensions": "false",
     "lock_configuration": "true",
 }
+# All that people can make in a database. Qualified names: a file may hold a view called ``duckdb_tables``.
+_ENTRIES = """
+          SELECT sql           FROM system.main.duckdb_tables()
+UNION ALL SELECT sql           FROM system.main.duckdb_views() WHERE NOT internal
+UNION ALL SELECT sql           FROM system.main.duckdb_indexes()
+UNION ALL SELECT sql           FROM system.main.duckdb_triggers()
+UNION ALL SELECT sequence_name FROM system.main.duckdb_sequences()
+UNION ALL SELECT schema_name   FROM system.main.duckdb_schemas() WHERE NOT internal
+UNION ALL SELECT type_name     FROM system.main.duckdb_types() WHERE NOT internal
+UNION ALL SELECT function_name FROM system.main.duckdb_functions() WHERE database_name <> 'system' AND NOT internal
+"""
+# DuckDB aborts the process if it lacks a descriptor while it opens a file.
+SPARE_DESCRIPTORS = 16
 # DuckDB's words for a full disk, and for other faults that are no damage to the file.
 _FULL = re.compile(r"No space left|quota|File too large", re.IGNORECASE)
 _BARRED = re.compile(r"Read-only file system|Permission denied|Too many open files")
@@ -89,33 +104,24 @@ class UnusableError(Exception):
 
 
 @contextmanager
-def reading(workspace: Workspace, *, foreign_sql: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield a read-only connection; ``foreign_sql``: one that can reach nothing else. Raises UnusableError."""
-    import duckdb
-
-    with locked(workspace.catalog_lock, "The catalogue", wait_s=WAIT_S, shared=True):
-        if not workspace.catalog.exists():
-            raise UnusableError
-        with _open(workspace.catalog, read_only=True, config=READ_ONLY if foreign_sql else {}) as connection:
-            try:
-                current = connection.execute("SELECT hash FROM version").fetchall() == [(VERSION,)]
-            except (duckdb.CatalogException, duckdb.BinderException):
-                current = False
-            if not current:
-                raise UnusableError
-            yield connection
+def reading(workspace: Workspace) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yield a read-only connection. Raises UnusableError."""
+    with (
+        locked(workspace.catalog_lock, "The catalogue", wait_s=WAIT_S, shared=True),
+        _open(workspace, read_only=True) as connection,
+    ):
+        yield connection
 
 
 @contextmanager
 def writing(workspace: Workspace) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yield a connection in one transaction. Raises UnusableError."""
-    with (
-        locked(workspace.catalog_lock, "The catalogue", wait_s=WAIT_S),
-        _open(workspace.catalog, read_only=False) as connection,
-    ):
-        connection.execute("BEGIN")
-        yield connection
-        connection.execute("COMMIT")
+    with locked(workspace.catalog_lock, "The catalogue", wait_s=WAIT_S):
+        with _open(workspace, read_only=False) as connection:
+            connection.execute("BEGIN")
+            yield connection
+            connection.execute("COMMIT")
+        _checked[workspace.catalog] = _stamps(workspace)
 
 
 def reset(workspace: Workspace) -> None:
@@ -123,33 +129,93 @@ def reset(workspace: Workspace) -> None:
     path = workspace.catalog
     with locked(workspace.catalog_lock, "The catalogue", wait_s=WAIT_S):
         try:
-            path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
+            _log(path).unlink(missing_ok=True)
             path.unlink(missing_ok=True)
         except OSError as error:
             raise WorkspaceError.refused(path, "replaced", error) from error
-        with _open(path, read_only=False) as connection:
+        with _connected(path, read_only=False) as connection:
             connection.execute("BEGIN")
             for statement in STATEMENTS:
                 connection.execute(statement)
-            connection.execute("INSERT INTO version VALUES (?)", [VERSION])
             connection.execute("COMMIT")
+        write_json(_mark(path), {"version": VERSION, "inode": path.lstat().st_ino})
+
+
+def _log(path: Path) -> Path:
+    """Return DuckDB's write-ahead log, which is there after a crash alone."""
+    return path.with_name(f"{path.name}.wal")
+
+
+def _mark(path: Path) -> Path:
+    return path.with_suffix(".json")
+
+
+# The files of each catalogue that this process has checked or written, as they were then.
+_checked: dict[Path, tuple[str, ...]] = {}
+
+
+def _stamps(workspace: Workspace) -> tuple[str, ...]:
+    """Return what tells a changed catalogue from an unchanged one. UnusableError if it is missing or was not made here.
+
+    A file that was copied or unpacked has an inode of its own.
+    """
+    stamps = []
+    for path in (workspace.catalog, _log(workspace.catalog)):
+        with suppress(FileNotFoundError):
+            about = path.lstat()
+            if not stat.S_ISREG(about.st_mode):  # a link, or a pipe, which would be waited for
+                raise UnusableError
+            stamps.append(f"{about.st_ino} {about.st_size} {about.st_mtime_ns}")
+    made = {"version": VERSION, "inode": int(stamps[0].split()[0])} if stamps else None
+    if made is None or read_json_or_none(_mark(workspace.catalog)) != made:
+        raise UnusableError
+    return tuple(stamps)
 
 
 @contextmanager
-def _open(path: Path, *, read_only: bool, config: dict[str, str] | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open the file, waiting for a foreign program that has it open. WorkspaceError names that program."""
+def _open(workspace: Workspace, *, read_only: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open the catalogue if it is one of ours. Raises UnusableError."""
+    stamps = _stamps(workspace)
+    with _connected(workspace.catalog, read_only=read_only) as connection:
+        if _checked.get(workspace.catalog) != stamps:
+            if _entries(connection) != _expected():
+                raise UnusableError
+            _checked[workspace.catalog] = stamps
+        yield connection
+
+
+def _entries(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    return sorted(str(entry) for (entry,) in connection.execute(_ENTRIES).fetchall())
+
+
+@functools.cache
+def _expected() -> list[str]:
+    """Return the entries that ``STATEMENTS`` make."""
+    import duckdb
+
+    with duckdb.connect(":memory:", config=dict(CLOSED)) as connection:
+        for statement in STATEMENTS:
+            connection.execute(statement)
+        return _entries(connection)
+
+
+@contextmanager
+def _connected(path: Path, *, read_only: bool) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a file, waiting for a foreign program that has it open. WorkspaceError names that program."""
     import duckdb
 
     deadline = time.monotonic() + WAIT_S
     try:
         while True:
+            _check_descriptors(path)
             try:
-                connection = duckdb.connect(str(path), read_only=read_only, config=dict(config or {}))
+                connection = duckdb.connect(str(path), read_only=read_only, config=dict(CLOSED))
                 break
             except duckdb.Error as error:
                 text = str(error)
                 if "Could not set lock" not in text:
-                    raise
+                    fault = translated(error, path)
+                    raise (UnusableError() if fault is error else fault) from error
                 if time.monotonic() >= deadline:
                     holder = text.split("held in", 1)[-1].split(". See", 1)[0].strip()
                     raise WorkspaceError(
@@ -161,6 +227,22 @@ def _open(path: Path, *, read_only: bool, config: dict[str, str] | None = None) 
             yield connection
     except duckdb.Error as error:
         raise translated(error, path) from error
+
+
+def _check_descriptors(path: Path) -> None:
+    """Raise WorkspaceError unless this process can open some files more."""
+    spare: list[int] = []
+    try:
+        for _ in range(SPARE_DESCRIPTORS):
+            spare.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        raise WorkspaceError(
+            f"The catalogue {path} cannot be opened: {error.strerror or error}.",
+            hint="Raise the limit of open files (ulimit -n) and restart the program.",
+        ) from error
+    finally:
+        for descriptor in spare:
+            os.close(descriptor)
 
 
 def translated(error: duckdb.Error, path: Path) -> Exception:

@@ -225,16 +225,12 @@ def rebuild(workspace: Workspace) -> IngestReport:
 
 
 def with_catalog(
-    workspace: Workspace,
-    task: Callable[[duckdb.DuckDBPyConnection], T],
-    report: IngestReport | None = None,
-    *,
-    foreign_sql: bool = False,
+    workspace: Workspace, task: Callable[[duckdb.DuckDBPyConnection], T], report: IngestReport | None = None
 ) -> T:
     """Return ``task(connection)`` on an up-to-date catalogue, read-only. A damaged one is rebuilt first.
 
     If the workspace cannot be written, a copy in a temporary folder is used. ``task`` may be called more than once and
-    must fetch its results before it returns. ``foreign_sql``: SQL that people wrote can reach nothing else.
+    must fetch its results before it returns.
     """
     report = report if report is not None else IngestReport()
     workspace = db.writable(workspace)
@@ -242,7 +238,7 @@ def with_catalog(
         known: dict[str, str] = {}
         present = scan(workspace)
         try:
-            with db.reading(workspace, foreign_sql=foreign_sql) as connection:
+            with db.reading(workspace) as connection:
                 known = dict(connection.execute("SELECT source, stamp FROM files").fetchall())
                 same = all(known.get(path) == stamp for path, stamp in present.items())
                 # In a busy workspace files change all the time: the last look takes what is there.

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from cdp import catalog
-from cdp.base.workspace import Workspace, write_json
+from cdp.base.workspace import Workspace, read_json, write_json
 from tests.catalog.support import add_evaluation, add_job, evaluation
 from tests.strategies import SOAK
 
@@ -120,15 +120,19 @@ def test_many_results_and_scores(workspace: Workspace, monkeypatch: pytest.Monke
     assert len(catalog.evaluations(workspace)) == count
 
 
-def test_a_catalogue_of_another_version_is_rebuilt(workspace: Workspace) -> None:
+def test_a_catalogue_of_another_version_or_another_place_is_rebuilt(workspace: Workspace) -> None:
     add_evaluation(workspace, "evaluate-1", "a")
     catalog.ingest(workspace)
-    for sql in ("UPDATE version SET hash = 'other'", "DROP TABLE version"):
+    mark = workspace.root / "catalog.json"
+    for other in ({"version": "other"}, {"inode": 1}, [], None):
         with duckdb.connect(str(workspace.catalog)) as connection:
-            connection.execute(sql)
             connection.execute(
                 "INSERT INTO trainings (source, id) VALUES ('jobs/deleted/results/training.json', 'deleted')"
             )
+        if other is None:
+            mark.unlink()
+        else:
+            write_json(mark, {**read_json(mark), **other} if other else other)
         evaluations, trainings = catalog.runs(workspace)
-        assert [row["id"] for row in evaluations] == ["evaluate-1"], sql
-        assert trainings == [], sql
+        assert [row["id"] for row in evaluations] == ["evaluate-1"], other
+        assert trainings == [], other

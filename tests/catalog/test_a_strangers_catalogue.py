@@ -1,0 +1,168 @@
+"""A catalogue that came with a copied workspace: it is data of the files here, or nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from cdp import catalog
+from cdp.base.workspace import Workspace, write_json
+from cdp.catalog import connection as db
+from tests.catalog.support import add_evaluation
+from tests.support import REPOSITORY
+
+pytestmark = pytest.mark.slow
+
+SECRET = "the content of a private file"
+FILES = "SELECT content AS source, 'x' AS stamp, content AS problem FROM read_text('PRIVATE')"
+
+
+@pytest.fixture
+def filled(workspace: Workspace) -> Workspace:
+    add_evaluation(workspace, "evaluate-1", "a")
+    catalog.ingest(workspace)
+    return workspace
+
+
+def marked(workspace: Workspace) -> None:
+    """Make the catalogue pass for one that was made here: the stranger guessed the inode."""
+    about = {"version": db.VERSION, "inode": workspace.catalog.stat().st_ino}
+    write_json(workspace.catalog.with_suffix(".json"), about)
+
+
+# Statements on a catalogue of ours, and a query that they would answer.
+ACTS = {
+    "a view that reads a file": ["DROP TABLE files", f"CREATE VIEW files AS {FILES}"],
+    "a view in place of the results": [
+        "ALTER TABLE evaluations RENAME TO kept", "CREATE VIEW evaluations AS SELECT * FROM kept",
+    ],
+    "a further view": [f"CREATE VIEW more AS {FILES}"],
+    "a macro in place of a function": ["CREATE MACRO list_contains(l, x) AS true"],
+    "a macro in place of an operator": ['CREATE MACRO "+"(a, b) AS 99'],
+    "a table macro": ["CREATE MACRO duckdb_tables() AS TABLE SELECT 'x' AS sql"],
+    "a trigger": [
+        "CREATE TRIGGER t AFTER INSERT ON files FOR EACH STATEMENT INSERT INTO trainings (source) VALUES ('x')",
+    ],
+    "a computed column": [
+        "DROP TABLE files",
+        "CREATE TABLE files (source VARCHAR, stamp VARCHAR, problem VARCHAR GENERATED ALWAYS AS (source || '!'))",
+    ],
+    "a computed default": ["ALTER TABLE files ALTER problem SET DEFAULT current_setting('home_directory')"],
+    "a sequence": ["CREATE SEQUENCE s"],
+    "an index": ["CREATE INDEX i ON files (source)"],
+    "a schema with a table": ["CREATE SCHEMA s", "CREATE TABLE s.files (source VARCHAR)"],
+    "a type": ["CREATE TYPE t AS ENUM ('a')"],
+    "a table called as DuckDB's own": ["CREATE TABLE duckdb_views (internal BOOLEAN)"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_a_catalogue_that_could_act_is_made_again(filled: Workspace, tmp_path: Path, act: str) -> None:
+    private = tmp_path / "private.txt"
+    private.write_text(SECRET)
+    before = catalog.evaluations(filled)
+    for log_left in (False, True):  # a stranger's write-ahead log makes the same entries as it is read
+        statements = [statement.replace("PRIVATE", str(private)) for statement in ACTS[act]]
+        script = (
+            "import duckdb, os, sys; connection = duckdb.connect(sys.argv[1]);"
+            "connection.execute(\"SET checkpoint_threshold = '1GB'\");"
+            f"[connection.execute(statement) for statement in {statements!r}];"
+            f"os._exit(0) if {log_left} else connection.close()"
+        )
+        subprocess.run([sys.executable, "-c", script, str(filled.catalog)], check=True, timeout=60)
+        assert filled.catalog.with_name("catalog.duckdb.wal").exists() == log_left
+        marked(filled)
+        assert catalog.evaluations(filled) == before
+        shown = catalog.query(filled, "SELECT source, problem FROM files").rows
+        assert [problem for _, problem in shown] == [""]
+        assert catalog.query(filled, "SELECT 1 + 1").rows == [(2,)]
+        with duckdb.connect(str(filled.catalog), read_only=True) as connection:
+            assert db._entries(connection) == db._expected()
+
+
+def test_a_copy_is_not_opened_and_its_rows_do_not_count(filled: Workspace) -> None:
+    with duckdb.connect(str(filled.catalog)) as connection:
+        connection.execute("INSERT INTO evaluations (source, id, created) VALUES ('x', 'of no file', '2099')")
+    copy = Workspace(filled.root.with_name("copy"))
+    shutil.copytree(filled.root, copy.root)
+    assert [row["id"] for row in catalog.evaluations(copy)] == ["evaluate-1"]
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _link(path: Path) -> None:
+    other = path.with_name("other.duckdb")
+    duckdb.connect(str(other)).close()
+    path.symlink_to(other)
+
+
+def _of_another_program(path: Path) -> None:
+    """DuckDB would load an extension for it, from the network."""
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE files (source, stamp)")
+    connection.commit()
+    connection.close()
+
+
+def _of_no_program(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("make", [_pipe, _link, _of_another_program, _of_no_program])
+@pytest.mark.parametrize("log", [False, True])
+def test_other_files_of_its_name_are_replaced(filled: Workspace, make: Callable[[Path], None], log: bool) -> None:
+    before = catalog.evaluations(filled)
+    path = filled.catalog.with_name(f"{filled.catalog.name}.wal") if log else filled.catalog
+    path.unlink(missing_ok=True)
+    make(path)
+    marked_path = filled.catalog if log else path
+    write_json(filled.catalog.with_suffix(".json"), {"version": db.VERSION, "inode": marked_path.lstat().st_ino})
+    assert catalog.evaluations(filled) == before
+    assert filled.catalog.is_file()
+    assert not filled.catalog.is_symlink()
+
+
+def test_a_process_without_file_descriptors_says_so(filled: Workspace) -> None:
+    """With one left DuckDB ends the process; the limit is that of a process of ours."""
+    script = """
+import os, resource, sys
+from pathlib import Path
+import duckdb, pyarrow
+from cdp import catalog
+from cdp.base.errors import WorkspaceError
+from cdp.base.workspace import Workspace
+
+workspace = Workspace(Path(sys.argv[1]))
+catalog.evaluations(workspace)
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+held = [os.open(os.devnull, os.O_RDONLY)]
+while held[-1] < 99:
+    held.append(os.open(os.devnull, os.O_RDONLY))
+told, answered = [], 0
+for left in range(30):
+    try:
+        answered += len(catalog.evaluations(workspace))
+    except WorkspaceError as error:
+        told.append(str(error))
+    os.close(held.pop())
+print(len(told), answered, told[-1])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(filled.root)], capture_output=True, text=True, cwd=REPOSITORY, timeout=60
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    told, answered, sentence = done.stdout.split(maxsplit=2)
+    assert int(told) + int(answered) == 30
+    assert int(answered) > 5
+    assert "Too many open files" in sentence
+    assert "ulimit -n" in sentence
