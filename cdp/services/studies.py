@@ -20,7 +20,16 @@ from cdp.query_sets import QuerySet
 from cdp.retrievers import resolve
 from cdp.services import access, clusters, completeness, leakage, projects, queries, synthesis
 from cdp.studies import StudyConfig, StudyReport, StudySource, read_plan, ready_made, records, to_markdown
-from cdp.studies.config import DEV_SPLITS, grid, read_rates, reported_split
+from cdp.studies.config import (
+    DECIDED,
+    DEV_SPLITS,
+    DISTIL,
+    HARD_NEGATIVES,
+    INFONCE,
+    grid,
+    read_rates,
+    reported_split,
+)
 from cdp.studies.estimate import PlannedGeneration, Speed, StudyPlan, estimate, measured_speeds
 from cdp.studies.plan import (
     BY,
@@ -452,11 +461,8 @@ def grid_for(workspace: Workspace, retriever: str, lora: bool = False) -> tuple[
     return grid(float(found["learning_rate"].value))
 
 
-# Settings of a training that a study names in its own way, or that do not tell trainings apart.
-NAMED_BY_STUDY = {
-    "query_set", "retriever", "weighting", "kappa", "per_doc", "max_documents", "pairs", "epochs", "batch_size",
-    "steps", "max_length", "learning_rate", "seed", "name", "benchmark", "split", "reasoning", "gpus", "save_steps",
-}  # fmt: skip
+# Further settings of a training that a sweep passes on in its own way, or that do not tell trainings apart.
+NAMED_BY_SWEEP = {*DECIDED, "epochs", "batch_size", "save_steps"}
 
 
 @access.reads
@@ -478,8 +484,9 @@ def sweep(workspace: Workspace, config: TrainingConfig, rates: Sequence[float]) 
         splits = {"dev": f"{name}:{config.split}", "benchmarks": f"{name}:{reported_split(others)}"}
     query_set = counted(workspace, StudySource("", "", query_sets.resolve_query_set(workspace, config.query_set).id))
     usual = TrainingConfig(query_set="any").to_dict()
-    more = {k: v for k, v in config.to_dict().items() if k not in NAMED_BY_STUDY and v != usual[k]}
+    more = {k: v for k, v in config.to_dict().items() if k not in NAMED_BY_SWEEP and v != usual[k]}
     capped = "" if config.kappa == usual["kappa"] else f"@{config.kappa:g}"
+    loss = HARD_NEGATIVES if config.hard_negatives else INFONCE
     return StudyConfig.from_dict(
         {
             "benchmarks": config.benchmark,
@@ -487,6 +494,8 @@ def sweep(workspace: Workspace, config: TrainingConfig, rates: Sequence[float]) 
             "retrievers": config.retriever,
             "per_doc": str(config.per_doc or max(1, len(query_set.counts))),
             "weightings": f"{config.weighting}{capped}",
+            "losses": DISTIL if config.distil else loss,
+            "query_sources": config.query_source,
             "seeds": str(config.seed),
             "learning_rate": ", ".join(map(rate, sorted(rates))),
             "training": ", ".join(f"{name}={value}" for name, value in more.items()),

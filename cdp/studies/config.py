@@ -41,6 +41,15 @@ DESIGNS = ("equal documents", "equal pairs", BOTH)
 INFONCE, HARD_NEGATIVES, DISTIL = "infonce", "hard-negatives", "distil"
 LOSSES = (INFONCE, HARD_NEGATIVES, DISTIL)
 
+# Settings of a training that the study itself decides, with its own setting for each.
+DECIDED = {
+    "query_set": "query_sets", "retriever": "retrievers", "weighting": "weightings", "kappa": "weightings",
+    "weights": "weightings", "query_source": "query_sources", "reasoning": "reasoning", "per_doc": "per_doc",
+    "max_documents": "max_documents", "pairs": "budget", "seed": "seeds", "steps": "steps",
+    "learning_rate": "learning_rate", "max_length": "max_length", "benchmark": "dev", "split": "dev", "gpus": "gpus",
+    "name": "name",
+}  # fmt: skip
+
 # What the test on one's own data writes.
 TESTED_METHODS = "diverse, paraphrase"
 
@@ -181,11 +190,17 @@ class StudyConfig(Config):
         return list(read_rates(self.learning_rate)) or [None]
 
     def more_settings(self) -> dict[str, str]:
-        """{name: value} of the further training settings; ConfigError for an entry without ``=``."""
+        """{name: value} of the further training settings; ConfigError for others and for an entry without ``=``."""
         pairs = [entry.partition("=") for entry in self.items("training")]
         if not all(sign for _, sign, _ in pairs):
             raise ConfigError("'training' must hold entries like name=value.")
-        return {name.strip(): value.strip() for name, _, value in pairs}
+        given = {name.strip(): value.strip() for name, _, value in pairs}
+        for name in given.keys() & DECIDED.keys():
+            raise ConfigError(
+                f"'training' must not hold {name!r}: the study decides it for each training.",
+                hint=f"Set {DECIDED[name]!r} of the study instead.",
+            )
+        return given
 
     def numbers(self, field_name: str, *, minimum: int) -> list[int]:
         """The entries of a list of whole numbers; ConfigError where one is no number or below ``minimum``."""
@@ -329,6 +344,9 @@ def stored(values: Mapping[str, Any]) -> StudyConfig:
     known = {n: value for n, value in values.items() if n in StudyConfig.settings() and value is not None}
     if known.get("design") not in DESIGNS:
         known.pop("design", None)
+    # Of a further setting that the study itself decides nothing was trained.
+    entries = [entry for entry in str(known.get("training", "")).split(",") if entry.strip()]
+    known["training"] = ",".join(entry for entry in entries if entry.partition("=")[0].strip() not in DECIDED)
     return StudyConfig.from_dict({**known, "learning_rate": str(known.get("learning_rate", ""))})
 
 

@@ -12,7 +12,7 @@ from cdp.base.errors import ConfigError, InputError
 from cdp.benchmarks import registry
 from cdp.principle.tables import read
 from cdp.studies import StudyConfig, StudySource, conditions, read_plan, ready_made
-from cdp.studies.config import AROUND, RATES, grid
+from cdp.studies.config import AROUND, DECIDED, RATES, grid, stored
 from cdp.studies.estimate import Speed, estimate
 from cdp.studies.plan import (
     EQUAL_PAIRS,
@@ -136,6 +136,18 @@ def test_a_condition_as_a_training() -> None:
     found = training_config(config, condition, "set-1")
     assert (found.query_set, found.per_doc, found.epochs, found.learning_rate) == ("set-1", 1, 2, 0.01)
     assert found.batch_size is None
+
+
+@pytest.mark.parametrize("name", DECIDED)
+def test_a_further_setting_is_none_that_the_study_decides(name: str) -> None:
+    """It was recorded, and something else was trained."""
+    with pytest.raises(ConfigError, match=f"must not hold '{name}'") as told:
+        plan(training=f"eval_steps=10, {name} =x")
+    assert DECIDED[name] in told.value.hint
+    assert DECIDED[name] in StudyConfig.settings()
+    assert name in TrainingConfig.settings()
+    # A study that was run so is still read, as it was trained.
+    assert stored({**plan().to_dict(), "training": f"eval_steps=10,{name}=x"}).more_settings() == {"eval_steps": "10"}
 
 
 def test_two_sources_of_one_name_are_refused() -> None:
