@@ -17,6 +17,7 @@ kind "bug" (or memory, disk …) with the traceback in the log. Every record has
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sys
@@ -40,6 +41,7 @@ START_FOR_S = 300.0  # the first one's promise: loading a model on a busy machin
 BATCH_FOR_S = 300.0  # one call of an encoder, a search, a shard
 LOADING_FOR_S = 600.0  # a model may be downloaded on first use
 ORPHAN_CHECK_EVERY_S = 1.0
+LONGEST_GRACE_S = 86_400.0
 # Set by ``cdp.jobs.ray`` on a cluster: the version that started the job; that a training has processes on several
 # nodes, where a process that lost its peer reports no failure; how often the worker was restarted in its attempt.
 NODE_VARIABLE, GROUP_VARIABLE, START_VARIABLE = "CDP_NODE", "CDP_GROUP", "CDP_START"
@@ -221,9 +223,12 @@ def stop_grace_s() -> float:
     """Return the seconds between the request to stop and the kill. Raises ConfigError."""
     text = os.environ.get("CDP_STOP_GRACE_S", "").strip() or "30"
     try:
-        return max(0.0, float(text))
+        seconds = float(text)
     except ValueError:
-        raise ConfigError(f"CDP_STOP_GRACE_S must be a number of seconds, not {text!r}.") from None
+        seconds = math.nan
+    if not math.isfinite(seconds):
+        raise ConfigError(f"CDP_STOP_GRACE_S must be a number of seconds, not {text!r}.")
+    return min(max(0.0, seconds), LONGEST_GRACE_S)
 
 
 def on_a_node() -> bool:

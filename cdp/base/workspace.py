@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import re
+import resource
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -32,6 +33,7 @@ SHIPPED_DATA = REPOSITORY / "data"
 
 FORMAT, FORMAT_FILE = 1, "workspace.json"
 _NAME = re.compile(r"[\w][\w.\-]{0,119}", re.UNICODE)
+OPEN_FILES = 8192
 LONGEST_NAME = 240  # bytes: a file system takes 255, and some names get an ending
 
 DISK_FAULTS = {
@@ -157,6 +159,14 @@ def private_files() -> None:
     if not re.fullmatch(r"0?[0-7]{3}", text):
         raise ConfigError(f"CDP_UMASK must be three octal digits, as 077 or 027, not {text!r}.")
     os.umask(int(text, 8))
+
+
+def many_files() -> None:
+    """Let this process open as many files as a dashboard of many visitors needs: its soft limit is often 1,024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def is_name(text: str) -> bool:

@@ -33,13 +33,13 @@ from cdp.jobs.control import delete, resume, stop, submit
 from cdp.jobs.devices import DeviceRequest, Gpu, cpu_slots, gpu_trouble, list_gpus
 from cdp.jobs.logs import follow_log, log_tail, read_log
 from cdp.jobs.queue import Queue
-from cdp.jobs.records import SUBMITTED, JobSpec, load_spec, phase_of, read_spec
+from cdp.jobs.records import SUBMITTED, JobSpec, is_own, load_spec, phase_of, read_spec
 from cdp.jobs.state import JobFiles, JobState, State, derive
 
 __all__ = [
     "DeviceRequest", "Gpu", "JobFiles", "JobSpec", "JobState", "JobView", "State", "cpu_slots", "delete", "derive",
-    "follow_log", "gpu_trouble", "list_active", "list_gpus", "list_jobs", "load_spec", "read_log", "resolve_job",
-    "resume", "stop", "submit", "view", "wait",
+    "follow_log", "gpu_trouble", "is_own", "list_active", "list_gpus", "list_jobs", "load_spec", "read_log",
+    "resolve_job", "resume", "stop", "submit", "view", "wait",
 ]  # fmt: skip
 
 # When the cluster of a submitted job was last asked, by job.

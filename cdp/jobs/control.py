@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -25,7 +25,7 @@ from cdp.jobs.devices import DeviceRequest, cpu_slots, list_gpus
 from cdp.jobs.launchers import python_path
 from cdp.jobs.queue import Queue
 from cdp.jobs.ray import RayLauncher
-from cdp.jobs.records import SUBMITTED, JobSpec, Status, discard, load_spec, phase_of
+from cdp.jobs.records import SUBMITTED, JobSpec, Status, discard, load_spec, phase_of, write_spec
 
 # How long a supervisor may take to leave once the end of its job is recorded.
 LEAVE_WITHIN_S = 10.0
@@ -89,8 +89,8 @@ def submit(
         folder = hidden / job_id
         lock = wait_for_lock(folder / "alive.lock", "The job's folder", wait_s=5.0)
         try:
-            Status.queued(folder, cluster)
-            write_json(folder / "spec.json", spec.to_dict())
+            Status.queued(folder, cluster, place.signature(cluster))
+            write_spec(folder, spec)
             # Visible only now: a submitter killed before leaves no job.
             try:
                 folder.rename(final)
@@ -108,16 +108,23 @@ def submit(
     return job_id
 
 
-def resume(workspace: Workspace, job_id: str, *, env_secrets: Mapping[str, str] | None = None) -> int:
+def resume(
+    workspace: Workspace,
+    job_id: str,
+    *,
+    env_secrets: Mapping[str, str] | None = None,
+    needs: Collection[str] | None = None,
+) -> int:
     """Start a new attempt of a job that has ended, from its last checkpoint; return the attempt's number.
 
     ConfigError if the job is still active, or needs a secret that neither ``env_secrets`` nor the environment has.
+    ``needs``: those of its secrets that may be asked for; all if None.
     """
     spec = load_spec(workspace, job_id)
     folder = workspace.job(job_id)
     cluster = place.current(workspace)
     given = {**os.environ, **(env_secrets or {})}
-    missing = [key for key in spec.secrets if not given.get(key)]
+    missing = [key for key in (spec.secrets if needs is None else needs) if not given.get(key)]
     if missing and not cluster:
         raise ConfigError(
             f"Job {job_id} needs {', '.join(missing)}, which is not set.",
@@ -128,7 +135,7 @@ def resume(workspace: Workspace, job_id: str, *, env_secrets: Mapping[str, str] 
     try:
         queue = Queue(workspace)
         (folder / "stop.request").unlink(missing_ok=True)
-        status = Status.queued(folder, cluster)
+        status = Status.queued(folder, cluster, place.signature(cluster))
         try:
             queue.remove(job_id)
             queue.add(time.time_ns(), job_id, spec.device, spec.after, cluster=bool(cluster))
@@ -157,18 +164,25 @@ def stop(workspace: Workspace, job_id: str) -> bool:
         status := _end_submitted(folder, "stopped", message="It was stopped before it started.")
     ):
         with suppress(ClusterError):
-            RayLauncher(status.cluster).stop(job_id, status.attempt)
+            if launcher := _launcher(status):
+                launcher.stop(job_id, status.attempt)
     return True
 
 
 def settle(workspace: Workspace, job_id: str) -> None:
     """Record the failure of a job that its cluster can no longer start. A silent cluster changes nothing."""
     status = Status.load(workspace.job(job_id))
-    if status.phase == SUBMITTED and (why := RayLauncher(status.cluster).end_of(job_id, status.attempt)):
+    launcher = _launcher(status)
+    if status.phase == SUBMITTED and launcher and (why := launcher.end_of(job_id, status.attempt)):
         hint = "Check with cluster show whether the cluster can run jobs, then resume the job."
         failure = {"kind": "cluster", "message": why, "hint": hint}
         if _end_submitted(workspace.job(job_id), "failed", failure=failure):
             Queue(workspace).remove(job_id)
+
+
+def _launcher(status: Status) -> RayLauncher | None:
+    """Return the client of the job's cluster; None for a cluster that only a stranger's workspace names."""
+    return RayLauncher(status.cluster) if place.is_chosen(status.cluster, status.values.get("signature")) else None
 
 
 def _end_submitted(folder: Path, outcome: str, **values: Any) -> Status | None:

@@ -17,6 +17,8 @@ from typing import Any, Self
 from cdp.base.errors import ConfigError
 from cdp.base.text import counted
 
+MOST_PROCESSES = 4096  # of a job, on any cluster
+
 CPU_SLOTS_VARIABLE = "CDP_CPU_SLOTS"
 
 # The queue's lanes. A granted CPU slot or light place has the lane's name, a GPU its UUID.
@@ -80,14 +82,21 @@ class DeviceRequest:
                 f"The job asks for {counted(self.count, 'GPU')}, and this machine offers {len(gpus)}.",
                 hint="Ask for fewer, or for 0 to run on the CPU.",
             )
+        most = max(self.count, os.cpu_count() or 1, 2)
+        if self.processes > most:
+            raise ConfigError(f"The job asks for {self.processes:,} processes, and this machine is good for {most}.")
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        return cls(
+        """Return the request that a file holds. ValueError for numbers out of range."""
+        request = cls(
             count=int(values.get("count", 0)),
             processes=int(values.get("processes", 1)),
             idle=bool(values.get("idle", False)),
         )
+        if not (0 <= request.count <= MOST_PROCESSES and 1 <= request.processes <= MOST_PROCESSES):
+            raise ValueError(f"it asks for {request.count:g} GPUs and {request.processes:g} processes")
+        return request
 
 
 def list_gpus() -> list[Gpu]:

@@ -1,14 +1,18 @@
 """Where jobs run: on this machine, or on a Ray cluster (the address of its Jobs API).
 
 ``cluster use`` writes the workspace's choice to ``cluster.json``; all jobs submitted or resumed from then on go there.
+A workspace may be a stranger's, so an address counts only with this account's signature.
 """
 
 from __future__ import annotations
 
 import re
+from typing import Any
 from urllib.parse import urlsplit
 
+from cdp.base import trust
 from cdp.base.errors import ConfigError
+from cdp.base.text import shown
 from cdp.base.workspace import Workspace, write_json
 from cdp.jobs.records import read_record
 
@@ -36,11 +40,36 @@ def checked_address(text: str) -> str:
 
 
 def current(workspace: Workspace) -> str:
-    """Return the address of the cluster that jobs of the workspace go to, "" for this machine."""
+    """Return the address of the cluster that jobs of the workspace go to, "" for this machine.
+
+    ConfigError for an address that this account did not choose.
+    """
     record = read_record(workspace.root / FILE) or {}
-    return record.get("address") or ""
+    address = record.get("address") or ""
+    if address and not is_chosen(address, record.get("signature")):
+        raise ConfigError(
+            f"The workspace names the Ray cluster {shown(address)}, which was not confirmed by this account.",
+            hint=f"To use it: cluster use ADDRESS; for this machine: cluster use {HERE}.",
+        )
+    return address
+
+
+def is_chosen(address: str, signature: Any) -> bool:
+    """Return True if this account chose the cluster, for this or another workspace."""
+    return trust.is_ours("cluster", address, signature)
+
+
+def signature(address: str) -> str:
+    """Return this account's signature of a cluster, "" for this machine. ConfigError if it can keep no secret."""
+    signed = trust.sign("cluster", address) if address else ""
+    if address and not signed:
+        raise ConfigError(
+            "Jobs go to a cluster only from an account that can keep a secret.",
+            hint="Set XDG_STATE_HOME to a folder of this account alone.",
+        )
+    return signed
 
 
 def choose(workspace: Workspace, address: str) -> None:
     """Give jobs that are submitted or resumed from now on to this cluster, "" for this machine."""
-    write_json(workspace.root / FILE, {"address": address})
+    write_json(workspace.root / FILE, {"address": address, "signature": signature(address)})

@@ -33,6 +33,11 @@ def has_lock(folder: Path) -> bool:
     return is_held(folder / "alive.lock") or is_held(folder / "worker.lock")
 
 
+def has_process(folder: Path) -> bool:
+    """Return True if any process of the job is alive."""
+    return has_lock(folder) or bool(processes_of(folder))
+
+
 def is_alive(folder: Path) -> bool:
     """Return True if any process of the job is alive, or a cluster has yet to start it."""
     return has_lock(folder) or phase_of(folder) == SUBMITTED or bool(processes_of(folder))

@@ -18,7 +18,7 @@ from cdp.base.errors import WorkspaceError
 from cdp.base.locks import locked
 from cdp.base.workspace import Workspace, write_json
 from cdp.jobs.devices import CPU, LIGHT, LIGHT_SLOTS, DeviceRequest
-from cdp.jobs.processes import is_alive
+from cdp.jobs.processes import has_process, is_alive
 from cdp.jobs.records import phase_of, read_record
 
 # The lane of jobs on a cluster: Ray queues them, their tickets only mark them as active.
@@ -103,11 +103,11 @@ class Queue:
 
     def clear_dead(self) -> None:
         """Remove the tickets of dead jobs, unless the queue is in use just now."""
-        if all(self._alive(job_id) for job_id in self.job_ids()):
+        if all(map(self._is_valid, self._names())):
             return
         with suppress(WorkspaceError), self._exclusive(wait_s=0.05):
             for name in self._names():
-                if not self._alive(name.job_id):
+                if not self._is_valid(name):
                     name.path.unlink(missing_ok=True)
 
     def try_take(self, job_id: str, *, slots: int, gpus: Sequence[str]) -> tuple[str, ...] | None:
@@ -116,7 +116,7 @@ class Queue:
             tickets: list[Ticket] = []
             mine: TicketName | None = None
             for name in self._names():
-                if name.job_id != job_id and not self._alive(name.job_id):
+                if name.job_id != job_id and not self._is_valid(name):
                     name.path.unlink(missing_ok=True)
                     continue
                 if name.lane == CLUSTER:
@@ -156,6 +156,12 @@ class Queue:
     def pending(self, job_id: str) -> bool:
         """Return True if a job is active: not ended, lost or deleted."""
         return phase_of(self.workspace.jobs / job_id) != "ended" and self._alive(job_id)
+
+    def _is_valid(self, name: TicketName) -> bool:
+        """Return True for the ticket of a living job; one that a cluster has yet to start has its own lane alone."""
+        # A copied workspace may say "submitted" of any job: no device is kept for it.
+        folder = self.workspace.jobs / name.job_id
+        return is_alive(folder) if name.lane == CLUSTER else has_process(folder)
 
     def _alive(self, job_id: str) -> bool:
         return is_alive(self.workspace.jobs / job_id)

@@ -13,14 +13,18 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from cdp.base import trust
 from cdp.base.errors import NotFoundError, WorkspaceError
 from cdp.base.staging import staging
-from cdp.base.workspace import Workspace, checked_name, now, read_json, read_json_or_none, write_json
+from cdp.base.worker import LONGEST_GRACE_S
+from cdp.base.workspace import Workspace, checked_name, is_name, now, read_json, read_json_or_none, write_json
 from cdp.jobs.devices import DeviceRequest
 
 SCHEMA = 1
 # The phase of a job whose supervisor the cluster has yet to start: nothing holds its lock.
 SUBMITTED = "submitted"
+
+LAUNCHERS = ("python", "accelerate")
 
 # The types of the fields that code computes with or the dashboard reads.
 _TYPES: dict[tuple[type, ...], str] = {
@@ -42,6 +46,8 @@ def read_record(path: Path) -> dict[str, Any] | None:
     record = {name: field for name, field in value.items() if _fits(name, field)}
     for name in {"devices", "granted", "after"} & record.keys():
         record[name] = [entry for entry in record[name] or [] if isinstance(entry, str)]
+    if "after" in record:  # ids are used as paths
+        record["after"] = list(filter(is_name, record["after"]))
     return record
 
 
@@ -55,7 +61,7 @@ def _fits(name: str, value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec:
-    """The definition of a job, in the order of ``spec.json``.
+    """The definition of a job, in the order of ``spec.json``, which ends with its signature.
 
     ``inputs``: ids and hashes of its inputs. ``secrets``: only *names* of environment variables that it needs, never
     values. ``cwd``: base of relative paths in the configuration. ``sequence``: order of submission. ``grace_s``:
@@ -97,7 +103,15 @@ class JobSpec:
             "uses_pool": bool,
             "device": DeviceRequest.from_dict,
         }
-        return cls(**{name: kind(values[name]) for name, kind in kinds.items() if name in values})
+        spec = cls(**{name: kind(values[name]) for name, kind in kinds.items() if name in values})
+        if not 0 <= spec.grace_s <= LONGEST_GRACE_S:
+            raise ValueError(f"its grace_s is {spec.grace_s:g}")
+        if spec.launcher not in LAUNCHERS:
+            raise ValueError(f"its launcher is {spec.launcher[:100]!r}")
+        for entry in (*spec.after, *spec.secrets):
+            if not isinstance(entry, str) or not is_name(entry):
+                raise ValueError(f"it names {str(entry)[:100]!r}")
+        return spec
 
 
 def read_spec(folder: Path) -> JobSpec:
@@ -113,6 +127,19 @@ def read_spec(folder: Path) -> JobSpec:
             f"{folder / 'spec.json'} is not a job's specification ({type(error).__name__}: {error}).",
             hint="Delete the job and submit it again.",
         ) from error
+
+
+def write_spec(folder: Path, spec: JobSpec) -> None:
+    """Write the specification of a job that is being submitted, signed by this account."""
+    values = spec.to_dict()
+    write_json(folder / "spec.json", {**values, "signature": trust.sign("job", values)})
+
+
+def is_own(folder: Path) -> bool:
+    """Return True if this account submitted the job, and nothing in its specification was changed since."""
+    values = read_json(folder / "spec.json")
+    signature = values.pop("signature", "")
+    return values.get("id") == folder.name and trust.is_ours("job", values, signature)
 
 
 def load_spec(workspace: Workspace, job_id: str) -> JobSpec:
@@ -148,13 +175,16 @@ class Status:
         self.values = values
 
     @classmethod
-    def queued(cls, folder: Path, cluster: str) -> Status:
-        """Create the status of a new attempt: the first, or the one after that recorded."""
+    def queued(cls, folder: Path, cluster: str, signature: str = "") -> Status:
+        """Create the status of a new attempt: the first, or the one after that recorded.
+
+        ``signature``: that of ``place.choose`` for the cluster, without which no request is sent there.
+        """
         attempt = int((read_record(folder / "status.json") or {}).get("attempt", 0)) + 1
         phase = SUBMITTED if cluster else "queued"
         values = {"schema": 1, "phase": phase, "attempt": attempt, "queued": now()}
         if cluster:
-            values["cluster"] = cluster
+            values |= {"cluster": cluster, "signature": signature}
         status = cls(folder, values)
         status.write()
         return status

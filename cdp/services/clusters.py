@@ -35,7 +35,10 @@ class Report:
 
 
 def setting(workspace: Workspace) -> str:
-    """Return the address of the cluster that jobs of the workspace go to, "" for this machine."""
+    """Return the address of the cluster that jobs of the workspace go to, "" for this machine.
+
+    ConfigError for one that only the workspace names: it may be a stranger's.
+    """
     return place.current(workspace)
 
 
@@ -64,11 +67,9 @@ def use(workspace: Workspace, address: str) -> Report | None:
 
 def trouble(workspace: Workspace) -> tuple[bool, str]:
     """Return, for ``doctor``, whether the workspace's cluster is usable, and its description or fault."""
-    address = setting(workspace)
-    if not address:
-        return True, "none: jobs run on this machine"
     try:
-        return True, look(workspace, address).words
+        address = setting(workspace)
+        return True, look(workspace, address).words if address else "none: jobs run on this machine"
     except CdpError as error:
         return False, str(error)
 

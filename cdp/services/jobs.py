@@ -215,9 +215,24 @@ def missing_secrets(workspace: Workspace, job: str) -> list[str]:
     spec = load_spec(workspace, resolve_job(workspace, job))
     return [
         name
-        for name in spec.secrets
+        for name in _keys(spec)
         if not os.environ.get(name) or (name == address.OWN and access.needs_key(spec.config))
     ]
+
+
+def to_allow(workspace: Workspace, job: str) -> dict[str, list[str]]:
+    """Return the paths and addresses, by setting, that a resume of the job needs a person's word for.
+
+    Empty for a job that this account submitted. Raises NotAllowedError if this process may not give its word.
+    """
+    spec = load_spec(workspace, resolve_job(workspace, job))
+    outside = _outside(workspace, spec)
+    for setting, values in outside.items():
+        if not may(Action.ANY_ENDPOINT):
+            raise _not_allowed(spec, setting, values)
+    if outside:
+        _check(workspace, spec)
+    return outside
 
 
 @access.runs
@@ -226,36 +241,64 @@ def resume(
 ) -> JobView:
     """Continue a job that ended early, as a new attempt from its last checkpoint.
 
-    A workspace may be a stranger's. Its ``spec.json`` can name any module, path, model or address, so a resume
-    trusts only the workspace, the shipped data and the operator's settings (``CDP_ALLOWED_FOLDERS``, ``CDP_BASE_URL``
-    …). Raises NotAllowedError for paths and addresses outside of them, unless ``allow`` names them.
+    A workspace may be a stranger's. Its ``spec.json`` can name any module, path, model or address, so without the
+    signature of this account a resume trusts only the workspace, the shipped data and the operator's settings
+    (``CDP_ALLOWED_FOLDERS``, ``CDP_BASE_URL`` …). Raises NotAllowedError for paths and addresses outside of them,
+    unless ``allow`` names them.
     """
     job_id = resolve_job(workspace, job)
     if show(workspace, job_id, with_size=False).state is room.State.FINISHED:
         raise ConfigError(f"Job {job_id} has finished: nothing is left to do.", hint="Start a new one.")
-    typed = dict(env_secrets or {})
     spec = load_spec(workspace, job_id)
     for setting, values in _outside(workspace, spec, allow).items():
-        raise NotAllowedError(
-            f"The job's setting {setting!r} names {values[0][:LONGEST]!r}, which is outside this workspace.",
-            hint=f"If you trust it, add: --allow {shlex.quote(values[0][:LONGEST])}",
-        )
-    config = _config(spec)
-    if config is not None:
-        access.checked(workspace, config)
+        raise _not_allowed(spec, setting, values)
+    _check(workspace, spec)
+
+    keys = _keys(spec)
+    typed = {name: value for name, value in (env_secrets or {}).items() if name in address.KEYS}
     asked = access.environment_for(spec.config, typed.pop(address.OWN, ""))
-    room.resume(workspace, job_id, env_secrets={**typed, **asked})
+    room.resume(workspace, job_id, env_secrets={**typed, **asked}, needs=keys)
     return show(workspace, job_id, with_size=False)
 
 
+def _keys(spec: JobSpec) -> list[str]:
+    """Return the keys that the job needs. A stranger's specification could name any variable of the environment."""
+    return [name for name in spec.secrets if name in address.KEYS]
+
+
+def _check(workspace: Workspace, spec: JobSpec) -> None:
+    """Raise NotAllowedError for settings that this mode may not use. Also ConfigError, NotFoundError."""
+    config = _config(spec)
+    # On a local dashboard the person goes on with a job of the command line, with every folder that it names.
+    if config is not None and not (access.mode() is access.Mode.LOCAL and _is_own(workspace, spec)):
+        access.checked(workspace, config)
+
+
+def _is_own(workspace: Workspace, spec: JobSpec) -> bool:
+    return room.is_own(workspace.job(spec.id))
+
+
+def _not_allowed(spec: JobSpec, setting: str, values: Sequence[str]) -> NotAllowedError:
+    words = [word for value in values for word in ("--allow", value[:LONGEST])]
+    if access.mode() is access.Mode.OPERATOR:
+        hint = f"If you trust it, add: {shlex.join(words)}"
+    else:
+        hint = f"On the server, for who trusts it: {commands.line('jobs', 'resume', spec.id)} {shlex.join(words)}"
+    return NotAllowedError(
+        f"The job's setting {setting!r} names {values[0][:LONGEST]!r}, which is outside this workspace.", hint=hint
+    )
+
+
 def _outside(workspace: Workspace, spec: JobSpec, allow: Sequence[str] = ()) -> dict[str, list[str]]:
-    """Return the paths and addresses outside the workspace that the job's settings name, by setting.
+    """Return the paths and addresses outside the workspace that a stranger's job names, by setting.
 
     Raises NotAllowedError for a job that would run anything but the worker of its kind.
     """
     if not may(Action.ANY_ENDPOINT):
         allow = ()  # visitors of a shared dashboard decide nothing about the server's files and network
     config = _config(spec)
+    if _is_own(workspace, spec):
+        return {}
     # Without an address of the operator's, jobs go to OpenAI, whose address may then also be spelt out.
     known = [*(access.endpoints() or [address.OPENAI_URL]), *(a for a in allow if "://" in a)]
     found: dict[str, list[str]] = defaultdict(list)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import streamlit as st
 
+from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.charts.results import LABELS, curve
 from cdp.services import commands, evaluation, job_words, jobs
@@ -223,20 +225,33 @@ def _actions(workspace: Workspace, view: JobView) -> None:
 
 
 def _resume(workspace: Workspace, view: JobView) -> None:
-    """Go on from the last checkpoint; asks for keys, which are never stored."""
+    """Go on from the last checkpoint; asks for keys, which are never stored, and for what a stranger's job names."""
+    try:
+        outside = jobs.to_allow(workspace, view.id)
+    except CdpError as error:  # as long as it stands so, a button would only repeat it
+        frame.remarks([f"It cannot be resumed here. {error}"])
+        return
     missing = jobs.missing_secrets(workspace, view.id)
     with frame.guarded():
         typed: dict[str, str] = {}
         about = {"icon": ":material/resume:", "help": "Continue from the last checkpoint."}
-        with st.popover("Resume", key=f"resume_open_{view.id}", **about) if missing else nullcontext():
+        asks = bool(missing or outside)
+        with st.popover("Resume", key=f"resume_open_{view.id}", **about) if asks else nullcontext():
+            if outside:
+                st.markdown("This job was started elsewhere. It would read or ask, outside this workspace:")
+                for name, values in outside.items():
+                    # As Python writes it: no character hides in it or turns its direction.
+                    st.markdown("\n".join(f"- {md(label_of(name))}: {md(repr(value))}" for value in values))
             if missing:
                 st.markdown("This job needs its API key again, because keys are never stored.")
             for name in missing:
                 label = "API key" if name == "CDP_API_KEY" else name
                 typed[name] = st.text_input(label, type="password", key=f"secret_{name}_{view.id}")
             label = "Resume the job" if missing else "Resume"
+            if outside:
+                label = "Allow and resume"
             if forms.button(label, key=f"resume_{view.id}", disabled=not all(typed.values()), **about):
-                jobs.resume(workspace, view.id, env_secrets=typed)
+                jobs.resume(workspace, view.id, env_secrets=typed, allow=list(chain(*outside.values())))
                 st.rerun()
 
 

@@ -293,9 +293,10 @@ def _summary(workspace: Workspace, config: TrainingConfig, judges: list[Place], 
                         else training.start(workspace, config, benchmarks=judges, **needed)
                     )
                 frame.go("jobs", job=started.job_id)
-        own = clusters.setting(workspace)
-        place = f"on the Ray cluster {md(own)}" if own else "in the background"
-        st.caption(f"Runs {place}. You can close this page, the browser and the app.")
+        with frame.guarded():
+            own = clusters.setting(workspace)
+            place = f"on the Ray cluster {md(own)}" if own else "in the background"
+            st.caption(f"Runs {place}. You can close this page, the browser and the app.")
     shared: dict[str, Any] = {"config": config, "without": ("query_set", "learning_rate") if study else ("query_set",)}
     places = [f"{name}:{split}" for name, split in judges]
     forms.command(

@@ -166,3 +166,14 @@ print(len(told), answered, told[-1])
     assert int(answered) > 5
     assert "Too many open files" in sentence
     assert "ulimit -n" in sentence
+
+
+@pytest.mark.parametrize(("soft", "hard", "after"), [(256, 300, 300), (100, 9000, 8192), (8500, 9000, 8500)])
+def test_a_dashboard_may_open_many_files(soft: int, hard: int, after: int) -> None:
+    script = (
+        "import resource, sys; from cdp.base.workspace import many_files;"
+        f"resource.setrlimit(resource.RLIMIT_NOFILE, ({soft}, {hard})); many_files();"
+        "print(*resource.getrlimit(resource.RLIMIT_NOFILE))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=REPOSITORY, check=True)
+    assert done.stdout.split() == [str(after), str(hard)]

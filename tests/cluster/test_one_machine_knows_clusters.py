@@ -86,7 +86,7 @@ def submitted(workspace: Workspace) -> str:
     """A job as it lies there once a cluster has taken it and before its supervisor begins."""
     folder = ended_job(workspace, "train-1", "training", {}, outcome="failed")
     write_json(folder / "spec.json", {**read_json(folder / "spec.json"), "module": "tests.jobs.workers.count"})
-    Status.queued(folder, DEAD)
+    Status.queued(folder, DEAD, place.signature(DEAD))
     queue = Queue(workspace)
     queue.add(time.time_ns(), folder.name, jobs.DeviceRequest.cpu(), cluster=True)
     return folder.name

@@ -21,7 +21,7 @@ from tests.pages.support import with_results
 # Made from the files whenever somebody looks, and made anew where it is gone; the last is the mark of the format, which
 # the operator's server leaves on opening a workspace that has none.
 DERIVED = (
-    "catalog.duckdb", "catalog.lock", "catalog.duckdb.wal", "measures", ".info", "workspace.json",
+    "catalog.duckdb", "catalog.json", "catalog.lock", "catalog.duckdb.wal", "measures", ".info", "workspace.json",
 )  # fmt: skip
 
 LEAD_ELSEWHERE = ("go_", "guide_", "next_", "to_")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -11,7 +13,8 @@ from streamlit.testing.v1 import AppTest
 from cdp.base.config import SynthesisConfig
 from cdp.base.locks import wait_for_lock
 from cdp.base.workspace import Workspace, append_jsonl, read_json, write_json
-from cdp.jobs.records import load_spec
+from cdp.jobs import JobSpec, control, submit
+from cdp.jobs.records import Status, load_spec
 from cdp.services import job_words, jobs, queries
 from cdp.ui.shell.tables import md
 from tests.pages.conftest import Open
@@ -102,22 +105,117 @@ def test_a_job_with_a_key_asks_for_it_again(
         assert b"hush" not in file.read_bytes(), file
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_a_strangers_job_is_resumed_by_nobody_who_was_not_told(
-    open_page: Open, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, shared: bool
+def beginning(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, str]]:
+    """Jobs that begin are written down, by the environment that their workers would get, and end at once."""
+    begun: list[Mapping[str, str]] = []
+
+    def begin(
+        workspace: Workspace, folder: Path, spec: JobSpec, lock: int, secrets: Mapping[str, str], **_: Any
+    ) -> None:
+        begun.append(secrets)
+        Status.load(folder).ended("stopped")
+
+    monkeypatch.setattr(control, "_start_supervisor", begin)
+    return begun
+
+
+def test_a_job_of_this_account_goes_on_with_its_folder_its_address_and_its_key(
+    open_page: Open, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    if shared:
-        monkeypatch.setenv("CDP_SHARED", "1")
-    config = {"retriever": "bm25", "benchmark": "/srv/private"}
-    folder = ended_job(workspace, "evaluation-1", "evaluation", config, outcome="stopped")
-    at = open_page("jobs", job="evaluation-1")
-    at.button(key="resume_evaluation-1").click().run()
-    assert "outside this workspace" in at.error[0].proto.title
+    """A dashboard may not name any folder; one that the command line started a job with it may go on with."""
+    begun = beginning(monkeypatch)
+    private = str(tmp_path_factory.mktemp("private"))
+    settings = {"corpus": "c", "generator": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
+    started = [
+        submit(workspace, kind=kind, name=kind, module=jobs.KINDS[kind][0], config=config, env_secrets=secrets)
+        for kind, config, secrets in (
+            ("evaluation", {"retriever": "bm25", "benchmark": private}, {}),
+            ("synthesis", settings, {"CDP_API_KEY": "typed-before"}),
+        )
+    ]
+    assert len(begun) == 2
+    for job_id, key in zip(started, ("", "typed-again"), strict=True):
+        at = open_page("jobs", job=job_id)
+        assert [box.key for box in at.text_input if "secret" in str(box.key)] == [
+            f"secret_CDP_API_KEY_{job_id}"
+        ] * bool(key)
+        if key:
+            at.text_input(key=f"secret_CDP_API_KEY_{job_id}").set_value(key).run()
+        at.button(key=f"resume_{job_id}").click().run()
+        assert not at.error
+        assert begun[-1].get("CDP_API_KEY", "") == key
+    assert len(begun) == 4
+
+    # A shared dashboard's visitors gain nothing by it.
+    monkeypatch.setenv("CDP_SHARED", "1")
+    for job_id in started:
+        at = open_page("jobs", job=job_id)
+        if job_id == started[1]:
+            at.text_input(key=f"secret_CDP_API_KEY_{job_id}").set_value("typed").run()
+        at.button(key=f"resume_{job_id}").click().run()
+        assert md("CDP_ALLOWED_") in shown_errors(at)
+    assert len(begun) == 4
+
+
+def shown_errors(at: AppTest) -> str:
+    return "\n".join(f"{error.proto.title} {error.proto.body}" for error in at.error)
+
+
+@pytest.mark.parametrize("mode", ["local", "shared", "read-only"])
+def test_a_strangers_job_shows_what_it_names_and_asks(
+    open_page: Open, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory,
+    mode: str,
+) -> None:  # fmt: skip
+    begun = beginning(monkeypatch)
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    if mode != "local":
+        monkeypatch.setenv("CDP_SHARED" if mode == "shared" else "CDP_READ_ONLY", "1")
+    folder = ended_job(
+        workspace, "study-1", "study", outcome="stopped",
+        config={"query_sets": "q", "benchmarks": f"{home}/a, {home}/b", "methods": "diverse", "corpus": "c",
+                "generator": "openai", "model": "m", "base_url": "http://evil.example/v1"},
+    )  # fmt: skip
+    spec = read_json(folder / "spec.json")
+    write_json(folder / "spec.json", {**spec, "secrets": ["CDP_API_KEY", "HTTP_PROXY", "LD_PRELOAD", "GITHUB_TOKEN"]})
+    at = open_page("jobs", job="study-1")
+    if mode != "local":
+        assert md("outside this workspace. On the server, for who trusts it: ") in shown(at)
+        assert md("jobs resume study-1 --allow") in shown(at)
+        assert "resume_study-1" not in {b.key for b in at.button}
+        return
+
+    for name, value in (
+        ("Benchmarks", f"{home}/a"),
+        ("Benchmarks", f"{home}/b"),
+        ("Base url", "http://evil.example/v1"),
+    ):
+        assert f"- {name}: {md(repr(value))}\n" in f"{shown(at)}\n"
+    assert md("--allow") not in shown(at), "a page has no such field"
+    assert [box.label for box in at.text_input if "secret" in str(box.key)] == ["API key"]
+    button = at.button(key="resume_study-1")
+    assert (button.label, button.disabled) == ("Allow and resume", True)
+    at.text_input(key="secret_CDP_API_KEY_study-1").set_value("for-evil").run()
+    assert not begun
+    at.button(key="resume_study-1").click().run()
+    assert not at.error, shown_errors(at)
+    assert [set(given) - {"CDP_BASE_URL", "CDP_API_KEY", "OPENAI_API_KEY"} for given in begun] == [set()]
+    assert begun[0]["CDP_API_KEY"] == "for-evil"
+
+
+def test_a_strangers_job_that_this_dashboard_may_not_allow_says_why(open_page: Open, workspace: Workspace) -> None:
+    folder = ended_job(
+        workspace, "evaluation-1", "evaluation", {"retriever": "bm25", "benchmark": "/srv/private"}, outcome="stopped"
+    )
+    for change, words in (
+        ({}, "CDP_ALLOWED_FOLDERS"),
+        ({"module": "torch.distributed.run"}, "not submitted by this program"),
+    ):
+        write_json(folder / "spec.json", {**read_json(folder / "spec.json"), **change})
+        at = open_page("jobs", job="evaluation-1")
+        assert md(words) in shown(at)
+        assert "resume_evaluation-1" not in {b.key for b in at.button}
     assert not (folder / "supervisor.log").exists()
-    write_json(folder / "spec.json", {**read_json(folder / "spec.json"), "module": "torch.distributed.run"})
-    at = open_page("jobs", job="evaluation-1")
-    at.button(key="resume_evaluation-1").click().run()
-    assert "It was not submitted by this program" in at.error[0].proto.body
 
 
 def test_the_table_of_jobs_has_no_empty_columns(open_page: Open, workspace: Workspace) -> None:

@@ -42,6 +42,7 @@ READING = {
         "latest",
         "log",
         "missing_secrets",
+        "to_allow",
         "outcome",
         "again",
         "show",

@@ -6,15 +6,21 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cdp import jobs as room
+from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.services import access, jobs
+from cdp.jobs import control, place
+from cdp.jobs.queue import Queue
+from cdp.jobs.ray import RayLauncher
+from cdp.jobs.records import Status
+from cdp.llm import address
+from cdp.services import access, clusters, jobs
 from cdp.services.access import NotAllowedError
 from tests.cli.support import run
 from tests.jobs.support import until
@@ -205,3 +211,181 @@ def test_the_id_in_a_specification_leads_nowhere_else(workspace: Workspace, tmp_
         assert "is not a job's specification" in run("jobs", *command, code=2).stderr
     assert (kept / "file").read_text() == "mine"
     assert [path.name for path in kept.iterdir()] == ["file"]
+
+
+@pytest.fixture
+def own_folder(private: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A job of this account that was stopped, with the folder of a benchmark outside the workspace."""
+    monkeypatch.setattr(
+        control, "_start_supervisor", lambda _, folder, *__, **___: Status.load(folder).ended("stopped")
+    )
+    config = {"retriever": "bm25", "benchmark": str(private)}
+    return room.submit(workspace, kind="evaluation", name="own", module="cdp.workers.evaluation", config=config)
+
+
+def test_a_job_of_this_account_needs_no_permission_again(workspace: Workspace, own_folder: str) -> None:
+    run("jobs", "resume", own_folder)
+    assert jobs.show(workspace, own_folder).attempt == 2
+    # Nor after the workspace was moved.
+    moved = Workspace(workspace.root.rename(workspace.root.with_name("moved")))
+    assert jobs.resume(moved, own_folder).attempt == 3
+
+
+@pytest.mark.parametrize("change", ["config", "cwd", "secrets", "signature", "unsigned", "another job's"])
+def test_an_edited_specification_is_a_strangers(
+    workspace: Workspace, private: Path, own_folder: str, change: str
+) -> None:
+    path = workspace.job(own_folder) / "spec.json"
+    spec = read_json(path)
+    changes: dict[str, Any] = {
+        "config": {**spec["config"], "top_k": 50}, "cwd": "/tmp", "secrets": ["CDP_API_KEY"],
+        "signature": spec["signature"][::-1],
+    }  # fmt: skip
+    if change == "unsigned":
+        del spec["signature"]
+    elif change == "another job's":
+        (workspace.job(own_folder)).rename(workspace.jobs / "evaluation-1")
+        own_folder, path = "evaluation-1", workspace.jobs / "evaluation-1" / "spec.json"
+        spec["id"] = own_folder
+    else:
+        spec[change] = changes[change]
+    write_json(path, spec)
+    refused(workspace, own_folder, "benchmark", f"--allow {private}")
+
+
+def test_every_place_to_allow_is_named_at_once(workspace: Workspace, private: Path) -> None:
+    job_id = job(workspace, "study", {**STUDY, "benchmarks": f"b, {private}, {private.parent}/more"})
+    refused(workspace, job_id, "benchmarks", f"--allow {private} --allow {private.parent}/more")
+    job_id = job(workspace, "study", {**STUDY, "training": f"weights={private}/weights.csv"})
+    assert "must not hold 'weights'" in run("jobs", "resume", job_id, code=2).stderr
+
+
+def test_a_job_asks_for_keys_that_we_know_and_for_no_other_variable(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    begun: list[Mapping[str, str]] = []
+
+    def begin(_: Workspace, folder: Path, __: object, ___: int, secrets: Mapping[str, str], **____: Any) -> None:
+        begun.append(secrets)
+        Status.load(folder).ended("stopped")
+
+    monkeypatch.setattr(control, "_start_supervisor", begin)
+    for name in (*address.KEYS, *address.URL_VARIABLES):
+        monkeypatch.delenv(name, raising=False)
+    names = ["CDP_API_KEY", "HTTP_PROXY", "LD_PRELOAD", "GITHUB_TOKEN", "PYTHONPATH"]
+    config = {
+        "corpus": "c",
+        "method": "diverse",
+        "generator": "openai",
+        "model": "m",
+        "base_url": "http://127.0.0.1:9/v1",
+    }
+    job_id = job(workspace, "synthesis", config, secrets=names)
+    assert jobs.missing_secrets(workspace, job_id) == ["CDP_API_KEY"]
+    told = run("jobs", "resume", job_id, "--allow", config["base_url"], code=2).stderr
+    assert "needs CDP_API_KEY, which is not set" in told
+    jobs.resume(workspace, job_id, env_secrets=dict.fromkeys(names, "typed"), allow=[config["base_url"]])
+    assert begun[0]["CDP_API_KEY"] == "typed"
+    assert not set(names[1:]) & set(begun[0])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [({"device": {"processes": 100_000}}, "100000 processes"), ({"device": {"processes": -1}}, "-1 processes"),
+     ({"device": {"count": 10**30}}, "GPUs"), ({"device": {"processes": float("inf")}}, "OverflowError"),
+     ({"device": [1]}, "AttributeError"), ({"grace_s": float("nan")}, "grace_s is nan"),
+     ({"grace_s": 1e9}, "grace_s is 1e+09"), ({"grace_s": -1}, "grace_s is -1"),
+     ({"launcher": "sh"}, "launcher is 'sh'"),
+     ({"after": ["../../../etc"]}, "it names '../../../etc'"), ({"after": [["x"]]}, "it names"),
+     ({"secrets": ["A=B"]}, "it names 'A=B'"), ({"inputs": 3}, "TypeError")],
+)  # fmt: skip
+def test_a_specification_out_of_range_is_one_failed_job(workspace: Workspace, wrong: dict[str, Any], told: str) -> None:
+    good = job(workspace, "index", {"retriever": "bm25", "corpus": "c"})
+    (workspace.job(good)).rename(workspace.jobs / "index-0")
+    path = workspace.jobs / "index-0" / "spec.json"
+    write_json(path, {**read_json(path), "id": "index-0"})
+    bad = job(workspace, "index", {"retriever": "bm25", "corpus": "c"}, **wrong)
+    listed = {view.id: view for view in jobs.list_jobs(workspace)}
+    assert (str(listed["index-0"].state), str(listed[bad].state)) == ("stopped", "failed")
+    assert told in (listed[bad].failure or {})["message"]
+    assert told in run("jobs", "resume", bad, code=2).stderr
+    assert not (workspace.job(bad) / "supervisor.log").exists()
+
+
+def test_a_job_starts_no_more_processes_than_the_machine_is_good_for(workspace: Workspace) -> None:
+    config = {"query_set": "q", "retriever": "minilm"}
+    job_id = job(workspace, "training", config, launcher="accelerate", device={"processes": 4000})
+    refused(workspace, job_id, "4,000 processes", "this machine is good for")
+
+
+def test_a_strangers_ticket_keeps_no_device(workspace: Workspace) -> None:
+    """A job that a cluster "has yet to start" counts as alive, and would hold the only place for ever."""
+    held = job(workspace, "index", {"retriever": "bm25", "corpus": "c"})
+    status = workspace.job(held) / "status.json"
+    write_json(status, {**read_json(status), "phase": "submitted", "cluster": "http://127.0.0.1:9"})
+    queue = Queue(workspace)
+    ticket = queue.folder / f"{1:020d}.running.cpu.{held}.json"
+    write_json(ticket, {"request": {"processes": "many"}, "granted": ["cpu"]})
+    queue.add(2, "index-2", room.DeviceRequest.cpu())
+    assert queue.try_take("index-2", slots=1, gpus=[]) == ("cpu",)
+    assert not ticket.exists()
+
+
+@pytest.mark.usefixtures("jobs_here")
+def test_no_request_goes_to_a_cluster_that_only_the_workspace_names(
+    workspace: Workspace, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither for a new job or a resumed one, nor to look at one that the cluster is said to have."""
+    asked: list[str] = []
+    monkeypatch.setattr(RayLauncher, "__init__", lambda _, address: asked.append(address))
+    monkeypatch.setattr(RayLauncher, "end_of", lambda *_: "")
+    monkeypatch.setattr(RayLauncher, "stop", lambda *_: None)
+    strange = listener.url.removesuffix("/v1")
+    job_id = job(workspace, "index", {"retriever": "bm25", "corpus": "none"})
+    status = workspace.job(job_id) / "status.json"
+    ended = read_json(status)
+    signed = place.signature("http://own:8265")
+    for signature in ("", signed, None, 3):
+        write_json(workspace.root / place.FILE, {"address": strange, "signature": signature})
+        for words in (["jobs", "resume", job_id], ["cluster", "show"]):
+            told = run(*words, code=2).stderr
+            assert strange in told
+            assert "cluster use" in told
+        with pytest.raises(ConfigError, match="not confirmed by this account"):
+            room.submit(workspace, kind="index", name="new", module="cdp.workers.index", config={})
+        left_alone(workspace, job_id)
+        assert not clusters.trouble(workspace)[0]
+        assert strange in clusters.trouble(workspace)[1]
+
+        write_json(status, {**ended, "phase": "submitted", "cluster": strange, "signature": signature})
+        for mode in ("", "CDP_READ_ONLY"):
+            if mode:
+                access.in_dashboard()
+                monkeypatch.setenv(mode, "1")
+            monkeypatch.setitem(room._asked, job_id, -1000.0)
+            assert str(jobs.show(workspace, job_id).state) == "queued"
+            monkeypatch.setattr(access, "_declared", None)
+        monkeypatch.delenv("CDP_READ_ONLY")
+        assert str(jobs.stop(workspace, job_id).state) == "stopped"
+        assert asked == []
+        write_json(status, ended)
+        (workspace.job(job_id) / "stop.request").unlink()
+    assert listener.keys == []
+
+    # A person here decides: for it, or for this machine.
+    place.choose(workspace, strange)
+    assert clusters.setting(workspace) == strange
+    clusters.use(workspace, "here")
+    jobs.resume(workspace, job_id)
+    assert asked == []
+
+
+def test_a_cluster_is_chosen_only_where_a_secret_can_be_kept(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "state").write_text("no folder")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with pytest.raises(ConfigError, match="keep a secret"):
+        place.choose(workspace, "http://own:8265")
+    place.choose(workspace, "")
+    assert clusters.setting(workspace) == ""

@@ -151,7 +151,8 @@ def test_a_plan_says_what_the_training_then_does(ask: Ask, tmp_path: Path, works
 @pytest.mark.parametrize(
     ("told", "swept"),
     [({}, ("infonce", "query-only", {})),
-     ({"hard_negatives": 2, "clip_norm": 0.5}, ("hard-negatives", "query-only", {"hard_negatives": "2", "clip_norm": "0.5"})),
+     ({"hard_negatives": 2, "clip_norm": 0.5},
+      ("hard-negatives", "query-only", {"hard_negatives": "2", "clip_norm": "0.5"})),
      ({"distil": 0.5}, ("distil", "query-only", {"distil": "0.5"})),
      ({"query_source": "multi-query", "reasoning": "r"}, ("infonce", "multi-query", {}))],
 )  # fmt: skip

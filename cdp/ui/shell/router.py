@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from cdp.base.errors import CdpError
-from cdp.base.workspace import Workspace, open_workspace, private_files
+from cdp.base.workspace import Workspace, many_files, open_workspace, private_files
 from cdp.services import access
 from cdp.ui import jobs as job_views
 from cdp.ui.shell import frame, state
@@ -115,6 +115,7 @@ def main() -> None:
         page_title="CDP Studio", page_icon=str(ASSETS / "icon.svg"), layout="wide", initial_sidebar_state=MENU_WIDTH
     )
     private_files()
+    many_files()
     # Sharing is decided here: with a sign-in, or where others can reach the server.
     access.in_dashboard(shared=configured() is not None or reachable())
     sign_in()
