@@ -49,7 +49,7 @@ def current(workspace: Workspace) -> str:
     if address and not is_chosen(address, record.get("signature")):
         raise ConfigError(
             f"The workspace names the Ray cluster {shown(address)}, which was not confirmed by this account.",
-            hint=f"To use it: cluster use ADDRESS; for this machine: cluster use {HERE}.",
+            hint=f"To use it: cdp cluster use ADDRESS; for this machine: cdp cluster use {HERE}.",
         )
     return address
 

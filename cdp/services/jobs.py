@@ -283,7 +283,7 @@ def _not_allowed(spec: JobSpec, setting: str, values: Sequence[str]) -> NotAllow
     if access.mode() is access.Mode.OPERATOR:
         hint = f"If you trust it, add: {shlex.join(words)}"
     else:
-        hint = f"On the server, for who trusts it: {commands.line('jobs', 'resume', spec.id)} {shlex.join(words)}"
+        hint = f"The operator can allow it: {commands.line('jobs', 'resume', spec.id)} {shlex.join(words)}"
     return NotAllowedError(
         f"The job's setting {setting!r} names {values[0][:LONGEST]!r}, which is outside this workspace.", hint=hint
     )

@@ -229,30 +229,31 @@ def _resume(workspace: Workspace, view: JobView) -> None:
     try:
         outside = jobs.to_allow(workspace, view.id)
     except CdpError as error:  # as long as it stands so, a button would only repeat it
-        frame.remarks([f"It cannot be resumed here. {error}"])
+        frame.remarks([f"This page may not resume it. {error}"])
         return
+
     missing = jobs.missing_secrets(workspace, view.id)
-    with frame.guarded():
-        typed: dict[str, str] = {}
-        about = {"icon": ":material/resume:", "help": "Continue from the last checkpoint."}
-        asks = bool(missing or outside)
-        with st.popover("Resume", key=f"resume_open_{view.id}", **about) if asks else nullcontext():
-            if outside:
-                st.markdown("This job was started elsewhere. It would read or ask, outside this workspace:")
-                for name, values in outside.items():
-                    # As Python writes it: no character hides in it or turns its direction.
-                    st.markdown("\n".join(f"- {md(label_of(name))}: {md(repr(value))}" for value in values))
-            if missing:
-                st.markdown("This job needs its API key again, because keys are never stored.")
-            for name in missing:
-                label = "API key" if name == "CDP_API_KEY" else name
-                typed[name] = st.text_input(label, type="password", key=f"secret_{name}_{view.id}")
-            label = "Resume the job" if missing else "Resume"
-            if outside:
-                label = "Allow and resume"
-            if forms.button(label, key=f"resume_{view.id}", disabled=not all(typed.values()), **about):
-                jobs.resume(workspace, view.id, env_secrets=typed, allow=list(chain(*outside.values())))
-                st.rerun()
+    typed: dict[str, str] = {}
+    about = {"icon": ":material/resume:", "help": "Continue from the last checkpoint."}
+    asks = bool(missing or outside)
+    with st.popover("Resume", key=f"resume_open_{view.id}", **about) if asks else nullcontext(), frame.guarded():
+        if outside:
+            st.markdown("This job was started elsewhere. It would read or ask, outside this workspace:")
+            # As Python writes it: no character hides in it or turns its direction.
+            named = [(label_of(name), repr(value)) for name, values in outside.items() for value in values]
+            st.markdown("\n".join(f"- {md(name)}: {md(value)}" for name, value in named))
+        if missing:
+            st.markdown("This job needs its API key again, because keys are never stored.")
+        for name in missing:
+            label = "API key" if name == "CDP_API_KEY" else name
+            typed[name] = st.text_input(label, type="password", key=f"secret_{name}_{view.id}")
+
+        label = "Resume the job" if missing else "Resume"
+        if outside:
+            label = "Allow and resume"
+        if forms.button(label, key=f"resume_{view.id}", disabled=not all(typed.values()), **about):
+            jobs.resume(workspace, view.id, env_secrets=typed, allow=list(chain(*outside.values())))
+            st.rerun()
 
 
 def _where_next(workspace: Workspace, view: JobView) -> None:

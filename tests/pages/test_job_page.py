@@ -180,7 +180,7 @@ def test_a_strangers_job_shows_what_it_names_and_asks(
     write_json(folder / "spec.json", {**spec, "secrets": ["CDP_API_KEY", "HTTP_PROXY", "LD_PRELOAD", "GITHUB_TOKEN"]})
     at = open_page("jobs", job="study-1")
     if mode != "local":
-        assert md("outside this workspace. On the server, for who trusts it: ") in shown(at)
+        assert md("outside this workspace. The operator can allow it: ") in shown(at)
         assert md("jobs resume study-1 --allow") in shown(at)
         assert "resume_study-1" not in {b.key for b in at.button}
         return
