@@ -21,7 +21,7 @@ from typing import Any
 from cdp.base import actions
 from cdp.base.errors import ConfigError
 from cdp.base.file_cache import ANSWERS
-from cdp.base.workspace import read_jsonl, write_bytes
+from cdp.base.workspace import is_name, read_jsonl, write_bytes
 from cdp.benchmarks import manifests
 from cdp.benchmarks.benchmark import list_splits
 
@@ -224,7 +224,8 @@ def people_grades(pool: Pool, labels: Sequence[Label]) -> dict[str, dict[str, fl
 def whole(folder: Path) -> Path:
     """Return the folder with pool, grades and labels: a subset has those of the benchmark that it was drawn from."""
     subset = manifests.read(folder).subset
-    return folder if subset is None else folder.parent / subset.of
+    # Labels are written there: a stranger's manifest may name a folder, which is no name.
+    return folder.parent / subset.of if subset is not None and is_name(subset.of) else folder
 
 
 def is_judged(folder: Path) -> bool:

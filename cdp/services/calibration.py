@@ -15,6 +15,7 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import judged, manifests, resolve_benchmark
 from cdp.evaluation.calibration import FEWEST, TARGETS, Corrected, correct
 from cdp.evaluation.results import FirstTen, scores_of
+from cdp.services import access
 
 Scores = Mapping[str, float]
 
@@ -89,7 +90,7 @@ def judged_by(workspace: Workspace, benchmark: str) -> Judged | None:
     The labels of a subset are those of the benchmark that it was drawn from.
     """
     try:
-        folder = resolve_benchmark(benchmark, workspace)
+        folder = resolve_benchmark(access.benchmark(workspace, benchmark), workspace)
     except CdpError:
         return None
     manifest = manifests.read(folder)

@@ -559,7 +559,8 @@ def unjudged(workspace: Workspace, comparison: Comparison) -> list[str]:
     evaluations = {row["id"]: row for row in comparison.evaluations}
     found: dict[str, None] = {}
     with suppress(CdpError):
-        grades = judged.grades_of(judged.whole(benchmarks.resolve_benchmark(comparison.rows[0].benchmark, workspace)))
+        folder = benchmarks.resolve_benchmark(access.benchmark(workspace, comparison.rows[0].benchmark), workspace)
+        grades = judged.grades_of(judged.whole(folder))
         for name in (name for row in comparison.rows for name in row.evaluation_id.split("+") if grades):
             run = _first_ten(workspace, evaluations[name]) if name in evaluations else None
             if run is not None and judged.missing(grades, run):
@@ -769,10 +770,10 @@ def rebuild(workspace: Workspace) -> dict[str, Any]:
 
 
 def _texts(workspace: Workspace, row: Mapping[str, Any]) -> dict[str, str]:
-    """Return {query: text} of the evaluation's benchmark; empty if it cannot be read."""
+    """Return {query: text} of the evaluation's benchmark; empty if it cannot be read, or not by who looks."""
     for name in (row["benchmark"], row["folder"]):
         with suppress(CdpError):
-            file = part(benchmarks.resolve_benchmark(name, workspace), "queries")
+            file = part(benchmarks.resolve_benchmark(access.benchmark(workspace, name), workspace), "queries")
             lines = ANSWERS.get(file, "queries", partial(beir_files.read_queries, file))
             return {query: line.text for query, line in lines.items()}
     return {}

@@ -18,7 +18,7 @@ from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import NotFoundError
 from cdp.base.version import __version__
-from cdp.base.workspace import Workspace, read_json_or_none, sha256_text, write_json
+from cdp.base.workspace import Workspace, checked_name, read_json_or_none, sha256_text, write_json
 from cdp.benchmarks import judged
 from cdp.corpus import load_manifest
 from cdp.evaluation.results import FirstTen, first_ten, read_result
@@ -64,7 +64,7 @@ def evaluation_key(benchmark_hash: str, split: str, protocol: str) -> str:
 
 
 def path_of(job_folder: Path, key: str) -> Path:
-    return job_folder / FOLDER / f"{key}.json"
+    return job_folder / FOLDER / f"{checked_name(key)}.json"
 
 
 def load(job_folder: Path, key: str) -> dict[str, Any] | None:

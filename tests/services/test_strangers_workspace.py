@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -15,13 +16,16 @@ import pytest
 from cdp import jobs as room
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.benchmarks import judged, manifests
+from cdp.benchmarks.manifests import Manifest, Subset
 from cdp.jobs import control, place
 from cdp.jobs.queue import Queue
 from cdp.jobs.ray import RayLauncher
 from cdp.jobs.records import Status
 from cdp.llm import address
-from cdp.services import access, clusters, jobs
+from cdp.services import access, clusters, jobs, results
 from cdp.services.access import NotAllowedError
+from tests.catalog.support import add_evaluation
 from tests.cli.support import run
 from tests.jobs.support import until
 from tests.services.test_endpoints_of_visitors import Listener, listening
@@ -389,3 +393,45 @@ def test_a_cluster_is_chosen_only_where_a_secret_can_be_kept(
         place.choose(workspace, "http://own:8265")
     place.choose(workspace, "")
     assert clusters.setting(workspace) == ""
+
+
+def evaluated_on(workspace: Workspace, benchmark: str, **more: Any) -> list[str]:
+    """Evaluations of two retrievers that say that they are on this benchmark."""
+    for number, retriever in enumerate(("one", "two")):
+        content = add_evaluation(workspace, f"evaluate-{number}", retriever, values={"q": number / 2, "1": 0.5})
+        content["benchmark"] |= {"name": benchmark, "folder": benchmark}
+        write_json(workspace.job(f"evaluate-{number}") / "results" / "evaluation.json", {**content, **more})
+    return ["one", "two"]
+
+
+@pytest.mark.slow
+def test_results_lead_to_no_folder_that_who_looks_may_not_read(
+    workspace: Workspace, private: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluated_on(workspace, str(private), settings={"study": "s", "key": f"../../../../{private.name}/key"})
+    write_json(private / "key.json", {"schema": 1, "evaluations": 3})
+    access.in_dashboard(shared=True)
+
+    def texts() -> set[str]:
+        found = results.compare(workspace, "one")
+        assert results.unjudged(workspace, found) == []
+        return {query.text for query in results.per_query(workspace, found, found.rows[1])}
+
+    assert texts() == {""}
+    monkeypatch.setenv("CDP_READ_ONLY", "1")
+    assert texts() == {""}
+    monkeypatch.delenv("CDP_READ_ONLY")
+    monkeypatch.setenv("CDP_ALLOWED_FOLDERS", str(private))
+    assert SECRET in texts()
+
+
+def test_labels_are_written_into_the_workspace_alone(workspace: Workspace, private: Path) -> None:
+    """A subset has the labels of the benchmark that its manifest names, and a name is no path."""
+    folder = workspace.benchmarks / "subset"
+    shutil.copytree(private, folder)
+    about = {"of_hash": "", "split": "test", "queries": 1, "documents": 1, "seed": 0}
+    for of in ("../../private", str(private), "..", "a\x00b", ""):
+        manifests.write(folder, Manifest(subset=Subset(of=of, **about)))
+        assert judged.whole(folder) == folder
+    manifests.write(folder, Manifest(subset=Subset(of="whole", **about)))
+    assert judged.whole(folder) == workspace.benchmarks / "whole"
