@@ -138,7 +138,10 @@ def reset(workspace: Workspace) -> None:
             for statement in STATEMENTS:
                 connection.execute(statement)
             connection.execute("COMMIT")
-        write_json(_mark(path), {"version": VERSION, "inode": path.lstat().st_ino})
+        try:
+            write_json(_mark(path), {"version": VERSION, "inode": path.lstat().st_ino})
+        except WorkspaceError as error:
+            raise translated(error, path) from error
 
 
 def _log(path: Path) -> Path:
@@ -245,7 +248,7 @@ def _check_descriptors(path: Path) -> None:
             os.close(descriptor)
 
 
-def translated(error: duckdb.Error, path: Path) -> Exception:
+def translated(error: Exception, path: Path) -> Exception:
     """Return UnusableError for a damaged file, WorkspaceError for faults of the disk, else ``error``."""
     import duckdb
 
