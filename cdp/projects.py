@@ -59,6 +59,10 @@ class Project:
         texts = (project.name, *project.corpora, *project.benchmarks)
         if not all(storable(text) for text in texts):
             raise WorkspaceError(f"{path} holds text with NUL or half a character.", hint=HOW_TO_REPAIR)
+        for member in (*project.corpora, *project.benchmarks):
+            # Commands fill in a project's only benchmark; a stranger's project may name a folder in its place.
+            if member != Path(member).name or member.startswith((".", "~")):
+                raise WorkspaceError(f"{path} names {member[:80]!r}, which is no id.", hint=HOW_TO_REPAIR)
         if project.id != path.parent.name:
             raise WorkspaceError(f"{path} is of another project, {project.id[:80]!r}.", hint=HOW_TO_REPAIR)
         return project

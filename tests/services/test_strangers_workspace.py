@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from cdp import jobs as room
+from cdp import projects
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import judged, manifests
@@ -435,3 +436,15 @@ def test_labels_are_written_into_the_workspace_alone(workspace: Workspace, priva
         assert judged.whole(folder) == folder
     manifests.write(folder, Manifest(subset=Subset(of="whole", **about)))
     assert judged.whole(folder) == workspace.benchmarks / "whole"
+
+
+@pytest.mark.parametrize("member", ["PRIVATE", "../private", "~", "..", "~root", "a/b"])
+def test_a_project_fills_in_no_folder(workspace: Workspace, private: Path, member: str) -> None:
+    """Commands take a project's only benchmark where none is named."""
+    member = member.replace("PRIVATE", str(private))
+    about = {"id": "p", "name": "p", "created": "2026-01-01T00:00:00+00:00", "corpora": [], "benchmarks": [member]}
+    write_json(workspace.project("p") / "project.json", {"schema": 1, **about})
+    write_json(workspace.projects / "default.json", {"project": "p"})
+    run("evaluate", "bm25", "--project", "p", code=2)
+    assert not list(workspace.jobs.glob("[!.]*"))
+    assert "no id" in projects.damaged(workspace)[0]
