@@ -111,6 +111,11 @@ def test_what_cannot_be_given_is_refused_at_once(workspace: Workspace, monkeypat
     monkeypatch.setenv("PATH", "")
     with pytest.raises(ConfigError, match="offers 0"):
         start(workspace, device=jobs.DeviceRequest.gpus(2))
+    for text in ("soon", "nan", "inf"):
+        monkeypatch.setenv("CDP_STOP_GRACE_S", text)
+        with pytest.raises(ConfigError, match=f"a number of seconds, not '{text}'"):
+            start(workspace)
+    monkeypatch.delenv("CDP_STOP_GRACE_S")
     monkeypatch.setenv("CDP_CPU_SLOTS", "many")
     with pytest.raises(ConfigError, match="CDP_CPU_SLOTS"):
         start(workspace)

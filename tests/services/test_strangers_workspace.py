@@ -15,7 +15,7 @@ import pytest
 
 from cdp import jobs as room
 from cdp import projects
-from cdp.base.errors import ConfigError
+from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import judged, manifests
 from cdp.benchmarks.manifests import Manifest, Subset
@@ -26,6 +26,7 @@ from cdp.jobs.records import Status
 from cdp.llm import address
 from cdp.services import access, clusters, jobs, results
 from cdp.services.access import NotAllowedError
+from cdp.studies import records
 from tests.catalog.support import add_evaluation
 from tests.cli.support import run
 from tests.jobs.support import until
@@ -410,7 +411,8 @@ def test_results_lead_to_no_folder_that_who_looks_may_not_read(
     workspace: Workspace, private: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     evaluated_on(workspace, str(private), settings={"study": "s", "key": f"../../../../{private.name}/key"})
-    write_json(private / "key.json", {"schema": 1, "evaluations": 3})
+    with pytest.raises(InputError, match="cannot be a name"):
+        records.load(workspace.job("evaluate-0"), f"../../../../{private.name}/key")
     access.in_dashboard(shared=True)
 
     def texts() -> set[str]:
