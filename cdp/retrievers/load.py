@@ -147,7 +147,9 @@ def checked_folder(resolved: ResolvedRetriever) -> Path:
     """Return the folder of a model, from the hub if need be, that holds nothing but a model. Raises ModelError."""
     pickled = resolved.preset is not None and resolved.preset.pickled
     folder = Path(resolved.source)
-    if not folder.is_dir():
+    # A folder is resolved before. The name of a model on the hub is never a folder below the current one, which may be
+    # a stranger's.
+    if not folder.is_absolute():
         folder = _from_hub(resolved.source, resolved.local, pickled)
     transformers = model_files.check(folder, pickled=pickled)
 

@@ -286,7 +286,7 @@ def test_an_activation_is_a_module_of_torch_nn(
         resolve(str(saved), workspace)
 
 
-def asked_of(hub: Hub, name: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def asked_of(hub: Hub, name: str, folder: Path, cwd: Path = REPOSITORY) -> subprocess.CompletedProcess[str]:
     """Load a model of a hub in a process of its own; its cache is in ``folder``."""
     code = (
         "import sys; from cdp.base.workspace import Workspace; from cdp.retrievers import load, resolve\n"
@@ -294,8 +294,9 @@ def asked_of(hub: Hub, name: str, folder: Path) -> subprocess.CompletedProcess[s
     )
     environment = {**os.environ, "HF_ENDPOINT": hub.address, "HF_HOME": str(folder / "hub"),
                    "HF_HUB_OFFLINE": "0", "CDP_WORKSPACE": str(folder / "workspace")}  # fmt: skip
+    environment["PYTHONPATH"] = str(REPOSITORY)
     return subprocess.run(
-        [sys.executable, "-c", code, name], env=environment, cwd=REPOSITORY, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, name], env=environment, cwd=cwd, capture_output=True, text=True, check=False
     )
 
 
@@ -334,6 +335,14 @@ def test_a_preset_that_was_published_as_a_pickle_is_read_by_the_restricted_reade
     with Server(hub):
         assert "(1, 32)" in asked_of(hub, "contriever", tmp_path).stdout
         assert "there is no model.safetensors" in asked_of(hub, "people/contriever", tmp_path).stderr
+
+
+def test_a_folder_below_the_current_one_is_not_taken_for_a_preset_of_the_hub(tmp_path: Path) -> None:
+    hub = Hub()
+    hub.commit("facebook/contriever", files_of(tiny_bert(tmp_path / "bert", hidden=32)))
+    tiny_bert(tmp_path / "unpacked" / "facebook" / "contriever", hidden=16)
+    with Server(hub):
+        assert "(1, 32)" in asked_of(hub, "contriever", tmp_path, cwd=tmp_path / "unpacked").stdout
 
 
 def test_a_static_model_of_a_stranger_is_checked_too(workspace: Workspace, tmp_path: Path) -> None:
