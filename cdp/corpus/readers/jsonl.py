@@ -25,7 +25,7 @@ def json_rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
             array = _array(text.read(MOST_ARRAY_CHARACTERS + 1), source)
             yield from (_row(number, value) for number, value in enumerate(array, start=1))
             return
-        for number, line in numbered_lines(text):
+        for number, line in numbered_lines(source, text):
             if line is None:
                 yield BadRow(number, "too long", f"the line is longer than {MAX_LINE_CHARACTERS:,} characters")
             elif line.strip():
