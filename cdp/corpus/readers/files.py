@@ -91,6 +91,8 @@ def serve() -> None:
                 _answer(say, **request)
         except RefusedValueError as refused:
             say(refused=[refused.kind, refused.reason])
+        except MemoryError:
+            say(refused=["too long", "reading it takes more memory than a file may take"])
         except Exception as error:  # a library's fault with this file; the next file may be sound
             detail = " ".join(str(error).replace(request["path"], Path(request["path"]).name).split())[:200]
             say(refused=["unreadable file", f"it is damaged ({type(error).__name__}: {detail})"])
