@@ -72,9 +72,8 @@ def lines_of(path: Path) -> Iterator[tuple[int, str | None]]:
 
     InputError for bytes that are not UTF-8.
     """
-    source = source_of(path)
-    with open_text(source, "utf-8") as text:
-        for number, line in numbered_lines(source, text):
+    with open_text(source_of(path), "utf-8") as text:
+        for number, line in numbered_lines(text):
             if line is None or line.strip():
                 yield number, line
 

@@ -154,6 +154,12 @@ def open_bytes(source: Source) -> Iterator[io.BufferedReader]:
         yield io.BufferedReader(_Counted(source, stream), BLOCK)
 
 
+class _SourceText(io.TextIOWrapper):
+    """The text of a source."""
+
+    source: Source
+
+
 @contextmanager
 def open_text(source: Source, encoding: str, *, newline: str = "\n") -> Iterator[io.TextIOWrapper]:
     """The text of a source. ``newline`` as for ``open``: a line break is ``\\n`` alone, or with ``""`` any of three.
@@ -165,7 +171,8 @@ def open_text(source: Source, encoding: str, *, newline: str = "\n") -> Iterator
     with open_bytes(source) as data:
         if is_utf8:
             _check_head(source, data.peek(1)[:HEAD_BYTES])
-        with io.TextIOWrapper(data, "utf-8-sig" if is_utf8 else source.encoding, newline=newline) as text:
+        with _SourceText(data, "utf-8-sig" if is_utf8 else source.encoding, newline=newline) as text:
+            text.source = source
             try:
                 yield text
             except UnicodeError as error:
@@ -192,15 +199,14 @@ def _refused(source: Source, fault: str, line: int | None = None) -> InputError:
     return InputError(f"It is not {name}: {fault}.", hint=hint, file=source.name, line=line)
 
 
-def numbered_lines(
-    source: Source, text: io.TextIOWrapper, limit: int = MAX_LINE_CHARACTERS
-) -> Iterator[tuple[int, str | None]]:
+def numbered_lines(text: io.TextIOWrapper, limit: int = MAX_LINE_CHARACTERS) -> Iterator[tuple[int, str | None]]:
     """(line number from 1, line with its break); None instead of a line of ``limit`` or more characters."""
-    number, packed = 0, source.packed
+    budget = text.source.budget if isinstance(text, _SourceText) and text.source.packed else None
+    number = 0
     while line := text.readline(limit):
         number += 1
-        if packed:
-            source.spend(ROW_BYTES)
+        if budget is not None:
+            budget.spend(ROW_BYTES)
         if len(line) < limit or line.endswith("\n"):
             yield number, line
             continue

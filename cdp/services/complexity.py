@@ -87,7 +87,7 @@ def _lines(file: Path) -> Iterator[str]:
         return
     source = Source.of_file(file, file.name, Budget.of(file))
     with open_text(source, ReadOptions().encoding, newline="") as text:
-        for number, line in numbered_lines(source, text):
+        for number, line in numbered_lines(text):
             if line is None:
                 raise InputError("The line is too long for a query.", file=file, line=number, hint=PLAIN)
             yield from line.splitlines()

@@ -27,7 +27,7 @@ def json_rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
             for number, value in enumerate(_entries(source, text), start=1):
                 yield _row(number, value)
             return
-        for number, line in numbered_lines(source, text):
+        for number, line in numbered_lines(text):
             if line is None:
                 yield BadRow(number, "too long", f"the line is longer than {MAX_LINE_CHARACTERS:,} characters")
             elif line.strip():

@@ -18,7 +18,7 @@ from cdp.corpus.checks import RefusedValueError, resolve_fields
 from cdp.corpus.extraction import table_reader
 from cdp.corpus.options import MAX_LINE_CHARACTERS, ReadOptions
 from cdp.corpus.readers import Row, RowFormat
-from cdp.corpus.sources import ROW_BYTES, Source
+from cdp.corpus.sources import ROW_BYTES, Source, shown_name
 
 NAME = "parquet"
 # Rows that are decoded together; fewer where these need more memory than the process may have.
@@ -52,11 +52,21 @@ def records(source: Source, wanted: Callable[[Sequence[str]], Sequence[str]] = l
             unread = dict.fromkeys(name for name in names if name not in columns)
             for batch in process.batches(NAME, path, columns):
                 source.budget.spend(cost(batch))
-                for row in batch.to_pylist():
+                for row in _values(batch):
                     yield {**unread, **row} if unread else row
                     unread = {}
     except RefusedValueError as refused:
         raise InputError(f"It cannot be read as Parquet: {refused.reason}.", file=source.name) from refused
+
+
+def _values(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """The rows as Python's values. RefusedValueError for dates that Python does not have, and text that is no UTF-8."""
+    try:
+        values: list[dict[str, Any]] = batch.to_pylist()
+        return values
+    except (pa.ArrowException, ValueError, LookupError, ArithmeticError) as error:
+        problem = shown_name(str(error).splitlines()[0]) if str(error) else type(error).__name__
+        raise RefusedValueError("unreadable file", f"it is damaged ({problem})") from error
 
 
 def cost(batch: pa.RecordBatch) -> int:

@@ -33,7 +33,7 @@ def sample(source: Source, options: ReadOptions) -> str:
 def table_rows(source: Source, options: ReadOptions, delimiter: str, quoted: bool) -> Iterator[Row | BadRow]:
     """The rows of a table as mappings from column to cell; blank lines are skipped."""
     with open_text(source, options.encoding, newline="" if quoted else "\n") as text:
-        records = _quoted(source, text, delimiter) if quoted else _plain(source, text, delimiter)
+        records = _quoted(source, text, delimiter) if quoted else _plain(text, delimiter)
         header: list[str] | None = None
         for record in records:
             if isinstance(record, BadRow):
@@ -69,8 +69,8 @@ def _header(source: Source, cells: list[str], options: ReadOptions) -> list[str]
     return [name or f"column {i}" for i, name in enumerate(names, start=1)]
 
 
-def _plain(source: Source, text: io.TextIOWrapper, delimiter: str) -> Iterator[Cells | BadRow]:
-    for number, line in numbered_lines(source, text):
+def _plain(text: io.TextIOWrapper, delimiter: str) -> Iterator[Cells | BadRow]:
+    for number, line in numbered_lines(text):
         if line is None:
             yield BadRow(number, "too long", f"the line is longer than {MAX_LINE_CHARACTERS:,} characters")
         elif line.strip("\r\n"):
@@ -84,7 +84,7 @@ def _quoted(source: Source, text: io.TextIOWrapper, delimiter: str) -> Iterator[
 
     def lines() -> Iterator[str]:
         nonlocal last, size
-        for number, line in numbered_lines(source, text):
+        for number, line in numbered_lines(text):
             size += len(line or "")
             if line is None or size > 2 * MAX_LINE_CHARACTERS:  # a cell that is too long costs its row alone
                 raise InputError(

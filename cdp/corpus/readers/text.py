@@ -46,7 +46,7 @@ def text_blocks(source: Source, options: ReadOptions, report: Report) -> Iterato
     """A block for each run of lines that are not blank."""
     paragraph = _Paragraph()
     with open_text(source, options.encoding) as text:
-        for number, line in numbered_lines(source, text):
+        for number, line in numbered_lines(text):
             if line is None or line.strip():
                 yield from paragraph.add(number, line)
             else:
@@ -59,7 +59,7 @@ def markdown_blocks(source: Source, options: ReadOptions, report: Report) -> Ite
     paragraph = _Paragraph()
     fence = ""
     with open_text(source, options.encoding) as text:
-        for number, line in after_front_matter(numbered_lines(source, text)):
+        for number, line in after_front_matter(numbered_lines(text)):
             bare = (line or "").rstrip("\r\n")
             marks = _FENCE.match(bare)
             if fence:
