@@ -105,7 +105,9 @@ from cdp.corpus import read_documents
 try:
     read_documents(Path(sys.argv[1]))
 except InputError as error:
-    print(*(resource.getrusage(who).ru_maxrss // 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+    status = Path("/proc/self/status").read_text().split()  # ru_maxrss of a process may be that of its parent
+    own = int(status[status.index("VmHWM:") + 1])
+    print(own // 1024, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
 """
 
 
