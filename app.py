@@ -6,9 +6,25 @@ model library: models are loaded by the processes of jobs.
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+from contextlib import suppress
+
 import streamlit as st
 
+import cdp.services
+import cdp.ui
+from cdp.base.errors import CdpError
+from cdp.base.registry import HOMES, registry
 from cdp.ui.shell import router
+
+# Sessions are threads. Modules that they import first at once may wait for each other, which Python ends with an error.
+for package in (cdp.services, cdp.ui):
+    for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        importlib.import_module(info.name)
+for kind in HOMES:
+    with suppress(CdpError):  # a plug-in that cannot be loaded: the page that needs it says so
+        len(registry(kind))
 
 app = st.App(router.__file__)
 

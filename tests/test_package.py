@@ -207,8 +207,12 @@ def test_a_broken_package_is_named_with_what_to_do(tmp_path: Path, monkeypatch: 
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-plugin\nVersion: 2.0\n")
     (facts / "entry_points.txt").write_text("[cdp.plugins]\nmine = broken\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(registry, "_plugins", None)
-    with pytest.raises(ConfigError) as raised:
-        registry._load_plugins()
+    registry.installed_plugins.cache_clear()
+    fresh = registry.Registry("nothing", registry.Registered, "cdp.retrievers.presets")
+    try:
+        with pytest.raises(ConfigError) as raised:
+            list(fresh)
+    finally:
+        registry.installed_plugins.cache_clear()
     assert "The plug-in mine of broken-plugin 2.0 cannot be loaded: ModuleNotFoundError" in raised.value.message
     assert "pip uninstall broken-plugin" in raised.value.hint

@@ -9,13 +9,15 @@ workspace cannot name any: a plug-in is code with all the rights of the process.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.metadata
 import pkgutil
 import re
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Generic, TypeVar
@@ -68,25 +70,33 @@ class Registry(Mapping[str, Item], Generic[Item]):
         self._items: dict[str, Item] = {}
         self._origins: dict[str, str] = {}
         self._loaded = False
-        self._collected = 0  # modules of plug-ins
+        self._lock = threading.Lock()  # for what changes, not over imports
 
     def register(self, item: Item, origin: str = "") -> Item:
         """Add one item and return it. ConfigError for an invalid or duplicate name."""
-        if self._items.get(item.name) is item:
-            return item
-        if not _NAME.fullmatch(item.name) or not item.title:
-            raise ConfigError(
-                f"A {self.kind} is called {item.name!r}{f' in {origin}' if origin else ''}.",
-                hint="It needs a name of small letters, digits, dots, dashes and underscores, and a title.",
-            )
-        if item.name in self._items:
-            raise ConfigError(
-                f"Two {self.kind}s are called {item.name}: in {self._origins[item.name]} and in {origin}.",
-                hint="Give one of them another name.",
-            )
-        self._origins[item.name] = origin
-        self._items = dict(sorted({**self._items, item.name: item}.items(), key=lambda pair: (pair[1].order, pair[0])))
+        with self._lock:
+            self._items, self._origins = self._merged([(item, origin)])
         return item
+
+    def _merged(self, added: Iterable[tuple[Item, str]]) -> tuple[dict[str, Item], dict[str, str]]:
+        """Return all items in order, with their origins. ConfigError for an invalid or duplicate name."""
+        items, origins = dict(self._items), dict(self._origins)
+        for item, origin in added:
+            if items.get(item.name) is item:
+                continue
+            if not _NAME.fullmatch(item.name) or not item.title:
+                raise ConfigError(
+                    f"A {self.kind} is called {item.name!r}{f' in {origin}' if origin else ''}.",
+                    hint="It needs a name of small letters, digits, dots, dashes and underscores, and a title.",
+                )
+            if item.name in items:
+                raise ConfigError(
+                    f"Two {self.kind}s are called {item.name}: in {origins[item.name]} and in {origin}.",
+                    hint="Give one of them another name.",
+                )
+            items[item.name], origins[item.name] = item, origin
+
+        return dict(sorted(items.items(), key=lambda pair: (pair[1].order, pair[0]))), origins
 
     def named(self, name: str) -> Item:
         """Return the item of that name; NotFoundError offers the nearest."""
@@ -113,43 +123,87 @@ class Registry(Mapping[str, Item], Generic[Item]):
         return f"Registry({self.kind}: {', '.join(self._items)})"
 
     def _all(self) -> dict[str, Item]:
-        if not self._loaded or _plugins is None or self._collected < len(_plugins):
-            with _LOCK:  # reentrant: a module may read the registry while it is imported
-                if not self._loaded:
-                    self._loaded = True
-                    package = importlib.import_module(self._package)
-                    for info in pkgutil.iter_modules(package.__path__):
-                        self._collect(importlib.import_module(f"{self._package}.{info.name}"))
-                for plugin in _load_plugins()[self._collected :]:
-                    self._collect(plugin)
-                    self._collected += 1
-        return self._items
+        """Return the items of all modules; to a module that is being imported, those of the modules before it."""
+        if self._loaded:
+            return self._items
 
-    def _collect(self, module: ModuleType) -> None:
-        for value in vars(module).values():
-            if isinstance(value, self._item):
-                self.register(value, module.__file__ or module.__name__)
+        found, complete = [], False
+        with _one_at_a_time(), suppress(_ImportingError):
+            for module in self._modules():
+                items = [value for value in vars(module).values() if isinstance(value, self._item)]
+                found += [(item, module.__file__ or module.__name__) for item in items]
+            complete = True
 
+        with self._lock:
+            merged, origins = self._merged(found)
+            if complete:
+                self._items, self._origins, self._loaded = merged, origins, True
+        return merged
 
-def _load_plugins() -> list[ModuleType]:
-    """Return the modules of all plug-ins, each loaded once; ConfigError names the first that cannot be loaded."""
-    global _plugins
-    if _plugins is None:
-        _plugins = []  # a plug-in may read the registry while it is imported: it then sees those before it
+    def _modules(self) -> Iterator[ModuleType]:
+        """Import the package's modules, then the plug-ins. ConfigError names a plug-in that cannot be loaded."""
+        package = _imported(self._package)
+        for info in pkgutil.iter_modules(package.__path__):
+            yield _imported(f"{self._package}.{info.name}")
+
         for entry in installed_plugins():
             try:
-                _plugins.append(importlib.import_module(entry.module))
+                module = _imported(entry.module)
+            except _ImportingError:
+                raise
             except Exception as error:
-                _plugins = None
                 remedy = f"{sys.executable} -m pip uninstall {entry.dist.name if entry.dist else entry.name}"
                 raise ConfigError(
                     f"The plug-in {entry.name} of {package_of(entry)} cannot be loaded: "
                     f"{type(error).__name__}: {error}.",
                     hint=f"Correct it, or run: {remedy}",
                 ) from error
-    return _plugins
+            yield module
 
 
+class _ImportingError(Exception):
+    """The module's import waits for its own caller. Modules behind it may need it: none of them is imported now."""
+
+
+def _imported(name: str) -> ModuleType:
+    """Return a module once its import has ended, in whichever thread."""
+    while True:
+        try:
+            module = importlib.import_module(name)
+            break
+        except RuntimeError as error:
+            if type(error).__name__ != "_DeadlockError":
+                raise
+            # Another thread's import waits for one of this thread: it goes on now, unless that is further up.
+            if _is_importing():
+                raise _ImportingError(name) from None
+    if getattr(module.__spec__, "_initializing", False):
+        raise _ImportingError(name)
+    return module
+
+
+def _is_importing() -> bool:
+    """Return True if what runs in this thread is the import of a module."""
+    frame = sys._getframe()
+    while frame and frame.f_code.co_filename != "<frozen importlib._bootstrap>":
+        frame = frame.f_back  # type: ignore[assignment]
+    return frame is not None
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Let threads load registries one after the other, for first imports by several threads may end with an error.
+
+    A module that is being imported does not wait: the thread whose turn it is may want that module.
+    """
+    with nullcontext() if _is_importing() else _LOADING:
+        yield
+
+
+_LOADING = threading.RLock()
+
+
+@functools.cache
 def installed_plugins() -> list[importlib.metadata.EntryPoint]:
     """Return the plug-ins of installed packages, sorted."""
     entries = importlib.metadata.entry_points(group=GROUP)
@@ -161,14 +215,12 @@ def package_of(entry: importlib.metadata.EntryPoint) -> str:
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "an unknown package"
 
 
-_LOCK = threading.RLock()
-_plugins: list[ModuleType] | None = None  # those that are loaded
-
-
+@functools.cache
 def registry(kind: str) -> Registry[Any]:
     """Return the registry of a kind (see ``HOMES``)."""
     module, _, name = HOMES[kind].partition(":")
-    requested: Registry[Any] = getattr(importlib.import_module(module), name)
+    with _one_at_a_time():
+        requested: Registry[Any] = getattr(importlib.import_module(module), name)
     return requested
 
 

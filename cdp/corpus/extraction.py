@@ -1,9 +1,9 @@
-"""Read PDF, Word, slides, web pages and EPUB in a process of its own, with limits of time and memory.
+"""Read PDF, Word, slides, web pages, EPUB and Parquet in a process of its own, with limits of time and memory.
 
 These formats are parsed by large libraries, some in C. A file that crashes, hangs or bloats one costs that file alone.
 The process answers requests on standard input, a JSON line each, with JSON lines: ``{"blocks": [[text, level, page],
-…]}`` and ``{"progress": [done, total]}``, at the end ``{"report": {…}}`` or ``{"refused": [kind, reason]}``. It ends
-with its standard input.
+…]}`` and ``{"progress": [done, total]}``, at the end ``{"report": {…}}`` or ``{"refused": [kind, reason]}``. Of a table
+it answers ``{"names": […], "unpacked": […]}``, or an Arrow stream and the report. It ends with its standard input.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
 
 from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.readers import Block, Report
@@ -31,12 +34,45 @@ class _Process:
 
     def __init__(self, passwords: Sequence[str]) -> None:
         self._passwords = list(passwords)
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._patience = 1.0
 
     def blocks(self, format: str, path: Path, report: Report) -> Iterator[Block]:
         """The blocks of a file. RefusedValueError where it cannot be read."""
+        try:
+            with self._asked(path, format=format, passwords=self._passwords, keep=report.keep_repeated) as out:
+                while "report" not in (answer := _answer(out)):
+                    if "progress" in answer:
+                        report.progress(*answer["progress"])
+                    for block in answer.get("blocks", ()):
+                        yield Block(*block)
+                vars(report).update(answer["report"])
+        except RefusedValueError as refused:
+            wrong = format == "pdf" and refused.kind == "encrypted" and self._passwords
+            reason = "the given password does not open it" if wrong else refused.reason
+            raise RefusedValueError(refused.kind, reason) from None
+
+    def columns(self, format: str, path: Path) -> dict[str, int]:
+        """The columns of a table, with the bytes that each unpacks to as the file says. Raises as ``blocks``."""
+        with self._asked(path, format=format) as out:
+            answer = _answer(out)
+            return dict(zip(answer["names"], answer["unpacked"], strict=True))
+
+    def batches(self, format: str, path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows of a table, a few megabytes at a time. Raises as ``blocks``."""
+        with self._asked(path, format=format, columns=columns) as out:
+            with pa.ipc.open_stream(out) as stream:
+                yield from stream
+            _answer(out)
+
+    @contextmanager
+    def _asked(self, path: Path, **request: Any) -> Iterator[IO[bytes]]:
+        """Send a request; give what its answer is read from. RefusedValueError where that takes too long, or ends the
+        process, which is ended too if not all of the answer was wanted."""
         process = self._running()
-        seconds = BASE_S + PER_MB_S * path.stat().st_size / 10**6
+        assert process.stdin is not None
+        assert process.stdout is not None
+        seconds = self._patience * BASE_S + PER_MB_S * path.stat().st_size / 10**6
         late = threading.Event()
 
         def expire() -> None:
@@ -45,42 +81,32 @@ class _Process:
 
         timer = threading.Timer(seconds, expire)
         timer.start()
-        answered = False
+        whole = False
         try:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            request = {"format": format, "path": str(path), "passwords": self._passwords, "keep": report.keep_repeated}
-            process.stdin.write(json.dumps(request) + "\n")
+            process.stdin.write(json.dumps({"path": str(path), **request}).encode() + b"\n")
             process.stdin.flush()
-            while not answered:
-                answer = json.loads(process.stdout.readline())
-                if "progress" in answer:
-                    report.progress(*answer["progress"])
-                for block in answer.get("blocks", ()):
-                    yield Block(*block)
-                answered = "refused" in answer or "report" in answer
-                vars(report).update(answer.get("report", {}))
-                if "refused" in answer:
-                    kind, reason = answer["refused"]
-                    wrong = format == "pdf" and kind == "encrypted" and self._passwords
-                    raise RefusedValueError(kind, "the given password does not open it" if wrong else reason)
-        except (OSError, ValueError):  # an empty line where the process ended
+            yield process.stdout
+            whole = True
+        except RefusedValueError:
+            whole = True
+            raise
+        except (OSError, ValueError):  # an empty line or half a batch where the process ended
             reason = f"reading it took longer than {seconds:.0f} s" if late.is_set() else "reading it ended the process"
             raise RefusedValueError("unreadable file", f"{reason}; the file is damaged or too large") from None
         finally:
             timer.cancel()
-            if not answered:  # also where not all blocks were wanted
+            if late.is_set():  # a thousand files that hang cost no more than twice the time of one
+                self._patience /= 2
+            if not whole:
                 self.close()
 
-    def _running(self) -> subprocess.Popen[str]:
+    def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", "from cdp.corpus.readers.files import serve; serve()"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                encoding="utf-8",
-                errors="surrogatepass",
                 env=_environment(),
             )
         return self._process
@@ -95,6 +121,13 @@ class _Process:
                     with suppress(OSError):
                         stream.close()
             self._process = None
+
+
+def _answer(out: IO[bytes]) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(out.readline())
+    if "refused" in answer:
+        raise RefusedValueError(*answer["refused"])
+    return answer
 
 
 _current: ContextVar[_Process] = ContextVar("reading process")
@@ -121,6 +154,16 @@ def reading_process(passwords: Sequence[str] = ()) -> Iterator[None]:
     finally:
         _current.reset(token)
         process.close()
+
+
+@contextmanager
+def table_reader() -> Iterator[_Process]:
+    """The present reading process, or one for a single table."""
+    if process := _current.get(None):
+        yield process
+        return
+    with reading_process():
+        yield _current.get()
 
 
 def blocks_of(format: str, path: Path, report: Report) -> Iterator[Block]:

@@ -154,6 +154,12 @@ def open_bytes(source: Source) -> Iterator[io.BufferedReader]:
         yield io.BufferedReader(_Counted(source, stream), BLOCK)
 
 
+class _SourceText(io.TextIOWrapper):
+    """The text of a source."""
+
+    source: Source
+
+
 @contextmanager
 def open_text(source: Source, encoding: str, *, newline: str = "\n") -> Iterator[io.TextIOWrapper]:
     """The text of a source. ``newline`` as for ``open``: a line break is ``\\n`` alone, or with ``""`` any of three.
@@ -165,7 +171,8 @@ def open_text(source: Source, encoding: str, *, newline: str = "\n") -> Iterator
     with open_bytes(source) as data:
         if is_utf8:
             _check_head(source, data.peek(1)[:HEAD_BYTES])
-        with io.TextIOWrapper(data, "utf-8-sig" if is_utf8 else source.encoding, newline=newline) as text:
+        with _SourceText(data, "utf-8-sig" if is_utf8 else source.encoding, newline=newline) as text:
+            text.source = source
             try:
                 yield text
             except UnicodeError as error:
@@ -194,9 +201,12 @@ def _refused(source: Source, fault: str, line: int | None = None) -> InputError:
 
 def numbered_lines(text: io.TextIOWrapper, limit: int = MAX_LINE_CHARACTERS) -> Iterator[tuple[int, str | None]]:
     """(line number from 1, line with its break); None instead of a line of ``limit`` or more characters."""
+    budget = text.source.budget if isinstance(text, _SourceText) and text.source.packed else None
     number = 0
     while line := text.readline(limit):
         number += 1
+        if budget is not None:
+            budget.spend(ROW_BYTES)
         if len(line) < limit or line.endswith("\n"):
             yield number, line
             continue
@@ -224,10 +234,13 @@ DAMAGED = (
 # A compressed file may unpack to this many times its size, or to FLOOR bytes: text reaches 20, a bomb 1,000. No file
 # unpacks to more than MOST_UNPACKED bytes: MS MARCO's 8.8 million passages are a tenth of it.
 LARGEST_RATIO, FLOOR, MOST_UNPACKED = 200, 100 * 10**6, 20 * 2**30
+# What each line, row and paragraph counts beside its text: a million empty ones take as long as a million short ones.
+ROW_BYTES = 64
 
 
 class Budget:
-    """Bytes that the compressed files (gz, zip, Parquet) of one import may unpack to, counted as they come out."""
+    """What the compressed files (gz, zip, Parquet) of one import may unpack to: bytes, and ``ROW_BYTES`` for each line
+    and row, counted as they come out."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -243,12 +256,17 @@ class Budget:
         return cls(min(limit, max(FLOOR, LARGEST_RATIO * size)))
 
     def spend(self, n: int) -> None:
-        """Count bytes that came out. Raises InputError if they are too many."""
+        """Count what came out. Raises InputError if it is too much."""
         self.spent += n
-        if self.spent > self.limit:
+        self.expect(0)
+
+    def expect(self, n: int) -> None:
+        """Raise InputError if that much more, as a file says of itself, would be too much."""
+        if self.spent + n > self.limit:
             raise InputError(
-                f"It unpacks to more than {self.limit / 1e6:,.0f} MB and was not read further.",
-                hint="If it really is that big, unpack it and give the folder's path.",
+                f"It unpacks to more than {self.limit / 1e6:,.0f} MB, {ROW_BYTES} bytes counted for each line or row, "
+                "and was not read further.",
+                hint="If it really is that big, unpack it or divide it, and give the folder's path.",
             )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,15 +25,15 @@ from cdp.complexity import CwProfile
 from cdp.corpus.looking import iter_rows
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import READERS, BadRow, Row, RowFormat
-from cdp.corpus.sources import Budget, Source, existing, open_text
+from cdp.corpus.sources import ROW_BYTES, Budget, Source, existing, numbered_lines, open_text
 from cdp.principle import Recommendation, kinds_of_datasets
 from cdp.principle.tables import TABLES, PublishedTable, short_name, table
 from cdp.services import access
 from cdp.studies.config import reported_split
 
 FOLDER = "pasted"
-# Target queries are held in memory.
-MOST_BYTES = 2**27
+# Target queries are held in memory: so many bytes, with ``ROW_BYTES`` for each.
+MOST_BYTES = 2**29
 # Files whose rows have columns.
 ROW_SUFFIXES = tuple(s for reader in READERS.values() if isinstance(reader, RowFormat) for s in reader.suffixes)
 
@@ -67,16 +67,30 @@ def read_queries(path: str | Path) -> list[str]:
     file = access.to_read(Workspace.default(), path)
     if existing(file, "file").is_dir():
         raise InputError("It is a folder.", file=file, hint=PLAIN)
-    if file.name.lower().removesuffix(".gz").endswith(ROW_SUFFIXES):
-        queries = list(map(partial(_query, file), iter_rows(file)))
-    else:
-        source = Source.of_file(file, file.name, Budget.of(file, MOST_BYTES))
-        with open_text(source, ReadOptions().encoding, newline="") as text:
-            queries = text.read().splitlines()
-    queries = [query for line in queries if (query := line.strip())]
+    queries: list[str] = []
+    size = 0
+    for line in _lines(file):
+        size += len(line) + ROW_BYTES
+        if size > MOST_BYTES:
+            problem = f"It holds more than {len(queries):,} queries, too many to hold in memory ({MOST_BYTES:,} bytes)."
+            raise InputError(problem, file=file, hint="Give a sample of them.")
+        queries += [query] if (query := line.strip()) else []
     if not queries:
         raise InputError("It holds no query.", file=file, hint=PLAIN)
     return queries
+
+
+def _lines(file: Path) -> Iterator[str]:
+    """The queries of a file, some of them blank."""
+    if file.name.lower().removesuffix(".gz").endswith(ROW_SUFFIXES):
+        yield from map(partial(_query, file), iter_rows(file))
+        return
+    source = Source.of_file(file, file.name, Budget.of(file))
+    with open_text(source, ReadOptions().encoding, newline="") as text:
+        for number, line in numbered_lines(text):
+            if line is None:
+                raise InputError("The line is too long for a query.", file=file, line=number, hint=PLAIN)
+            yield from line.splitlines()
 
 
 def _query(file: Path, row: Row | BadRow) -> str:

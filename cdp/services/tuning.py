@@ -16,6 +16,7 @@ from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import METHODS, OWN, get_method
 
 WORKER = "cdp.workers.prompt_tuning"
+LONGEST_PROMPT = 1_000_000
 
 
 def read_prompts(files: Iterable[str | Path]) -> dict[str, str]:
@@ -27,9 +28,12 @@ def read_prompts(files: Iterable[str | Path]) -> dict[str, str]:
         if name in prompts:
             raise InputError(f"Two prompt files are called {name}.", hint="Rename one of them.")
         try:
-            prompts[name] = source.read_text(encoding="utf-8-sig")
+            with open(source, encoding="utf-8-sig") as file:
+                prompts[name] = file.read(LONGEST_PROMPT + 1)
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"cannot be read as UTF-8 text: {error}", file=source) from error
+        if len(prompts[name]) > LONGEST_PROMPT:
+            raise InputError(f"It is longer than a prompt can be ({LONGEST_PROMPT:,} characters).", file=source)
     return prompts
 
 

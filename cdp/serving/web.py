@@ -14,9 +14,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Collection, Mapping
-from ipaddress import ip_address
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import uvicorn
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -27,6 +25,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from cdp.base.hosts import host_of, loopback
 from cdp.base.text import shown
 
 M = TypeVar("M", bound=BaseModel)
@@ -105,16 +104,6 @@ def _invalid(error: ValidationError) -> ApiError:
     return ApiError(400, "invalid_value", f"{param}: {message}.", param=param)
 
 
-def loopback(host: str) -> bool:
-    """Return True for a loopback name or address."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 class AccessMiddleware:
     """The outermost ASGI application: checks Host, Origin and token, answers errors, and reports each request.
 
@@ -175,12 +164,10 @@ class AccessMiddleware:
 
     def check(self, headers: Headers) -> None:
         """Raise ApiError for a request that must not be answered."""
-        host = headers.get("host", "")
-        try:
-            name = (urlsplit(f"//{host}").hostname or "").lower()
-        except ValueError:
-            name = ""
-        known = name in self.hosts or (self.local and (loopback(name) or not host))
+        given_hosts = headers.getlist("host")
+        host = given_hosts[0] if len(given_hosts) == 1 else ""
+        name = host_of(host)
+        known = name in self.hosts or (self.local and (loopback(name) or not given_hosts))  # HTTP/1.0 has none
         if (self.local or self.hosts) and not known:
             raise ApiError(403, "host_not_allowed", "This server has no such name: see the setting allowed_hosts.")
         # An Origin is compared as text: parsing one raises for values such as "http://[".

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,8 @@ MOST_REQUESTS = 50_000
 MOST_BYTES = 190 * 10**6
 
 KEPT_PROBLEMS = 20
+# Bytes of an answer; what is longer is several broken ones.
+LONGEST_LINE = 32 << 20
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ def read_batch(workspace: Workspace, path: Path) -> BatchResult:
         raise InputError(f"{path} cannot be read: {error.strerror or error}.") from error
     # Lines as bytes: one that is no UTF-8 must not cost more than itself, since each is an answer that was paid for.
     with AnswerCache(workspace) as cache, file:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE), b""), 1):
             try:
                 if line.strip():
                     custom_id, answer = read_batch_line(line.removeprefix(codecs.BOM_UTF8), _CUSTOM_ID)

@@ -116,7 +116,7 @@ def test_a_query_set_may_be_called_like_a_date(tmp_path: Path) -> None:
         ("w.jsonl", b"[" * 100_000 + b"\n", "cannot be read"),
         ("w.jsonl", b'{"query_id": ["a"], "weight": 1}\n', "a has no weight"),
         ("w.csv", b"query_id,weight\na," + b"9" * 200_000 + b"\n", "cannot be read|is no weight"),
-        ("w.csv.gz", b"\x1f\x8b\x08 cut off", "cannot be read"),
+        ("w.csv.gz", b"\x1f\x8b\x08 cut off", "cannot be unpacked"),
     ],
 )
 def test_a_file_of_weights_that_is_none(name: str, data: bytes, said: str, tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from cdp.base.hosts import loopback
 from cdp.services import access
 from cdp.services.access import ABOUT, TABLE, Action, Mode, NotAllowedError, ReadOnlyError
-from cdp.ui.shell import router
 from tests.support import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "RELIABILITY.md"
@@ -72,4 +72,4 @@ def test_the_operator_may_say_that_it_is_shared(monkeypatch: pytest.MonkeyPatch)
      ("::", False), ("192.168.1.2", False), ("studio.example.org", False), ("localhost.example.org", False)],
 )  # fmt: skip
 def test_which_addresses_are_this_machines_alone(host: str, alone: bool) -> None:
-    assert router.loopback(host) is alone
+    assert loopback(host) is alone

@@ -141,6 +141,48 @@ def test_a_name_that_is_pointed_here_is_refused(server: Serving) -> None:
         assert CLIENT.get(url, headers={"host": host}).status_code == 200
 
 
+# What some parsers take for localhost and others for another host, and what is no host at all.
+NO_HOSTS = [
+    "evil.example\\@localhost", "localhost\\@evil.example", "localhost\\.evil.example", "evil.example@localhost",
+    "user:word@127.0.0.1:8600", "localhost evil.example", "localhost\tevil.example", "localhost,evil.example",
+    "localhost/evil.example", "localhost?evil.example", "localhost#evil.example", "http://localhost", "//localhost",
+    "localhost:", "localhost:a", "localhost:-1", "localhost:99999", "localhost:80:80", "localhost:٣", "localhost.",
+    "127.0.0.1.", "127.1", "0x7f.0.0.1", "2130706433", "[::1%lo]", "[::1%25lo]", "[::1]evil", "[::1", "::1", "[]",
+    "[localhost]", "%6cocalhost", "localhost%00", "localhost%2eevil.example", "ｌocalhost", "", "*", ".", "localhost;",
+]  # fmt: skip
+
+
+def test_a_host_is_matched_exactly_or_refused(server: Serving) -> None:
+    """``evil.example\\@localhost`` was answered."""
+    for host in NO_HOSTS:
+        answer = raw(server, b"GET /v1/models HTTP/1.1\r\nHost: " + host.encode() + b"\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 403 "), host
+        assert b"host_not_allowed" in answer
+    for host in ("localhost", "LocalHost:0", " 127.0.0.1:65535 ", "[::1]", "[0:0:0:0:0:0:0:1]:80"):
+        answer = raw(server, b"GET /v1/models HTTP/1.1\r\nHost: " + host.encode() + b"\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 200 "), host
+
+
+def test_heads_that_name_two_hosts_or_none(server: Serving) -> None:
+    """A request line with an address is not answered for another host than its header's."""
+    local = b"Host: localhost\r\n"
+    for head, status in (
+        (b"GET /v1/models HTTP/1.1\r\n" + 2 * local, b"400"),
+        (b"GET /v1/models HTTP/1.1\r\nHost: evil.example\r\n" + local, b"400"),
+        (b"GET /v1/models HTTP/1.1\r\nHost : localhost\r\n", b"400"),
+        (b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n evil.example\r\n", b"403"),
+        (b"GET /v1/models HTTP/1.1\r\n", b"400"),
+        (b"GET /v1/models HTTP/1.0\r\n", b"200"),
+        (b"GET http://evil.example/v1/models HTTP/1.1\r\n" + local, b"404"),
+        (b"GET http://evil.example/healthz HTTP/1.1\r\nHost: evil.example\r\n", b"403"),
+        (b"GET http://localhost/v1/models HTTP/1.1\r\nHost: evil.example\r\n", b"403"),
+        (b"GET //evil.example/v1/models HTTP/1.1\r\n" + local, b"404"),
+        (b"OPTIONS * HTTP/1.1\r\nHost: evil.example\r\n", b"403"),
+    ):
+        answer = raw(server, head + b"\r\n")
+        assert answer.split(b" ")[1:2] == [status], (head, answer[:200])
+
+
 def test_what_is_no_http_or_too_large_a_head_is_refused(server: Serving) -> None:
     get = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
     for sent in (

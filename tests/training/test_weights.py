@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from cdp.base.errors import CdpError, InputError
 from cdp.base.workspace import Workspace
+from cdp.corpus import sources
 from cdp.training.pairs import load_pairs
 from cdp.training.plan import pair_weights
 from cdp.training.weightings import WEIGHTINGS
@@ -63,13 +65,22 @@ def test_weights_are_read_from_each_format(tmp_path: Path, name: str, content: s
         ("query_id,weight\na-1,1\nb-1,2\na-1,2\n", "a-1 has two weights"),
         ("id,weight\na-1,1\n", "no column 'query_id'"),
         ("query_id,weight\nother,1\n", "a-1 has no weight"),
-        ("", "cannot be read"),
+        ("", "a-1 has no weight"),
+        ('query_id,weight\n"a-1,1\n', "cannot be read: broken quoting"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_said_line_by_line(tmp_path: Path, content: str, words: str) -> None:
     (tmp_path / "w.csv").write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=words):
         read_weights(str(tmp_path / "w.csv"), ["a-1"])
+
+
+def test_a_small_file_of_many_weights_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "FLOOR", 2**20)
+    for name, text in (("w.csv.gz", "query_id,weight\n" + "a,1\n" * 400_000), ("w.jsonl.gz", "\n" * 400_000)):
+        (tmp_path / name).write_bytes(gzip.compress(text.encode()))
+        with pytest.raises(InputError, match="unpacks to more than 1 MB"):
+            read_weights(str(tmp_path / name), ["a"])
 
 
 def test_many_problems_are_counted_and_the_first_twenty_shown(tmp_path: Path) -> None:

@@ -10,17 +10,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cdp.base.errors import CdpError, InputError
+from cdp.base.errors import InputError
 from cdp.benchmarks.beir_files import Problems, lines_of, source_of
 from cdp.corpus.checks import listed
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import Row as TextRow
 from cdp.corpus.readers import RowFormat, format_of
-from cdp.corpus.sources import shown_name
+from cdp.corpus.readers.parquet import records
 
 Row = Mapping[str, Any]
-
-BATCH = 2048
 
 HINT = "Download the file again. If that does not help, its publisher has changed the layout."
 STRICT = ReadOptions(encoding="utf-8")
@@ -28,10 +26,10 @@ STRICT = ReadOptions(encoding="utf-8")
 
 def rows(path: Path) -> Iterator[Row]:
     """The rows of one file as mappings. InputError for a kind of file that is not known, or a damaged one."""
-    if path.suffix == ".parquet":
-        yield from _parquet(path)
-        return
     source = source_of(path)
+    if path.suffix == ".parquet":
+        yield from records(source)
+        return
     reader, problems = format_of(source, STRICT), Problems(path.name)
     if not isinstance(reader, RowFormat):
         raise InputError("This kind of file is not known.", hint=HINT, file=path)
@@ -41,21 +39,6 @@ def rows(path: Path) -> Iterator[Row]:
         else:
             problems.add(row.line or 0, f"{row.kind}: {row.reason}.")
     problems.raise_if_any(HINT)
-
-
-def _parquet(path: Path) -> Iterator[Row]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=BATCH):
-                yield from batch.to_pylist()
-    except CdpError:
-        raise
-    except (pa.ArrowException, OSError, ValueError, LookupError, ArithmeticError, MemoryError) as error:
-        problem = shown_name(str(error).splitlines()[0]) if str(error) else type(error).__name__
-        raise InputError(f"It cannot be read as Parquet: {problem}.", hint=HINT, file=path) from error
 
 
 def columns(path: Path, n: int) -> Iterator[list[str]]:

@@ -27,9 +27,9 @@ from urllib.parse import unquote
 from cdp.corpus.checks import RefusedValueError
 from cdp.corpus.extraction import blocks_of
 from cdp.corpus.options import ReadOptions
-from cdp.corpus.readers import READERS, Block, DocumentFormat, Report
+from cdp.corpus.readers import READERS, Block, DocumentFormat, Report, parquet
 from cdp.corpus.repeats import EDGE_LINES, running_lines, without_running
-from cdp.corpus.sources import Source
+from cdp.corpus.sources import ROW_BYTES, Source
 
 Parse = Callable[[Path, Sequence[str], Report], Iterator[Block]]
 
@@ -83,7 +83,19 @@ def serve() -> None:
         out.flush()
 
     for line in sys.stdin:
-        _answer(say, **json.loads(line))
+        request = json.loads(line)
+        try:
+            if request["format"] == parquet.NAME:
+                parquet.serve(say, out.buffer, **request)
+            else:
+                _answer(say, **request)
+        except RefusedValueError as refused:
+            say(refused=[refused.kind, refused.reason])
+        except MemoryError:
+            say(refused=["too long", "reading it takes more memory than a file may take"])
+        except Exception as error:  # a library's fault with this file; the next file may be sound
+            detail = " ".join(str(error).replace(request["path"], Path(request["path"]).name).split())[:200]
+            say(refused=["unreadable file", f"it is damaged ({type(error).__name__}: {detail})"])
 
 
 def _answer(say: Callable[..., None], format: str, path: str, passwords: Sequence[str], keep: bool) -> None:
@@ -91,28 +103,24 @@ def _answer(say: Callable[..., None], format: str, path: str, passwords: Sequenc
     assert isinstance(reader, OfficeFormat)
     report = Report(progress=lambda done, total: say(progress=[done, total]), keep_repeated=keep)
     size = 0
-    try:
-        if reader.zipped and not zipfile.is_zipfile(path):
-            with open(path, "rb") as file:
-                if file.read(4) == b"\xd0\xcf\x11\xe0":  # OLE: what encrypted and old Office files are
-                    raise RefusedValueError("encrypted", "it has a password or is older than 2007: save it again")
-            raise RefusedValueError("unreadable file", f"it is damaged, or not {reader.title}")
-        waiting: list[Block] = []
-        for block in reader.parse(Path(path), passwords, report):
-            size += len(block.text)
-            if size > MOST_CHARACTERS:
-                raise RefusedValueError("too long", f"it holds more than {MOST_CHARACTERS:,} characters")
-            waiting.append(block)
-            if len(waiting) == BLOCKS_PER_LINE:
-                say(blocks=waiting)
-                waiting = []
-        say(blocks=waiting)
-        say(report={name: value for name, value in vars(report).items() if name != "progress"})
-    except RefusedValueError as refused:
-        say(refused=[refused.kind, refused.reason])
-    except Exception as error:  # a library's fault with this file; the next file may be sound
-        detail = " ".join(str(error).replace(path, Path(path).name).split())[:200]
-        say(refused=["unreadable file", f"it is damaged ({type(error).__name__}: {detail})"])
+    if reader.zipped and not zipfile.is_zipfile(path):
+        with open(path, "rb") as file:
+            if file.read(4) == b"\xd0\xcf\x11\xe0":  # OLE: what encrypted and old Office files are
+                raise RefusedValueError("encrypted", "it has a password or is older than 2007: save it again")
+        raise RefusedValueError("unreadable file", f"it is damaged, or not {reader.title}")
+
+    waiting: list[Block] = []
+    for block in reader.parse(Path(path), passwords, report):
+        size += len(block.text) + ROW_BYTES
+        if size > MOST_CHARACTERS:
+            reason = f"it holds more than {MOST_CHARACTERS:,} characters, {ROW_BYTES} counted for each paragraph"
+            raise RefusedValueError("too long", reason)
+        waiting.append(block)
+        if len(waiting) == BLOCKS_PER_LINE:
+            say(blocks=waiting)
+            waiting = []
+    say(blocks=waiting)
+    say(report={name: value for name, value in vars(report).items() if name != "progress"})
 
 
 def pdf_blocks(path: Path, passwords: Sequence[str], report: Report) -> Iterator[Block]:

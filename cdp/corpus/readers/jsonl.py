@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,10 +12,10 @@ from cdp.base.errors import InputError
 from cdp.corpus.checks import excerpt, type_name
 from cdp.corpus.options import MAX_LINE_CHARACTERS, ReadOptions
 from cdp.corpus.readers import BadRow, Row, RowFormat
-from cdp.corpus.sources import Source, numbered_lines, open_text
+from cdp.corpus.sources import BLOCK, ROW_BYTES, Source, numbered_lines, open_text
 
-# An array is held in memory, with about ten times its size.
-MOST_ARRAY_CHARACTERS = 300_000_000
+_SPACE = re.compile(r"[ \t\n\r]*")
+_DECODER = json.JSONDecoder()
 
 
 def json_rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
@@ -22,8 +24,8 @@ def json_rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
         is_array = text.read(4096).lstrip().startswith("[")
     with open_text(source, options.encoding) as text:
         if is_array:
-            array = _array(text.read(MOST_ARRAY_CHARACTERS + 1), source)
-            yield from (_row(number, value) for number, value in enumerate(array, start=1))
+            for number, value in enumerate(_entries(source, text), start=1):
+                yield _row(number, value)
             return
         for number, line in numbered_lines(text):
             if line is None:
@@ -32,21 +34,80 @@ def json_rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
                 yield _row_of_line(number, line)
 
 
-def _array(text: str, source: Source) -> list[Any]:
-    """The entries of an array. InputError where it is too large or breaks off: then nothing of it is taken."""
-    line, hint = None, "Is the file whole? Of JSON Lines, one object per line, only the broken line would be lost."
-    if len(text) > MOST_ARRAY_CHARACTERS:
-        raise InputError("The JSON array is too large.", hint="Save it as JSON Lines.", file=source.name)
+def _entries(source: Source, text: io.TextIOWrapper) -> Iterator[Any]:
+    """The entries of an array, one after the other. InputError where one is too long, and where it breaks off."""
+    array = _Array(text)
     try:
-        values: list[Any] = json.loads(text)
-        return values
+        array.past("[")
+        following = array.peek()
+        while following != "]":
+            yield array.value()
+            if source.packed:
+                source.spend(ROW_BYTES)
+            following = array.peek()
+            if following != "]":
+                array.past(",")
+                following = array.peek()
+                if following == "]":
+                    raise json.JSONDecodeError("Expecting value", array.buffer, array.at)
+        array.past("]")
+        if array.peek():
+            raise json.JSONDecodeError("Extra data", array.buffer, array.at)
+        return
     except json.JSONDecodeError as error:
-        problem, line = error.msg.removesuffix(" at"), error.lineno
+        problem, line = error.msg.removesuffix(" at"), array.lines + error.lineno
     except RecursionError:
-        problem = "the JSON is nested too deeply"
+        problem, line = "the JSON is nested too deeply", None
     except ValueError as error:
-        problem = str(error).split(";")[0]
+        problem, line = str(error).split(";")[0], None
+    hint = "Is the file whole? Of JSON Lines, one object per line, only the broken line would be lost."
     raise InputError(f"The JSON array cannot be read: {problem}.", hint=hint, file=source.name, line=line)
+
+
+class _Array:
+    """What is read of an array: ``buffer`` from ``at``, behind so many ``lines``. Memory: twice the longest entry."""
+
+    def __init__(self, text: io.TextIOWrapper) -> None:
+        self._text = text
+        self.buffer, self.at, self.lines, self._ended = "", 0, 0, False
+
+    def _more(self) -> None:
+        """Read as much again as there is, and forget what is done with."""
+        read = self._text.read(max(BLOCK, len(self.buffer) - self.at))
+        self.lines += self.buffer.count("\n", 0, self.at)
+        self.buffer, self.at, self._ended = self.buffer[self.at :] + read, 0, not read
+
+    def peek(self) -> str:
+        """The next character that is no space; empty at the end."""
+        while True:
+            self.at = _SPACE.match(self.buffer, self.at).end()  # type: ignore[union-attr]
+            if self.at < len(self.buffer) or self._ended:
+                return self.buffer[self.at : self.at + 1]
+            self._more()
+
+    def past(self, character: str) -> None:
+        """Go past a character; JSONDecodeError if it is not the next."""
+        if self.peek() != character:
+            raise json.JSONDecodeError(f"Expecting {character!r} delimiter", self.buffer, self.at)
+        self.at += 1
+
+    def value(self) -> Any:
+        """Go past a value, which is the next, and return it; ValueError where there is none."""
+        fault = ("", 0)
+        while True:
+            try:
+                value, end = _DECODER.raw_decode(self.buffer, self.at)
+                if end + 2 < len(self.buffer) or self._ended:  # 1 may be the beginning of 1e+5
+                    self.at = end
+                    return value
+            except json.JSONDecodeError as error:
+                before, fault = fault, (error.msg, error.pos - self.at)
+                # With more of the text it is still there, and no string that goes on.
+                if self._ended or (fault == before and "Unterminated" not in error.msg):
+                    raise
+            if len(self.buffer) - self.at > MAX_LINE_CHARACTERS:
+                raise ValueError(f"an entry is longer than {MAX_LINE_CHARACTERS:,} characters")
+            self._more()
 
 
 def _row_of_line(number: int, line: str) -> Row | BadRow:
@@ -71,7 +132,7 @@ def _row(line: int, value: Any, text: str = "") -> Row | BadRow:
 FORMAT = RowFormat(
     "jsonl",
     "JSON Lines",
-    "JSON Lines, one object per line (BEIR), or a JSON array of at most 300 million characters",
+    "JSON Lines, one object per line (BEIR), or a JSON array of objects",
     (".jsonl", ".ndjson", ".json"),
     json_rows,
     order=10,

@@ -80,14 +80,15 @@ def _plain(text: io.TextIOWrapper, delimiter: str) -> Iterator[Cells | BadRow]:
 def _quoted(source: Source, text: io.TextIOWrapper, delimiter: str) -> Iterator[Cells | BadRow]:
     """Records that may span lines. A fault in the quoting costs its record; a quote that never closes, the rest."""
     csv.field_size_limit(MAX_LINE_CHARACTERS)
-    last = ""
+    last, size = "", 0
 
     def lines() -> Iterator[str]:
-        nonlocal last
+        nonlocal last, size
         for number, line in numbered_lines(text):
-            if line is None:
+            size += len(line or "")
+            if line is None or size > 2 * MAX_LINE_CHARACTERS:  # a cell that is too long costs its row alone
                 raise InputError(
-                    f"The line is longer than {MAX_LINE_CHARACTERS:,} characters.",
+                    f"The row is longer than {MAX_LINE_CHARACTERS:,} characters.",
                     hint="This is hardly a CSV file; if it is, split the text of that row.",
                     file=source.name,
                     line=number,
@@ -97,7 +98,7 @@ def _quoted(source: Source, text: io.TextIOWrapper, delimiter: str) -> Iterator[
 
     reader = csv.reader(lines(), delimiter=delimiter, strict=True)
     while True:
-        begins = reader.line_num + 1
+        begins, size = reader.line_num + 1, 0
         try:
             cells = next(reader)
         except StopIteration:

@@ -9,14 +9,13 @@ Without an ``[auth]`` section in ``.streamlit/secrets.toml`` nobody is asked to 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import streamlit as st
 
 from cdp.base.errors import CdpError
+from cdp.base.hosts import host_of, loopback
 from cdp.base.workspace import Workspace, many_files, open_workspace, private_files
 from cdp.services import access
 from cdp.ui import jobs as job_views
@@ -58,18 +57,7 @@ def reachable() -> bool:
     headers = st.context.headers
     if any(name in headers for name in FORWARDED):
         return True
-    host = urlsplit(f"//{headers.get('Host') or 'localhost'}").hostname or ""
-    return not loopback(host)
-
-
-def loopback(host: str) -> bool:
-    """Whether a name or address is this machine's alone; an empty one listens everywhere."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return not loopback(host_of(headers.get("Host", "localhost")))
 
 
 def sign_in() -> None:
