@@ -21,6 +21,9 @@ SCHEMA = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("id
 ROW_GROUP_ROWS = 8192
 # A row group ends after 8,192 documents or 32 Mi characters, whichever comes first.
 ROW_GROUP_CHARACTERS = 32 * 2**20
+# Bytes of a column of a row group, and of its titles when they are written out. Our own stay far below: a group ends
+# with the document that exceeds its characters. A file may come from somebody else's workspace.
+MOST_BYTES = 2**30
 
 
 class DocumentWriter:
@@ -47,9 +50,38 @@ class DocumentFile:
         try:
             self._metadata = pq.read_metadata(path)
         except (pa.ArrowException, OSError) as error:
-            raise WorkspaceError(
-                f"The documents in {path} cannot be read: {str(error).splitlines()[0]}.", hint="Add the corpus again."
-            ) from error
+            raise self._unreadable(str(error).splitlines()[0]) from error
+        self._check()
+
+    def _unreadable(self, why: str) -> WorkspaceError:
+        return WorkspaceError(f"The documents in {self.path} cannot be read: {why}.", hint="Add the corpus again.")
+
+    def _check(self) -> None:
+        """Raise WorkspaceError for columns that would be larger in memory than in the file, or larger than memory."""
+        if self._metadata.schema.to_arrow_schema().names != SCHEMA.names:
+            raise self._unreadable(f"its columns are not {', '.join(SCHEMA.names)}")
+        for group in map(self._metadata.row_group, range(self._metadata.num_row_groups)):
+            for column in map(group.column, range(len(SCHEMA))):
+                repeats = column.path_in_schema != "title" and any("DICTIONARY" in name for name in column.encodings)
+                if repeats or column.total_uncompressed_size > MOST_BYTES:
+                    raise self._unreadable(f"{column.path_in_schema} was not written by this program")
+
+    def _open(self) -> pq.ParquetFile:
+        return pq.ParquetFile(self.path, metadata=self._metadata, read_dictionary=["title"])
+
+    def _group(self, file: pq.ParquetFile, group: int, columns: Sequence[str]) -> pa.Table:
+        """Read a row group. WorkspaceError for titles that are short in the file alone."""
+        import pyarrow.compute as pc
+
+        table = file.read_row_group(group, columns=list(columns))
+        if "title" not in columns:
+            return table
+        place = table.schema.get_field_index("title")
+        for titles in table.column(place).chunks:
+            lengths = pc.binary_length(titles.dictionary).cast(pa.int64())
+            if (pc.sum(lengths.take(titles.indices)).as_py() or 0) > MOST_BYTES:
+                raise self._unreadable("its titles have more than a gigabyte")
+        return table.set_column(place, SCHEMA.field("title"), table.column(place).cast(pa.string()))
 
     def __len__(self) -> int:
         return int(self._metadata.num_rows)
@@ -63,14 +95,14 @@ class DocumentFile:
         """Tables of the documents ``start`` … ``start + limit - 1`` (from 0), one per row group."""
         end = len(self) if limit is None else min(len(self), start + limit)
         at = 0
-        with pq.ParquetFile(self.path, metadata=self._metadata) as file:
+        with self._open() as file:
             for group in range(self._metadata.num_row_groups):
                 if at >= end:
                     return
                 n = self._metadata.row_group(group).num_rows
                 first, last = max(start, at), min(end, at + n)
                 if first < last:
-                    yield file.read_row_group(group, columns=list(columns)).slice(first - at, last - first)
+                    yield self._group(file, group, columns).slice(first - at, last - first)
                 at += n
 
     def iter(self, start: int = 0, limit: int | None = None) -> Iterator[Document]:
@@ -89,13 +121,13 @@ class DocumentFile:
 
         wanted = pa.array([id for id in dict.fromkeys(ids) if storable(id)], pa.string())
         by_id: dict[str, Document] = {}
-        with pq.ParquetFile(self.path, metadata=self._metadata) as file:
+        with self._open() as file:
             for group in range(self._metadata.num_row_groups):
                 if len(by_id) == len(wanted):
                     break
                 hits = pc.is_in(file.read_row_group(group, columns=["id"]).column("id"), value_set=wanted)
                 if pc.any(hits).as_py():
-                    by_id.update((d.id, d) for d in to_documents(file.read_row_group(group).filter(hits)))
+                    by_id.update((d.id, d) for d in to_documents(self._group(file, group, SCHEMA.names).filter(hits)))
         return {id: by_id[id] for id in dict.fromkeys(ids) if id in by_id}
 
     def search(self, text: str, limit: int = 50) -> list[Document]:
