@@ -31,6 +31,7 @@ from typing import Any, ClassVar, Protocol
 from cdp.base.errors import CdpError, ConfigError, WorkspaceError
 from cdp.base.failures import FILE, Failures, failure_of, lost
 from cdp.base.locks import is_held, wait_for_lock
+from cdp.base.redaction import cleaned_output
 from cdp.base.workspace import Workspace, append_jsonl, now, read_json, read_json_or_none, read_jsonl, write_json
 
 HEARTBEAT_EVERY_S = 1.0
@@ -236,6 +237,7 @@ def supervisor_alive(job_folder: Path) -> bool:
     return is_held(job_folder / "alive.lock")
 
 
+@cleaned_output()
 def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
     """Run a worker: ``if __name__ == "__main__": worker.run(main)``. Ends the process."""
     arguments = sys.argv[1:] if argv is None else argv

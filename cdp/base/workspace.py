@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
+from cdp.base.redaction import cleaned, holds_key
 
 # The folder of the package `cdp`: a clone, or an environment's `site-packages`.
 CODE = Path(__file__).resolve().parent.parent.parent
@@ -236,8 +237,30 @@ def disk_faults_told(what: str) -> Iterator[None]:
 
 def write_json(path: Path, value: Any) -> None:
     """Write JSON atomically, readable by people."""
-    text = json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n"
-    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+    write_bytes(path, (to_json(value, indent=2) + "\n").encode("utf-8", "backslashreplace"))
+
+
+def write_jsonl(path: Path, records: Iterable[Any]) -> None:
+    """Write records atomically, one per line and one in memory."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(temporary, "x", encoding="utf-8", errors="backslashreplace") as file:
+            file.writelines(to_json(record) + "\n" for record in records)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise WorkspaceError.refused(path, "written", error) from error
+    finally:
+        with suppress(OSError):  # it was renamed
+            temporary.unlink()
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """Return a value as JSON without the keys that this process knows."""
+    text = json.dumps(value, ensure_ascii=False, default=str, indent=indent)
+    return json.dumps(cleaned(json.loads(text)), ensure_ascii=False, indent=indent) if holds_key(text) else text
 
 
 def read_json(path: Path) -> Any:
@@ -271,7 +294,7 @@ def read_json_or_none(path: Path) -> Any | None:
 
 def append_jsonl(path: Path, records: Iterable[Any], *, sync: bool = False) -> None:
     """Append records, one per line, in a single write. A torn last line is closed first."""
-    lines = "".join(json.dumps(record, ensure_ascii=False, default=str) + "\n" for record in records)
+    lines = "".join(to_json(record) + "\n" for record in records)
     if not lines:
         return
     path.parent.mkdir(parents=True, exist_ok=True)

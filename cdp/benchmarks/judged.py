@@ -12,16 +12,14 @@ Grades are 0 (not related) to 3 (answers it), after UMBRELA (arXiv 2406.06519); 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from cdp.base import actions
 from cdp.base.errors import ConfigError
 from cdp.base.file_cache import ANSWERS
-from cdp.base.workspace import read_jsonl, write_bytes
+from cdp.base.workspace import read_jsonl, write_bytes, write_jsonl
 from cdp.benchmarks import manifests
 from cdp.benchmarks.benchmark import list_splits
 
@@ -63,7 +61,7 @@ class Label:
 def write_pool(folder: Path, pool: Pool) -> None:
     """Store a pool, replacing the one that is there."""
     lines = ({"query": query, "documents": documents} for query, documents in pool.items())
-    _write_lines(folder / "pool.jsonl", lines)
+    write_jsonl(folder / "pool.jsonl", lines)
 
 
 def read_pool(folder: Path) -> Pool:
@@ -97,7 +95,7 @@ def merged(pool: Pool, other: Pool) -> Pool:
 def write_grades(folder: Path, grades: Iterable[Grade]) -> None:
     """Store grades as ``grades.jsonl`` and as the judgments of the split ``test``."""
     listed = list(grades)
-    _write_lines(folder / "grades.jsonl", map(asdict, listed))
+    write_jsonl(folder / "grades.jsonl", map(asdict, listed))
     lines = "".join(f"{grade.query}\t{grade.document}\t{grade.grade}\n" for grade in listed)
     write_bytes(folder / "qrels" / f"{SPLIT}.tsv", f"query-id\tcorpus-id\tscore\n{lines}".encode())
 
@@ -124,11 +122,6 @@ def by_query(grades: Iterable[Grade]) -> dict[str, dict[str, int]]:
 def missing(grades: Mapping[str, Mapping[str, float]], *runs: Mapping[str, Sequence[str]]) -> set[tuple[str, str]]:
     """Return the pairs (query, document) of these first tens that the model did not grade."""
     return {(q, d) for run in runs for q, documents in run.items() for d in documents if d not in grades.get(q, ())}
-
-
-def _write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
 def add_labels(folder: Path, query: str, grades: Mapping[str, int | None], by: str) -> None:

@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cdp.base.errors import ProviderError
-from cdp.base.redaction import without_secrets
+from cdp.base.redaction import clean
 
 # Of one request: a larger count is a mistake and would use up any budget.
 MAX_TOKENS = 10_000_000
 SHOWN = 160
 KEPT_RAW = 2000  # characters of an unusable answer that are kept with its document's failure
-
-_ESCAPED = re.compile(r"\\u00([2-7][0-9a-fA-F])")
 
 
 @dataclass(frozen=True)
@@ -67,11 +65,6 @@ class Answer:
     finish_reason: str = "stop"
     logprob: float | None = None
 
-    def without_secrets(self, *keys: str) -> Answer:
-        """Return the answer without ``keys`` and this process's secrets, which an endpoint may repeat."""
-        text, model, reason = (_redacted(value, keys) for value in (self.text, self.model, self.finish_reason))
-        return replace(self, text=text, model=model, finish_reason=reason)
-
 
 @dataclass(frozen=True)
 class Embeddings:
@@ -79,13 +72,6 @@ class Embeddings:
 
     vectors: np.ndarray
     usage: Usage
-
-
-def _redacted(text: str, keys: tuple[str, ...]) -> str:
-    # JSON within the text may have escaped characters of a key.
-    plain = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
-    clean = without_secrets(plain, *keys)
-    return without_secrets(text, *keys) if clean == plain else clean
 
 
 class RequestError(ProviderError):
@@ -259,7 +245,7 @@ def _answer(completion: _Completion, expected: Usage) -> Answer:
         raise Malformed(f"it holds no text (it ended with {_short(reason)!r})", own=reason == "length", hint=hint)
     model = completion.model if isinstance(completion.model, str) else ""
     usage, mean = _usage(completion.usage, expected), _mean_logprob(choice.logprobs)
-    return Answer(text, usage=usage, model=model[:SHOWN], finish_reason=reason[:SHOWN], logprob=mean)
+    return Answer(text, usage=usage, model=clean(model)[:SHOWN], finish_reason=clean(reason)[:SHOWN], logprob=mean)
 
 
 def _mean_logprob(logprobs: Any) -> float | None:
@@ -293,5 +279,5 @@ def _count(value: Any) -> int | None:
 
 def _short(value: Any) -> str:
     """Return a text on one line, without control characters."""
-    text = "".join(character if character.isprintable() else " " for character in str(value)[: 2 * SHOWN])
+    text = "".join(character if character.isprintable() else " " for character in clean(str(value))[: 2 * SHOWN])
     return " ".join(text.split())[:SHOWN].rstrip(".")

@@ -22,9 +22,9 @@ import httpx2
 import openai
 
 from cdp.base.errors import ProviderError, RefusedError
-from cdp.base.redaction import CUT, without_secrets
+from cdp.base.redaction import clean, know
 from cdp.base.worker import stop_grace_s
-from cdp.llm.address import NO_KEY, Endpoint
+from cdp.llm.address import Endpoint
 from cdp.llm.answers import (
     KEPT_RAW,
     Answer,
@@ -115,7 +115,7 @@ class ChatClient:
         self.url, self.model = endpoint.url, model
         self.takes_schema = True
         self.reached = self.stopping = False
-        self._key = endpoint.key
+        know(self, endpoint.key)
         self._timeout_s, self._retries = timeout_s, retries
         self._renamed: dict[str, str | None] = {}
         self._calls: set[_Call] = set()
@@ -145,7 +145,7 @@ class ChatClient:
         for _ in range(len(REPLACEMENTS) + 2):
             used = body if self.takes_schema or without_schema is None else without_schema
             try:
-                answer = self._ask(used, usual, lambda data: read_completion(data, usual)).without_secrets(self._key)
+                answer = self._ask(used, usual, lambda data: read_completion(data, usual))
                 return replace(answer, usage=answer.usage + lost, model=answer.model or self.model)
             except _Again as again:
                 lost += again.usage
@@ -194,11 +194,11 @@ class ChatClient:
             answer = read(data)
         except Malformed as problem:
             raise RequestError(
-                f"The answer of {self.url} cannot be used: {self._clean(str(problem))}.",
+                f"The answer of {self.url} cannot be used: {problem}.",
                 hint=problem.hint or ("" if problem.own else NOT_CHAT),
                 exhausted=not problem.own,
                 usage=paid_for(data, usual) + lost,
-                raw=self._clean(data[:KEPT_RAW].decode("utf-8", "replace")),
+                raw=clean(data[:MAX_BYTES].decode("utf-8", "replace"))[:KEPT_RAW],
             ) from None
         return replace(answer, usage=answer.usage + lost)
 
@@ -238,7 +238,7 @@ class ChatClient:
             return Cancelled(lost)
         if isinstance(error, _Unreachable):
             return ProviderError(
-                f"{self.url} cannot be reached ({self._clean(str(error))}).",
+                f"{self.url} cannot be reached ({error}).",
                 hint="Check the address and whether the server runs.",
             )
         if isinstance(error, openai.APIStatusError):
@@ -249,7 +249,7 @@ class ChatClient:
             message = f"{self.url} gave no answer within {self._timeout_s:g} s{times}"
             hint = "Raise timeout, or lower concurrency if the endpoint is overloaded."
         else:
-            message = f"The connection to {self.url} failed ({self._clean(_cause(error))}){times}"
+            message = f"The connection to {self.url} failed ({_cause(error)}){times}"
             hint = "Check whether the server still runs, and resume the job then."
         return RequestError(message, hint=hint, exhausted=True, usage=lost)
 
@@ -276,7 +276,7 @@ class ChatClient:
         if status not in RETRIED and status < 500:
             return RequestError(f"The endpoint refused the request ({status}: {said}).", usage=lost, raw=said)
         tries = call.sent if call else 1
-        pause = self._clean(error.response.headers.get("retry-after", ""))[:40]
+        pause = clean(str(error.response.headers.get("retry-after", "")))[:40]
         if pause and tries <= self._retries:  # longer than the openai client waits: two minutes
             message = f"The endpoint asks for a longer pause than a run makes ({status}, Retry-After: {pause})."
             return ProviderError(message, hint="Resume the job then.")
@@ -310,11 +310,8 @@ class ChatClient:
         """Return the endpoint's message, short, on one line, and without the key."""
         body = error.body
         message = body.get("message") if isinstance(body, dict) else None
-        text = str(message or error.message)[:2000].encode("utf-8", "replace").decode("utf-8")
-        return self._clean(" ".join(text.split()))[:200].rstrip(".")
-
-    def _clean(self, text: str) -> str:
-        return without_secrets(text if self._key == NO_KEY else text.replace(self._key, CUT))
+        text = clean(str(message or error.message))[:2000].encode("utf-8", "replace").decode("utf-8")
+        return " ".join(text.split())[:200].rstrip(".")
 
 
 class _Again(Exception):  # noqa: N818 — tells the caller to send another body
@@ -349,4 +346,4 @@ def _cause(error: BaseException) -> str:
     cause: BaseException = error
     while cause.__cause__ is not None:
         cause = cause.__cause__
-    return " ".join((str(cause) or type(cause).__name__).split())[:120]
+    return " ".join((clean(str(cause)) or type(cause).__name__).split())[:120]

@@ -12,7 +12,7 @@ import logging
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from cdp.base.file_cache import RECORDS
 from cdp.base.records import checked
 from cdp.base.staging import staging
 from cdp.base.text import pick
-from cdp.base.workspace import Workspace, fitting, now, read_json, read_jsonl, write_json
+from cdp.base.workspace import Workspace, fitting, now, read_json, read_jsonl, write_json, write_jsonl
 from cdp.corpus import CorpusManifest
 from cdp.corpus.origin import written_by
 
@@ -67,19 +67,7 @@ def put_in_order(path: Path, keep: Callable[[int], bool] = lambda position: True
                 source.seek(last[position])
                 yield json.loads(source.readline())
 
-    write_lines(path, lines())
-
-
-def write_lines(path: Path, records: Iterable[dict[str, Any]]) -> None:
-    """Replace ``path`` by a file with one line per record; it appears whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.writing")
-    with open(temporary, "w", encoding="utf-8") as out:
-        for record in records:
-            out.write(json.dumps(record, ensure_ascii=False) + "\n")
-        out.flush()
-        os.fsync(out.fileno())
-    os.replace(temporary, path)
+    write_jsonl(path, lines())
 
 
 _log = logging.getLogger(__name__)

@@ -23,6 +23,7 @@ from cdp.base.config import JudgeConfig
 from cdp.base.errors import ConfigError, InputError, ProviderError
 from cdp.base.failures import IN_A_ROW, is_fatal, line_of
 from cdp.base.records import Document
+from cdp.base.redaction import clean
 from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import append_jsonl, read_jsonl, write_bytes
 from cdp.benchmarks import judged, library, load_benchmark, manifests, resolve_benchmark
@@ -290,7 +291,7 @@ class Run:
             return pair, error
         if (read := judging.read_grade(answer.text)) is not None:
             return pair, Grade(*pair, *read)
-        return pair, InputError(f"The answer holds no grade: {' '.join(answer.text.split())[:200]!r}")
+        return pair, InputError(f"The answer holds no grade: {' '.join(clean(answer.text).split())[:200]!r}")
 
     def _record(self, pair: Pair, outcome: Grade | Exception) -> None:
         if isinstance(outcome, Grade):
