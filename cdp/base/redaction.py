@@ -138,7 +138,7 @@ def redact(text: str) -> str:
 
 @contextmanager
 def cleaned_output() -> Iterator[None]:
-    """Write what the block prints without keys, line by line."""
+    """Write what the block prints without keys."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = _Lines(before[0]), _Lines(before[1])
     try:
@@ -151,18 +151,18 @@ def cleaned_output() -> Iterator[None]:
 
 
 class _Lines:
-    """A stream whose lines are cleaned whole: a library writes a traceback, and a key in it, in pieces."""
+    """A stream that is cleaned up to the end of a line: libraries write a line, and a key in it, in pieces."""
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream, self._line = stream, ""
+        self._stream, self._held = stream, ""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        lines, end, self._line = (self._line + text).rpartition("\n")
-        if end:
-            self._stream.write(clean(lines) + end)
+        self._held += text
+        if text.endswith("\n"):
+            self._release()
         return len(text)
 
     def writelines(self, lines: list[str]) -> None:
@@ -170,9 +170,12 @@ class _Lines:
             self.write(line)
 
     def flush(self) -> None:
-        line, self._line = self._line, ""
-        self._stream.write(clean(line))
+        self._release()
         self._stream.flush()
+
+    def _release(self) -> None:
+        held, self._held = self._held, ""
+        self._stream.write(clean(held))
 
 
 def _keys() -> _Known:

@@ -7,7 +7,6 @@ and endless nesting before anything is stored.
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +20,11 @@ from cdp.base.redaction import clean
 # Of one request: a larger count is a mistake and would use up any budget.
 MAX_TOKENS = 10_000_000
 SHOWN = 160
+LONGEST_LOGPROB = 1e6
 KEPT_RAW = 2000  # characters of an unusable answer that are kept with its document's failure
+
+# The parser refuses numbers of thousands of digits, and the answer with them. None of the fields that are read has one.
+_ENDLESS = re.compile(rb"(?<=[:,\[\s])-?\d{400,}(?=[\s,\]}])")
 
 
 @dataclass(frozen=True)
@@ -209,7 +212,7 @@ def read_batch_line(data: bytes, ours: re.Pattern[str]) -> tuple[str, Answer]:
 def paid_for(data: bytes, expected: Usage) -> Usage:
     """Return the usage of an answer that cannot be used; ``expected`` if it has none."""
     try:
-        reported = _Paid.model_validate_json(data).usage
+        reported = _Paid.model_validate_json(_ENDLESS.sub(b"null", data)).usage
     except ValidationError:
         reported = None
     return _usage(reported, expected)
@@ -218,7 +221,9 @@ def paid_for(data: bytes, expected: Usage) -> Usage:
 def _fitting(schema: type[Any], value: Any) -> Any:
     """Validate ``value`` (JSON bytes, or parsed JSON) by a schema; Malformed with its first problem."""
     try:
-        return schema.model_validate_json(value) if isinstance(value, bytes) else schema.model_validate(value)
+        if isinstance(value, bytes):
+            return schema.model_validate_json(_ENDLESS.sub(b"null", value))
+        return schema.model_validate(value)
     except ValidationError as error:
         problem = error.errors(include_input=False, include_url=False)[0]
         if problem["type"] == "json_invalid":
@@ -254,8 +259,13 @@ def _mean_logprob(logprobs: Any) -> float | None:
     if not isinstance(tokens, list) or not tokens:
         return None
     values = [token.get("logprob") if isinstance(token, dict) else None for token in tokens]
-    numbers = [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v)]
+    numbers = [number for value in values if (number := plausible(value)) is not None]
     return sum(numbers) / len(numbers) if len(numbers) == len(values) else None
+
+
+def plausible(value: Any) -> float | None:
+    """Return a log-probability as a number, None for anything else that JSON can hold: 400 digits, NaN, a text."""
+    return float(value) if type(value) in (int, float) and abs(value) <= LONGEST_LOGPROB else None
 
 
 def _usage(reported: Any, expected: Usage) -> Usage:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import functools
+import re
 import ssl
 import threading
 import weakref
@@ -23,6 +24,7 @@ import openai
 
 from cdp.base.errors import ProviderError, RefusedError
 from cdp.base.redaction import clean, know
+from cdp.base.text import shown
 from cdp.base.worker import stop_grace_s
 from cdp.llm.address import Endpoint
 from cdp.llm.answers import (
@@ -49,6 +51,9 @@ SCHEMA_WORDS = ("response_format", "json_schema", "response format", "guided", "
 RETRIED = (408, 409, 429)
 NOT_CHAT = "Check that the address is that of a chat endpoint (often it ends in /v1)."
 NOT_EMBEDDING = "Check that the model at this address makes embeddings (the address often ends in /v1)."
+
+# Host and port of the address that a redirect names.
+_HOST = re.compile(r"(?:https?:)?//(?:[^/?#\s@]*@)?([^/?#\s@]+)", re.IGNORECASE)
 
 A = TypeVar("A", Answer, Embeddings)
 
@@ -124,7 +129,7 @@ class ChatClient:
         timeout = openai.Timeout(None, connect=min(timeout_s, CONNECT_TIMEOUT_S))
         limits = httpx2.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
         http = _Http(
-            weakref.ref(self), timeout_s, verify=_certificates(), limits=limits, timeout=timeout, follow_redirects=True
+            weakref.ref(self), timeout_s, verify=_certificates(), limits=limits, timeout=timeout, follow_redirects=False
         )
         self._client = openai.AsyncOpenAI(
             api_key=endpoint.key, base_url=endpoint.url, max_retries=retries, timeout=timeout, http_client=http
@@ -258,6 +263,13 @@ class ChatClient:
     ) -> Exception:
         """Return the error for a status: for every request, for this one, or _Again for another body."""
         status, said = error.status_code, self._said(error)
+        if 300 <= status < 400:  # documents and key would go to an address that no one named
+            named = _HOST.match(str(error.response.headers.get("location", "")))
+            return RefusedError(
+                f"{self.url} points to {shown(named[1]) if named else 'another path'} ({status}), and requests are not "
+                "sent on.",
+                hint="If you trust that address, set base_url to it.",
+            )
         if status == 401:  # its words often hold part of the key
             return RefusedError(
                 f"{self.url} refused the API key (401).", hint="Check the key and what it may be used for."
