@@ -62,9 +62,9 @@ _DROPPED = bytes(range(33)) + b"\x7f\"'\\*`~"
 class _Known:
     """What this process looks for, in folded form: whole keys, parts of keys, and the anchors of both."""
 
-    wholes: tuple[bytes, ...] = ()
-    parts: frozenset[bytes] = frozenset()
-    anchors: tuple[bytes, ...] = ()
+    wholes: tuple[str, ...] = ()
+    parts: frozenset[str] = frozenset()
+    anchors: tuple[str, ...] = ()
 
 
 _lock = threading.RLock()  # a client may be freed while its thread holds the lock
@@ -194,7 +194,7 @@ def _keys() -> _Known:
 
 def _counts(value: str) -> bool:
     """Return True if a key is long and mixed enough to be cut out of texts; the path of a file of keys is not."""
-    folded = _folded(value).decode()
+    folded = _folded(value)
     if len(folded) < SHORTEST or len(set(folded)) < DISTINCT or os.path.exists(value):
         return False
     mixed = any(map(str.isdigit, folded)) and any(map(str.isalpha, folded))
@@ -202,7 +202,7 @@ def _counts(value: str) -> bool:
 
 
 def _known_of(values: set[str]) -> _Known:
-    wholes, parts, anchors = set[bytes](), set[bytes](), set[bytes]()
+    wholes, parts, anchors = set[str](), set[str](), set[str]()
     for value in values:
         folded = _readings(value)[0]
         if len(folded) < PART or len(value.split()) > 1:  # parts of a sentence are ordinary words
@@ -213,8 +213,9 @@ def _known_of(values: set[str]) -> _Known:
     return _Known(tuple(wholes), frozenset(parts), (*wholes, *anchors))
 
 
-def _readings(text: str) -> list[bytes]:
+def _readings(text: str) -> list[str]:
     """Return a text as it is compared: unescaped and folded; once more without its thinking blocks."""
+    text = text.replace('\\"', "")  # most lines have no other escape, and both are dropped anyway
     for _ in range(_ROUNDS):
         if not ("\\" in text or "%" in text or "&" in text):
             break
@@ -227,8 +228,8 @@ def _readings(text: str) -> list[bytes]:
     return folded
 
 
-def _folded(text: str) -> bytes:
-    return text.encode("ascii", "ignore").translate(None, _DROPPED)
+def _folded(text: str) -> str:
+    return text.encode("ascii", "ignore").translate(None, _DROPPED).decode("ascii")
 
 
 def _unescaped(match: re.Match[str]) -> str:
@@ -239,7 +240,7 @@ def _unescaped(match: re.Match[str]) -> str:
     return "" if match[0].startswith("\\") else html.unescape(match[0])
 
 
-def _placed(text: str) -> Iterator[tuple[bytes, array[int], array[int]]]:
+def _placed(text: str) -> Iterator[tuple[str, array[int], array[int]]]:
     """Yield the readings of a text, each with the places in it where its characters begin and end."""
     starts, ends = array("I", range(len(text))), array("I", range(1, len(text) + 1))
     now = text
@@ -269,12 +270,12 @@ def _replaced(
     return "".join(pieces), begins, stops
 
 
-def _folded_with_places(text: str, starts: array[int], ends: array[int]) -> tuple[bytes, array[int], array[int]]:
+def _folded_with_places(text: str, starts: array[int], ends: array[int]) -> tuple[str, array[int], array[int]]:
     kept = [i for i, character in enumerate(text) if character < "\x7f" and ord(character) not in _DROPPED]
     return _folded(text), array("I", [starts[i] for i in kept]), array("I", [ends[i] for i in kept])
 
 
-def _found(folded: bytes, starts: array[int], ends: array[int]) -> Iterator[tuple[int, int]]:
+def _found(folded: str, starts: array[int], ends: array[int]) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of every key and part of one, in the places of the text before it was folded."""
     known = _keys()
     for i in range(len(folded) - PART + 1):
