@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired
 
+from typing_extensions import TypedDict
+
+from cdp.base import records
 from cdp.base.errors import ConfigError
 from cdp.base.text import checked_title
-from cdp.base.workspace import append_jsonl, now, read_jsonl
+from cdp.base.workspace import append_jsonl, now
 
 
 def add(path: Path, by: str, **facts: Any) -> None:
@@ -16,9 +19,23 @@ def add(path: Path, by: str, **facts: Any) -> None:
     append_jsonl(path, [{"action": secrets.token_hex(6), **facts, "by": by, "created": now()}], sync=True)
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    """Return the actions that hold, oldest first. Lines of logs without ids hold too."""
-    lines = [line for line in read_jsonl(path) if isinstance(line, dict)]
+class Undo(TypedDict):
+    """Takes back the action of this id."""
+
+    undo: str
+    by: str
+
+
+class Action(TypedDict):
+    """What every action has beside its own facts; logs of earlier versions have no ids."""
+
+    action: NotRequired[str]
+    by: NotRequired[str]
+
+
+def read(path: Path, kind: Any = Action, problems: list[str] | None = None) -> list[Any]:
+    """Return the actions of a kind that hold, oldest first. Damaged lines are reported as by ``records.lines``."""
+    lines: list[Any] = list(records.lines(Undo | kind, path, problems))
     undone = {line["undo"] for line in lines if "undo" in line}
     return [line for line in lines if "undo" not in line and line.get("action") not in undone]
 

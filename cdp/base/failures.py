@@ -26,7 +26,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from typing_extensions import TypedDict
+
+from cdp.base import records
 from cdp.base.errors import CdpError, RepeatedFailureError
+from cdp.base.records import Count
 from cdp.base.redaction import clean, cleaned
 from cdp.base.text import counted
 from cdp.base.workspace import append_jsonl, disk_fault, read_jsonl, write_jsonl
@@ -251,17 +255,34 @@ class FailedItems:
 
 def failed_items(*paths: Path) -> FailedItems:
     """Return the failed items that these files list."""
-    failed = {path: list(lost(read_jsonl(path))) for path in paths}
+    failed = {path: list(lost(records.lines(Line, path))) for path in paths}
     lines = [line for listed in failed.values() for line in listed]
-    units = dict(Counter(str(line.get("unit") or "document") for line in lines))
+    units = dict(Counter(line.get("unit") or "document" for line in lines))
     return FailedItems(
         len(lines), units, tuple(cleaned(lines[:IN_A_ROW])), tuple(path for path in paths if failed[path])
     )
 
 
-def lost(lines: Iterable[Any]) -> Iterator[dict[str, Any]]:
+class Line(TypedDict, total=False):
+    """A failed item, or one that is only noted; importers add what they know of a row."""
+
+    id: str
+    document_id: str
+    position: Count
+    unit: str
+    stage: str
+    reason: str
+    error: str
+    text: str
+    traceback: str
+    raw: list[str]
+    problems: dict[str, Count]
+    kept: Count
+
+
+def lost(lines: Iterable[Line]) -> Iterator[Line]:
     """Yield the lines of items without a result. A document with too few queries has one (``kept``)."""
-    return (line for line in lines if isinstance(line, dict) and not line.get("kept"))
+    return (line for line in lines if not line.get("kept"))
 
 
 def failure_of(error: BaseException, where: str = "a file") -> dict[str, str]:

@@ -263,13 +263,32 @@ def to_json(value: Any, indent: int | None = None) -> str:
     return json.dumps(cleaned(json.loads(text)), ensure_ascii=False, indent=indent) if holds_key(text) else text
 
 
+# Digits of a whole number that may not fit into 64 bits; long fractions have as many, and are read twice.
+_LONG = re.compile(rb"\d{19}")
+
+
+def parse_json(data: bytes) -> Any:
+    """Return a JSON value. ValueError, for whole numbers beyond 64 bits and endless nesting too."""
+    try:
+        return json.loads(data, parse_int=_whole) if _LONG.search(data) else json.loads(data)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _whole(digits: str) -> int:
+    value = int(digits)
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(f"a number of {len(digits)} digits is in it")
+    return value
+
+
 def read_json(path: Path) -> Any:
     """Return the JSON value in ``path``; WorkspaceError if it is missing or damaged."""
     try:
-        return json.loads(path.read_bytes())
+        return parse_json(path.read_bytes())
     except FileNotFoundError as error:
         raise WorkspaceError(f"{path} does not exist.") from error
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise WorkspaceError(f"{path} cannot be read: {error}.", hint=DAMAGED) from error
 
 
@@ -280,15 +299,15 @@ def fitting(path: Path) -> Iterator[None]:
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-        problem = f"{path} has missing or wrong fields ({type(error).__name__}: {error})."
+        problem = f"{path} has missing or wrong fields ({type(error).__name__}: {str(error)[:200]})."
         raise WorkspaceError(problem, hint=DAMAGED) from error
 
 
 def read_json_or_none(path: Path) -> Any | None:
     """Return the JSON value in ``path``, None if there is none or it is damaged."""
     try:
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return parse_json(path.read_bytes())
+    except (OSError, ValueError):
         return None
 
 
@@ -312,16 +331,22 @@ def append_jsonl(path: Path, records: Iterable[Any], *, sync: bool = False) -> N
 
 def read_jsonl(path: Path) -> Iterator[Any]:
     """Yield the records of a file written by ``append_jsonl``; lines torn by a crash are skipped."""
+    return (record for _, record in numbered_jsonl(path) if record is not None)
+
+
+def numbered_jsonl(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield each line's number, from 1, and its record, None where it holds none; a torn last line is left out."""
     if not path.exists():
         return
     with open(path, "rb") as file:
-        for line in file:
+        for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):
                 return
             try:
-                yield json.loads(line)
-            except (ValueError, RecursionError):
-                continue
+                record = parse_json(line)
+            except ValueError:
+                record = None
+            yield number, record
 
 
 def sha256_file(path: Path) -> str:

@@ -15,11 +15,16 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from cdp.base import actions
 from cdp.base.errors import ConfigError
 from cdp.base.file_cache import ANSWERS
-from cdp.base.workspace import read_jsonl, write_bytes, write_jsonl
+from cdp.base.records import Count, lines
+from cdp.base.workspace import write_bytes, write_jsonl
 from cdp.benchmarks import manifests
 from cdp.benchmarks.benchmark import list_splits
 
@@ -44,8 +49,20 @@ class Grade:
 
     query: str
     document: str
-    grade: int
+    grade: Annotated[int, Field(ge=0, le=3)]
     reason: str = ""
+
+
+class _PoolLine(TypedDict):
+    query: str
+    documents: dict[str, Annotated[dict[str, Count], Field(min_length=1)]]
+
+
+class _LabelLine(TypedDict):
+    action: str
+    query: str
+    grades: dict[str, Annotated[int, Field(ge=0, le=3)] | None]
+    by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +77,13 @@ class Label:
 
 def write_pool(folder: Path, pool: Pool) -> None:
     """Store a pool, replacing the one that is there."""
-    lines = ({"query": query, "documents": documents} for query, documents in pool.items())
-    write_jsonl(folder / "pool.jsonl", lines)
+    records = ({"query": query, "documents": documents} for query, documents in pool.items())
+    write_jsonl(folder / "pool.jsonl", records)
 
 
-def read_pool(folder: Path) -> Pool:
-    """Return the pool; empty for a benchmark that no model judged."""
-    return {line["query"]: line["documents"] for line in read_jsonl(folder / "pool.jsonl")}
+def read_pool(folder: Path, problems: list[str] | None = None) -> Pool:
+    """Return the pool; empty for a benchmark that no model judged. ``problems`` as in ``records.lines``."""
+    return {line["query"]: line["documents"] for line in lines(_PoolLine, folder / "pool.jsonl", problems)}
 
 
 def pool_of(rankings: Mapping[str, Mapping[str, Sequence[str]]], depth: int) -> Pool:
@@ -96,13 +113,13 @@ def write_grades(folder: Path, grades: Iterable[Grade]) -> None:
     """Store grades as ``grades.jsonl`` and as the judgments of the split ``test``."""
     listed = list(grades)
     write_jsonl(folder / "grades.jsonl", map(asdict, listed))
-    lines = "".join(f"{grade.query}\t{grade.document}\t{grade.grade}\n" for grade in listed)
-    write_bytes(folder / "qrels" / f"{SPLIT}.tsv", f"query-id\tcorpus-id\tscore\n{lines}".encode())
+    rows = "".join(f"{grade.query}\t{grade.document}\t{grade.grade}\n" for grade in listed)
+    write_bytes(folder / "qrels" / f"{SPLIT}.tsv", f"query-id\tcorpus-id\tscore\n{rows}".encode())
 
 
-def read_grades(folder: Path) -> list[Grade]:
+def read_grades(folder: Path, problems: list[str] | None = None) -> list[Grade]:
     """Return the model's grades."""
-    return [Grade(**line) for line in read_jsonl(folder / "grades.jsonl")]
+    return list(lines(Grade, folder / "grades.jsonl", problems))
 
 
 def grades_of(folder: Path) -> Mapping[str, Mapping[str, float]]:
@@ -137,11 +154,11 @@ def undo(folder: Path, by: str) -> str:
     return "" if last is None else str(last["query"])
 
 
-def read_labels(folder: Path) -> list[Label]:
+def read_labels(folder: Path, problems: list[str] | None = None) -> list[Label]:
     """Return people's labels: the last of each person for each pair."""
     labels = {
         (line["query"], document, line["by"]): grade
-        for line in actions.read(folder / "labels.jsonl")
+        for line in actions.read(folder / "labels.jsonl", _LabelLine, problems)
         for document, grade in line["grades"].items()
     }
     return [Label(query, document, grade, by) for (query, document, by), grade in labels.items()]

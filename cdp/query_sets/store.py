@@ -15,15 +15,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired
 
-from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError
+from typing_extensions import TypedDict
+
+from cdp.base import failures
+from cdp.base.errors import ConfigError, InputError, NotFoundError, WorkspaceError
 from cdp.base.failures import Failures
 from cdp.base.file_cache import RECORDS
-from cdp.base.records import checked
+from cdp.base.records import Count, Real, checked, lines
+from cdp.base.redaction import cleaned
 from cdp.base.staging import staging
 from cdp.base.text import pick
-from cdp.base.workspace import Workspace, fitting, now, read_json, read_jsonl, write_json, write_jsonl
+from cdp.base.workspace import Workspace, now, numbered_jsonl, parse_json, read_json, write_json, write_jsonl
 from cdp.corpus import CorpusManifest
 from cdp.corpus.origin import written_by
 
@@ -38,10 +42,11 @@ def scan(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
             length = len(line)
             if line.endswith(b"\n"):
                 try:
-                    record = json.loads(line)
+                    record = parse_json(line)
                 except ValueError:
                     record = None
-                if isinstance(record, dict) and isinstance(record.get("position"), int):
+                at = record.get("position") if isinstance(record, dict) else None
+                if type(at) is int and at >= 0:
                     yield offset, length, record
             offset += length
 
@@ -65,7 +70,7 @@ def put_in_order(path: Path, keep: Callable[[int], bool] = lambda position: True
         with open(path, "rb") as source:
             for position in ordered:
                 source.seek(last[position])
-                yield json.loads(source.readline())
+                yield parse_json(source.readline())
 
     write_jsonl(path, lines())
 
@@ -247,9 +252,31 @@ def delete(workspace: Workspace, query_set_id: str) -> None:
         raise WorkspaceError(f"The query set {query_set_id!r} could not be removed: {error}.") from error
 
 
+class Line(TypedDict):
+    """A line of ``queries.jsonl``: the queries of one document with what is known of each."""
+
+    document_id: str
+    position: Count
+    queries: list[str]
+    sources: NotRequired[list[str]]
+    negatives: NotRequired[list[list[str]]]
+    teacher: NotRequired[list[list[Real]]]
+    together: NotRequired[list[str]]
+    notes: NotRequired[list[str]]
+    logprobs: NotRequired[list[Real | None]]
+    problems: NotRequired[dict[str, Count]]
+    usage: NotRequired[dict[str, Count]]
+
+
+class _RankingLine(TypedDict):
+    query: str
+    positives: list[str]
+    negatives: list[str]
+
+
 def iter_lines(workspace: Workspace, query_set_id: str) -> Iterator[dict[str, Any]]:
-    """The lines of a set as they were written: ``document_id``, ``queries`` and provenance. One line in memory."""
-    yield from read_jsonl(files(workspace, load(workspace, query_set_id).id).queries)
+    """The lines of a set as they were written, those of damaged documents left out. One line in memory."""
+    yield from map(dict, lines(Line, files(workspace, load(workspace, query_set_id).id).queries))
 
 
 def read_queries(
@@ -264,64 +291,60 @@ def read_queries(
 
 
 def _documents(path: Path, failures: Failures | None) -> Iterator[DocumentQueries]:
-    for number, line in enumerate(read_jsonl(path), start=1):
-        if failures is None:
-            with fitting(path):
-                document = document_queries(line)
-        else:
-            name = line.get("document_id") if isinstance(line, dict) else None
-            with failures.item(name or f"line {number}", str(line)) as attempt:
-                document = document_queries(line)
-            if attempt.reason:
-                continue
-        yield document
+    for number, record in numbered_jsonl(path):
+        try:
+            line = checked(Line, record, path, number)
+        except WorkspaceError as error:
+            if failures is None:
+                raise
+            name = record.get("document_id") if isinstance(record, dict) else None
+            failures.record(name or f"line {number}", InputError(error.message), str(record))
+            continue
+        if failures is not None:
+            failures.done()
+        yield document_queries(line)
 
 
-def document_queries(line: Any) -> DocumentQueries:
+def document_queries(line: Line) -> DocumentQueries:
     """What a line of the file says of its document's queries."""
-    texts = [query if isinstance(query, str) else str(query.get("text", "")) for query in line.get("queries", [])]
-    negatives = [[str(name) for name in names] for names in line.get("negatives") or ()]
-    teacher = [[float(score) for score in scores] for scores in line.get("teacher") or ()]
-    together = [str(name) for name in line.get("together") or ()]
-    return DocumentQueries(str(line["document_id"]), texts, line.get("sources") or [], negatives, teacher, together)
+    return DocumentQueries(
+        line["document_id"], line["queries"], line.get("sources", []), line.get("negatives", []),
+        line.get("teacher", []), line.get("together", []),
+    )  # fmt: skip
 
 
 def iter_offsets(workspace: Workspace, query_set_id: str) -> Iterator[tuple[int, DocumentQueries]]:
     """(where its line begins, its queries) of each document: ``read_at`` reads one again without those before it."""
     path = files(workspace, load(workspace, query_set_id).id).queries
-    with fitting(path):
-        for offset, _, line in scan(path):
-            yield offset, document_queries(line)
+    for offset, _, record in scan(path):
+        try:
+            yield offset, document_queries(checked(Line, record, path))
+        except WorkspaceError as error:
+            _log.warning("%s", error)
 
 
-def read_at(workspace: Workspace, query_set_id: str, offset: int) -> dict[str, Any]:
+def read_at(workspace: Workspace, query_set_id: str, offset: int) -> Line:
     """The line that begins at ``offset``, as it was written; WorkspaceError where none does."""
     path = files(workspace, query_set_id).queries
     try:
         with open(path, "rb") as file:
             file.seek(offset)
-            line = json.loads(file.readline())
-        if isinstance(line, dict) and "document_id" in line:
-            return line
-    except (OSError, ValueError):
+            return checked(Line, parse_json(file.readline()), path)
+    except (OSError, ValueError, WorkspaceError):
         pass
     raise WorkspaceError(f"{path} has changed while it was read.", hint="Reload the page.")
 
 
 def read_rankings(workspace: Workspace, query_set_id: str) -> Iterator[TeacherRanking]:
     """Teacher after teacher, sentence after sentence; nothing of a set that no teacher ranked."""
-    path = files(workspace, query_set_id).rankings
-    for line in read_jsonl(path):
-        with fitting(path):
-            ranking = TeacherRanking(
-                line["query"], list(map(str, line["positives"])), list(map(str, line["negatives"]))
-            )
-        yield ranking
+    for line in lines(_RankingLine, files(workspace, query_set_id).rankings):
+        yield TeacherRanking(line["query"], line["positives"], line["negatives"])
 
 
 def iter_failures(workspace: Workspace, query_set_id: str) -> Iterator[dict[str, Any]]:
     """What went wrong: documents with no or too few queries with their raw answers, or an import's rejected rows."""
-    yield from read_jsonl(files(workspace, load(workspace, query_set_id).id).failures)
+    for line in lines(failures.Line, files(workspace, load(workspace, query_set_id).id).failures):
+        yield cleaned(line)  # files of earlier versions may hold keys
 
 
 def content_hash(workspace: Workspace, query_set: QuerySet) -> str:

@@ -25,7 +25,7 @@ from cdp.base.failures import IN_A_ROW, is_fatal, line_of
 from cdp.base.records import Document
 from cdp.base.redaction import clean
 from cdp.base.worker import Job, Stopped
-from cdp.base.workspace import append_jsonl, read_jsonl, write_bytes
+from cdp.base.workspace import append_jsonl, write_bytes
 from cdp.benchmarks import judged, library, load_benchmark, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import Benchmark, part, texts_hash
@@ -225,7 +225,7 @@ class Run:
         self.file = job.folder / "grades.jsonl"
         # By a seeded hash: a model that drifts, or an endpoint that fails, hits all queries and retrievers alike.
         self.pairs = sorted(pairs_of(pool), key=lambda pair: _order(config.seed, pair))
-        known = [Grade(**line) for line in read_jsonl(self.file)]
+        known = judged.read_grades(job.folder)
         if target.folder is not None:
             known = [*judged.read_grades(target.folder), *known]
         wanted = set(self.pairs)
