@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NotRequired, TypeVar
 
 from pydantic import Field
+from typing_extensions import TypedDict
 
 from cdp.base.errors import WorkspaceError
 from cdp.base.workspace import DAMAGED, numbered_jsonl, read_json
@@ -72,6 +73,32 @@ def lines(kind: type[T], path: Path, problems: list[str] | None = None) -> Itera
         yield item
     if problems is None and len(found) > known:
         _log.warning("%s (%d such lines)", found[0], len(found))
+
+
+class JobFacts(TypedDict):
+    """What other rooms than ``jobs`` read of a job's ``spec.json``."""
+
+    kind: NotRequired[str]
+    name: NotRequired[str]
+    created: NotRequired[str]
+    config: NotRequired[dict[str, Any]]
+    inputs: NotRequired[dict[str, Any]]
+
+
+class TrainingRecord(TypedDict):
+    """``results/training.json``, as far as it is read."""
+
+    retriever: str
+    query_set: str
+    pairs: NotRequired[Count]
+    documents: NotRequired[Count]
+    steps: NotRequired[Count]
+    settings: NotRequired[dict[str, Any]]
+    model_hash: NotRequired[str]
+    notes: NotRequired[list[str]]
+    pairs_per_second: NotRequired[Real | None]
+    best_step: NotRequired[Count | None]
+    seconds: NotRequired[Real]
 
 
 # The id of a passage: its file, the page on which it begins where the format has pages, and its number in the file.

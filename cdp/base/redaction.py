@@ -67,6 +67,9 @@ class _Known:
     anchors: tuple[str, ...] = ()
 
 
+# Looked at for each text, whether they are set or not: a process may exchange one variable for another.
+_OWN = ("CDP_API_KEY", "OPENAI_API_KEY", "HF_TOKEN")
+
 _lock = threading.RLock()  # a client may be freed while its thread holds the lock
 _given = Counter[str]()
 _names: tuple[str, ...] = ()
@@ -185,7 +188,7 @@ def _keys() -> _Known:
     if _stamp == (len(os.environ), given, *map(os.environ.get, _names)):
         return _known
     with _lock:
-        _names = tuple(filter(is_secret, os.environ))
+        _names = tuple({*_OWN, *filter(is_secret, os.environ)})
         values = tuple(map(os.environ.get, _names))
         _known = _known_of({value for value in (*values, *given) if value and _counts(value)})
         _stamp = (len(os.environ), given, *values)

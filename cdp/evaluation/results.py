@@ -8,17 +8,19 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from typing_extensions import TypedDict
 
 from cdp.base.config import EvaluationConfig
 from cdp.base.file_cache import ANSWERS
+from cdp.base.records import Count, Real, whole
 from cdp.base.worker import Job
-from cdp.base.workspace import now, read_json_or_none, write_bytes
+from cdp.base.workspace import now, write_bytes
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.evaluation import ndcg
 from cdp.evaluation.evaluate import Evaluation, Ranking
@@ -73,10 +75,31 @@ def scores_of(run: FirstTen, qrels: Mapping[str, Mapping[str, float]]) -> Mappin
     return ndcg({query: {d: -float(at) for at, d in enumerate(found)} for query, found in run.items()}, qrels).per_query
 
 
+class _Retriever(TypedDict):
+    id: str
+
+
+class _Benchmark(TypedDict):
+    name: str
+    split: str
+    n_queries: Count
+
+
+class Record(TypedDict):
+    """``results/evaluation.json``, as far as jobs and studies read it; comparisons read the catalogue."""
+
+    retriever: _Retriever
+    benchmark: _Benchmark
+    measures: dict[str, Real]
+    seconds: Real
+    counts: NotRequired[dict[str, Any]]
+    warnings: NotRequired[list[str]]
+
+
 def read_result(job_folder: Path) -> dict[str, Any] | None:
     """The record of an evaluation as ``write_result`` made it; None where there is none."""
-    value = read_json_or_none(job_folder / "results" / "evaluation.json")
-    return value if isinstance(value, dict) else None
+    found: Any = whole(Record, job_folder / "results" / "evaluation.json")
+    return found
 
 
 def write_result(

@@ -256,7 +256,6 @@ class Line(TypedDict):
     """A line of ``queries.jsonl``: the queries of one document with what is known of each."""
 
     document_id: str
-    position: Count
     queries: list[str]
     sources: NotRequired[list[str]]
     negatives: NotRequired[list[list[str]]]
@@ -268,6 +267,10 @@ class Line(TypedDict):
     usage: NotRequired[dict[str, Count]]
 
 
+class _PlacedLine(Line):
+    position: Count
+
+
 class _RankingLine(TypedDict):
     query: str
     positives: list[str]
@@ -276,7 +279,7 @@ class _RankingLine(TypedDict):
 
 def iter_lines(workspace: Workspace, query_set_id: str) -> Iterator[dict[str, Any]]:
     """The lines of a set as they were written, those of damaged documents left out. One line in memory."""
-    yield from map(dict, lines(Line, files(workspace, load(workspace, query_set_id).id).queries))
+    yield from map(dict, lines(_PlacedLine, files(workspace, load(workspace, query_set_id).id).queries))
 
 
 def read_queries(

@@ -14,9 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import TypedDict
+
 from cdp.base.errors import ModelError, NotFoundError
+from cdp.base.records import Count, JobFacts, TrainingRecord, whole
 from cdp.base.text import typed_folder
-from cdp.base.workspace import Workspace, read_json_or_none
+from cdp.base.workspace import Workspace
 from cdp.retrievers import api
 from cdp.retrievers.preset import COSINE, GENERAL_DEFAULTS, Default, Retriever, minilm_folder
 from cdp.retrievers.presets import PRESETS
@@ -41,8 +44,8 @@ def card_file(model: Path) -> Path:
 
 def training_result(job_folder: Path) -> dict[str, Any] | None:
     """What a training wrote of itself (``results/training.json``); None where it did not come so far."""
-    value = read_json_or_none(job_folder / "results" / "training.json")
-    return value if isinstance(value, dict) else None
+    found: Any = whole(TrainingRecord, job_folder / "results" / "training.json")
+    return found
 
 
 # Longest wait for the hub to say whether a model exists, name resolution included.
@@ -141,7 +144,7 @@ def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
     if not _JOB_ID.fullmatch(name) or not workspace.job(name).is_dir():
         return None
     job = workspace.job(name)
-    spec = read_json_or_none(job / "spec.json") or {}
+    spec = whole(JobFacts, job / "spec.json") or {}
     if spec.get("kind", "training") != "training":
         raise ModelError(f"The job {name} is of kind {spec['kind']} and makes no model.", hint="Name a training job.")
     if not has_model(job):
@@ -184,8 +187,8 @@ def chain(workspace: Workspace, retriever: str) -> Iterator[tuple[Path, dict[str
     while _JOB_ID.fullmatch(retriever) and retriever not in (*PRESETS, *seen):
         seen.add(retriever)
         folder = workspace.job(retriever)
-        spec = read_json_or_none(folder / "spec.json")
-        if not isinstance(spec, dict) or spec.get("kind", "training") != "training":
+        spec: Any = whole(JobFacts, folder / "spec.json")
+        if spec is None or spec.get("kind", "training") != "training":
             return
         yield folder, spec
         retriever = str(spec.get("config", {}).get("retriever", ""))
@@ -200,13 +203,20 @@ def _from_folder(name: str, folder: Path, origin: str) -> ResolvedRetriever:
     return _described(name, str(folder), folder, True, origin)
 
 
+class _Settings(TypedDict, total=False):
+    """What is read of the small files beside a model."""
+
+    prompts: dict[str, str | None] | None
+    similarity_fn_name: str | None
+    max_seq_length: Count | None
+
+
 def _described(name: str, source: str, folder: Path | None, local: bool, origin: str) -> ResolvedRetriever:
     """What the small files beside a model say about its use."""
-    settings: dict[str, Any] = {}
-    lengths: dict[str, Any] = {}
+    settings: _Settings = {}
     if folder is not None:
-        settings = read_json_or_none(folder / "config_sentence_transformers.json") or {}
-        lengths = read_json_or_none(folder / "sentence_bert_config.json") or {}
+        for name in ("config_sentence_transformers.json", "sentence_bert_config.json"):
+            settings |= whole(_Settings, folder / name) or {}
     prompts = settings.get("prompts") or {}
     published = settings.get("similarity_fn_name")
     return ResolvedRetriever(
@@ -215,9 +225,9 @@ def _described(name: str, source: str, folder: Path | None, local: bool, origin:
         source=source,
         local=local,
         origin=origin,
-        prompts={"query": prompts.get("query", ""), "document": prompts.get("document", "")},
+        prompts={"query": prompts.get("query") or "", "document": prompts.get("document") or ""},
         similarity={"published": "dot" if published == "dot" else "cosine", "paper": "cosine"},
-        max_length=lengths.get("max_seq_length"),
+        max_length=settings.get("max_seq_length"),
         defaults=GENERAL_DEFAULTS,
         licence="See the model's own page.",
     )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired
+
+from typing_extensions import TypedDict
 
 from cdp import jobs, query_sets
 from cdp.base.config import PromptTuningConfig, SynthesisConfig
 from cdp.base.errors import ConfigError, InputError
-from cdp.base.workspace import Workspace, read_json_or_none, slug
+from cdp.base.records import Real, whole
+from cdp.base.workspace import Workspace, slug
 from cdp.corpus import resolve_corpus
 from cdp.services import access, queries, synthesis
 from cdp.synthesis.generators import GENERATORS, make_generator
@@ -118,16 +121,51 @@ def start(
     )
 
 
+class _Value(TypedDict):
+    name: str
+    value: Real | None
+
+
+class _Candidate(TypedDict):
+    name: str
+    method: str
+    prompt: str
+    query_set: NotRequired[str]
+    error: NotRequired[str]
+    measures: NotRequired[list[_Value]]
+    distance: NotRequired[Real | None]
+    inside: NotRequired[Real | None]
+    corpus_cost: NotRequired[Real | None]
+
+
+class _Scorer(TypedDict):
+    measure: str
+    model: str
+    note: str
+
+
+class _Found(TypedDict):
+    """``results/prompts.json``."""
+
+    config: dict[str, Any]
+    scorer: _Scorer
+    choice: str
+    why: str
+    candidates: list[_Candidate]
+
+
 def result(workspace: Workspace, job: str) -> dict[str, Any]:
     """What a job found, as its worker wrote it; InputError before its end."""
     folder = workspace.job(jobs.resolve_job(workspace, job))
-    record = read_json_or_none(folder / "results" / "prompts.json")
-    if not isinstance(record, dict) or "choice" not in record:
+    record: Any = whole(_Found, folder / "results" / "prompts.json")
+    if record is None:
         raise InputError(f"The job {job} has not found anything yet.", hint="Wait for its end.")
     return record
 
 
 def synthesis_of(found: Mapping[str, Any]) -> SynthesisConfig:
     """The settings that write queries for the whole corpus with the prompt that was chosen."""
-    chosen = next(c for c in found["candidates"] if c["name"] == found["choice"])
+    chosen = next((c for c in found["candidates"] if c["name"] == found["choice"]), None)
+    if chosen is None:
+        raise InputError(f"The prompt {found['choice']!r} is not among the candidates of its job.")
     return _settings(PromptTuningConfig.from_dict(found["config"]), chosen["method"], chosen["prompt"])

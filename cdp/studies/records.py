@@ -7,16 +7,20 @@ condition that is there is never run again, and one that another study ran is ta
 from __future__ import annotations
 
 import json
+import logging
 import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
 
 from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import NotFoundError
+from cdp.base.records import Count, Real, whole
 from cdp.base.version import __version__
 from cdp.base.workspace import Workspace, read_json_or_none, sha256_text, write_json
 from cdp.benchmarks import judged
@@ -24,6 +28,8 @@ from cdp.corpus import load_manifest
 from cdp.evaluation.results import FirstTen, first_ten, read_result
 from cdp.retrievers import TRAINED_SIMILARITY
 from cdp.studies.plan import Condition, StudySource
+
+_log = logging.getLogger(__name__)
 
 SCHEMA = 1
 FOLDER = Path("results") / "conditions"
@@ -67,10 +73,87 @@ def path_of(job_folder: Path, key: str) -> Path:
     return job_folder / FOLDER / f"{key}.json"
 
 
+class _Condition(TypedDict):
+    retriever: NotRequired[str]
+    source: str
+    per_doc: Count
+    seed: Count
+    weighting: NotRequired[str]
+    held: NotRequired[str]
+    rate: NotRequired[Real | None]
+    loss: NotRequired[str]
+    query_source: NotRequired[str]
+
+
+class _Settings(TypedDict):
+    epochs: NotRequired[Real | None]
+
+
+class _Training(TypedDict):
+    pairs: Count
+    documents: Count
+    seconds: Real
+    steps: NotRequired[Count]
+    steps_per_epoch: NotRequired[Count]
+    pairs_seen: NotRequired[Count | None]
+    best_step: NotRequired[Count | None]
+    evaluations: NotRequired[list[dict[str, Real | None]]]
+
+
+_Evaluation = TypedDict(
+    "_Evaluation",
+    {
+        "query_ids": list[str],
+        "ndcg@10": list[Real],
+        "benchmark": NotRequired[str],
+        "measures": NotRequired[dict[str, Real]],
+        "n_texts": NotRequired[Count],
+        "seconds": NotRequired[dict[str, Real]],
+        "settings": NotRequired[dict[str, Any]],
+        "counts": NotRequired[dict[str, Any]],
+        "first_ten": NotRequired[list[list[str]]],
+    },
+)
+
+
+class _Failure(TypedDict):
+    message: str
+
+
+class _Record(TypedDict):
+    """A condition as it was finished, or why it failed."""
+
+    schema: Literal[1]
+    retriever: str
+    condition: _Condition | None
+    key: NotRequired[str]
+    created: NotRequired[str]
+    hybrid: NotRequired[bool]
+    reused_from: NotRequired[str]
+    failed: NotRequired[str]
+    failure: NotRequired[_Failure | None]
+    training: NotRequired[_Training | None]
+    settings: NotRequired[_Settings | None]
+    evaluations: NotRequired[dict[str, _Evaluation]]
+
+
 def load(job_folder: Path, key: str) -> dict[str, Any] | None:
     """A condition's record, if it is there and whole."""
-    value = read_json_or_none(path_of(job_folder, key))
-    return value if isinstance(value, dict) and value.get("schema") == SCHEMA else None
+    return _read(path_of(job_folder, key))
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """Return a record whose fields have their types, and whose scores are one per query."""
+    record: Any = whole(_Record, path)
+    if record is None:
+        return None
+    scored = (record.get("evaluations") or {}).values()
+    lengths = [{len(e["query_ids"]), len(e["ndcg@10"]), len(e.get("first_ten", e["query_ids"]))} for e in scored]
+    kind = "failed" if record.get("failure") else "evaluations"
+    if kind not in record or any(len(length) > 1 or 0 in length for length in lengths):
+        _log.warning("%s has no %s, or not a score for each query.", path, kind)
+        return None
+    return record
 
 
 def find(workspace: Workspace, job_folder: Path, key: str) -> dict[str, Any] | None:
@@ -101,9 +184,9 @@ def save(job_folder: Path, key: str, condition: Condition | None, record: dict[s
 def list_records(job_folder: Path) -> Iterator[dict[str, Any]]:
     """The records of a study, finished or failed, in no order."""
     for path in (job_folder / FOLDER).glob("[!.]*.json"):
-        value = read_json_or_none(path)
-        if isinstance(value, dict) and value.get("schema") == SCHEMA:
-            yield value
+        record = _read(path)
+        if record is not None:
+            yield record
 
 
 def retrieved(job_folder: Path, benchmark: Path) -> list[FirstTen]:
@@ -120,7 +203,7 @@ def retrieved(job_folder: Path, benchmark: Path) -> list[FirstTen]:
         found += [
             dict(zip(e["query_ids"], e["first_ten"], strict=True))
             for e in (record.get("evaluations") or {}).values()
-            if "first_ten" in e and about(e["benchmark"])
+            if "first_ten" in e and about(e.get("benchmark", ""))
         ]
     if not found:
         raise NotFoundError("evaluation or study", f"{job_folder.name} on {benchmark.name}")

@@ -137,7 +137,10 @@ def study(workspace: Workspace, corpus: str) -> None:
         text.replace("place-demo", "h1/test/published").replace("place-made", "h2/test/published")
     )
     folder = ended_job(workspace, "study-1", "study", {**about["config"], "corpus": corpus}, name="a study")
-    write_json(folder / "results" / "about.json", {**about, "corpora": {corpus: "hash"}, "language": "en"})
+    write_json(
+        folder / "results" / "about.json",
+        {**about, "corpora": [{"source": "human", "query_set_hash": "h"}], "language": "en"},
+    )
     for number, record in enumerate(records):
         for place, scores in record["evaluations"].items():
             name = "demo" if place.startswith("h1") else "made"
@@ -215,7 +218,7 @@ def _review(n: Names) -> None:
         table = review.table(n.workspace, query_set)
         review.decisions(n.workspace, query_set)
         review.usability(n.workspace, query_set, table)
-        for index in (0, 1):
+        for index in sorted({0, int(table.document.max())}):
             review.document(n.workspace, query_set, table, index)
 
 
