@@ -40,9 +40,9 @@ def read(path: Path, kind: Any = Action, problems: list[str] | None = None) -> l
     return [line for line in lines if "undo" not in line and line.get("action") not in undone]
 
 
-def undo(path: Path, by: str) -> dict[str, Any] | None:
+def undo(path: Path, by: str, kind: Any = Action) -> dict[str, Any] | None:
     """Take back the last action of a person; return it, None where there is none."""
-    last = next((line for line in reversed(read(path)) if "action" in line and line.get("by") == by), None)
+    last = next((line for line in reversed(read(path, kind)) if "action" in line and line.get("by") == by), None)
     if last is not None:
         append_jsonl(path, [{"undo": last["action"], "by": by, "created": now()}], sync=True)
     return last

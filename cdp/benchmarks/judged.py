@@ -150,7 +150,7 @@ def add_labels(folder: Path, query: str, grades: Mapping[str, int | None], by: s
 
 def undo(folder: Path, by: str) -> str:
     """Take back a person's last action; return its query, empty if there is none."""
-    last = actions.undo(folder / "labels.jsonl", by)
+    last = actions.undo(folder / "labels.jsonl", by, _LabelLine)
     return "" if last is None else str(last["query"])
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.stored import Names, Report, attack, template
+from cdp.services import jobs, studies
+from tests.fuzz.stored import READINGS, Names, Report, attack, template
 
 pytestmark = pytest.mark.slow
 
@@ -30,10 +31,32 @@ def check(report: Report) -> None:
 
 
 def test_a_whole_workspace_is_read_without_an_error(names: Names) -> None:
-    from tests.fuzz.stored import READINGS
-
     for read in READINGS.values():
         read(names)
+
+
+def test_one_damaged_record_costs_no_other(names: Names, caplog: pytest.LogCaptureFixture) -> None:
+    folder = names.workspace.job("study-1")
+    before = studies.report(names.workspace, "study-1")
+    curve = jobs.curve(names.workspace, "training-1-diverse", "loss")
+    damaged = {
+        sorted(folder.glob("results/conditions/*.json"))[-1]: b'{"schema": 1, "evaluations": [], "retriever": 1e999}',
+        names.workspace.job("training-1-diverse") / "metrics.jsonl": b'{"step": {}}\n{"step": 9, "loss": 1}\nnull\n',
+    }
+    kept = {path: path.read_bytes() for path in damaged}
+    try:
+        for path, data in damaged.items():
+            path.write_bytes((kept[path] if path.suffix == ".jsonl" else b"") + data)
+        report = studies.report(names.workspace, "study-1")
+        assert (report.planned, report.finished) == (before.planned, before.finished - 1)
+        assert len(report.rows) == len(before.rows)
+        assert jobs.curve(names.workspace, "training-1-diverse", "loss") == {**curve, 9: 1.0}
+    finally:
+        for path, data in kept.items():
+            path.write_bytes(data)
+    assert f"{next(iter(damaged))} has a wrong field" in caplog.text
+    assert "metrics.jsonl, line 6, has a wrong field" in caplog.text
+    assert "(2 such lines)" in caplog.text
 
 
 def test_a_few_damaged_files(names: Names) -> None:
