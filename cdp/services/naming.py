@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from typing_extensions import TypedDict
+
 from cdp import jobs
 from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError, offer
 from cdp.base.file_cache import ANSWERS
+from cdp.base.records import checked
 from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace, is_name, read_json
 from cdp.jobs import JobView
@@ -79,6 +82,16 @@ def _find(text: str, trainings: _Named, *, by_prefix: bool = True) -> str | None
     raise ConfigError(f"{len(fitting)} trainings {how} {text!r}.", hint=f"Name one by its id: {listed}{more}.")
 
 
+class _RunName(TypedDict):
+    name: str
+
+
+class _Names(TypedDict):
+    """``runs.json``."""
+
+    runs: dict[str, _RunName]
+
+
 def names_file(workspace: Workspace) -> Path:
     return workspace.root / "runs.json"
 
@@ -91,8 +104,9 @@ def given_names(workspace: Workspace) -> Mapping[str, str]:
 
 def _read(path: Path) -> dict[str, str]:
     try:
-        return {key: about["name"] for key, about in read_json(path)["runs"].items() if about["name"]}
-    except (KeyError, TypeError, AttributeError) as error:
+        runs = checked(_Names, read_json(path), path)["runs"]
+        return {key: about["name"] for key, about in runs.items() if about["name"]}
+    except WorkspaceError as error:
         raise WorkspaceError(
             f"{path} does not hold names of runs.",
             hint="Put back a copy of it, or move it away: the scores are not in it.",
