@@ -193,7 +193,7 @@ def _scored(facts: Fields, value: Fields, query_ids: Sequence[Any], scores: Fiel
 
 
 def _training(value: Fields, job_id: str) -> Rows:
-    checked(TrainingRecord, value, Path("training.json"))
+    checked(TrainingRecord, value, Path(job_id))
     name = value.get("id") or job_id
     own = {"id": name, "job_id": job_id, "name": value.get("name") or name, "result": _json(value)}
     yield "trainings", _row("trainings", {**value, **own})

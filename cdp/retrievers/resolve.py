@@ -215,8 +215,8 @@ def _described(name: str, source: str, folder: Path | None, local: bool, origin:
     """What the small files beside a model say about its use."""
     settings: _Settings = {}
     if folder is not None:
-        for name in ("config_sentence_transformers.json", "sentence_bert_config.json"):
-            settings |= whole(_Settings, folder / name) or {}
+        for file in ("config_sentence_transformers.json", "sentence_bert_config.json"):
+            settings |= whole(_Settings, folder / file) or {}
     prompts = settings.get("prompts") or {}
     published = settings.get("similarity_fn_name")
     return ResolvedRetriever(
