@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import Any, NotRequired
+from typing import Any
 
-from typing_extensions import TypedDict
-
-from cdp.base import records
 from cdp.base.errors import ConfigError
+from cdp.base.records import fields, lines
 from cdp.base.text import checked_title
 from cdp.base.workspace import append_jsonl, now
 
@@ -19,28 +17,19 @@ def add(path: Path, by: str, **facts: Any) -> None:
     append_jsonl(path, [{"action": secrets.token_hex(6), **facts, "by": by, "created": now()}], sync=True)
 
 
-class Undo(TypedDict):
-    """Takes back the action of this id."""
-
-    undo: str
-    by: str
+# What takes back the action of an id, and what every action has beside its own facts; earlier logs have no ids.
+UNDO = fields({"undo": str, "by": str})
+ACTION = fields(action=str, by=str)
 
 
-class Action(TypedDict):
-    """What every action has beside its own facts; logs of earlier versions have no ids."""
-
-    action: NotRequired[str]
-    by: NotRequired[str]
-
-
-def read(path: Path, kind: Any = Action, problems: list[str] | None = None) -> list[Any]:
+def read(path: Path, kind: Any = ACTION, problems: list[str] | None = None) -> list[Any]:
     """Return the actions of a kind that hold, oldest first. Damaged lines are reported as by ``records.lines``."""
-    lines: list[Any] = list(records.lines(Undo | kind, path, problems))
-    undone = {line["undo"] for line in lines if "undo" in line}
-    return [line for line in lines if "undo" not in line and line.get("action") not in undone]
+    made: list[Any] = list(lines(UNDO | kind, path, problems))
+    undone = {line["undo"] for line in made if "undo" in line}
+    return [line for line in made if "undo" not in line and line.get("action") not in undone]
 
 
-def undo(path: Path, by: str, kind: Any = Action) -> dict[str, Any] | None:
+def undo(path: Path, by: str, kind: Any = ACTION) -> dict[str, Any] | None:
     """Take back the last action of a person; return it, None where there is none."""
     last = next((line for line in reversed(read(path, kind)) if "action" in line and line.get("by") == by), None)
     if last is not None:

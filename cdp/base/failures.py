@@ -26,11 +26,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from typing_extensions import TypedDict
-
 from cdp.base import records
 from cdp.base.errors import CdpError, RepeatedFailureError
-from cdp.base.records import Count
+from cdp.base.records import Count, fields
 from cdp.base.redaction import clean, cleaned
 from cdp.base.text import counted
 from cdp.base.workspace import append_jsonl, disk_fault, read_jsonl, write_jsonl
@@ -255,7 +253,7 @@ class FailedItems:
 
 def failed_items(*paths: Path) -> FailedItems:
     """Return the failed items that these files list."""
-    failed = {path: list(lost(records.lines(Line, path))) for path in paths}
+    failed = {path: list(lost(records.lines(LINE, path))) for path in paths}
     lines = [line for listed in failed.values() for line in listed]
     units = dict(Counter(line.get("unit") or "document" for line in lines))
     return FailedItems(
@@ -263,24 +261,14 @@ def failed_items(*paths: Path) -> FailedItems:
     )
 
 
-class Line(TypedDict, total=False):
-    """A failed item, or one that is only noted; importers add what they know of a row."""
-
-    id: str
-    document_id: str
-    position: Count
-    unit: str
-    stage: str
-    reason: str
-    error: str
-    text: str
-    traceback: str
-    raw: list[str]
-    problems: dict[str, Count]
-    kept: Count
+# A failed item, or one that is only noted; importers add what they know of a row.
+LINE = fields(
+    id=str, document_id=str, position=Count, unit=str, stage=str, reason=str, error=str, text=str, traceback=str,
+    raw=list[str], problems=dict[str, Count], kept=Count,
+)  # fmt: skip
 
 
-def lost(lines: Iterable[Line]) -> Iterator[Line]:
+def lost(lines: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the lines of items without a result. A document with too few queries has one (``kept``)."""
     return (line for line in lines if not line.get("kept"))
 

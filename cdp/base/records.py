@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypeVar
@@ -27,8 +27,15 @@ _log = logging.getLogger(__name__)
 _ADAPTERS: dict[type, Any] = {}
 
 
+def fields(required: Mapping[str, Any] | None = None, /, **optional: Any) -> Any:
+    """Return the type of a mapping with these fields, of which the ``optional`` ones may be missing."""
+    maybe = {name: NotRequired[kind] for name, kind in optional.items()}
+    make: Any = TypedDict
+    return make("Fields", {**(required or {}), **maybe})
+
+
 def checked(kind: type[T], values: Any, path: Path, line: int = 0) -> T:
-    """Return a dataclass of the values read from ``path``, or of a TypedDict the values with all else that they hold;
+    """Return a dataclass of the values read from ``path``; for ``fields`` the values, with all else that they hold.
     WorkspaceError for a missing or wrong field."""
     from pydantic import TypeAdapter, ValidationError
 
@@ -75,30 +82,16 @@ def lines(kind: type[T], path: Path, problems: list[str] | None = None) -> Itera
         _log.warning("%s (%d such lines)", found[0], len(found))
 
 
-class JobFacts(TypedDict):
-    """What other rooms than ``jobs`` read of a job's ``spec.json``."""
-
-    kind: NotRequired[str]
-    name: NotRequired[str]
-    created: NotRequired[str]
-    config: NotRequired[dict[str, Any]]
-    inputs: NotRequired[dict[str, Any]]
-
-
-class TrainingRecord(TypedDict):
-    """``results/training.json``, as far as it is read."""
-
-    retriever: str
-    query_set: str
-    pairs: NotRequired[Count]
-    documents: NotRequired[Count]
-    steps: NotRequired[Count]
-    settings: NotRequired[dict[str, Any]]
-    model_hash: NotRequired[str]
-    notes: NotRequired[list[str]]
-    pairs_per_second: NotRequired[Real | None]
-    best_step: NotRequired[Count | None]
-    seconds: NotRequired[Real]
+# What other rooms than ``jobs`` read of a job's ``spec.json``.
+JOB_FACTS = fields(
+    kind=str, name=str, created=str, config=fields(generator=str, retriever=str),
+    inputs=fields(estimate=fields(cost=Real | None) | None),
+)  # fmt: skip
+# ``results/training.json``, as far as it is read.
+TRAINING = fields(
+    {"retriever": str, "query_set": str}, pairs=Count, documents=Count, steps=Count, settings=dict[str, Any],
+    model_hash=str, notes=list[str], pairs_per_second=Real | None, best_step=Count | None, seconds=Real,
+)  # fmt: skip
 
 
 # The id of a passage: its file, the page on which it begins where the format has pages, and its number in the file.

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from cdp.base.errors import CdpError, ConfigError, WorkspaceError
-from cdp.base.failures import FILE, Failures, Line, failure_of, lost
+from cdp.base.failures import FILE, LINE, Failures, failure_of, lost
 from cdp.base.locks import is_held, wait_for_lock
 from cdp.base.records import lines
 from cdp.base.redaction import cleaned_output
@@ -91,7 +91,7 @@ class Job:
         self._promised = 0.0
         self._stop = threading.Event()
         self._heard_stop = False
-        self.n_failures = sum(1 for _ in lost(lines(Line, folder / FILE))) if self.is_main else 0
+        self.n_failures = sum(1 for _ in lost(lines(LINE, folder / FILE))) if self.is_main else 0
         self._supervised = bool(os.environ.get("CDP_SUPERVISOR_PID"))
 
     @property

@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
-from typing_extensions import TypedDict
 
 from cdp.base import actions
 from cdp.base.errors import ConfigError
 from cdp.base.file_cache import ANSWERS
-from cdp.base.records import Count, lines
+from cdp.base.records import Count, fields, lines
 from cdp.base.workspace import write_bytes, write_jsonl
 from cdp.benchmarks import manifests
 from cdp.benchmarks.benchmark import list_splits
@@ -53,16 +52,9 @@ class Grade:
     reason: str = ""
 
 
-class _PoolLine(TypedDict):
-    query: str
-    documents: dict[str, Annotated[dict[str, Count], Field(min_length=1)]]
-
-
-class _LabelLine(TypedDict):
-    action: str
-    query: str
-    grades: dict[str, Annotated[int, Field(ge=0, le=3)] | None]
-    by: str
+_GRADE = Annotated[int, Field(ge=0, le=3)]
+_POOL_LINE = fields({"query": str, "documents": dict[str, Annotated[dict[str, Count], Field(min_length=1)]]})
+_LABEL_LINE = fields({"action": str, "query": str, "grades": dict[str, _GRADE | None], "by": str})
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +75,7 @@ def write_pool(folder: Path, pool: Pool) -> None:
 
 def read_pool(folder: Path, problems: list[str] | None = None) -> Pool:
     """Return the pool; empty for a benchmark that no model judged. ``problems`` as in ``records.lines``."""
-    return {line["query"]: line["documents"] for line in lines(_PoolLine, folder / "pool.jsonl", problems)}
+    return {line["query"]: line["documents"] for line in lines(_POOL_LINE, folder / "pool.jsonl", problems)}
 
 
 def pool_of(rankings: Mapping[str, Mapping[str, Sequence[str]]], depth: int) -> Pool:
@@ -150,7 +142,7 @@ def add_labels(folder: Path, query: str, grades: Mapping[str, int | None], by: s
 
 def undo(folder: Path, by: str) -> str:
     """Take back a person's last action; return its query, empty if there is none."""
-    last = actions.undo(folder / "labels.jsonl", by, _LabelLine)
+    last = actions.undo(folder / "labels.jsonl", by, _LABEL_LINE)
     return "" if last is None else str(last["query"])
 
 
@@ -158,7 +150,7 @@ def read_labels(folder: Path, problems: list[str] | None = None) -> list[Label]:
     """Return people's labels: the last of each person for each pair."""
     labels = {
         (line["query"], document, line["by"]): grade
-        for line in actions.read(folder / "labels.jsonl", _LabelLine, problems)
+        for line in actions.read(folder / "labels.jsonl", _LABEL_LINE, problems)
         for document, grade in line["grades"].items()
     }
     return [Label(query, document, grade, by) for (query, document, by), grade in labels.items()]

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cdp.base.errors import InputError, WorkspaceError
-from cdp.base.records import TrainingRecord, checked
+from cdp.base.records import TRAINING, checked
 from cdp.base.workspace import Workspace, parse_json
 from cdp.catalog import connection as db
 
@@ -193,7 +193,7 @@ def _scored(facts: Fields, value: Fields, query_ids: Sequence[Any], scores: Fiel
 
 
 def _training(value: Fields, job_id: str) -> Rows:
-    checked(TrainingRecord, value, Path(job_id))
+    checked(TRAINING, value, Path(job_id))
     name = value.get("id") or job_id
     own = {"id": name, "job_id": job_id, "name": value.get("name") or name, "result": _json(value)}
     yield "trainings", _row("trainings", {**value, **own})

@@ -8,17 +8,16 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NotRequired
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from typing_extensions import TypedDict
 
 from cdp.base.config import EvaluationConfig
 from cdp.base.file_cache import ANSWERS
-from cdp.base.records import Count, Real, whole
+from cdp.base.records import Count, Real, fields, whole
 from cdp.base.worker import Job
 from cdp.base.workspace import now, write_bytes
 from cdp.benchmarks.benchmark import Benchmark
@@ -75,30 +74,17 @@ def scores_of(run: FirstTen, qrels: Mapping[str, Mapping[str, float]]) -> Mappin
     return ndcg({query: {d: -float(at) for at, d in enumerate(found)} for query, found in run.items()}, qrels).per_query
 
 
-class _Retriever(TypedDict):
-    id: str
-
-
-class _Benchmark(TypedDict):
-    name: str
-    split: str
-    n_queries: Count
-
-
-class Record(TypedDict):
-    """``results/evaluation.json``, as far as jobs and studies read it; comparisons read the catalogue."""
-
-    retriever: _Retriever
-    benchmark: _Benchmark
-    measures: dict[str, Real]
-    seconds: Real
-    counts: NotRequired[dict[str, Any]]
-    warnings: NotRequired[list[str]]
+# ``results/evaluation.json``, as far as jobs and studies read it; comparisons read the catalogue.
+RECORD = fields(
+    {"retriever": fields({"id": str}), "benchmark": fields({"name": str, "split": str, "n_queries": Count}),
+     "measures": dict[str, Real], "seconds": Real},
+    counts=dict[str, Any], warnings=list[str],
+)  # fmt: skip
 
 
 def read_result(job_folder: Path) -> dict[str, Any] | None:
     """The record of an evaluation as ``write_result`` made it; None where there is none."""
-    found: Any = whole(Record, job_folder / "results" / "evaluation.json")
+    found: Any = whole(RECORD, job_folder / "results" / "evaluation.json")
     return found
 
 

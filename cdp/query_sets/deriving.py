@@ -13,7 +13,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from cdp.base import actions
 from cdp.base.errors import ConfigError, InputError
@@ -80,7 +80,7 @@ def derive(
                         continue
                     line = {k: v for k, v in line.items() if k not in NAME_DOCUMENTS}
                     line["document_id"] = moved[1][str(line["document_id"])]
-                document = store.document_queries(cast(store.Line, line))
+                document = store.document_queries(line)
                 texts = change(document)
                 if of_each is not None:
                     line |= of_each(document)

@@ -15,15 +15,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NotRequired
-
-from typing_extensions import TypedDict
+from typing import Any
 
 from cdp.base import failures
 from cdp.base.errors import ConfigError, InputError, NotFoundError, WorkspaceError
 from cdp.base.failures import Failures
 from cdp.base.file_cache import RECORDS
-from cdp.base.records import Count, Real, checked, lines
+from cdp.base.records import Count, Real, checked, fields, lines
 from cdp.base.redaction import cleaned
 from cdp.base.staging import staging
 from cdp.base.text import pick
@@ -252,34 +250,20 @@ def delete(workspace: Workspace, query_set_id: str) -> None:
         raise WorkspaceError(f"The query set {query_set_id!r} could not be removed: {error}.") from error
 
 
-class Line(TypedDict):
-    """A line of ``queries.jsonl``: the queries of one document with what is known of each."""
-
-    document_id: str
-    queries: list[str]
-    sources: NotRequired[list[str]]
-    negatives: NotRequired[list[list[str]]]
-    teacher: NotRequired[list[list[Real]]]
-    together: NotRequired[list[str]]
-    notes: NotRequired[list[str]]
-    logprobs: NotRequired[list[Real | None]]
-    problems: NotRequired[dict[str, Count]]
-    usage: NotRequired[dict[str, Count]]
-
-
-class _PlacedLine(Line):
-    position: Count
-
-
-class _RankingLine(TypedDict):
-    query: str
-    positives: list[str]
-    negatives: list[str]
+# A line of ``queries.jsonl``: the queries of one document with what is known of each.
+_OF_EACH: dict[str, Any] = {
+    "sources": list[str], "negatives": list[list[str]], "teacher": list[list[Real]], "together": list[str],
+    "notes": list[str], "logprobs": list[Real | None], "problems": dict[str, Count], "usage": dict[str, Count],
+}  # fmt: skip
+LINE = fields({"document_id": str, "queries": list[str]}, position=Count, **_OF_EACH)
+PLACED_LINE = fields({"document_id": str, "queries": list[str], "position": Count}, **_OF_EACH)
+RANKING = fields({"query": str, "positives": list[str], "negatives": list[str]})
 
 
 def iter_lines(workspace: Workspace, query_set_id: str) -> Iterator[dict[str, Any]]:
     """The lines of a set as they were written, those of damaged documents left out. One line in memory."""
-    yield from map(dict, lines(_PlacedLine, files(workspace, load(workspace, query_set_id).id).queries))
+    path = files(workspace, load(workspace, query_set_id).id).queries
+    return lines(PLACED_LINE, path)
 
 
 def read_queries(
@@ -296,7 +280,7 @@ def read_queries(
 def _documents(path: Path, failures: Failures | None) -> Iterator[DocumentQueries]:
     for number, record in numbered_jsonl(path):
         try:
-            line = checked(Line, record, path, number)
+            line = checked(LINE, record, path, number)
         except WorkspaceError as error:
             if failures is None:
                 raise
@@ -308,7 +292,7 @@ def _documents(path: Path, failures: Failures | None) -> Iterator[DocumentQuerie
         yield document_queries(line)
 
 
-def document_queries(line: Line) -> DocumentQueries:
+def document_queries(line: Mapping[str, Any]) -> DocumentQueries:
     """What a line of the file says of its document's queries."""
     return DocumentQueries(
         line["document_id"], line["queries"], line.get("sources", []), line.get("negatives", []),
@@ -321,18 +305,19 @@ def iter_offsets(workspace: Workspace, query_set_id: str) -> Iterator[tuple[int,
     path = files(workspace, load(workspace, query_set_id).id).queries
     for offset, _, record in scan(path):
         try:
-            yield offset, document_queries(checked(Line, record, path))
+            yield offset, document_queries(checked(LINE, record, path))
         except WorkspaceError as error:
             _log.warning("%s", error)
 
 
-def read_at(workspace: Workspace, query_set_id: str, offset: int) -> Line:
+def read_at(workspace: Workspace, query_set_id: str, offset: int) -> dict[str, Any]:
     """The line that begins at ``offset``, as it was written; WorkspaceError where none does."""
     path = files(workspace, query_set_id).queries
     try:
         with open(path, "rb") as file:
             file.seek(offset)
-            return checked(Line, parse_json(file.readline()), path)
+            line: dict[str, Any] = checked(LINE, parse_json(file.readline()), path)
+        return line
     except (OSError, ValueError, WorkspaceError):
         pass
     raise WorkspaceError(f"{path} has changed while it was read.", hint="Reload the page.")
@@ -340,13 +325,13 @@ def read_at(workspace: Workspace, query_set_id: str, offset: int) -> Line:
 
 def read_rankings(workspace: Workspace, query_set_id: str) -> Iterator[TeacherRanking]:
     """Teacher after teacher, sentence after sentence; nothing of a set that no teacher ranked."""
-    for line in lines(_RankingLine, files(workspace, query_set_id).rankings):
+    for line in lines(RANKING, files(workspace, query_set_id).rankings):
         yield TeacherRanking(line["query"], line["positives"], line["negatives"])
 
 
 def iter_failures(workspace: Workspace, query_set_id: str) -> Iterator[dict[str, Any]]:
     """What went wrong: documents with no or too few queries with their raw answers, or an import's rejected rows."""
-    for line in lines(failures.Line, files(workspace, load(workspace, query_set_id).id).failures):
+    for line in lines(failures.LINE, files(workspace, load(workspace, query_set_id).id).failures):
         yield cleaned(line)  # files of earlier versions may hold keys
 
 

@@ -14,10 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from typing_extensions import TypedDict
-
 from cdp.base.errors import ModelError, NotFoundError
-from cdp.base.records import Count, JobFacts, TrainingRecord, whole
+from cdp.base.records import JOB_FACTS, TRAINING, Count, fields, whole
 from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace
 from cdp.retrievers import api
@@ -44,7 +42,7 @@ def card_file(model: Path) -> Path:
 
 def training_result(job_folder: Path) -> dict[str, Any] | None:
     """What a training wrote of itself (``results/training.json``); None where it did not come so far."""
-    found: Any = whole(TrainingRecord, job_folder / "results" / "training.json")
+    found: Any = whole(TRAINING, job_folder / "results" / "training.json")
     return found
 
 
@@ -144,7 +142,7 @@ def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
     if not _JOB_ID.fullmatch(name) or not workspace.job(name).is_dir():
         return None
     job = workspace.job(name)
-    spec = whole(JobFacts, job / "spec.json") or {}
+    spec = whole(JOB_FACTS, job / "spec.json") or {}
     if spec.get("kind", "training") != "training":
         raise ModelError(f"The job {name} is of kind {spec['kind']} and makes no model.", hint="Name a training job.")
     if not has_model(job):
@@ -187,7 +185,7 @@ def chain(workspace: Workspace, retriever: str) -> Iterator[tuple[Path, dict[str
     while _JOB_ID.fullmatch(retriever) and retriever not in (*PRESETS, *seen):
         seen.add(retriever)
         folder = workspace.job(retriever)
-        spec: Any = whole(JobFacts, folder / "spec.json")
+        spec: Any = whole(JOB_FACTS, folder / "spec.json")
         if spec is None or spec.get("kind", "training") != "training":
             return
         yield folder, spec
@@ -203,20 +201,16 @@ def _from_folder(name: str, folder: Path, origin: str) -> ResolvedRetriever:
     return _described(name, str(folder), folder, True, origin)
 
 
-class _Settings(TypedDict, total=False):
-    """What is read of the small files beside a model."""
-
-    prompts: dict[str, str | None] | None
-    similarity_fn_name: str | None
-    max_seq_length: Count | None
+# What is read of the small files beside a model.
+_SETTINGS = fields(prompts=dict[str, str | None] | None, similarity_fn_name=str | None, max_seq_length=Count | None)
 
 
 def _described(name: str, source: str, folder: Path | None, local: bool, origin: str) -> ResolvedRetriever:
     """What the small files beside a model say about its use."""
-    settings: _Settings = {}
+    settings: dict[str, Any] = {}
     if folder is not None:
         for file in ("config_sentence_transformers.json", "sentence_bert_config.json"):
-            settings |= whole(_Settings, folder / file) or {}
+            settings |= whole(_SETTINGS, folder / file) or {}
     prompts = settings.get("prompts") or {}
     published = settings.get("similarity_fn_name")
     return ResolvedRetriever(

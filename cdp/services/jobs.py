@@ -10,9 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NotRequired
-
-from typing_extensions import TypedDict
+from typing import Any
 
 from cdp import catalog
 from cdp import jobs as room
@@ -33,7 +31,7 @@ from cdp.base.config import (
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.failures import FILE, FailedItems, failed_items
 from cdp.base.file_cache import ANSWERS
-from cdp.base.records import Count, Real, lines, whole
+from cdp.base.records import Count, Real, fields, lines, whole
 from cdp.base.settings import Config
 from cdp.base.text import shown, typed_path
 from cdp.base.workspace import Workspace
@@ -91,17 +89,14 @@ def _live_metrics(workspace: Workspace, job: str) -> dict[str, dict[int, float]]
     return ANSWERS.get(path, "metrics", lambda: _read_metrics(path))
 
 
-class _Step(TypedDict):
-    """A line of ``metrics.jsonl``, beside its measures."""
-
-    step: Count
-    attempt: NotRequired[Count]
+# A line of ``metrics.jsonl``, beside its measures.
+_STEP = fields({"step": Count}, attempt=Count)
 
 
 def _read_metrics(path: Path) -> dict[str, dict[int, float]]:
     measures: dict[str, dict[int, float]] = {}
     newest = 1
-    for record in lines(_Step, path):
+    for record in lines(_STEP, path):
         step, attempt = record["step"], record.get("attempt", 1)
         if attempt > newest:  # resumed from a checkpoint: later steps of the earlier attempt are void
             newest = attempt
@@ -131,15 +126,8 @@ def follow(workspace: Workspace, job: str, *, follow: bool = False) -> Iterator[
         time.sleep(0.5)
 
 
-class _Measured(TypedDict):
-    name: str
-    value: NotRequired[Real | None]
-
-
-class _Figures(TypedDict):
-    """The result of a job of any kind but an evaluation."""
-
-    measures: NotRequired[list[_Measured]]
+# The result of a job of any kind but an evaluation.
+_FIGURES = fields(measures=list[fields({"name": str}, value=Real | None)])  # type: ignore[misc]
 
 
 def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
@@ -165,7 +153,7 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
                 ],
             }
         )
-    found = whole(_Figures, view.folder / "results" / f"{view.kind}.json") or {}
+    found = whole(_FIGURES, view.folder / "results" / f"{view.kind}.json") or {}
     figures: dict[str, Any] = {name: value for name, value in found.items() if name not in ("id", "examples")}
     if "measures" in figures:
         titles = {name: measure.title for name, measure in MEASURES.items()}

@@ -6,12 +6,10 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from typing_extensions import TypedDict
-
 from cdp import jobs, query_sets
 from cdp.base.config import MetricsConfig
 from cdp.base.file_cache import ANSWERS
-from cdp.base.records import Real, whole
+from cdp.base.records import Real, fields, whole
 from cdp.base.workspace import Workspace
 from cdp.metrics import MEASURES, PairedDifference, paired_difference
 from cdp.metrics import quick as room
@@ -64,13 +62,7 @@ def start(workspace: Workspace, config: MetricsConfig) -> str:
     )
 
 
-class _Measure(TypedDict):
-    name: str
-    value: Real | None
-
-
-class _Measures(TypedDict):
-    measures: list[_Measure]
+_MEASURES = fields({"measures": list[fields({"name": str, "value": Real | None})]})  # type: ignore[misc]
 
 
 def results(workspace: Workspace, query_set: str) -> list[dict[str, Any]]:
@@ -80,7 +72,7 @@ def results(workspace: Workspace, query_set: str) -> list[dict[str, Any]]:
     for job in jobs.list_jobs(workspace, ["metrics"]):
         if job.config.get("query_set") == resolved_set.id:
             path = job.folder / "results" / "metrics.json"
-            result = ANSWERS.get(path, "measures", partial(whole, _Measures, path))
+            result = ANSWERS.get(path, "measures", partial(whole, _MEASURES, path))
             if result is not None:
                 rows.append({**result, "job_id": job.id, "created": job.created})
     return rows

@@ -16,7 +16,7 @@ from typing import Any
 
 from cdp import catalog, jobs
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
-from cdp.base.records import JobFacts, whole
+from cdp.base.records import JOB_FACTS, whole
 from cdp.base.staging import staging
 from cdp.base.version import __version__
 from cdp.base.workspace import Workspace
@@ -95,7 +95,7 @@ def show(workspace: Workspace, name: str) -> TrainedModel:
 def _described(workspace: Workspace, job: str) -> TrainedModel:
     folder, result = workspace.job(job), training_result(workspace.job(job))
     assert result is not None
-    spec = whole(JobFacts, folder / "spec.json") or {}
+    spec = whole(JOB_FACTS, folder / "spec.json") or {}
     model = model_folder(folder)
     files = sorted(path for path in model.rglob("*") if path.is_file() and not path.name.startswith("."))
     scores = _scores(workspace, str(result.get("model_hash")))

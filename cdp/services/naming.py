@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from typing_extensions import TypedDict
-
 from cdp import jobs
 from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError, offer
 from cdp.base.file_cache import ANSWERS
-from cdp.base.records import checked
+from cdp.base.records import checked, fields
 from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace, is_name, read_json
 from cdp.jobs import JobView
@@ -82,14 +80,8 @@ def _find(text: str, trainings: _Named, *, by_prefix: bool = True) -> str | None
     raise ConfigError(f"{len(fitting)} trainings {how} {text!r}.", hint=f"Name one by its id: {listed}{more}.")
 
 
-class _RunName(TypedDict):
-    name: str
-
-
-class _Names(TypedDict):
-    """``runs.json``."""
-
-    runs: dict[str, _RunName]
+# ``runs.json``.
+_NAMES = fields({"runs": dict[str, fields({"name": str})]})  # type: ignore[misc]
 
 
 def names_file(workspace: Workspace) -> Path:
@@ -104,7 +96,7 @@ def given_names(workspace: Workspace) -> Mapping[str, str]:
 
 def _read(path: Path) -> dict[str, str]:
     try:
-        runs = checked(_Names, read_json(path), path)["runs"]
+        runs = checked(_NAMES, read_json(path), path)["runs"]
         return {key: about["name"] for key, about in runs.items() if about["name"]}
     except WorkspaceError as error:
         raise WorkspaceError(

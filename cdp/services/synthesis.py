@@ -7,15 +7,12 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NotRequired
-
-from typing_extensions import TypedDict
 
 from cdp import query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
 from cdp.base.file_cache import ANSWERS
-from cdp.base.records import Count, Document, Real, whole
+from cdp.base.records import JOB_FACTS, Count, Document, Real, fields, whole
 from cdp.base.text import counted
 from cdp.base.workspace import Workspace
 from cdp.corpus import resolve_corpus
@@ -129,36 +126,16 @@ def estimate(workspace: Workspace, config: SynthesisConfig) -> Estimate:
     return ANSWERS.get(workspace.corpora / config.corpus, question, lambda: estimates.estimate(workspace, config))
 
 
-class _Cost(TypedDict):
-    cost: NotRequired[Real | None]
-
-
-class _Inputs(TypedDict):
-    estimate: NotRequired[_Cost | None]
-
-
-class _Config(TypedDict):
-    generator: NotRequired[str]
-
-
-class _Spec(TypedDict):
-    kind: str
-    config: _Config
-    inputs: NotRequired[_Inputs]
-
-
-class _Spent(_Cost):
-    spent: NotRequired[dict[str, Count]]
-    price_as_of: NotRequired[str | None]
+_SPENT = fields(spent=dict[str, Count], cost=Real | None, price_as_of=str | None)
 
 
 def bill_of_job(workspace: Workspace, job: str) -> Bill | None:
     """Return the cost so far of a job that writes queries; None before its first attempt ends, and without an LLM."""
-    spec = whole(_Spec, workspace.job(job) / "spec.json")
-    if spec is None or spec["kind"] != "synthesis":
+    spec = whole(JOB_FACTS, workspace.job(job) / "spec.json") or {}
+    if spec.get("kind") != "synthesis":
         return None
-    result = whole(_Spent, workspace.job(job) / "results" / "synthesis.json")
-    generator = GENERATORS.get(spec["config"].get("generator", ""))
+    result = whole(_SPENT, workspace.job(job) / "results" / "synthesis.json")
+    generator = GENERATORS.get(spec.get("config", {}).get("generator", ""))
     if result is None or generator is None or not generator.endpoint:
         return None
     expected = spec.get("inputs", {}).get("estimate") or {}

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NotRequired
-
-from typing_extensions import TypedDict
+from typing import Any
 
 from cdp import jobs, query_sets
 from cdp.base.config import PromptTuningConfig, SynthesisConfig
 from cdp.base.errors import ConfigError, InputError
-from cdp.base.records import Real, whole
+from cdp.base.records import Real, fields, whole
 from cdp.base.workspace import Workspace, slug
 from cdp.corpus import resolve_corpus
 from cdp.services import access, queries, synthesis
@@ -121,43 +119,21 @@ def start(
     )
 
 
-class _Value(TypedDict):
-    name: str
-    value: Real | None
-
-
-class _Candidate(TypedDict):
-    name: str
-    method: str
-    prompt: str
-    query_set: NotRequired[str]
-    error: NotRequired[str]
-    measures: NotRequired[list[_Value]]
-    distance: NotRequired[Real | None]
-    inside: NotRequired[Real | None]
-    corpus_cost: NotRequired[Real | None]
-
-
-class _Scorer(TypedDict):
-    measure: str
-    model: str
-    note: str
-
-
-class _Found(TypedDict):
-    """``results/prompts.json``."""
-
-    config: dict[str, Any]
-    scorer: _Scorer
-    choice: str
-    why: str
-    candidates: list[_Candidate]
+_CANDIDATE = fields(
+    {"name": str, "method": str, "prompt": str}, query_set=str, error=str, distance=Real | None, inside=Real | None,
+    corpus_cost=Real | None, measures=list[fields({"name": str, "value": Real | None})],  # type: ignore[misc]
+)  # fmt: skip
+# ``results/prompts.json``.
+_FOUND = fields(
+    {"config": dict[str, Any], "scorer": fields({"measure": str, "model": str, "note": str}), "choice": str,
+     "why": str, "candidates": list[_CANDIDATE]},  # type: ignore[valid-type]
+)  # fmt: skip
 
 
 def result(workspace: Workspace, job: str) -> dict[str, Any]:
     """What a job found, as its worker wrote it; InputError before its end."""
     folder = workspace.job(jobs.resolve_job(workspace, job))
-    record: Any = whole(_Found, folder / "results" / "prompts.json")
+    record: Any = whole(_FOUND, folder / "results" / "prompts.json")
     if record is None:
         raise InputError(f"The job {job} has not found anything yet.", hint="Wait for its end.")
     return record

@@ -13,14 +13,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal, NotRequired
-
-from typing_extensions import TypedDict
+from typing import Any, Literal
 
 from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import NotFoundError
-from cdp.base.records import Count, Real, whole
+from cdp.base.records import Count, Real, fields, whole
 from cdp.base.version import __version__
 from cdp.base.workspace import Workspace, read_json_or_none, sha256_text, write_json
 from cdp.benchmarks import judged
@@ -73,68 +71,24 @@ def path_of(job_folder: Path, key: str) -> Path:
     return job_folder / FOLDER / f"{key}.json"
 
 
-class _Condition(TypedDict):
-    retriever: NotRequired[str]
-    source: str
-    per_doc: Count
-    seed: Count
-    weighting: NotRequired[str]
-    held: NotRequired[str]
-    rate: NotRequired[Real | None]
-    loss: NotRequired[str]
-    query_source: NotRequired[str]
-
-
-class _Settings(TypedDict):
-    epochs: NotRequired[Real | None]
-
-
-class _Training(TypedDict):
-    pairs: Count
-    documents: Count
-    seconds: Real
-    steps: NotRequired[Count]
-    steps_per_epoch: NotRequired[Count]
-    pairs_seen: NotRequired[Count | None]
-    best_step: NotRequired[Count | None]
-    evaluations: NotRequired[list[dict[str, Real | None]]]
-
-
-_Evaluation = TypedDict(
-    "_Evaluation",
-    {
-        "query_ids": list[str],
-        "ndcg@10": list[Real],
-        "benchmark": NotRequired[str],
-        "measures": NotRequired[dict[str, Real]],
-        "n_texts": NotRequired[Count],
-        "seconds": NotRequired[dict[str, Real]],
-        "settings": NotRequired[dict[str, Any]],
-        "counts": NotRequired[dict[str, Any]],
-        "first_ten": NotRequired[list[list[str]]],
-    },
-)
-
-
-class _Failure(TypedDict):
-    message: str
-
-
-class _Record(TypedDict):
-    """A condition as it was finished, or why it failed."""
-
-    schema: Literal[1]
-    retriever: str
-    condition: _Condition | None
-    key: NotRequired[str]
-    created: NotRequired[str]
-    hybrid: NotRequired[bool]
-    reused_from: NotRequired[str]
-    failed: NotRequired[str]
-    failure: NotRequired[_Failure | None]
-    training: NotRequired[_Training | None]
-    settings: NotRequired[_Settings | None]
-    evaluations: NotRequired[dict[str, _Evaluation]]
+_CONDITION = fields(
+    {"source": str, "per_doc": Count, "seed": Count},
+    retriever=str, weighting=str, held=str, rate=Real | None, loss=str, query_source=str,
+)  # fmt: skip
+_TRAINING = fields(
+    {"pairs": Count, "documents": Count, "seconds": Real}, steps=Count, steps_per_epoch=Count,
+    pairs_seen=Count | None, best_step=Count | None, evaluations=list[dict[str, Real | None]],
+)  # fmt: skip
+_EVALUATION = fields(
+    {"query_ids": list[str], "ndcg@10": list[Real]}, benchmark=str, measures=dict[str, Real], n_texts=Count,
+    seconds=dict[str, Real], settings=dict[str, Any], counts=dict[str, Any], first_ten=list[list[str]],
+)  # fmt: skip
+# A condition as it was finished, or why it failed.
+_RECORD = fields(
+    {"schema": Literal[1], "retriever": str, "condition": _CONDITION | None}, key=str, created=str, hybrid=bool,
+    reused_from=str, failed=str, failure=fields({"message": str}) | None, training=_TRAINING | None,
+    settings=fields(epochs=Real | None) | None, evaluations=dict[str, _EVALUATION],  # type: ignore[valid-type]
+)  # fmt: skip
 
 
 def load(job_folder: Path, key: str) -> dict[str, Any] | None:
@@ -144,7 +98,7 @@ def load(job_folder: Path, key: str) -> dict[str, Any] | None:
 
 def _read(path: Path) -> dict[str, Any] | None:
     """Return a record whose fields have their types, and whose scores are one per query."""
-    record: Any = whole(_Record, path)
+    record: Any = whole(_RECORD, path)
     if record is None:
         return None
     scored = (record.get("evaluations") or {}).values()

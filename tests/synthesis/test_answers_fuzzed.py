@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from cdp.base.records import checked
 from cdp.base.workspace import parse_json, to_json
 from cdp.llm.answers import Malformed, Usage, paid_for, read_batch_line, read_completion
-from cdp.query_sets.store import Line, document_queries
+from cdp.query_sets.store import LINE, document_queries
 from cdp.synthesis import parsing
 from cdp.synthesis.methods import METHODS
 from cdp.synthesis.parsing import LONGEST_PASSAGE, Parsed
@@ -105,7 +105,7 @@ def check_body(data: bytes) -> None:
             line = {"document_id": "d", "queries": list(parsed.queries), "notes": list(parsed.notes),
                     "logprobs": [answer.logprob], "problems": dict(parsed.problems), "position": 0}  # fmt: skip
             stored = parse_json(to_json(line).encode("utf-8", "backslashreplace"))
-            assert document_queries(checked(Line, stored, Path("queries.jsonl"))).queries == line["queries"]
+            assert document_queries(checked(LINE, stored, Path("queries.jsonl"))).queries == line["queries"]
         usage = answer.usage
     assert 0 <= usage.input_tokens <= 10_000_000
     assert 0 <= usage.output_tokens <= 10_000_000
