@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import ConfigError
+from cdp.base.records import fields, lines
 from cdp.base.text import checked_title
-from cdp.base.workspace import append_jsonl, now, read_jsonl
+from cdp.base.workspace import append_jsonl, now
 
 
 def add(path: Path, by: str, **facts: Any) -> None:
@@ -16,16 +17,21 @@ def add(path: Path, by: str, **facts: Any) -> None:
     append_jsonl(path, [{"action": secrets.token_hex(6), **facts, "by": by, "created": now()}], sync=True)
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    """Return the actions that hold, oldest first. Lines of logs without ids hold too."""
-    lines = [line for line in read_jsonl(path) if isinstance(line, dict)]
-    undone = {line["undo"] for line in lines if "undo" in line}
-    return [line for line in lines if "undo" not in line and line.get("action") not in undone]
+# What takes back the action of an id, and what every action has beside its own facts; earlier logs have no ids.
+UNDO = fields({"undo": str, "by": str})
+ACTION = fields(action=str, by=str)
 
 
-def undo(path: Path, by: str) -> dict[str, Any] | None:
+def read(path: Path, kind: Any = ACTION, problems: list[str] | None = None) -> list[Any]:
+    """Return the actions of a kind that hold, oldest first. Damaged lines are reported as by ``records.lines``."""
+    made: list[Any] = list(lines(UNDO | kind, path, problems))
+    undone = {line["undo"] for line in made if "undo" in line}
+    return [line for line in made if "undo" not in line and line.get("action") not in undone]
+
+
+def undo(path: Path, by: str, kind: Any = ACTION) -> dict[str, Any] | None:
     """Take back the last action of a person; return it, None where there is none."""
-    last = next((line for line in reversed(read(path)) if "action" in line and line.get("by") == by), None)
+    last = next((line for line in reversed(read(path, kind)) if "action" in line and line.get("by") == by), None)
     if last is not None:
         append_jsonl(path, [{"undo": last["action"], "by": by, "created": now()}], sync=True)
     return last

@@ -24,6 +24,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from cdp.base.redaction import clean
+
 SHOWN_PROBLEMS = 20
 
 
@@ -52,8 +54,8 @@ class CdpError(Exception):
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
-        self.message = message
-        self.hint = hint
+        # An endpoint's words may repeat the key; pages, commands and records all show these two.
+        self.message, self.hint = clean(message), clean(hint)
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".strip()

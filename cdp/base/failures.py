@@ -16,7 +16,6 @@ So is RepeatedFailureError after 20 failed items in a row: then the run is wrong
 from __future__ import annotations
 
 import errno
-import json
 import os
 import socket
 import traceback
@@ -27,9 +26,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from cdp.base import records
 from cdp.base.errors import CdpError, RepeatedFailureError
+from cdp.base.records import Count, fields
+from cdp.base.redaction import clean, cleaned
 from cdp.base.text import counted
-from cdp.base.workspace import append_jsonl, disk_fault, read_jsonl, write_bytes
+from cdp.base.workspace import append_jsonl, disk_fault, read_jsonl, write_jsonl
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -100,8 +102,7 @@ class Failures:
             lines = list(read_jsonl(path))
             left = [line for line in lines if not isinstance(line, dict) or line.get("stage", "") != stage]
             if len(left) < len(lines):
-                text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in left)
-                write_bytes(path, text.encode("utf-8", "backslashreplace"))
+                write_jsonl(path, left)
                 on_change(len(left) - len(lines))
 
     @contextmanager
@@ -204,7 +205,7 @@ def line_of(
     if stage:
         line["stage"] = stage
     if text:
-        line |= {"text": _encodable(text[:LONGEST_TEXT]), "text_length": len(text)}
+        line |= {"text": _encodable(text)[:LONGEST_TEXT], "text_length": len(text)}
     if not isinstance(error, CdpError):
         shown = _encodable("".join(traceback.format_exception(error)))
         line["traceback"] = shown if len(shown) <= LONGEST_TRACEBACK else f"…{shown[-LONGEST_TRACEBACK:]}"
@@ -215,7 +216,7 @@ def describe(error: BaseException) -> str:
     """Return a failure as a sentence: a CdpError's own, else the exception and the line of our code that raised it."""
     if isinstance(error, CdpError):
         return str(error)
-    text = " ".join(str(error).split())
+    text = " ".join(clean(str(error)).split())
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if f"{os.sep}cdp{os.sep}" in frame.filename] or frames
     where = f" ({Path(own[-1].filename).name}, line {own[-1].lineno})" if own else ""
@@ -223,8 +224,8 @@ def describe(error: BaseException) -> str:
 
 
 def _encodable(text: str) -> str:
-    """Escape what UTF-8 cannot hold (lone surrogates)."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    """Return a text without keys, whole, before it is cut; what UTF-8 cannot hold (lone surrogates) is escaped."""
+    return clean(text).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 @dataclass(frozen=True)
@@ -252,15 +253,24 @@ class FailedItems:
 
 def failed_items(*paths: Path) -> FailedItems:
     """Return the failed items that these files list."""
-    failed = {path: list(lost(read_jsonl(path))) for path in paths}
+    failed = {path: list(lost(records.lines(LINE, path))) for path in paths}
     lines = [line for listed in failed.values() for line in listed]
-    units = dict(Counter(str(line.get("unit") or "document") for line in lines))
-    return FailedItems(len(lines), units, tuple(lines[:IN_A_ROW]), tuple(path for path in paths if failed[path]))
+    units = dict(Counter(line.get("unit") or "document" for line in lines))
+    return FailedItems(
+        len(lines), units, tuple(cleaned(lines[:IN_A_ROW])), tuple(path for path in paths if failed[path])
+    )
 
 
-def lost(lines: Iterable[Any]) -> Iterator[dict[str, Any]]:
+# A failed item, or one that is only noted; importers add what they know of a row.
+LINE = fields(
+    id=str, document_id=str, position=Count, unit=str, stage=str, reason=str, error=str, text=str, traceback=str,
+    raw=list[str], problems=dict[str, Count], kept=Count,
+)  # fmt: skip
+
+
+def lost(lines: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the lines of items without a result. A document with too few queries has one (``kept``)."""
-    return (line for line in lines if isinstance(line, dict) and not line.get("kept"))
+    return (line for line in lines if not line.get("kept"))
 
 
 def failure_of(error: BaseException, where: str = "a file") -> dict[str, str]:

@@ -3,34 +3,95 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, NotRequired, TypeVar
+
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from cdp.base.errors import WorkspaceError
-from cdp.base.workspace import DAMAGED
+from cdp.base.workspace import DAMAGED, numbered_jsonl, read_json
 
 T = TypeVar("T")
+# Fields of records: a number of things or a place among them, and a number that is neither infinite nor NaN.
+Count = Annotated[int, Field(ge=0, lt=2**53)]
+Real = Annotated[float, Field(allow_inf_nan=False)]
+
+_log = logging.getLogger(__name__)
 
 # Building a validator takes 3 ms, and a page reads hundreds of records.
 _ADAPTERS: dict[type, Any] = {}
 
 
-def checked(kind: type[T], values: Mapping[str, Any], path: Path) -> T:
-    """Return a dataclass of the values read from ``path``; WorkspaceError for a missing or wrong field."""
+def fields(required: Mapping[str, Any] | None = None, /, **optional: Any) -> Any:
+    """Return the type of a mapping with these fields, of which the ``optional`` ones may be missing."""
+    maybe = {name: NotRequired[kind] for name, kind in optional.items()}
+    make: Any = TypedDict
+    return make("Fields", {**(required or {}), **maybe})
+
+
+def checked(kind: type[T], values: Any, path: Path, line: int = 0) -> T:
+    """Return a dataclass of the values read from ``path``; for ``fields`` the values, with all else that they hold.
+    WorkspaceError for a missing or wrong field."""
     from pydantic import TypeAdapter, ValidationError
 
     if kind not in _ADAPTERS:
         _ADAPTERS[kind] = TypeAdapter(kind)
     try:
-        found: T = _ADAPTERS[kind].validate_python(values)
-        return found
+        found: T = _ADAPTERS[kind].validate_python(values, strict=not is_dataclass(kind))
+        return values if isinstance(found, dict) else found
     except ValidationError as error:
         problem = error.errors(include_input=False, include_url=False)[0]
-        where = ".".join(map(str, problem["loc"]))
-        raise WorkspaceError(f"{path} has a wrong field ({where}: {problem['msg']}).", hint=DAMAGED) from error
+        where = ".".join(map(str, problem["loc"])) or "all of it"
+        place = f"{path}, line {line}," if line else path
+        raise WorkspaceError(f"{place} has a wrong field ({where}: {problem['msg']}).", hint=DAMAGED) from error
+
+
+def whole(kind: type[T], path: Path) -> T | None:
+    """Return the record in ``path`` as ``checked`` does; None where there is none, and for a damaged one, which a
+    warning names."""
+    if not path.exists():
+        return None
+    try:
+        return checked(kind, read_json(path), path)
+    except WorkspaceError as error:
+        _log.warning("%s", error)
+        return None
+
+
+def lines(kind: type[T], path: Path, problems: list[str] | None = None) -> Iterator[T]:
+    """Yield what each line of ``path`` holds, as ``checked`` does.
+
+    A line with missing or wrong fields costs none of its neighbours: it is added to ``problems`` with its place, and
+    without that list a warning names the first and counts them.
+    """
+    found = [] if problems is None else problems
+    known = len(found)
+    for number, record in numbered_jsonl(path):
+        try:
+            item = checked(kind, record, path, number)
+        except WorkspaceError as error:
+            found.append(error.message)
+            continue
+        yield item
+    if problems is None and len(found) > known:
+        _log.warning("%s (%d such lines)", found[0], len(found))
+
+
+# What other rooms than ``jobs`` read of a job's ``spec.json``.
+JOB_FACTS = fields(
+    kind=str, name=str, created=str, config=fields(generator=str, retriever=str),
+    inputs=fields(estimate=fields(cost=Real | None) | None),
+)  # fmt: skip
+# ``results/training.json``, as far as it is read.
+TRAINING = fields(
+    {"retriever": str, "query_set": str}, pairs=Count, documents=Count, steps=Count, settings=dict[str, Any],
+    model_hash=str, notes=list[str], pairs_per_second=Real | None, best_step=Count | None, seconds=Real,
+)  # fmt: skip
 
 
 # The id of a passage: its file, the page on which it begins where the format has pages, and its number in the file.

@@ -30,9 +30,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from cdp.base.errors import CdpError, ConfigError, WorkspaceError
-from cdp.base.failures import FILE, Failures, failure_of, lost
+from cdp.base.failures import FILE, LINE, Failures, failure_of, lost
 from cdp.base.locks import is_held, wait_for_lock
-from cdp.base.workspace import Workspace, append_jsonl, now, read_json, read_json_or_none, read_jsonl, write_json
+from cdp.base.records import lines
+from cdp.base.redaction import cleaned_output
+from cdp.base.workspace import Workspace, append_jsonl, now, read_json, read_json_or_none, write_json
 
 HEARTBEAT_EVERY_S = 1.0
 # A heartbeat promises the next one within this time unless the worker announces a longer silence.
@@ -91,7 +93,7 @@ class Job:
         self._promised = 0.0
         self._stop = threading.Event()
         self._heard_stop = False
-        self.n_failures = sum(1 for _ in lost(read_jsonl(folder / FILE))) if self.is_main else 0
+        self.n_failures = sum(1 for _ in lost(lines(LINE, folder / FILE))) if self.is_main else 0
         self._supervised = bool(os.environ.get("CDP_SUPERVISOR_PID"))
 
     @property
@@ -241,6 +243,7 @@ def supervisor_alive(job_folder: Path) -> bool:
     return is_held(job_folder / "alive.lock")
 
 
+@cleaned_output()
 def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
     """Run a worker: ``if __name__ == "__main__": worker.run(main)``. Ends the process."""
     arguments = sys.argv[1:] if argv is None else argv

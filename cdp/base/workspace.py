@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
+from cdp.base.redaction import cleaned, holds_key
 
 # The folder of the package `cdp`: a clone, or an environment's `site-packages`.
 CODE = Path(__file__).resolve().parent.parent.parent
@@ -246,17 +247,58 @@ def disk_faults_told(what: str) -> Iterator[None]:
 
 def write_json(path: Path, value: Any) -> None:
     """Write JSON atomically, readable by people."""
-    text = json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n"
-    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+    write_bytes(path, (to_json(value, indent=2) + "\n").encode("utf-8", "backslashreplace"))
+
+
+def write_jsonl(path: Path, records: Iterable[Any]) -> None:
+    """Write records atomically, one per line and one in memory."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(temporary, "x", encoding="utf-8", errors="backslashreplace") as file:
+            file.writelines(to_json(record) + "\n" for record in records)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise WorkspaceError.refused(path, "written", error) from error
+    finally:
+        with suppress(OSError):  # it was renamed
+            temporary.unlink()
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """Return a value as JSON without the keys that this process knows."""
+    text = json.dumps(value, ensure_ascii=False, default=str, indent=indent)
+    return json.dumps(cleaned(json.loads(text)), ensure_ascii=False, indent=indent) if holds_key(text) else text
+
+
+# Digits of a whole number that may not fit into 64 bits; long fractions have as many, and are read twice.
+_LONG = re.compile(rb"\d{19}")
+
+
+def parse_json(data: bytes) -> Any:
+    """Return a JSON value. ValueError, for whole numbers beyond 64 bits and endless nesting too."""
+    try:
+        return json.loads(data, parse_int=_whole) if _LONG.search(data) else json.loads(data)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _whole(digits: str) -> int:
+    value = int(digits)
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(f"a number of {len(digits)} digits is in it")
+    return value
 
 
 def read_json(path: Path) -> Any:
     """Return the JSON value in ``path``; WorkspaceError if it is missing or damaged."""
     try:
-        return json.loads(path.read_bytes())
+        return parse_json(path.read_bytes())
     except FileNotFoundError as error:
         raise WorkspaceError(f"{path} does not exist.") from error
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise WorkspaceError(f"{path} cannot be read: {error}.", hint=DAMAGED) from error
 
 
@@ -267,21 +309,21 @@ def fitting(path: Path) -> Iterator[None]:
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-        problem = f"{path} has missing or wrong fields ({type(error).__name__}: {error})."
+        problem = f"{path} has missing or wrong fields ({type(error).__name__}: {str(error)[:200]})."
         raise WorkspaceError(problem, hint=DAMAGED) from error
 
 
 def read_json_or_none(path: Path) -> Any | None:
     """Return the JSON value in ``path``, None if there is none or it is damaged."""
     try:
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return parse_json(path.read_bytes())
+    except (OSError, ValueError):
         return None
 
 
 def append_jsonl(path: Path, records: Iterable[Any], *, sync: bool = False) -> None:
     """Append records, one per line, in a single write. A torn last line is closed first."""
-    lines = "".join(json.dumps(record, ensure_ascii=False, default=str) + "\n" for record in records)
+    lines = "".join(to_json(record) + "\n" for record in records)
     if not lines:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -299,16 +341,22 @@ def append_jsonl(path: Path, records: Iterable[Any], *, sync: bool = False) -> N
 
 def read_jsonl(path: Path) -> Iterator[Any]:
     """Yield the records of a file written by ``append_jsonl``; lines torn by a crash are skipped."""
+    return (record for _, record in numbered_jsonl(path) if record is not None)
+
+
+def numbered_jsonl(path: Path) -> Iterator[tuple[int, Any]]:
+    """Yield each line's number, from 1, and its record, None where it holds none; a torn last line is left out."""
     if not path.exists():
         return
     with open(path, "rb") as file:
-        for line in file:
+        for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):
                 return
             try:
-                yield json.loads(line)
-            except (ValueError, RecursionError):
-                continue
+                record = parse_json(line)
+            except ValueError:
+                record = None
+            yield number, record
 
 
 def sha256_file(path: Path) -> str:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
+from urllib.request import HTTPRedirectHandler, build_opener
 
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 from cdp.base.locks import locked
@@ -182,6 +182,16 @@ def fetch(repository: str, path: str, commit: str, folder: Path, received: Recei
                 tqdm_class=_bar(received),
             )
         )
+
+
+class _Stay(HTTPRedirectHandler):
+    """Follows no redirect: it could lead to a page that only this machine reaches, which would become a file."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+urlopen = build_opener(_Stay).open
 
 
 def fetch_address(address: str, folder: Path) -> Path:

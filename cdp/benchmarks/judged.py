@@ -12,16 +12,18 @@ Grades are 0 (not related) to 3 (answers it), after UMBRELA (arXiv 2406.06519); 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+from pydantic import Field
 
 from cdp.base import actions
 from cdp.base.errors import ConfigError
 from cdp.base.file_cache import ANSWERS
-from cdp.base.workspace import is_name, read_jsonl, write_bytes
+from cdp.base.records import Count, fields, lines
+from cdp.base.workspace import is_name, write_bytes, write_jsonl
 from cdp.benchmarks import manifests
 from cdp.benchmarks.benchmark import list_splits
 
@@ -46,8 +48,13 @@ class Grade:
 
     query: str
     document: str
-    grade: int
+    grade: Annotated[int, Field(ge=0, le=3)]
     reason: str = ""
+
+
+_GRADE = Annotated[int, Field(ge=0, le=3)]
+_POOL_LINE = fields({"query": str, "documents": dict[str, Annotated[dict[str, Count], Field(min_length=1)]]})
+_LABEL_LINE = fields({"action": str, "query": str, "grades": dict[str, _GRADE | None], "by": str})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +69,13 @@ class Label:
 
 def write_pool(folder: Path, pool: Pool) -> None:
     """Store a pool, replacing the one that is there."""
-    lines = ({"query": query, "documents": documents} for query, documents in pool.items())
-    _write_lines(folder / "pool.jsonl", lines)
+    records = ({"query": query, "documents": documents} for query, documents in pool.items())
+    write_jsonl(folder / "pool.jsonl", records)
 
 
-def read_pool(folder: Path) -> Pool:
-    """Return the pool; empty for a benchmark that no model judged."""
-    return {line["query"]: line["documents"] for line in read_jsonl(folder / "pool.jsonl")}
+def read_pool(folder: Path, problems: list[str] | None = None) -> Pool:
+    """Return the pool; empty for a benchmark that no model judged. ``problems`` as in ``records.lines``."""
+    return {line["query"]: line["documents"] for line in lines(_POOL_LINE, folder / "pool.jsonl", problems)}
 
 
 def pool_of(rankings: Mapping[str, Mapping[str, Sequence[str]]], depth: int) -> Pool:
@@ -97,14 +104,14 @@ def merged(pool: Pool, other: Pool) -> Pool:
 def write_grades(folder: Path, grades: Iterable[Grade]) -> None:
     """Store grades as ``grades.jsonl`` and as the judgments of the split ``test``."""
     listed = list(grades)
-    _write_lines(folder / "grades.jsonl", map(asdict, listed))
-    lines = "".join(f"{grade.query}\t{grade.document}\t{grade.grade}\n" for grade in listed)
-    write_bytes(folder / "qrels" / f"{SPLIT}.tsv", f"query-id\tcorpus-id\tscore\n{lines}".encode())
+    write_jsonl(folder / "grades.jsonl", map(asdict, listed))
+    rows = "".join(f"{grade.query}\t{grade.document}\t{grade.grade}\n" for grade in listed)
+    write_bytes(folder / "qrels" / f"{SPLIT}.tsv", f"query-id\tcorpus-id\tscore\n{rows}".encode())
 
 
-def read_grades(folder: Path) -> list[Grade]:
+def read_grades(folder: Path, problems: list[str] | None = None) -> list[Grade]:
     """Return the model's grades."""
-    return [Grade(**line) for line in read_jsonl(folder / "grades.jsonl")]
+    return list(lines(Grade, folder / "grades.jsonl", problems))
 
 
 def grades_of(folder: Path) -> Mapping[str, Mapping[str, float]]:
@@ -126,11 +133,6 @@ def missing(grades: Mapping[str, Mapping[str, float]], *runs: Mapping[str, Seque
     return {(q, d) for run in runs for q, documents in run.items() for d in documents if d not in grades.get(q, ())}
 
 
-def _write_lines(path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    write_bytes(path, text.encode("utf-8", "backslashreplace"))
-
-
 def add_labels(folder: Path, query: str, grades: Mapping[str, int | None], by: str) -> None:
     """Append one action of a person: the grades of one query's documents. ConfigError for what is no grade."""
     if any(grade is not None and grade not in GRADES for grade in grades.values()):
@@ -140,15 +142,15 @@ def add_labels(folder: Path, query: str, grades: Mapping[str, int | None], by: s
 
 def undo(folder: Path, by: str) -> str:
     """Take back a person's last action; return its query, empty if there is none."""
-    last = actions.undo(folder / "labels.jsonl", by)
+    last = actions.undo(folder / "labels.jsonl", by, _LABEL_LINE)
     return "" if last is None else str(last["query"])
 
 
-def read_labels(folder: Path) -> list[Label]:
+def read_labels(folder: Path, problems: list[str] | None = None) -> list[Label]:
     """Return people's labels: the last of each person for each pair."""
     labels = {
         (line["query"], document, line["by"]): grade
-        for line in actions.read(folder / "labels.jsonl")
+        for line in actions.read(folder / "labels.jsonl", _LABEL_LINE, problems)
         for document, grade in line["grades"].items()
     }
     return [Label(query, document, grade, by) for (query, document, by), grade in labels.items()]

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cdp.base.errors import InputError, WorkspaceError
-from cdp.base.workspace import Workspace
+from cdp.base.records import TRAINING, checked
+from cdp.base.workspace import Workspace, parse_json
 from cdp.catalog import connection as db
 
 if TYPE_CHECKING:
@@ -85,15 +86,15 @@ def read(workspace: Workspace, source: str, stamp: str) -> dict[str, pa.Table]:
     try:
         with open(workspace.root / source, "rb") as file:
             stamp = _stamp(os.fstat(file.fileno()))
-            value = json.loads(file.read())
+            value = parse_json(file.read())
         for table, row in reader(value, path.parts[1]):
             rows[table].append({**row, "source": source})
         tables = {table: pa.Table.from_pylist(of, schema=_schema(table)) for table, of in rows.items()}
-    except InputError as error:
+    except (InputError, WorkspaceError) as error:
         problem = str(error)
     except OSError as error:
         problem = f"it cannot be read: {error.strerror or error}"
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
         problem = f"it is not valid JSON: {error}"
     except (pa.ArrowException, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         problem = f"its fields are not as expected ({type(error).__name__}: {error})"
@@ -192,6 +193,7 @@ def _scored(facts: Fields, value: Fields, query_ids: Sequence[Any], scores: Fiel
 
 
 def _training(value: Fields, job_id: str) -> Rows:
+    checked(TRAINING, value, Path(job_id))
     name = value.get("id") or job_id
     own = {"id": name, "job_id": job_id, "name": value.get("name") or name, "result": _json(value)}
     yield "trainings", _row("trainings", {**value, **own})

@@ -357,14 +357,14 @@ def prompts_show(run: Run, id: Id) -> int:
 
 def _tuned(found: dict[str, Any]) -> str:
     """Return the candidates, nearest to the target first, then the choice and why."""
-    scorer, config = found["scorer"], found["config"]
+    scorer, config = found["scorer"], PromptTuningConfig.from_dict(found["config"])
     ratio = "CE" if scorer["measure"] == "paraphrase_ratio" else "CE stand-in"
     named = {scorer["measure"]: ratio, "self_bleu": "Self-BLEU", "dist_sim": "Dist-Sim", "len_sim": "Len-Sim",
              "cw": "CW"}  # fmt: skip
     rows = []
     for record in found["candidates"]:
-        values = {v["name"]: v["value"] for v in record["measures"]}
-        inside, cost = record.get("inside"), record["corpus_cost"]
+        values = {v["name"]: v["value"] for v in record.get("measures", ())}
+        inside, cost = record.get("inside"), record.get("corpus_cost")
         rows.append(
             {
                 "prompt": ("→ " if record["name"] == found["choice"] else "  ") + record["name"],
@@ -372,12 +372,17 @@ def _tuned(found: dict[str, Any]) -> str:
                 "meets it": None if inside is None else f"{inside:.0%}",
                 **{title: values.get(name) for name, title in named.items()},
                 "corpus": None if cost is None else f"${cost:.2f}",
-                "queries": record["query_set"],
-                "note": record["error"],
+                "queries": record.get("query_set", ""),
+                "note": record.get("error", ""),
             }
         )
-    wanted = "different" if config["target"] == "ood" else "alike"
-    lines = [f"target: {wanted} queries, on {config['documents']:,} documents", "", display.table(rows, digits=3), ""]
+    wanted = "different" if config.target == "ood" else "alike"
+    lines = [
+        f"target: {wanted} queries, on {config.documents:,} documents",
+        "",
+        display.table(rows, digits=3),
+        "",
+    ]
     lines.append(f"Chosen: {found['choice']}. {found['why']}")
     if scorer["note"]:
         lines.append(f"CE is stood in for by {scorer['model']}: {scorer['note']}")

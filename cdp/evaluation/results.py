@@ -17,8 +17,9 @@ import pyarrow.parquet as pq
 
 from cdp.base.config import EvaluationConfig
 from cdp.base.file_cache import ANSWERS
+from cdp.base.records import Count, Real, fields, whole
 from cdp.base.worker import Job
-from cdp.base.workspace import now, read_json_or_none, write_bytes
+from cdp.base.workspace import now, write_bytes
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.evaluation import ndcg
 from cdp.evaluation.evaluate import Evaluation, Ranking
@@ -73,10 +74,18 @@ def scores_of(run: FirstTen, qrels: Mapping[str, Mapping[str, float]]) -> Mappin
     return ndcg({query: {d: -float(at) for at, d in enumerate(found)} for query, found in run.items()}, qrels).per_query
 
 
+# ``results/evaluation.json``, as far as jobs and studies read it; comparisons read the catalogue.
+RECORD = fields(
+    {"retriever": fields({"id": str}), "benchmark": fields({"name": str, "split": str, "n_queries": Count}),
+     "measures": dict[str, Real], "seconds": Real},
+    counts=dict[str, Any], warnings=list[str],
+)  # fmt: skip
+
+
 def read_result(job_folder: Path) -> dict[str, Any] | None:
     """The record of an evaluation as ``write_result`` made it; None where there is none."""
-    value = read_json_or_none(job_folder / "results" / "evaluation.json")
-    return value if isinstance(value, dict) else None
+    found: Any = whole(RECORD, job_folder / "results" / "evaluation.json")
+    return found
 
 
 def write_result(

@@ -24,7 +24,7 @@ def log_tail(path: Path, lines: int = TAIL_LINES) -> list[str]:
         with open(path, "rb") as file:
             size = file.seek(0, 2)
             file.seek(max(0, size - TAIL_BYTES))
-            text = file.read().decode("utf-8", "replace")
+            text = redact(file.read().decode("utf-8", "replace"))
     except OSError:
         return []
     shown = [line.rstrip().rsplit("\r", 1)[-1][:2000] for line in text.split("\n")]

@@ -21,6 +21,7 @@ from typing import Any
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.failures import failure_of
 from cdp.base.locks import wait_for_lock
+from cdp.base.redaction import cleaned_output
 from cdp.base.workspace import Workspace, private_files
 from cdp.jobs import processes
 from cdp.jobs.devices import CPU, LIGHT, LIGHT_SLOTS, cpu_slots, list_gpus
@@ -204,6 +205,7 @@ class Attempt:
             time.sleep(POLL_S)
 
 
+@cleaned_output()
 def main(folder_name: str, lock_or_attempt: str, number: str = "") -> None:
     """Supervise: here with the submitter's lock, on a cluster (``--attempt N``) with one taken there."""
     private_files()

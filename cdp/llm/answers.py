@@ -7,23 +7,24 @@ and endless nesting before anything is stored.
 
 from __future__ import annotations
 
-import math
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cdp.base.errors import ProviderError
-from cdp.base.redaction import without_secrets
+from cdp.base.redaction import clean
 
 # Of one request: a larger count is a mistake and would use up any budget.
 MAX_TOKENS = 10_000_000
 SHOWN = 160
+LONGEST_LOGPROB = 1e6
 KEPT_RAW = 2000  # characters of an unusable answer that are kept with its document's failure
 
-_ESCAPED = re.compile(r"\\u00([2-7][0-9a-fA-F])")
+# The parser refuses numbers of thousands of digits, and the answer with them. None of the fields that are read has one.
+_ENDLESS = re.compile(rb"(?<=[:,\[\s])-?\d{400,}(?=[\s,\]}])")
 
 
 @dataclass(frozen=True)
@@ -67,11 +68,6 @@ class Answer:
     finish_reason: str = "stop"
     logprob: float | None = None
 
-    def without_secrets(self, *keys: str) -> Answer:
-        """Return the answer without ``keys`` and this process's secrets, which an endpoint may repeat."""
-        text, model, reason = (_redacted(value, keys) for value in (self.text, self.model, self.finish_reason))
-        return replace(self, text=text, model=model, finish_reason=reason)
-
 
 @dataclass(frozen=True)
 class Embeddings:
@@ -79,13 +75,6 @@ class Embeddings:
 
     vectors: np.ndarray
     usage: Usage
-
-
-def _redacted(text: str, keys: tuple[str, ...]) -> str:
-    # JSON within the text may have escaped characters of a key.
-    plain = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
-    clean = without_secrets(plain, *keys)
-    return without_secrets(text, *keys) if clean == plain else clean
 
 
 class RequestError(ProviderError):
@@ -223,7 +212,7 @@ def read_batch_line(data: bytes, ours: re.Pattern[str]) -> tuple[str, Answer]:
 def paid_for(data: bytes, expected: Usage) -> Usage:
     """Return the usage of an answer that cannot be used; ``expected`` if it has none."""
     try:
-        reported = _Paid.model_validate_json(data).usage
+        reported = _Paid.model_validate_json(_ENDLESS.sub(b"null", data)).usage
     except ValidationError:
         reported = None
     return _usage(reported, expected)
@@ -232,7 +221,9 @@ def paid_for(data: bytes, expected: Usage) -> Usage:
 def _fitting(schema: type[Any], value: Any) -> Any:
     """Validate ``value`` (JSON bytes, or parsed JSON) by a schema; Malformed with its first problem."""
     try:
-        return schema.model_validate_json(value) if isinstance(value, bytes) else schema.model_validate(value)
+        if isinstance(value, bytes):
+            return schema.model_validate_json(_ENDLESS.sub(b"null", value))
+        return schema.model_validate(value)
     except ValidationError as error:
         problem = error.errors(include_input=False, include_url=False)[0]
         if problem["type"] == "json_invalid":
@@ -259,7 +250,7 @@ def _answer(completion: _Completion, expected: Usage) -> Answer:
         raise Malformed(f"it holds no text (it ended with {_short(reason)!r})", own=reason == "length", hint=hint)
     model = completion.model if isinstance(completion.model, str) else ""
     usage, mean = _usage(completion.usage, expected), _mean_logprob(choice.logprobs)
-    return Answer(text, usage=usage, model=model[:SHOWN], finish_reason=reason[:SHOWN], logprob=mean)
+    return Answer(text, usage=usage, model=clean(model)[:SHOWN], finish_reason=clean(reason)[:SHOWN], logprob=mean)
 
 
 def _mean_logprob(logprobs: Any) -> float | None:
@@ -268,8 +259,13 @@ def _mean_logprob(logprobs: Any) -> float | None:
     if not isinstance(tokens, list) or not tokens:
         return None
     values = [token.get("logprob") if isinstance(token, dict) else None for token in tokens]
-    numbers = [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v)]
+    numbers = [number for value in values if (number := plausible(value)) is not None]
     return sum(numbers) / len(numbers) if len(numbers) == len(values) else None
+
+
+def plausible(value: Any) -> float | None:
+    """Return a log-probability as a number, None for anything else that JSON can hold: 400 digits, NaN, a text."""
+    return float(value) if type(value) in (int, float) and abs(value) <= LONGEST_LOGPROB else None
 
 
 def _usage(reported: Any, expected: Usage) -> Usage:
@@ -293,5 +289,5 @@ def _count(value: Any) -> int | None:
 
 def _short(value: Any) -> str:
     """Return a text on one line, without control characters."""
-    text = "".join(character if character.isprintable() else " " for character in str(value)[: 2 * SHOWN])
+    text = "".join(character if character.isprintable() else " " for character in clean(str(value))[: 2 * SHOWN])
     return " ".join(text.split())[:SHOWN].rstrip(".")

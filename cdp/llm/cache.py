@@ -23,8 +23,8 @@ from typing import Any, TypeVar
 
 from cdp.base.errors import WorkspaceError
 from cdp.base.worker import on_a_node
-from cdp.base.workspace import Workspace, now, sha256_text
-from cdp.llm.answers import Answer, Cancelled, Embeddings, RequestError, Usage
+from cdp.base.workspace import Workspace, now, sha256_text, to_json
+from cdp.llm.answers import Answer, Cancelled, Embeddings, RequestError, Usage, plausible
 from cdp.llm.prices import Price
 
 BUSY_TIMEOUT_S = 30.0
@@ -201,7 +201,7 @@ def _row_of(answer: Answer) -> str:
     record: dict[str, object] = {"text": answer.text, "model": answer.model, "finish_reason": answer.finish_reason}
     if answer.logprob is not None:
         record["logprob"] = answer.logprob
-    value = json.dumps({**record, "usage": answer.usage.to_dict()}, ensure_ascii=False)
+    value = to_json({**record, "usage": answer.usage.to_dict()})
     return value.encode("utf-8", "replace").decode()  # of half a character (a lone surrogate) "?" is kept
 
 
@@ -213,9 +213,7 @@ def _answer_in(value: object) -> Answer | None:
         "".join((text, model, reason)).encode()
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
-    logprob = record.get("logprob")
-    mean_logprob = float(logprob) if isinstance(logprob, int | float) else None
-    return Answer(text=text, model=model, finish_reason=reason, usage=Usage(), logprob=mean_logprob)
+    return Answer(text, model=model, finish_reason=reason, usage=Usage(), logprob=plausible(record.get("logprob")))
 
 
 class OverBudget(Cancelled):

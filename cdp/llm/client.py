@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import functools
+import re
 import ssl
 import threading
 import weakref
@@ -22,9 +23,10 @@ import httpx2
 import openai
 
 from cdp.base.errors import ProviderError, RefusedError
-from cdp.base.redaction import CUT, without_secrets
+from cdp.base.redaction import clean, know
+from cdp.base.text import shown
 from cdp.base.worker import stop_grace_s
-from cdp.llm.address import NO_KEY, Endpoint
+from cdp.llm.address import Endpoint
 from cdp.llm.answers import (
     KEPT_RAW,
     Answer,
@@ -49,6 +51,9 @@ SCHEMA_WORDS = ("response_format", "json_schema", "response format", "guided", "
 RETRIED = (408, 409, 429)
 NOT_CHAT = "Check that the address is that of a chat endpoint (often it ends in /v1)."
 NOT_EMBEDDING = "Check that the model at this address makes embeddings (the address often ends in /v1)."
+
+# Host and port of the address that a redirect names.
+_HOST = re.compile(r"(?:https?:)?//(?:[^/?#\s@]*@)?([^/?#\s@]+)", re.IGNORECASE)
 
 A = TypeVar("A", Answer, Embeddings)
 
@@ -115,7 +120,7 @@ class ChatClient:
         self.url, self.model = endpoint.url, model
         self.takes_schema = True
         self.reached = self.stopping = False
-        self._key = endpoint.key
+        know(self, endpoint.key)
         self._timeout_s, self._retries = timeout_s, retries
         self._renamed: dict[str, str | None] = {}
         self._calls: set[_Call] = set()
@@ -124,7 +129,7 @@ class ChatClient:
         timeout = openai.Timeout(None, connect=min(timeout_s, CONNECT_TIMEOUT_S))
         limits = httpx2.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
         http = _Http(
-            weakref.ref(self), timeout_s, verify=_certificates(), limits=limits, timeout=timeout, follow_redirects=True
+            weakref.ref(self), timeout_s, verify=_certificates(), limits=limits, timeout=timeout, follow_redirects=False
         )
         self._client = openai.AsyncOpenAI(
             api_key=endpoint.key, base_url=endpoint.url, max_retries=retries, timeout=timeout, http_client=http
@@ -145,7 +150,7 @@ class ChatClient:
         for _ in range(len(REPLACEMENTS) + 2):
             used = body if self.takes_schema or without_schema is None else without_schema
             try:
-                answer = self._ask(used, usual, lambda data: read_completion(data, usual)).without_secrets(self._key)
+                answer = self._ask(used, usual, lambda data: read_completion(data, usual))
                 return replace(answer, usage=answer.usage + lost, model=answer.model or self.model)
             except _Again as again:
                 lost += again.usage
@@ -194,11 +199,11 @@ class ChatClient:
             answer = read(data)
         except Malformed as problem:
             raise RequestError(
-                f"The answer of {self.url} cannot be used: {self._clean(str(problem))}.",
+                f"The answer of {self.url} cannot be used: {problem}.",
                 hint=problem.hint or ("" if problem.own else NOT_CHAT),
                 exhausted=not problem.own,
                 usage=paid_for(data, usual) + lost,
-                raw=self._clean(data[:KEPT_RAW].decode("utf-8", "replace")),
+                raw=clean(data[:MAX_BYTES].decode("utf-8", "replace"))[:KEPT_RAW],
             ) from None
         return replace(answer, usage=answer.usage + lost)
 
@@ -238,7 +243,7 @@ class ChatClient:
             return Cancelled(lost)
         if isinstance(error, _Unreachable):
             return ProviderError(
-                f"{self.url} cannot be reached ({self._clean(str(error))}).",
+                f"{self.url} cannot be reached ({error}).",
                 hint="Check the address and whether the server runs.",
             )
         if isinstance(error, openai.APIStatusError):
@@ -249,7 +254,7 @@ class ChatClient:
             message = f"{self.url} gave no answer within {self._timeout_s:g} s{times}"
             hint = "Raise timeout, or lower concurrency if the endpoint is overloaded."
         else:
-            message = f"The connection to {self.url} failed ({self._clean(_cause(error))}){times}"
+            message = f"The connection to {self.url} failed ({_cause(error)}){times}"
             hint = "Check whether the server still runs, and resume the job then."
         return RequestError(message, hint=hint, exhausted=True, usage=lost)
 
@@ -258,6 +263,13 @@ class ChatClient:
     ) -> Exception:
         """Return the error for a status: for every request, for this one, or _Again for another body."""
         status, said = error.status_code, self._said(error)
+        if 300 <= status < 400:  # documents and key would go to an address that no one named
+            named = _HOST.match(str(error.response.headers.get("location", "")))
+            return RefusedError(
+                f"{self.url} points to {shown(named[1]) if named else 'another path'} ({status}), and requests are not "
+                "sent on.",
+                hint="If you trust that address, set base_url to it.",
+            )
         if status == 401:  # its words often hold part of the key
             return RefusedError(
                 f"{self.url} refused the API key (401).", hint="Check the key and what it may be used for."
@@ -276,7 +288,7 @@ class ChatClient:
         if status not in RETRIED and status < 500:
             return RequestError(f"The endpoint refused the request ({status}: {said}).", usage=lost, raw=said)
         tries = call.sent if call else 1
-        pause = self._clean(error.response.headers.get("retry-after", ""))[:40]
+        pause = clean(str(error.response.headers.get("retry-after", "")))[:40]
         if pause and tries <= self._retries:  # longer than the openai client waits: two minutes
             message = f"The endpoint asks for a longer pause than a run makes ({status}, Retry-After: {pause})."
             return ProviderError(message, hint="Resume the job then.")
@@ -310,11 +322,8 @@ class ChatClient:
         """Return the endpoint's message, short, on one line, and without the key."""
         body = error.body
         message = body.get("message") if isinstance(body, dict) else None
-        text = str(message or error.message)[:2000].encode("utf-8", "replace").decode("utf-8")
-        return self._clean(" ".join(text.split()))[:200].rstrip(".")
-
-    def _clean(self, text: str) -> str:
-        return without_secrets(text if self._key == NO_KEY else text.replace(self._key, CUT))
+        text = clean(str(message or error.message))[:2000].encode("utf-8", "replace").decode("utf-8")
+        return " ".join(text.split())[:200].rstrip(".")
 
 
 class _Again(Exception):  # noqa: N818 — tells the caller to send another body
@@ -349,4 +358,4 @@ def _cause(error: BaseException) -> str:
     cause: BaseException = error
     while cause.__cause__ is not None:
         cause = cause.__cause__
-    return " ".join((str(cause) or type(cause).__name__).split())[:120]
+    return " ".join((clean(str(cause)) or type(cause).__name__).split())[:120]

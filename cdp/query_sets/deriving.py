@@ -18,7 +18,7 @@ from typing import Any
 from cdp.base import actions
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.staging import staging
-from cdp.base.workspace import Workspace, append_jsonl, now, read_jsonl, sha256_file, slug
+from cdp.base.workspace import Workspace, append_jsonl, now, read_jsonl, sha256_file, slug, write_jsonl
 from cdp.corpus import CorpusManifest
 from cdp.corpus.checks import storable
 from cdp.query_sets import store
@@ -96,7 +96,7 @@ def derive(
                     left = {key: [line[key][at] for at in stays] for key in lists}
                     yield {**line, **left, "queries": [texts[at] for at in stays]}
 
-        store.write_lines(copied.queries, changed())
+        write_jsonl(copied.queries, changed())
         totals = store.count(copied.queries)
         if not totals.n_queries:
             raise InputError(f"Nothing of {query_set.name} would stay.", hint="Use other queries.")

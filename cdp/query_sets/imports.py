@@ -18,7 +18,7 @@ from typing import Any, TextIO
 from cdp.base.errors import SHOWN_PROBLEMS, InputError, WorkspaceError, nearest
 from cdp.base.settings import Config, option
 from cdp.base.staging import staging
-from cdp.base.workspace import Workspace, sha256_file, slug, write_json
+from cdp.base.workspace import Workspace, sha256_file, slug, write_json, write_jsonl
 from cdp.corpus import load_documents, load_manifest
 from cdp.corpus.checks import LONGEST_SHOWN, LOOKED_THROUGH, storable
 from cdp.corpus.options import AUTO, ReadOptions, check_encoding
@@ -31,7 +31,7 @@ from cdp.corpus.sources import (
     shown_name,
 )
 from cdp.query_sets import store
-from cdp.query_sets.store import Files, QuerySet, known_language, write_lines
+from cdp.query_sets.store import Files, QuerySet, known_language
 
 UNSTORABLE = "the query holds NUL or half of a surrogate pair, which cannot be stored"
 
@@ -80,7 +80,7 @@ def import_queries(
                     taken.add(row)
             if not taken.queries:
                 raise taken.nothing(corpus.id, source if isinstance(source, Path) else None)
-            write_lines(files.queries, taken.lines(ids))
+            write_jsonl(files.queries, taken.lines(ids))
             n_negatives = sum(len(names) for queries in taken.queries.values() for names in queries.values())
             totals = store.count(files.queries)
             # The hash of a set is over ids and queries; with negatives, over the whole lines.

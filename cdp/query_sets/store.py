@@ -12,18 +12,20 @@ import logging
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError
+from cdp.base import failures
+from cdp.base.errors import ConfigError, InputError, NotFoundError, WorkspaceError
 from cdp.base.failures import Failures
 from cdp.base.file_cache import RECORDS
-from cdp.base.records import checked
+from cdp.base.records import Count, Real, checked, fields, lines
+from cdp.base.redaction import cleaned
 from cdp.base.staging import staging
 from cdp.base.text import pick
-from cdp.base.workspace import Workspace, fitting, now, read_json, read_jsonl, write_json
+from cdp.base.workspace import Workspace, now, numbered_jsonl, parse_json, read_json, write_json, write_jsonl
 from cdp.corpus import CorpusManifest
 from cdp.corpus.origin import written_by
 
@@ -38,10 +40,11 @@ def scan(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
             length = len(line)
             if line.endswith(b"\n"):
                 try:
-                    record = json.loads(line)
+                    record = parse_json(line)
                 except ValueError:
                     record = None
-                if isinstance(record, dict) and isinstance(record.get("position"), int):
+                at = record.get("position") if isinstance(record, dict) else None
+                if type(at) is int and at >= 0:
                     yield offset, length, record
             offset += length
 
@@ -65,21 +68,9 @@ def put_in_order(path: Path, keep: Callable[[int], bool] = lambda position: True
         with open(path, "rb") as source:
             for position in ordered:
                 source.seek(last[position])
-                yield json.loads(source.readline())
+                yield parse_json(source.readline())
 
-    write_lines(path, lines())
-
-
-def write_lines(path: Path, records: Iterable[dict[str, Any]]) -> None:
-    """Replace ``path`` by a file with one line per record; it appears whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.writing")
-    with open(temporary, "w", encoding="utf-8") as out:
-        for record in records:
-            out.write(json.dumps(record, ensure_ascii=False) + "\n")
-        out.flush()
-        os.fsync(out.fileno())
-    os.replace(temporary, path)
+    write_jsonl(path, lines())
 
 
 _log = logging.getLogger(__name__)
@@ -259,9 +250,20 @@ def delete(workspace: Workspace, query_set_id: str) -> None:
         raise WorkspaceError(f"The query set {query_set_id!r} could not be removed: {error}.") from error
 
 
+# A line of ``queries.jsonl``: the queries of one document with what is known of each.
+_OF_EACH: dict[str, Any] = {
+    "sources": list[str], "negatives": list[list[str]], "teacher": list[list[Real]], "together": list[str],
+    "notes": list[str], "logprobs": list[Real | None], "problems": dict[str, Count], "usage": dict[str, Count],
+}  # fmt: skip
+LINE = fields({"document_id": str, "queries": list[str]}, position=Count, **_OF_EACH)
+PLACED_LINE = fields({"document_id": str, "queries": list[str], "position": Count}, **_OF_EACH)
+RANKING = fields({"query": str, "positives": list[str], "negatives": list[str]})
+
+
 def iter_lines(workspace: Workspace, query_set_id: str) -> Iterator[dict[str, Any]]:
-    """The lines of a set as they were written: ``document_id``, ``queries`` and provenance. One line in memory."""
-    yield from read_jsonl(files(workspace, load(workspace, query_set_id).id).queries)
+    """The lines of a set as they were written, those of damaged documents left out. One line in memory."""
+    path = files(workspace, load(workspace, query_set_id).id).queries
+    return lines(PLACED_LINE, path)
 
 
 def read_queries(
@@ -276,34 +278,36 @@ def read_queries(
 
 
 def _documents(path: Path, failures: Failures | None) -> Iterator[DocumentQueries]:
-    for number, line in enumerate(read_jsonl(path), start=1):
-        if failures is None:
-            with fitting(path):
-                document = document_queries(line)
-        else:
-            name = line.get("document_id") if isinstance(line, dict) else None
-            with failures.item(name or f"line {number}", str(line)) as attempt:
-                document = document_queries(line)
-            if attempt.reason:
-                continue
-        yield document
+    for number, record in numbered_jsonl(path):
+        try:
+            line = checked(LINE, record, path, number)
+        except WorkspaceError as error:
+            if failures is None:
+                raise
+            name = record.get("document_id") if isinstance(record, dict) else None
+            failures.record(name or f"line {number}", InputError(error.message), str(record))
+            continue
+        if failures is not None:
+            failures.done()
+        yield document_queries(line)
 
 
-def document_queries(line: Any) -> DocumentQueries:
+def document_queries(line: Mapping[str, Any]) -> DocumentQueries:
     """What a line of the file says of its document's queries."""
-    texts = [query if isinstance(query, str) else str(query.get("text", "")) for query in line.get("queries", [])]
-    negatives = [[str(name) for name in names] for names in line.get("negatives") or ()]
-    teacher = [[float(score) for score in scores] for scores in line.get("teacher") or ()]
-    together = [str(name) for name in line.get("together") or ()]
-    return DocumentQueries(str(line["document_id"]), texts, line.get("sources") or [], negatives, teacher, together)
+    return DocumentQueries(
+        line["document_id"], line["queries"], line.get("sources", []), line.get("negatives", []),
+        line.get("teacher", []), line.get("together", []),
+    )  # fmt: skip
 
 
 def iter_offsets(workspace: Workspace, query_set_id: str) -> Iterator[tuple[int, DocumentQueries]]:
     """(where its line begins, its queries) of each document: ``read_at`` reads one again without those before it."""
     path = files(workspace, load(workspace, query_set_id).id).queries
-    with fitting(path):
-        for offset, _, line in scan(path):
-            yield offset, document_queries(line)
+    for offset, _, record in scan(path):
+        try:
+            yield offset, document_queries(checked(LINE, record, path))
+        except WorkspaceError as error:
+            _log.warning("%s", error)
 
 
 def read_at(workspace: Workspace, query_set_id: str, offset: int) -> dict[str, Any]:
@@ -312,28 +316,23 @@ def read_at(workspace: Workspace, query_set_id: str, offset: int) -> dict[str, A
     try:
         with open(path, "rb") as file:
             file.seek(offset)
-            line = json.loads(file.readline())
-        if isinstance(line, dict) and "document_id" in line:
-            return line
-    except (OSError, ValueError):
+            line: dict[str, Any] = checked(LINE, parse_json(file.readline()), path)
+        return line
+    except (OSError, ValueError, WorkspaceError):
         pass
     raise WorkspaceError(f"{path} has changed while it was read.", hint="Reload the page.")
 
 
 def read_rankings(workspace: Workspace, query_set_id: str) -> Iterator[TeacherRanking]:
     """Teacher after teacher, sentence after sentence; nothing of a set that no teacher ranked."""
-    path = files(workspace, query_set_id).rankings
-    for line in read_jsonl(path):
-        with fitting(path):
-            ranking = TeacherRanking(
-                line["query"], list(map(str, line["positives"])), list(map(str, line["negatives"]))
-            )
-        yield ranking
+    for line in lines(RANKING, files(workspace, query_set_id).rankings):
+        yield TeacherRanking(line["query"], line["positives"], line["negatives"])
 
 
 def iter_failures(workspace: Workspace, query_set_id: str) -> Iterator[dict[str, Any]]:
     """What went wrong: documents with no or too few queries with their raw answers, or an import's rejected rows."""
-    yield from read_jsonl(files(workspace, load(workspace, query_set_id).id).failures)
+    for line in lines(failures.LINE, files(workspace, load(workspace, query_set_id).id).failures):
+        yield cleaned(line)  # files of earlier versions may hold keys
 
 
 def content_hash(workspace: Workspace, query_set: QuerySet) -> str:

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import ModelError, NotFoundError
-from cdp.base.text import shown, typed_folder
-from cdp.base.workspace import Workspace, read_json_or_none
+from cdp.base.records import JOB_FACTS, TRAINING, whole
+from cdp.base.text import typed_folder
+from cdp.base.workspace import Workspace
 from cdp.retrievers import api, model_files
 from cdp.retrievers.preset import COSINE, GENERAL_DEFAULTS, Default, Retriever, minilm_folder
 from cdp.retrievers.presets import PRESETS
@@ -41,8 +42,8 @@ def card_file(model: Path) -> Path:
 
 def training_result(job_folder: Path) -> dict[str, Any] | None:
     """What a training wrote of itself (``results/training.json``); None where it did not come so far."""
-    value = read_json_or_none(job_folder / "results" / "training.json")
-    return value if isinstance(value, dict) else None
+    found: Any = whole(TRAINING, job_folder / "results" / "training.json")
+    return found
 
 
 # Longest wait for the hub to say whether a model exists, name resolution included.
@@ -136,10 +137,9 @@ def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
     if not _JOB_ID.fullmatch(name) or not workspace.job(name).is_dir():
         return None
     job = workspace.job(name)
-    spec = read_json_or_none(job / "spec.json") or {}
-    if not isinstance(spec, dict) or spec.get("kind", "training") != "training":
-        kind = shown(spec["kind"]) if isinstance(spec, dict) else "unknown"
-        raise ModelError(f"The job {name} is of kind {kind} and makes no model.", hint="Name a training job.")
+    spec = whole(JOB_FACTS, job / "spec.json") or {}
+    if spec.get("kind", "training") != "training":
+        raise ModelError(f"The job {name} is of kind {spec['kind']} and makes no model.", hint="Name a training job.")
     if not has_model(job):
         raise ModelError(
             f"The training job {name} has no model yet.", hint=f"See how it goes with: python -m cdp jobs show {name}"
@@ -168,8 +168,8 @@ def chain(workspace: Workspace, retriever: str) -> Iterator[tuple[Path, dict[str
     while _JOB_ID.fullmatch(retriever) and retriever not in (*PRESETS, *seen):
         seen.add(retriever)
         folder = workspace.job(retriever)
-        spec = read_json_or_none(folder / "spec.json")
-        if not isinstance(spec, dict) or spec.get("kind", "training") != "training":
+        spec: Any = whole(JOB_FACTS, folder / "spec.json")
+        if spec is None or spec.get("kind", "training") != "training":
             return
         yield folder, spec
         retriever = _began_with(spec)
@@ -177,8 +177,7 @@ def chain(workspace: Workspace, retriever: str) -> Iterator[tuple[Path, dict[str
 
 def _began_with(spec: dict[str, Any]) -> str:
     """Return the name of the retriever that a training started from; "" where its record names none."""
-    config = spec.get("config")
-    return str(config.get("retriever", "")) if isinstance(config, dict) else ""
+    return str(spec.get("config", {}).get("retriever", ""))
 
 
 def _from_folder(name: str, folder: Path, origin: str) -> ResolvedRetriever:
@@ -201,7 +200,7 @@ def _described(name: str, source: str, folder: Path | None, local: bool, origin:
         source=source,
         local=local,
         origin=origin,
-        prompts={"query": prompts.get("query", ""), "document": prompts.get("document", "")},
+        prompts={"query": prompts.get("query") or "", "document": prompts.get("document") or ""},
         similarity={"published": "dot" if published == "dot" else "cosine", "paper": "cosine"},
         max_length=max_length,
         defaults=GENERAL_DEFAULTS,

@@ -19,7 +19,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.text import duration
-from cdp.base.workspace import Workspace, read_json_or_none
+from cdp.base.workspace import Workspace
 from cdp.benchmarks import describe, judged, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import read_qrels
 from cdp.benchmarks.benchmark import qrels_files
@@ -50,7 +50,7 @@ from cdp.studies import records
 from cdp.studies.config import TrialConfig
 from cdp.studies.gains import Scores, read_scores
 from cdp.studies.plan import ON, Cell, StudySource, conditions, method_of
-from cdp.studies.report import latest, plan_of
+from cdp.studies.report import latest, plan_of, read_about
 from cdp.synthesis.generators import GENERATORS
 
 DEFAULT_RETRIEVER = str(TrialConfig.settings()["retriever"].default)
@@ -93,8 +93,8 @@ def _own(workspace: Workspace, corpus: CorpusManifest | None, benchmark: str, na
     queries are: those of no benchmark are of no study."""
     found: list[Evidence] = []
     for view in studies.list_studies(workspace):
-        about = read_json_or_none(view.folder / "results" / "about.json")
-        if not isinstance(about, dict):
+        about = read_about(view.folder)
+        if about is None:
             continue
         with suppress(CdpError, KeyError, TypeError):  # a study that cannot be read is no evidence
             load = partial(_of_study, workspace, view, about)

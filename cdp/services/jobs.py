@@ -31,10 +31,12 @@ from cdp.base.config import (
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.failures import FILE, FailedItems, failed_items
 from cdp.base.file_cache import ANSWERS
+from cdp.base.records import Count, Real, fields, lines, whole
 from cdp.base.settings import Config
 from cdp.base.text import shown, typed_path
-from cdp.base.workspace import Workspace, read_json_or_none, read_jsonl
+from cdp.base.workspace import Workspace
 from cdp.evaluation.evaluate import OF_FILES
+from cdp.evaluation.results import read_result
 from cdp.jobs import JobSpec, JobView, list_active, list_jobs, load_spec, resolve_job
 from cdp.llm import address
 from cdp.metrics import MEASURES
@@ -87,18 +89,21 @@ def _live_metrics(workspace: Workspace, job: str) -> dict[str, dict[int, float]]
     return ANSWERS.get(path, "metrics", lambda: _read_metrics(path))
 
 
+# A line of ``metrics.jsonl``, beside its measures.
+_STEP = fields({"step": Count}, attempt=Count)
+
+
 def _read_metrics(path: Path) -> dict[str, dict[int, float]]:
     measures: dict[str, dict[int, float]] = {}
     newest = 1
-    for record in read_jsonl(path):
-        with suppress(ValueError, KeyError, TypeError, AttributeError):
-            step, attempt = int(record["step"]), int(record.get("attempt", 1))
-            if attempt > newest:  # resumed from a checkpoint: later steps of the earlier attempt are void
-                newest = attempt
-                measures = {name: {at: v for at, v in of.items() if at < step} for name, of in measures.items()}
-            for name, value in record.items():
-                if name not in ("step", "attempt", "time") and isinstance(value, (int, float)) and math.isfinite(value):
-                    measures.setdefault(name, {})[step] = float(value)
+    for record in lines(_STEP, path):
+        step, attempt = record["step"], record.get("attempt", 1)
+        if attempt > newest:  # resumed from a checkpoint: later steps of the earlier attempt are void
+            newest = attempt
+            measures = {name: {at: v for at, v in of.items() if at < step} for name, of in measures.items()}
+        for name, value in record.items():
+            if name not in ("step", "attempt", "time") and isinstance(value, (int, float)) and math.isfinite(value):
+                measures.setdefault(name, {})[step] = float(value)
     return measures
 
 
@@ -121,31 +126,38 @@ def follow(workspace: Workspace, job: str, *, follow: bool = False) -> Iterator[
         time.sleep(0.5)
 
 
+# The result of a job of any kind but an evaluation.
+_FIGURES = fields(measures=list[fields({"name": str}, value=Real | None)])  # type: ignore[misc]
+
+
 def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
     """Return a job's results: an evaluation's measures in percent, else the content of its result file."""
     view = show(workspace, job, with_size=False)
-    kind = "evaluation" if view.kind == "import" else view.kind  # a run of another program, judged here
-    result = read_json_or_none(view.folder / "results" / f"{kind}.json") or {}
-    if kind == "evaluation" and result:
-        return {
-            **{name: round(100 * value, 4) for name, value in result["measures"].items()},
-            "judged_per": "passage" if OF_FILES in result["measures"] else "document",
-            "retriever": result["retriever"]["id"],
-            "benchmark": result["benchmark"]["name"],
-            "split": result["benchmark"]["split"],
-            "n_queries": result["benchmark"]["n_queries"],
-            "seconds": result["seconds"],
-            "notes": [
-                *result.get("warnings", []),
-                *([results.PER_PASSAGE] if OF_FILES in result["measures"] else []),
-                *(badge.meaning for badge in results.of_counts(result.get("counts", {}))),
-            ],
-        }
-    figures = {name: value for name, value in result.items() if name not in ("id", "examples")}
-    if isinstance(figures.get("measures"), list):
+    if view.kind in ("evaluation", "import"):  # a run of another program, judged here
+        result = read_result(view.folder)
+        return (
+            {}
+            if result is None
+            else {
+                **{name: round(100 * value, 4) for name, value in result["measures"].items()},
+                "judged_per": "passage" if OF_FILES in result["measures"] else "document",
+                "retriever": result["retriever"]["id"],
+                "benchmark": result["benchmark"]["name"],
+                "split": result["benchmark"]["split"],
+                "n_queries": result["benchmark"]["n_queries"],
+                "seconds": result["seconds"],
+                "notes": [
+                    *result.get("warnings", []),
+                    *([results.PER_PASSAGE] if OF_FILES in result["measures"] else []),
+                    *(badge.meaning for badge in results.of_counts(result.get("counts", {}))),
+                ],
+            }
+        )
+    found = whole(_FIGURES, view.folder / "results" / f"{view.kind}.json") or {}
+    figures: dict[str, Any] = {name: value for name, value in found.items() if name not in ("id", "examples")}
+    if "measures" in figures:
         titles = {name: measure.title for name, measure in MEASURES.items()}
-        named = [(str(value.get("name", "")), value) for value in figures["measures"]]
-        figures["measures"] = [{"title": titles.get(name, name), **value} for name, value in named]
+        figures["measures"] = [{"title": titles.get(m["name"], m["name"]), **m} for m in figures["measures"]]
     return figures
 
 

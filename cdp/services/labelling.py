@@ -10,6 +10,7 @@ from cdp.base import actions
 from cdp.base.errors import ConfigError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.records import Document
+from cdp.base.text import counted
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo, judged, list_benchmarks, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
@@ -54,6 +55,8 @@ class Progress:
     total: int
     people: Mapping[str, int]
     agreements: tuple[Agreement, ...]
+    problems: tuple[str, ...] = ()
+    """Lines of the benchmark's files that cannot be used, each with its place."""
 
     @property
     def sentence(self) -> str:
@@ -61,7 +64,8 @@ class Progress:
         missing = max(0, FEWEST - self.finished)
         state = f"corrected figures need {missing} more" if missing else "enough to correct figures"
         who = f" ({people})" if people else ""
-        return f"{self.finished:,} of {self.total:,} queries labelled by people{who}: {state}."
+        lost = f" {counted(len(self.problems), 'line')} cannot be used: {self.problems[0]}" if self.problems else ""
+        return f"{self.finished:,} of {self.total:,} queries labelled by people{who}: {state}.{lost}"
 
 
 def list_judged(workspace: Workspace) -> list[BenchmarkInfo]:
@@ -127,14 +131,15 @@ def undo(workspace: Workspace, name: str, by: str) -> str:
 
 def progress(workspace: Workspace, name: str) -> Progress:
     """Return how far the labels are, and the agreement of each two people and of each with the model."""
-    folder, pool = _pool(workspace, name)
-    labels = judged.read_labels(folder)
+    folder, _ = _pool(workspace, name)
+    problems: list[str] = []
+    pool, labels = judged.read_pool(folder, problems), judged.read_labels(folder, problems)
     judge = str(manifests.read(folder).source.get("judge"))
     by_person: dict[str, dict[tuple[str, str], int]] = {}
     for given in labels:
         if given.grade is not None:
             by_person.setdefault(given.by, {})[given.query, given.document] = given.grade
-    model = {(grade.query, grade.document): grade.grade for grade in judged.read_grades(folder)}
+    model = {(grade.query, grade.document): grade.grade for grade in judged.read_grades(folder, problems)}
     people = {by: len(judged.finished(pool, labels, by)) for by in by_person}
     agreed = agreements({**by_person, judge: model}, len(judged.GRADES))
-    return Progress(judge, len(judged.finished(pool, labels)), len(pool), people, agreed)
+    return Progress(judge, len(judged.finished(pool, labels)), len(pool), people, agreed, tuple(problems))

@@ -9,7 +9,8 @@ from typing import Any
 from cdp import jobs, query_sets
 from cdp.base.config import MetricsConfig
 from cdp.base.file_cache import ANSWERS
-from cdp.base.workspace import Workspace, read_json_or_none
+from cdp.base.records import Real, fields, whole
+from cdp.base.workspace import Workspace
 from cdp.metrics import MEASURES, PairedDifference, paired_difference
 from cdp.metrics import quick as room
 from cdp.metrics.quick import QuickMeasures
@@ -61,6 +62,9 @@ def start(workspace: Workspace, config: MetricsConfig) -> str:
     )
 
 
+_MEASURES = fields({"measures": list[fields({"name": str, "value": Real | None})]})  # type: ignore[misc]
+
+
 def results(workspace: Workspace, query_set: str) -> list[dict[str, Any]]:
     """Return the results of finished metric jobs for a query set, newest first: job id, measures, examples."""
     resolved_set = query_sets.resolve_query_set(workspace, query_set)
@@ -68,7 +72,7 @@ def results(workspace: Workspace, query_set: str) -> list[dict[str, Any]]:
     for job in jobs.list_jobs(workspace, ["metrics"]):
         if job.config.get("query_set") == resolved_set.id:
             path = job.folder / "results" / "metrics.json"
-            result = ANSWERS.get(path, "json", partial(read_json_or_none, path))
-            if isinstance(result, dict):
+            result = ANSWERS.get(path, "measures", partial(whole, _MEASURES, path))
+            if result is not None:
                 rows.append({**result, "job_id": job.id, "created": job.created})
     return rows

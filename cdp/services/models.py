@@ -16,9 +16,10 @@ from typing import Any
 
 from cdp import catalog, jobs
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
+from cdp.base.records import JOB_FACTS, whole
 from cdp.base.staging import staging
 from cdp.base.version import __version__
-from cdp.base.workspace import Workspace, read_json_or_none
+from cdp.base.workspace import Workspace
 from cdp.benchmarks.download import first_line, is_network
 from cdp.evaluation.card import FOLDER, NO_SCORES, licence_in
 from cdp.retrievers import leakage, resolve
@@ -94,10 +95,10 @@ def show(workspace: Workspace, name: str) -> TrainedModel:
 def _described(workspace: Workspace, job: str) -> TrainedModel:
     folder, result = workspace.job(job), training_result(workspace.job(job))
     assert result is not None
-    spec = read_json_or_none(folder / "spec.json") or {}
+    spec = whole(JOB_FACTS, folder / "spec.json") or {}
     model = model_folder(folder)
     files = sorted(path for path in model.rglob("*") if path.is_file() and not path.name.startswith("."))
-    scores = _scores(workspace, str(result["model_hash"]))
+    scores = _scores(workspace, str(result.get("model_hash")))
     return TrainedModel(
         id=job,
         title=str(spec.get("name") or job),

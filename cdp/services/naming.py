@@ -8,6 +8,7 @@ from pathlib import Path
 from cdp import jobs
 from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError, offer
 from cdp.base.file_cache import ANSWERS
+from cdp.base.records import checked, fields
 from cdp.base.text import typed_folder
 from cdp.base.workspace import Workspace, is_name, read_json
 from cdp.jobs import JobView
@@ -79,6 +80,10 @@ def _find(text: str, trainings: _Named, *, by_prefix: bool = True) -> str | None
     raise ConfigError(f"{len(fitting)} trainings {how} {text!r}.", hint=f"Name one by its id: {listed}{more}.")
 
 
+# ``runs.json``.
+_NAMES = fields({"runs": dict[str, fields({"name": str})]})  # type: ignore[misc]
+
+
 def names_file(workspace: Workspace) -> Path:
     return workspace.root / "runs.json"
 
@@ -91,8 +96,9 @@ def given_names(workspace: Workspace) -> Mapping[str, str]:
 
 def _read(path: Path) -> dict[str, str]:
     try:
-        return {key: about["name"] for key, about in read_json(path)["runs"].items() if about["name"]}
-    except (KeyError, TypeError, AttributeError) as error:
+        runs = checked(_NAMES, read_json(path), path)["runs"]
+        return {key: about["name"] for key, about in runs.items() if about["name"]}
+    except WorkspaceError as error:
         raise WorkspaceError(
             f"{path} does not hold names of runs.",
             hint="Put back a copy of it, or move it away: the scores are not in it.",

@@ -11,7 +11,7 @@ from typing import Any
 from cdp import catalog, jobs, query_sets
 from cdp.base.config import SynthesisConfig, TrainingConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
-from cdp.base.workspace import Workspace, read_json_or_none
+from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo, choose_split, describe, load_benchmark, resolve_benchmark, subsets
 from cdp.complexity import count_content_words
 from cdp.corpus import resolve_corpus
@@ -44,6 +44,7 @@ from cdp.studies.plan import (
     with_kappa,
 )
 from cdp.studies.report import build as build_report
+from cdp.studies.report import read_about
 from cdp.studies.text import plan_text, progress_text
 from cdp.studies.text import tables as tables_of
 from cdp.synthesis.generators import GENERATORS
@@ -529,8 +530,8 @@ def _study(workspace: Workspace, name: str) -> JobView:
 
 
 def _about(view: JobView) -> dict[str, Any]:
-    about = read_json_or_none(view.folder / "results" / "about.json")
-    if not isinstance(about, dict):
+    about = read_about(view.folder)
+    if about is None:
         why = view.failure["message"] if view.failure else f"it is {view.state}"
         raise InputError(f"The study {view.id} has nothing to report yet: {why}.")
     return about

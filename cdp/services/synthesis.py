@@ -12,9 +12,9 @@ from cdp import query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
 from cdp.base.file_cache import ANSWERS
-from cdp.base.records import Document
+from cdp.base.records import JOB_FACTS, Count, Document, Real, fields, whole
 from cdp.base.text import counted
-from cdp.base.workspace import Workspace, read_json_or_none
+from cdp.base.workspace import Workspace
 from cdp.corpus import resolve_corpus
 from cdp.llm import address
 from cdp.llm.answers import Usage
@@ -126,15 +126,20 @@ def estimate(workspace: Workspace, config: SynthesisConfig) -> Estimate:
     return ANSWERS.get(workspace.corpora / config.corpus, question, lambda: estimates.estimate(workspace, config))
 
 
+_SPENT = fields(spent=dict[str, Count], cost=Real | None, price_as_of=str | None)
+
+
 def bill_of_job(workspace: Workspace, job: str) -> Bill | None:
     """Return the cost so far of a job that writes queries; None before its first attempt ends, and without an LLM."""
-    spec = read_json_or_none(workspace.job(job) / "spec.json") or {}
-    result = read_json_or_none(workspace.job(job) / "results" / "synthesis.json")
-    generator = GENERATORS.get(str((spec.get("config") or {}).get("generator")))
-    if spec.get("kind") != "synthesis" or result is None or generator is None or not generator.endpoint:
+    spec = whole(JOB_FACTS, workspace.job(job) / "spec.json") or {}
+    if spec.get("kind") != "synthesis":
         return None
-    expected = (spec.get("inputs") or {}).get("estimate") or {}
-    usage = Usage(**(result.get("spent") or {}))
+    result = whole(_SPENT, workspace.job(job) / "results" / "synthesis.json")
+    generator = GENERATORS.get(spec.get("config", {}).get("generator", ""))
+    if result is None or generator is None or not generator.endpoint:
+        return None
+    expected = spec.get("inputs", {}).get("estimate") or {}
+    usage = Usage(**{name: n for name, n in result.get("spent", {}).items() if name in Usage.__dataclass_fields__})
     return Bill(expected.get("cost"), result.get("cost"), usage, result.get("price_as_of") or "")
 
 

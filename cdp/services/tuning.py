@@ -9,7 +9,8 @@ from typing import Any
 from cdp import jobs, query_sets
 from cdp.base.config import PromptTuningConfig, SynthesisConfig
 from cdp.base.errors import ConfigError, InputError
-from cdp.base.workspace import Workspace, read_json_or_none, slug
+from cdp.base.records import Real, fields, whole
+from cdp.base.workspace import Workspace, slug
 from cdp.corpus import resolve_corpus
 from cdp.services import access, queries, synthesis
 from cdp.synthesis.generators import GENERATORS, make_generator
@@ -122,16 +123,29 @@ def start(
     )
 
 
+_CANDIDATE = fields(
+    {"name": str, "method": str, "prompt": str}, query_set=str, error=str, distance=Real | None, inside=Real | None,
+    corpus_cost=Real | None, measures=list[fields({"name": str, "value": Real | None})],  # type: ignore[misc]
+)  # fmt: skip
+# ``results/prompts.json``.
+_FOUND = fields(
+    {"config": dict[str, Any], "scorer": fields({"measure": str, "model": str, "note": str}), "choice": str,
+     "why": str, "candidates": list[_CANDIDATE]},  # type: ignore[valid-type]
+)  # fmt: skip
+
+
 def result(workspace: Workspace, job: str) -> dict[str, Any]:
     """What a job found, as its worker wrote it; InputError before its end."""
     folder = workspace.job(jobs.resolve_job(workspace, job))
-    record = read_json_or_none(folder / "results" / "prompts.json")
-    if not isinstance(record, dict) or "choice" not in record:
+    record: Any = whole(_FOUND, folder / "results" / "prompts.json")
+    if record is None:
         raise InputError(f"The job {job} has not found anything yet.", hint="Wait for its end.")
     return record
 
 
 def synthesis_of(found: Mapping[str, Any]) -> SynthesisConfig:
     """The settings that write queries for the whole corpus with the prompt that was chosen."""
-    chosen = next(c for c in found["candidates"] if c["name"] == found["choice"])
+    chosen = next((c for c in found["candidates"] if c["name"] == found["choice"]), None)
+    if chosen is None:
+        raise InputError(f"The prompt {found['choice']!r} is not among the candidates of its job.")
     return _settings(PromptTuningConfig.from_dict(found["config"]), chosen["method"], chosen["prompt"])

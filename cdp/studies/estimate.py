@@ -201,10 +201,15 @@ def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
     for record in records:
         if record.get("failure") or not record.get("training"):
             continue
+        evaluations = record["evaluations"].values()
+        if not all("seconds" in e and "n_texts" in e for e in evaluations):
+            continue
         name, training = str(record["retriever"]), record["training"]
-        pairs_seen = training.get("pairs_seen") or training["pairs"] * (record["settings"]["epochs"] or 1)
-        took = [sum(e["seconds"].values()) for e in record["evaluations"].values()]
-        n = sum(e["n_texts"] for e in record["evaluations"].values())
+        pairs_seen = training.get("pairs_seen") or training["pairs"] * (
+            (record.get("settings") or {}).get("epochs") or 1
+        )
+        took = [sum(e["seconds"].values()) for e in evaluations]
+        n = sum(e["n_texts"] for e in evaluations)
         # Records hold whole milliseconds, of which a tiny study may take none.
         pairs.setdefault(name, []).append(pairs_seen / max(training["seconds"], 0.001))
         texts.setdefault(name, []).append(n / max(sum(took), 0.001))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, Self
 
 from cdp import query_sets
@@ -102,7 +102,8 @@ class StudySource:
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
         """The source that was written down as JSON."""
-        return cls(**{**values, "counts": tuple(values.get("counts", ()))})
+        known = {field.name: values[field.name] for field in fields(cls) if field.name in values}
+        return cls(**{**known, "counts": tuple(values.get("counts", ()))})
 
     def n_with(self, per_doc: int) -> int:
         """How many documents have at least so many queries."""

@@ -7,16 +7,18 @@ condition that is there is never run again, and one that another study ran is ta
 from __future__ import annotations
 
 import json
+import logging
 import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import NotFoundError
+from cdp.base.records import Count, Real, fields, whole
 from cdp.base.version import __version__
 from cdp.base.workspace import Workspace, checked_name, read_json_or_none, sha256_text, write_json
 from cdp.benchmarks import judged
@@ -24,6 +26,8 @@ from cdp.corpus import load_manifest
 from cdp.evaluation.results import FirstTen, first_ten, read_result
 from cdp.retrievers import TRAINED_SIMILARITY
 from cdp.studies.plan import Condition, StudySource
+
+_log = logging.getLogger(__name__)
 
 SCHEMA = 1
 FOLDER = Path("results") / "conditions"
@@ -67,10 +71,43 @@ def path_of(job_folder: Path, key: str) -> Path:
     return job_folder / FOLDER / f"{checked_name(key)}.json"
 
 
+_CONDITION = fields(
+    {"source": str, "per_doc": Count, "seed": Count},
+    retriever=str, weighting=str, held=str, rate=Real | None, loss=str, query_source=str,
+)  # fmt: skip
+_TRAINING = fields(
+    {"pairs": Count, "documents": Count, "seconds": Real}, steps=Count, steps_per_epoch=Count,
+    pairs_seen=Count | None, best_step=Count | None, evaluations=list[dict[str, Real | None]],
+)  # fmt: skip
+_EVALUATION = fields(
+    {"query_ids": list[str], "ndcg@10": list[Real]}, benchmark=str, measures=dict[str, Real], n_texts=Count,
+    seconds=dict[str, Real], settings=dict[str, Any], counts=dict[str, Any], first_ten=list[list[str]],
+)  # fmt: skip
+# A condition as it was finished, or why it failed.
+_RECORD = fields(
+    {"schema": Literal[1], "retriever": str, "condition": _CONDITION | None}, key=str, created=str, hybrid=bool,
+    reused_from=str, failed=str, failure=fields({"message": str}) | None, training=_TRAINING | None,
+    settings=fields(epochs=Real | None) | None, evaluations=dict[str, _EVALUATION],  # type: ignore[valid-type]
+)  # fmt: skip
+
+
 def load(job_folder: Path, key: str) -> dict[str, Any] | None:
     """A condition's record, if it is there and whole."""
-    value = read_json_or_none(path_of(job_folder, key))
-    return value if isinstance(value, dict) and value.get("schema") == SCHEMA else None
+    return _read(path_of(job_folder, key))
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """Return a record whose fields have their types, and whose scores are one per query."""
+    record: Any = whole(_RECORD, path)
+    if record is None:
+        return None
+    scored = (record.get("evaluations") or {}).values()
+    lengths = [{len(e["query_ids"]), len(e["ndcg@10"]), len(e.get("first_ten", e["query_ids"]))} for e in scored]
+    kind = "failed" if record.get("failure") else "evaluations"
+    if kind not in record or any(len(length) > 1 or 0 in length for length in lengths):
+        _log.warning("%s has no %s, or not a score for each query.", path, kind)
+        return None
+    return record
 
 
 def find(workspace: Workspace, job_folder: Path, key: str) -> dict[str, Any] | None:
@@ -101,9 +138,9 @@ def save(job_folder: Path, key: str, condition: Condition | None, record: dict[s
 def list_records(job_folder: Path) -> Iterator[dict[str, Any]]:
     """The records of a study, finished or failed, in no order."""
     for path in (job_folder / FOLDER).glob("[!.]*.json"):
-        value = read_json_or_none(path)
-        if isinstance(value, dict) and value.get("schema") == SCHEMA:
-            yield value
+        record = _read(path)
+        if record is not None:
+            yield record
 
 
 def retrieved(job_folder: Path, benchmark: Path) -> list[FirstTen]:
@@ -120,7 +157,7 @@ def retrieved(job_folder: Path, benchmark: Path) -> list[FirstTen]:
         found += [
             dict(zip(e["query_ids"], e["first_ten"], strict=True))
             for e in (record.get("evaluations") or {}).values()
-            if "first_ten" in e and about(e["benchmark"])
+            if "first_ten" in e and about(e.get("benchmark", ""))
         ]
     if not found:
         raise NotFoundError("evaluation or study", f"{job_folder.name} on {benchmark.name}")

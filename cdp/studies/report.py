@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
+from cdp.base.records import Count, Real, fields, whole
 from cdp.base.statistics import has_spread
 from cdp.base.text import counted, signed
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING, level_of
@@ -291,6 +294,30 @@ def build(
     )
     findings, limits = tuple(_findings(report)), (*leaks, *missing(report), *_limits(report))
     return replace(report, findings=findings, limits=limits)
+
+
+_BENCHMARK = fields(
+    {"name": str, "split": str, "place": str, "n_queries": Count, "n_documents": Count, "cw": Real,
+     "cw_interval": Annotated[list[Real], Field(min_length=2, max_length=2)]},
+    language=str, family=str, in_domain=bool, in_domain_of=list[str], facts_of=dict[str, dict[str, Real | None]],
+    source=dict[str, Any], hash=str | None,
+)  # fmt: skip
+_SOURCE = fields(
+    {"label": str, "kind": str}, query_set=str, job_id=str, n_documents=Count, counts=list[Count], reasoning=str,
+    language=str, corpus=str, written_by=str,
+)  # fmt: skip
+# What a study's worker says of it: ``results/about.json``.
+_ABOUT = fields(
+    {"config": dict[str, Any], "sources": Annotated[list[_SOURCE], Field(min_length=1)],  # type: ignore[valid-type]
+     "benchmarks": Annotated[list[_BENCHMARK], Field(min_length=1)]},  # type: ignore[valid-type]
+    corpora=list[fields({"source": str, "query_set_hash": str})],  # type: ignore[misc]
+)  # fmt: skip
+
+
+def read_about(job_folder: Path) -> dict[str, Any] | None:
+    """Return what a study's worker says of it; None where there is nothing whole."""
+    found: Any = whole(_ABOUT, job_folder / "results" / "about.json")
+    return found
 
 
 def plan_of(about: Mapping[str, Any]) -> tuple[StudyConfig, list[StudySource]]:

@@ -120,7 +120,7 @@ def read_batch(workspace: Workspace, path: Path) -> BatchResult:
             try:
                 if line.strip():
                     custom_id, answer = read_batch_line(line.removeprefix(codecs.BOM_UTF8), _CUSTOM_ID)
-                    cache.put(custom_id.removeprefix(PREFIX), answer.without_secrets())
+                    cache.put(custom_id.removeprefix(PREFIX), answer)
                     answers += 1
             except (Malformed, RequestError) as error:
                 problems.append(f"Line {number}: {error}.")

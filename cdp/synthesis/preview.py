@@ -19,6 +19,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError, ModelError
 from cdp.base.failures import Failures
 from cdp.base.records import Document
+from cdp.base.redaction import clean, cleaned
 from cdp.base.workspace import CODE, Workspace
 from cdp.corpus import get_documents, load_manifest
 from cdp.synthesis.generate import generate_for
@@ -85,11 +86,11 @@ def _shown(
         document, method, config.per_doc, source, max_document_tokens=config.max_document_tokens, queries=queries
     )
     return Shown(
-        queries=list(generation.queries),
+        queries=cleaned(list(generation.queries)),
         faults=dict(generation.problems),
         usage=generation.usage.to_dict(),
         prompt=generation.prompt if source.is_llm else "",
-        notes=list(generation.notes),
+        notes=cleaned(list(generation.notes)),
         sources=list(generation.sources),
         together=[other.id for other in documents_of(document)[1:]],
     )
@@ -116,7 +117,7 @@ def previews_in_process(
         raise ModelError(f"The preview took longer than {LONGEST_S:.0f} s.", hint="Use a smaller model.") from None
     if done.returncode:
         said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise ModelError(f"There is no preview: {said[-1][:500]}")
+        raise ModelError(f"There is no preview: {clean(said[-1])[:500]}")
     return {name: Shown(**values) for name, values in json.loads(done.stdout.splitlines()[-1]).items()}
 
 

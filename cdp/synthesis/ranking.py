@@ -25,8 +25,8 @@ from cdp.base.errors import ConfigError, InputError
 from cdp.base.failures import Failures
 from cdp.base.records import Document
 from cdp.base.worker import Job
+from cdp.base.workspace import write_jsonl
 from cdp.corpus import load_manifest
-from cdp.query_sets.store import write_lines
 from cdp.retrievers import api
 from cdp.synthesis.methods import method_of
 from cdp.synthesis.parsing import LONGEST_QUERY, comparison_key
@@ -79,9 +79,9 @@ def label_corpus(job: Job) -> dict[str, Any]:
                 }
 
     labelled = labels(ranked[:, :, :POSITIVE_RANKS], config.per_doc)
-    write_lines(files.rankings, rankings())
+    write_jsonl(files.rankings, rankings())
     written = [(item, [queries[i][1] for i in labelled[d]]) for d, item in enumerate(items) if d in labelled]
-    write_lines(
+    write_jsonl(
         files.queries,
         ({"document_id": item.document.id, "position": item.position, "queries": texts} for item, texts in written),
     )

@@ -21,13 +21,14 @@ from cdp import query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, ProviderError, RepeatedFailureError
 from cdp.base.failures import Failures, describe, is_fatal, line_of
+from cdp.base.redaction import clean
 from cdp.base.worker import START_FOR_S, Job
-from cdp.base.workspace import append_jsonl
+from cdp.base.workspace import append_jsonl, write_jsonl
 from cdp.corpus import load_manifest
 from cdp.llm.answers import Cancelled, RequestError, Usage
 from cdp.llm.cache import Account, AnswerCache
 from cdp.llm.prices import price_of
-from cdp.query_sets.store import put_in_order, scan, write_lines
+from cdp.query_sets.store import put_in_order, scan
 from cdp.synthesis.generate import Generation, generate_for, map_unordered, to_line
 from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import method_of
@@ -109,7 +110,7 @@ class Run:
         path = self.files.groups
         if not path.exists():
             groups = self.work.groups(self.job.workspace, self.corpus, self.job.advance)
-            write_lines(path, ({"position": group[0][0], "documents": group} for group in groups))
+            write_jsonl(path, ({"position": group[0][0], "documents": group} for group in groups))
         groups = [[(at, name) for at, name in line["documents"]] for _, _, line in scan(path)]
         grouped = {at for group in groups for at, _ in group}
         for item in self.work.items(self.job.workspace):
@@ -321,7 +322,7 @@ class Recorder:
         """Return why a document has no query, in a sentence."""
         if not self.is_llm:
             return "The document holds no words to build a query from."
-        answer = next((" ".join(text.split()) for text in generation.raw if text.strip()), "")
+        answer = next((" ".join(clean(text).split()) for text in generation.raw if text.strip()), "")
         return f"No query could be read from the answer: {answer[:SHOWN_ANSWER]}" if answer else "The answer was empty."
 
     def _lose(self, item: Item, line: dict[str, Any]) -> None:

@@ -23,8 +23,9 @@ from cdp.base.config import JudgeConfig
 from cdp.base.errors import ConfigError, InputError, ProviderError
 from cdp.base.failures import IN_A_ROW, is_fatal, line_of
 from cdp.base.records import Document
+from cdp.base.redaction import clean
 from cdp.base.worker import Job, Stopped
-from cdp.base.workspace import append_jsonl, read_jsonl, write_bytes
+from cdp.base.workspace import append_jsonl, write_bytes
 from cdp.benchmarks import judged, library, load_benchmark, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import Benchmark, part, texts_hash
@@ -224,7 +225,7 @@ class Run:
         self.file = job.folder / "grades.jsonl"
         # By a seeded hash: a model that drifts, or an endpoint that fails, hits all queries and retrievers alike.
         self.pairs = sorted(pairs_of(pool), key=lambda pair: _order(config.seed, pair))
-        known = [Grade(**line) for line in read_jsonl(self.file)]
+        known = judged.read_grades(job.folder)
         if target.folder is not None:
             known = [*judged.read_grades(target.folder), *known]
         wanted = set(self.pairs)
@@ -290,7 +291,7 @@ class Run:
             return pair, error
         if (read := judging.read_grade(answer.text)) is not None:
             return pair, Grade(*pair, *read)
-        return pair, InputError(f"The answer holds no grade: {' '.join(answer.text.split())[:200]!r}")
+        return pair, InputError(f"The answer holds no grade: {' '.join(clean(answer.text).split())[:200]!r}")
 
     def _record(self, pair: Pair, outcome: Grade | Exception) -> None:
         if isinstance(outcome, Grade):

@@ -22,6 +22,8 @@ class Hub:
 
     repositories: dict[str, Commits] = field(default_factory=dict)
     plain: dict[str, bytes] = field(default_factory=dict)
+    leads: dict[str, str] = field(default_factory=dict)
+    """Where plain files have moved to."""
     gated: set[str] = field(default_factory=set)
     cut: set[str] = field(default_factory=set)
     asked: list[tuple[str, str, str]] = field(default_factory=list)
@@ -73,6 +75,11 @@ class _Handler(BaseHTTPRequestHandler):
             return self._info("/".join(words[2:4]), words[5] if words[4:5] == ["revision"] else "main")
         if words[:1] == ["datasets"] and words[3:4] == ["resolve"]:
             return self._file("/".join(words[1:3]), words[4], "/".join(words[5:]), body)
+        if words[-1] in self.hub.leads:
+            self.send_response(302)
+            self.send_header("Location", self.hub.leads[words[-1]])
+            self.send_header("Content-Length", "0")
+            return self.end_headers()
         data = self.hub.plain.get(words[-1])
         if data is None:
             return self._refuse(404, "EntryNotFound")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,13 +19,12 @@ from tests.benchmarks.hub_server import Hub, Server
 pytestmark = pytest.mark.slow
 
 Bring = Callable[..., Stored]
+URLOPEN = download.urlopen
 
 
 def plain_files_at(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Send requests for plain files to a server of this machine, by the files' names."""
-    monkeypatch.setattr(
-        download, "urlopen", lambda url, **more: urllib.request.urlopen(f"{address}/{url.rpartition('/')[2]}", **more)
-    )
+    monkeypatch.setattr(download, "urlopen", lambda url, **more: URLOPEN(f"{address}/{url.rpartition('/')[2]}", **more))
 
 
 @pytest.fixture
@@ -209,6 +207,17 @@ def test_a_plain_file_that_breaks_off_is_no_file(the_hub: Hub, tmp_path: Path) -
         download.fetch_address("https://example.org/qrels.txt", tmp_path)
     assert not (tmp_path / "qrels.txt").exists()
     assert download.fetch_address("https://example.org/qrels.txt", tmp_path).stat().st_size == 10_000
+
+
+def test_a_plain_address_that_leads_elsewhere_is_not_followed(
+    the_hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    the_hub.plain["status"] = b"what only this machine may read"
+    the_hub.leads["qrels.txt"] = f"{the_hub.address}/status"
+    with pytest.raises(download.DownloadError, match="cannot be fetched: HTTP Error 302"):
+        download.fetch_address("https://example.org/qrels.txt", tmp_path)
+    assert [path for _, path, _ in the_hub.asked] == ["/elsewhere/qrels.txt"]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_offline_mode_is_named(fetch: Bring, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,3 +126,29 @@ def test_what_is_no_label_is_refused(workspace: Workspace) -> None:
     for query, answers, by in (("q1", {"d1-0": "4"}, "Ada"), ("q1", {"d2-0": "1"}, "Ada"), ("q1", {"d1-0": "1"}, " ")):
         with pytest.raises(ConfigError):
             labelling.label(workspace, "made", query, answers, by)
+
+
+@pytest.mark.parametrize("name", ["pool", "labels", "grades"])
+@pytest.mark.parametrize(
+    "line",
+    [b"{}", b"[]", b"null", b"{", b'{"query": 5}', b'{"query": "q0", "documents": {"d0-0": {}}, "grades": [], "by": 1}',
+     b'{"query": ["q0"], "document": {}, "grade": "x", "action": 1}', b'{"query": "\\ud800", "grade": 1e999}',
+     b'{"grade": ' + b"9" * 5000 + b"}", b"[" * 100_000, b"\xff\xfe"],
+    ids=lambda line: line[:30].decode("latin-1"),
+)  # fmt: skip
+def test_a_damaged_line_is_named_and_costs_no_other(workspace: Workspace, name: str, line: bytes) -> None:
+    make(workspace, lambda q, d: q % 4, name="other", n_queries=3)
+    folder = make(workspace, lambda q, d: q % 4, n_queries=12, per_query=1)
+    for _ in range(3):
+        finish(workspace, "Ada")
+    path = folder / f"{name}.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([lines[0], line + b"\n", *lines[1:]]))
+    assert {info.name for info in labelling.list_judged(workspace)} == {"made", "other"}
+    done = labelling.progress(workspace, "made")
+    assert (done.total, done.finished, done.people) == (12, 3, {"Ada": 3})
+    (problem,) = done.problems
+    assert f"{name}.jsonl, line 2, has a wrong field" in problem
+    assert "1 line cannot be used: " in done.sentence
+    assert finish(workspace, "Ada")
+    assert labelling.undo(workspace, "made", "Ada")

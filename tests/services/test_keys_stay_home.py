@@ -123,7 +123,8 @@ def repeating(key: str, asked: str) -> tuple[int, dict[str, Any]]:
     if "Tea" in asked:
         return 200, {"choices": None, "debug": key}
     escaped = "".join(f"\\u{ord(character):04x}" for character in key)
-    content = f'{{"queries": ["What is {key}?", "Who sent {escaped}?"]}}'
+    split = f"{key[:12]}<think>mine</think>{key[12:20]}\\n{key[20:]}"
+    content = f'{{"queries": ["What is {key}?", "Who sent {escaped}?", "Why {split}?", "Is it {key[:22]}?"]}}'
     message = {"role": "assistant", "content": content}
     choice = {"index": 0, "finish_reason": key, "message": message}
     return 200, {"id": key, "model": key, "choices": [choice], "usage": {"prompt_tokens": 9, "completion_tokens": 9}}
@@ -139,12 +140,12 @@ def test_an_endpoint_that_repeats_the_key_has_it_stored_nowhere(
     home.answers = repeating
     assert HOME not in preview()
     settings = ("--generator", "openai", "--set", "model=m", "--set", "retries=0")
-    shown = answer("queries", "generate", "--corpus", "docs", "--per-doc", "2", "--wait", *settings)
+    shown = answer("queries", "generate", "--corpus", "docs", "--per-doc", "4", "--wait", *settings)
     job = str(shown["id"])
     assert HOME not in json.dumps(shown) + json.dumps(jobs.show(workspace, job).to_dict()) + jobs.log(workspace, job)
     (made,) = queries.list_query_sets(workspace)
     ((_, texts),) = queries.page(workspace, made.id)
-    assert [text.count(CUT) for text in texts] == [1, 1]
+    assert [text.count(CUT) for text in texts] == [1] * 4
     assert queries.failures(workspace, made.id).n == 2
     files = [path for path in workspace.root.rglob("*") if path.is_file()]
     assert workspace.llm_cache / "answers.sqlite" in files

@@ -7,12 +7,16 @@ import os
 import re
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cdp.base.records import checked
+from cdp.base.workspace import parse_json, to_json
 from cdp.llm.answers import Malformed, Usage, paid_for, read_batch_line, read_completion
+from cdp.query_sets.store import LINE, document_queries
 from cdp.synthesis import parsing
 from cdp.synthesis.methods import METHODS
 from cdp.synthesis.parsing import LONGEST_PASSAGE, Parsed
@@ -38,7 +42,9 @@ JSON = st.recursive(
     lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=8), inner, max_size=4)),
     max_leaves=12,
 )
-FIELDS = ("choices", "message", "finish_reason", "usage", "model")
+FIELDS = ("choices", "message", "finish_reason", "usage", "model", "created", "logprobs")
+# Numbers that JSON can hold and nothing counts with.
+NUMBERS = st.one_of(st.sampled_from((10**399, -(10**4000), 1e308, float("inf"), float("nan"), 2**63)), st.floats())
 SEEDS = [body for body, _ in (MALFORMED | ODD).values() if len(body) < 20_000] + [json.dumps(completion()).encode()]
 
 
@@ -51,7 +57,15 @@ def bodies(draw: st.DrawFn) -> bytes:
             changes["message"] = draw(
                 st.dictionaries(st.sampled_from(("content", "refusal", "tool_calls")), st.one_of(JSON, TEXTS))
             )
-        return json.dumps(completion(**changes)).encode("utf-8", "replace")
+        body = completion(**changes)
+        if draw(st.booleans()) and isinstance(body["choices"], list) and body["choices"]:
+            values = draw(st.lists(st.one_of(NUMBERS, JSON), max_size=3))
+            body["choices"][0] = {
+                **completion()["choices"][0],
+                "logprobs": {"content": [{"logprob": v} for v in values]},
+            }
+            body["usage"] = {"prompt_tokens": draw(NUMBERS), "completion_tokens": 20}
+        return json.dumps(body).encode("utf-8", "replace")
     data = bytearray(draw(st.sampled_from(SEEDS)))
     for _ in range(draw(st.integers(0, 4))):
         at = draw(st.integers(0, len(data)))
@@ -87,14 +101,18 @@ def check_body(data: bytes) -> None:
         for text in (answer.text, answer.model, answer.finish_reason):
             text.encode("utf-8")
         for method in METHODS.values():
-            method.read(answer.text, 3)
+            parsed = method.read(answer.text, 3)
+            line = {"document_id": "d", "queries": list(parsed.queries), "notes": list(parsed.notes),
+                    "logprobs": [answer.logprob], "problems": dict(parsed.problems), "position": 0}  # fmt: skip
+            stored = parse_json(to_json(line).encode("utf-8", "backslashreplace"))
+            assert document_queries(checked(LINE, stored, Path("queries.jsonl"))).queries == line["queries"]
         usage = answer.usage
     assert 0 <= usage.input_tokens <= 10_000_000
     assert 0 <= usage.output_tokens <= 10_000_000
     assert usage.requests == 1
-    line = b'{"custom_id": "x", "response": {"status_code": 200, "body": ' + data + b"}}"
+    batch = b'{"custom_id": "x", "response": {"status_code": 200, "body": ' + data + b"}}"
     try:
-        read_batch_line(line, re.compile("x"))
+        read_batch_line(batch, re.compile("x"))
     except Malformed as problem:
         reason = str(problem)
     assert reason.isprintable()

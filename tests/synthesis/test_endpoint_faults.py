@@ -67,7 +67,7 @@ def test_what_only_describes_an_answer_does_not_make_it_useless(
     for fault, (body, headers) in ODD.items():
         plain = gzip.decompress(body) if "Content-Encoding" in headers else body
         used = read_completion(plain, expected).usage
-        assert (used.input_tokens, used.output_tokens) in ((150, 30), (100, 20)), fault
+        assert (used.input_tokens, used.output_tokens) in ((150, 30), (100, 20), (150, 20)), fault
         assert used.estimated == fault.startswith("usage"), fault
 
 

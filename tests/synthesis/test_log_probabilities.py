@@ -86,6 +86,20 @@ def test_an_endpoint_without_log_probabilities_writes_all_the_same_and_it_is_sai
     assert "has a log-probability, so they cannot be ranked" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("value", [-(10**399), 10**4000, float("nan"), float("-inf"), -1e308, None, "x", [1]], ids=str)
+def test_a_number_that_is_no_log_probability_costs_no_answer(
+    server: ChatServer, workspace: Workspace, make_corpus: CorpusMaker, make_job: JobMaker, value: object
+) -> None:
+    server.logprobs = lambda content: [-0.5, value]  # type: ignore[list-item]
+    name = written(server, workspace, make_corpus, make_job, logprobs=True)
+    lines = list(query_sets.iter_lines(workspace, name))
+    assert sum(len(line["queries"]) for line in lines) == 8
+    assert not any("logprobs" in line for line in lines)
+    spent = [line["usage"] for line in lines]
+    assert sum(usage["requests"] for usage in spent) == len(server.bodies)
+    assert not any("estimated" in usage for usage in spent)
+
+
 def test_a_kept_answer_keeps_its_log_probability(server: ChatServer, workspace: Workspace) -> None:
     from cdp.base.records import Document
 
