@@ -6,7 +6,8 @@
 # make site   the documentation as a site, in build/site, its links checked
 # make images take the pictures of README.md and docs/USER_GUIDE.md anew
 # make package  the tutorial in an empty environment with nothing but the wheel: times and sizes (part of make soak)
-# make soak   what takes hours: fuzzing, a thousand kills, a dashboard in use (CDP_SOAK_MINUTES, default 120)
+# make soak   what takes hours: fuzzing (of stored files CDP_FUZZ_MINUTES, default 20), a thousand kills, a dashboard in use
+#             (CDP_SOAK_MINUTES, default 120)
 # make gauntlet  every stage over every corpus of ../shared/data, whole, by the command line: a table in build/gauntlet
 # make cluster  jobs on a Ray cluster that is started on this machine, and dies in part: under ten minutes
 # make audit  look up known faults of the pinned libraries (needs a network)

@@ -53,9 +53,9 @@ class CdpError(Exception):
     kind = "bug"
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
         # An endpoint's words may repeat the key; pages, commands and records all show these two.
         self.message, self.hint = clean(message), clean(hint)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".strip()

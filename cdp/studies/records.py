@@ -19,6 +19,7 @@ from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import NotFoundError
 from cdp.base.records import Count, Real, fields, whole
+from cdp.base.redaction import cleaned
 from cdp.base.version import __version__
 from cdp.base.workspace import Workspace, checked_name, read_json_or_none, sha256_text, write_json
 from cdp.benchmarks import judged
@@ -107,7 +108,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     if kind not in record or any(len(length) > 1 or 0 in length for length in lengths):
         _log.warning("%s has no %s, or not a score for each query.", path, kind)
         return None
-    return record
+    return cleaned(record) if kind == "failed" else record  # what earlier versions wrote may hold keys
 
 
 def find(workspace: Workspace, job_folder: Path, key: str) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cdp.base import failures, redaction
@@ -108,7 +108,7 @@ def write_everywhere(folder: Path, text: str) -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None, database=None, derandomize=not strategies.SOAK, max_examples=10_000 if strategies.SOAK else 60)
+@strategies.examples(60, 3_000)
 @given(form=disguised(), before=st.sampled_from(("", "1. What is ", '{"queries": ["', "caf\u00e9 \ud800 ")))
 def test_no_writer_writes_a_key_in_any_form(form: str, before: str) -> None:
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:

@@ -13,7 +13,7 @@ from tests.fuzz.stored import READINGS, Names, Report, attack, template
 
 pytestmark = pytest.mark.slow
 
-SHORT = 20
+SHORT = 10
 # How long the soak damages stored files; as long as all else of the fuzz takes together.
 MINUTES = float(os.environ.get("CDP_FUZZ_MINUTES") or 20)
 
@@ -27,7 +27,8 @@ def check(report: Report) -> None:
     print(f"{report.attempts} attempts: {dict(report.ends)}")
     shown = [f"{place}\n    {about}" for place, about in report.wrong.items()]
     assert not shown, "\n".join(shown)
-    assert report.ends["result"] > report.ends["CdpError"] > 0, "damage that all or nothing survives says little"
+    assert report.ends["result"] > report.ends["CdpError"], "damage that nothing survives says little"
+    assert report.ends["CdpError"] > 0 or report.attempts <= SHORT, "nor damage that everything survives"
 
 
 def test_a_whole_workspace_is_read_without_an_error(names: Names) -> None:
