@@ -97,7 +97,7 @@ def template(root: Path) -> Workspace:
     write_json(job / "outcome.json", {"outcome": "finished", "attempt": 1, "failures": 0})
     write_json(job / "heartbeat.json", {"phase": "x", "done": 1, "total": 2, "clock": 1.0, "next_within_s": 5.0})
     model = workspace.job("training-1-diverse") / "model"
-    write_json(model / "modules.json", [])
+    write_json(model / "modules.json", [{"type": "sentence_transformers.models.Normalize", "path": ""}])
     write_json(model / "config_sentence_transformers.json", {"prompts": {"query": "q: "}, "similarity_fn_name": "dot"})
     write_json(model / "sentence_bert_config.json", {"max_seq_length": 128})
     append_jsonl(job / "failures.jsonl", [{"id": "d1", "unit": "document", "reason": "r", "stage": "s"}] * 3)
