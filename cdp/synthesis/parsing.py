@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from cdp.llm.reader import read
+from cdp.llm.reader import Reading, read
 
 # Characters. A longer line is not a search query; it is counted as ``over_long`` and left out.
 LONGEST_QUERY = 400
@@ -188,14 +188,14 @@ def select(
     return Parsed(tuple(usable[:m]), dict(counts))
 
 
-def without_cut(parsed: Parsed, answer: str, m: int) -> Parsed:
+def without_cut(parsed: Parsed, reading: Reading, m: int) -> Parsed:
     """Return what is whole in an answer that was cut: not the last query where the answer ends with it.
 
-    Of bare lines none is kept: they may be a thought whose opening mark stood in the prompt.
+    Of bare lines none is kept, unless a thought stood before them: they may be one, opened in the prompt.
     """
-    rest = " ".join(_CONTROL.sub(" ", answer).split())
+    rest = " ".join(_CONTROL.sub(" ", reading.answer).split())
     kept = parsed.queries
-    if not _ITEM_MARK.search(answer):
+    if not reading.thought and not _ITEM_MARK.search(reading.answer):
         kept = ()
     elif kept and rest.endswith(kept[-1]):
         kept = kept[:-1]
