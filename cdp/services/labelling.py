@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cdp.base import actions
@@ -15,6 +15,7 @@ from cdp.benchmarks import BenchmarkInfo, judged, list_benchmarks, manifests, re
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import part
 from cdp.complexity import content_words
+from cdp.evaluation import judging
 from cdp.evaluation.calibration import FEWEST, Agreement, agreements
 from cdp.services import access
 
@@ -47,13 +48,18 @@ class Task:
 
 @dataclass(frozen=True)
 class Progress:
-    """What is labelled of a benchmark, and how judges agree."""
+    """What is labelled of a benchmark, and how judges agree. ``grades`` {grade: pairs} are the model's.
+
+    ``extended`` finished queries have documents of a later run without a label.
+    """
 
     judge: str
     finished: int
     total: int
     people: Mapping[str, int]
     agreements: tuple[Agreement, ...]
+    grades: Mapping[int, int] = field(default_factory=dict)
+    extended: int = 0
 
     @property
     def sentence(self) -> str:
@@ -61,7 +67,14 @@ class Progress:
         missing = max(0, FEWEST - self.finished)
         state = f"corrected figures need {missing} more" if missing else "enough to correct figures"
         who = f" ({people})" if people else ""
-        return f"{self.finished:,} of {self.total:,} queries labelled by people{who}: {state}."
+        later = f" A later run found new documents for {self.extended:,} of them." if self.extended else ""
+        return f"{self.finished:,} of {self.total:,} queries labelled by people{who}: {state}.{later}"
+
+    @property
+    def judged(self) -> str:
+        """How the model's grades are distributed, and a warning where they hardly differ."""
+        shares = ", ".join(f"{grade}: {n:,}" for grade, n in self.grades.items())
+        return f"Grades by {self.judge}: {shares}. {judging.constant(self.grades)}".strip()
 
 
 def list_judged(workspace: Workspace) -> list[BenchmarkInfo]:
@@ -137,4 +150,7 @@ def progress(workspace: Workspace, name: str) -> Progress:
     model = {(grade.query, grade.document): grade.grade for grade in judged.read_grades(folder)}
     people = {by: len(judged.finished(pool, labels, by)) for by in by_person}
     agreed = agreements({**by_person, judge: model}, len(judged.GRADES))
-    return Progress(judge, len(judged.finished(pool, labels)), len(pool), people, agreed)
+    grades = {grade: n for grade in judged.GRADES if (n := list(model.values()).count(grade))}
+    done = set(judged.finished(pool, labels))
+    extended = len(done - set(judged.finished(pool, labels, later=True)))
+    return Progress(judge, len(done), len(pool), people, agreed, grades, extended)
