@@ -261,6 +261,11 @@ class JudgeConfig(Config):
         512, "Longest answer accepted per request.", reason="A grade and a short reason take 60 tokens.",
         unit="tokens", minimum=16, maximum=32768, advanced=True,
     )
+    constant_judge: str = option(
+        "warn", "If nearly all of the first 50 grades are the same: warn and go on, or stop before the rest is paid.",
+        reason="It may be right: most documents of a pool can be about something else.", choices=("warn", "stop"),
+        advanced=True,
+    )
     timeout: float = TIMEOUT
     retries: int = RETRIES
     batch_size: int = LOCAL_BATCH
@@ -290,7 +295,8 @@ class JudgeConfig(Config):
     @property
     def synthesis(self) -> SynthesisConfig:
         """The settings of what answers, as the generators read them."""
-        return self._synthesis({"corpus": "judged", "max_output_tokens": self.max_output_tokens})
+        # A judge draws nothing: the seed is that of the queries and of the order.
+        return self._synthesis({"corpus": "judged", "max_output_tokens": self.max_output_tokens, "seed": 0})
 
     def writing(self, prompt: str, per_doc: int, documents: int) -> SynthesisConfig:
         """The settings of what writes the target queries for ``documents`` drawn at random."""

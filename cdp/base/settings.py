@@ -77,6 +77,10 @@ def option(default: Any, help: str, **facts: Any) -> Any:
     return Field(default, ge=setting.minimum, le=setting.maximum, json_schema_extra=extra)
 
 
+# Of the OpenAI protocol: the generator sends the one that a model takes.
+CALLED_HERE = dict.fromkeys(("max_tokens", "max_completion_tokens"), "max_output_tokens")
+
+
 class Config(BaseModel):
     """Base of the configurations: validated when created, immutable.
 
@@ -176,6 +180,7 @@ def _problem(kind: type[Config], detail: ErrorDetails) -> str:
     setting = settings.get(str(name))
     if setting is None:
         near = nearest(name[:LONGEST_SHOWN], settings) if isinstance(name, str) else ""
+        near = CALLED_HERE.get(str(name), near) if "max_output_tokens" in settings else near
         offered = f"did you mean {near}?" if near else f"there is: {', '.join(settings)}"
         return f"{shown(name)} is not a setting ({offered})"
     unit = f" {setting.unit}" if setting.unit else ""

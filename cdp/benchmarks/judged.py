@@ -12,6 +12,7 @@ Grades are 0 (not related) to 3 (answers it), after UMBRELA (arXiv 2406.06519); 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -37,6 +38,9 @@ RELEVANT_FROM = 2
 FIRST = 10
 # Queries that every person labels, for their agreement; after them each gets queries that no one has finished.
 SHARED = 10
+
+# Runs that were judged later stand in the pool by the id of their job.
+_RUN = re.compile(r"(?:evaluation|study|import)-\d{8}-\d{6}-")
 
 # {query: {document: {retriever: rank from 1}}}
 Pool = dict[str, dict[str, dict[str, int]]]
@@ -156,10 +160,15 @@ def read_labels(folder: Path, problems: list[str] | None = None) -> list[Label]:
     return [Label(query, document, grade, by) for (query, document, by), grade in labels.items()]
 
 
-def to_label(pool: Pool, query: str) -> list[str]:
-    """Return the documents of a query that people label: the first ten of every system, in a random order."""
+def to_label(pool: Pool, query: str, *, later: bool = True) -> list[str]:
+    """Return the documents of a query that people label: the first ten of every system, in a random order; with
+    ``later`` also of the runs that were judged after the benchmark was made."""
+
+    def rank(ranks: Mapping[str, int]) -> int:
+        return min((at for name, at in ranks.items() if later or not _RUN.match(name)), default=FIRST + 1)
+
     # By hash: the rank, and so the system, must not be seen.
-    first = [document for document, ranks in pool.get(query, {}).items() if min(ranks.values()) <= FIRST]
+    first = [document for document, ranks in pool.get(query, {}).items() if rank(ranks) <= FIRST]
     return sorted(first, key=lambda document: _hash(query, document))
 
 
@@ -172,8 +181,11 @@ def _hash(*words: str) -> bytes:
     return hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).digest()
 
 
-def finished(pool: Pool, labels: Iterable[Label], by: str = "") -> list[str]:
-    """Return the queries of which someone (or this person) labelled every proposed document, in sampling order."""
+def finished(pool: Pool, labels: Iterable[Label], by: str = "", *, later: bool = False) -> list[str]:
+    """Return the queries of which someone (or this person) labelled every proposed document, in sampling order.
+
+    Documents of runs that were judged ``later`` undo nothing: they count where that is said.
+    """
     people: dict[str, dict[str, set[str]]] = {}
     for label in labels:
         if not by or label.by == by:
@@ -181,7 +193,7 @@ def finished(pool: Pool, labels: Iterable[Label], by: str = "") -> list[str]:
     return [
         query
         for query in sampled(pool)
-        if any(documents.issuperset(to_label(pool, query)) for documents in people.get(query, {}).values())
+        if any(set(to_label(pool, query, later=later)) <= documents for documents in people.get(query, {}).values())
     ]
 
 
@@ -190,7 +202,7 @@ def next_query(pool: Pool, labels: Sequence[Label], by: str) -> str:
 
     A query that was begun comes first, also where a later retriever added documents to it.
     """
-    own, any_one = set(finished(pool, labels, by)), set(finished(pool, labels))
+    own, any_one = set(finished(pool, labels, by, later=True)), set(finished(pool, labels))
     order = sampled(pool)
     begun = {label.query for label in labels if label.by == by}
     shared = set(order[:SHARED])

@@ -166,7 +166,7 @@ def label(
     done = labelling.progress(run.workspace, name)
     rows = [{**row, "same": f"{row['same']:.0%}"} for row in display.plain(list(done.agreements))]
     table = display.table(rows, ["first", "second", "pairs", "same", "kappa", "weighted"], "no pair was graded by two")
-    return run.say({**display.plain(done), "id": name}, f"{done.sentence}\n\n{table}")
+    return run.say({**display.plain(done), "id": name}, f"{done.sentence}\n{done.judged}\n\n{table}")
 
 
 def _label(run: Run, name: str, by: str) -> None:

@@ -404,9 +404,11 @@ def _fill(run: Run, made: Command, given: dict[str, Any], sets: Mapping[str, str
 
 
 def check_generator(generator: str, method: str, typed: Iterable[str]) -> None:
-    """ConfigError for a setting that was typed and that the chosen generator does not read."""
+    """ConfigError for a setting that was typed and that the chosen generator or method does not read."""
     kinds, asked = registry("generator"), registry("method").get(method)
     chosen = kinds.get(asked.generator if asked is not None and asked.generator in kinds else generator)
+    if name := next((name for name in typed if asked is not None and name in asked.fixed), ""):
+        raise ConfigError(f"{name} has no effect: the method {method} sets its own.", hint=f"Leave {name} out.")
     if chosen is None or chosen.reads is None:
         return
     every = {name for kind in kinds.values() for name in kind.reads or ()}

@@ -1,15 +1,16 @@
 """Grading the relevance of one passage for one query by a language model: prompt, answer schema, strict parsing.
 
 Grades and steps follow UMBRELA (Upadhyay et al. 2024, arXiv 2406.06519); the wording is ours. Query and passage are
-data: their frame cannot be closed from inside, and an answer is a grade and a reason or a failure.
+data: their frame cannot be closed from inside, and an answer holds one grade or is a failure.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 TEMPLATE = """\
 You assess search results. Decide how well one passage serves the person who typed one query.
@@ -55,7 +56,17 @@ LONGEST_REASON = 500
 
 _FIELD = re.compile(r"\{(query|passage)\}")
 _FRAME_MARK = re.compile(r"<(?=\s*+(?:/\s*+)?(?:query|passage)\b)", re.IGNORECASE)
-_FENCE = re.compile(r"\A```(?:json)?\s*(.*?)\s*```\Z", re.DOTALL)
+# So many grades show whether a judge gives nearly always the same.
+ENOUGH, CONSTANT = 50, 0.95
+RANGE = 3
+MOST_OBJECTS = 20  # in an answer, that are looked at
+WORDS = ("zero", "one", "two", "three")
+# "3", "3/3", "**3**", "Three."
+_GRADE = re.compile(rf"[\s*_`\"'(]*(?:(\d{{1,3}})(?:\s*/\s*{RANGE})?|({'|'.join(WORDS)}))[\s*_`\"').]*", re.IGNORECASE)
+_NAMED = re.compile(
+    r"\b(?:grade|score|rating|relevance)[\s*_`\"']*(?:(:|=)|is|of)?[\s*_`\"']*"
+    rf"(\d[\d./]*(?:\s*/\s*\d+)?|\b(?:{'|'.join(WORDS)})\b)(?!\s*(?:[-–]|or|to)\s*\d)", re.IGNORECASE,
+)  # fmt: skip
 
 
 def prompt(query: str, passage: str) -> str:
@@ -64,19 +75,53 @@ def prompt(query: str, passage: str) -> str:
     return _FIELD.sub(lambda match: values[match[1]], TEMPLATE)
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid")
-    grade: int = Field(ge=0, le=3)
-    reason: str
+def constant(grades: Mapping[int, int]) -> str:
+    """Return a warning where nearly all of {grade: pairs} are one grade; empty where they differ or are too few."""
+    n, (grade, most) = sum(grades.values()), max(grades.items(), key=lambda pair: pair[1], default=(0, 0))
+    if n < ENOUGH or most < CONSTANT * n:
+        return ""
+    return f"{most:,} of {n:,} grades are {grade}: this judge hardly tells documents apart. Read some of its reasons."
 
 
-def read_grade(answer: str) -> tuple[int, str] | None:
-    """Return (grade, reason) of an answer; None for anything but the one JSON object that was asked for."""
-    text = answer.strip()
-    if fenced := _FENCE.match(text):
-        text = fenced[1]
-    try:
-        read = _Answer.model_validate_json(text)
-    except ValidationError:
-        return None
-    return read.grade, " ".join(read.reason.split())[:LONGEST_REASON]
+def read_grade(answer: str, *, complete: bool = True) -> tuple[int, str] | None:
+    """Return (grade, reason) of an answer as ``cdp.llm.reader`` gives it; None where there is not exactly one grade.
+
+    Understood are the object that was asked for, within other words too, and words: "Grade: 3", "3/3", "three". Of an
+    answer that was cut an object counts alone.
+    """
+    objects = list(_objects(answer))
+    grades = [value for name in ("grade", "score") for found in objects if (value := found.get(name)) is not None]
+    if not grades and complete:
+        named = _NAMED.findall(answer)
+        # Of a text that weighs grades, "Grade: 2" is the outcome.
+        grades = [number for colon, number in named if colon][-1:] or [number for _, number in named] or [answer]
+    read = {_number(grade) for grade in grades}
+    grade = read.pop() if len(read) == 1 else None
+    reason = next(
+        (found["reason"] for found in objects if isinstance(found.get("reason"), str)), "" if objects else answer
+    )
+    return None if grade is None else (grade, " ".join(reason.split())[:LONGEST_REASON])
+
+
+def _number(value: Any) -> int | None:
+    """Return a grade from 0 to 3, of a number or a text like "3", "3/3", "three"; None for anything else."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, str) and (match := _GRADE.fullmatch(value)):
+        value = int(match[1]) if match[1] else WORDS.index(match[2].lower())
+    return value if type(value) is int and 0 <= value <= RANGE else None
+
+
+def _objects(answer: str) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects in a text, one behind another."""
+    decoder, at = json.JSONDecoder(strict=False), 0
+    for _ in range(MOST_OBJECTS):
+        at = answer.find("{", at)
+        if at < 0:
+            return
+        try:
+            found, at = decoder.raw_decode(answer, at)
+        except (ValueError, RecursionError):
+            at += 1
+        else:
+            yield {str(name).lower(): value for name, value in found.items()}

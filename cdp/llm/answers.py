@@ -16,15 +16,23 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cdp.base.errors import ProviderError
 from cdp.base.redaction import clean
+from cdp.base.text import counted
+from cdp.llm.reader import FILTER, LENGTH, Reading, read, text_and_thought
 
 # Of one request: a larger count is a mistake and would use up any budget.
 MAX_TOKENS = 10_000_000
+# An estimate of tokens is 15% off for prose, for tables and code more.
+LONG_PROMPT, COUNTED = 1000, 0.6
 SHOWN = 160
 LONGEST_LOGPROB = 1e6
 KEPT_RAW = 2000  # characters of an unusable answer that are kept with its document's failure
 
 # The parser refuses numbers of thousands of digits, and the answer with them. None of the fields that are read has one.
 _ENDLESS = re.compile(rb"(?<=[:,\[\s])-?\d{400,}(?=[\s,\]}])")
+
+REASONING_ALONE = "Check the server's reasoning parser: it may put whole answers into the thought."
+
+_ESCAPED = re.compile(r"\\u00([2-7][0-9a-fA-F])")
 
 
 @dataclass(frozen=True)
@@ -47,18 +55,32 @@ class Usage:
     def __sub__(self, other: Usage) -> Usage:
         return Usage(*(getattr(self, name) - getattr(other, name) for name in self.__dataclass_fields__))
 
+    def lacks(self, usual: Usage) -> bool:
+        """Return True if an endpoint counted far fewer tokens of a prompt than were sent: it may cut it silently."""
+        known = self.requests > 0 and not self.estimated
+        return known and usual.input_tokens >= LONG_PROMPT and self.input_tokens < COUNTED * usual.input_tokens
+
     def to_dict(self) -> dict[str, int]:
         """Return tokens and requests, and the other counts that are not 0."""
         always = ("input_tokens", "output_tokens", "requests")
         return {n: value for n in self.__dataclass_fields__ if (value := getattr(self, n)) or n in always}
 
 
+def prompts_cut(n: int) -> str:
+    """Return a warning of ``n`` prompts that lack tokens; empty for none."""
+    if not n:
+        return ""
+    prompts = f"{counted(n, 'prompt')}: the endpoint counted far fewer tokens than were sent, and may cut silently."
+    return f"{prompts} Raise its context length (Ollama: OLLAMA_CONTEXT_LENGTH), or lower max_document_tokens."
+
+
 @dataclass(frozen=True)
 class Answer:
     """A generator's answer for one document: a raw ``text`` to be parsed, or the ``queries`` themselves.
 
-    ``finish_reason`` is the endpoint's ("length": truncated). ``logprob`` is the mean natural log-probability of its
-    tokens, None if unknown.
+    ``text`` stays as it came: ``reading`` is what today's reader makes of it. ``finish_reason`` is the endpoint's
+    ("length": truncated; empty: none given). ``logprob`` is the mean natural log-probability of its tokens, None if
+    unknown.
     """
 
     text: str = ""
@@ -67,6 +89,16 @@ class Answer:
     model: str = ""
     finish_reason: str = "stop"
     logprob: float | None = None
+
+    @property
+    def reading(self) -> Reading:
+        """The text without thought, wrapping and end marks."""
+        return read(self.text, self.finish_reason)
+
+    @property
+    def ends_there_again(self) -> bool:
+        """Return True if the same request would be cut again: at its longest answer, or by a filter."""
+        return self.finish_reason.lower() in LENGTH | FILTER
 
 
 @dataclass(frozen=True)
@@ -117,9 +149,11 @@ class _Strict(BaseModel):
 class _Part(_Strict):
     type: str = "text"
     text: str | None = None
+    thinking: Any = None
 
 
 class _Message(_Strict):
+    model_config = ConfigDict(strict=True, extra="allow")
     content: str | list[_Part] | None = None
     refusal: Any = None
     tool_calls: Any = None
@@ -236,18 +270,17 @@ def _fitting(schema: type[Any], value: Any) -> Any:
 def _answer(completion: _Completion, expected: Usage) -> Answer:
     choice = completion.choices[0]
     message = choice.message
-    reason = choice.finish_reason if isinstance(choice.finish_reason, str) and choice.finish_reason else "stop"
-    text = message.content
-    if isinstance(text, list):  # some endpoints send the text in parts
-        parts = [part.text for part in text if part.type == "text" and part.text is not None]
-        text = "".join(parts) if parts else None
+    reason = choice.finish_reason if isinstance(choice.finish_reason, str) else ""
+    text, thought = text_and_thought(message.model_dump())
     if text is None:
         if message.refusal:
             raise Malformed(f"the model refused: {_short(message.refusal)}", own=True)
         if message.tool_calls:
             raise Malformed("the model asked to call a tool instead of writing queries", own=True)
-        hint = "Raise max_output_tokens." if reason == "length" else ""
-        raise Malformed(f"it holds no text (it ended with {_short(reason)!r})", own=reason == "length", hint=hint)
+        cut = reason.lower() in LENGTH
+        held, hint = ("a thought and no answer", REASONING_ALONE) if thought else ("no text", "")
+        hint = "Raise max_output_tokens." if cut else hint
+        raise Malformed(f"it holds {held} (it ended with {_short(reason)!r})", own=cut, hint=hint)
     model = completion.model if isinstance(completion.model, str) else ""
     usage, mean = _usage(completion.usage, expected), _mean_logprob(choice.logprobs)
     return Answer(text, usage=usage, model=clean(model)[:SHOWN], finish_reason=clean(reason)[:SHOWN], logprob=mean)

@@ -8,6 +8,9 @@ all processes use the rollback journal, which needs file locks alone.
 
 Requests are recorded before they are sent (``asked``), and removed in the transaction that stores the answer and adds
 its usage (``paid``). Requests that a killed process leaves in ``asked`` may be charged although their answer is lost.
+
+An answer is kept as it came, so that a better reader reads it again. One that cannot be read is asked for anew, unless
+the job paid for it since it last ended by itself (``lately``): a kill makes no request paid twice.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, created TEXT, answer TEXT) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS asked (job TEXT, key TEXT, input_tokens INTEGER, output_tokens INTEGER,"
     " PRIMARY KEY (job, key)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS lately (job TEXT, key TEXT, PRIMARY KEY (job, key)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS paid (job TEXT PRIMARY KEY, input_tokens INTEGER, output_tokens INTEGER,"
     " requests INTEGER, estimated INTEGER, unanswered INTEGER) WITHOUT ROWID",
 )
@@ -107,8 +111,9 @@ class AnswerCache:
         with self._transaction() as database:
             database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (key, now(), _row_of(answer)))
 
-    def get_or_ask(self, key: str, ask: Callable[[], Answer], *, keep: bool = True) -> Answer:
-        """Return the cached answer, else that of ``ask``, stored if ``keep``. Threads with the same key ask once."""
+    def get_or_ask(self, key: str, ask: Callable[[], Answer], *, keep: bool = True, anew: bool = False) -> Answer:
+        """Return the cached answer unless ``anew``, else that of ``ask``, stored if ``keep``. Threads with the same key
+        ask once."""
         while True:
             with self._lock:
                 other = self._in_flight.get(key)
@@ -118,7 +123,7 @@ class AnswerCache:
                 other.wait()
                 continue
             try:
-                answer = self.get(key)
+                answer = None if anew else self.get(key)
                 if answer is None:
                     answer = ask()
                     if keep:
@@ -141,7 +146,18 @@ class AnswerCache:
             database.execute("DELETE FROM asked WHERE job = ? AND key = ?", (job, key))
             for stored, answer in (answers or {}).items():
                 database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (stored, now(), _row_of(answer)))
+            if key in (answers or {}):
+                database.execute("INSERT OR REPLACE INTO lately VALUES (?, ?)", (job, key))
             _add(database, job, usage)
+
+    def paid_lately(self, job: str, key: str) -> bool:
+        """Return True if ``job`` paid for this answer since it last ended by itself."""
+        return bool(self._read("SELECT 1 FROM lately WHERE job = ? AND key = ?", job, key))
+
+    def end(self, job: str) -> None:
+        """Note that an attempt of ``job`` ended by itself."""
+        with self._transaction() as database:
+            database.execute("DELETE FROM lately WHERE job = ?", (job,))
 
     def spent(self, job: str) -> Usage:
         """Return the usage of all attempts of ``job``."""
@@ -280,6 +296,14 @@ class Account:
                 self.spent += usage
                 self._reserved.remove(amount)
                 self._change.notify_all()
+
+    def paid_lately(self, key: str) -> bool:
+        """Return True if the job paid for this answer since it last ended by itself."""
+        return self._cache.paid_lately(self._job, key)
+
+    def end(self) -> None:
+        """Note that the attempt ended by itself."""
+        self._cache.end(self._job)
 
     def close(self) -> None:
         """Cancel requests that wait for the budget."""

@@ -169,6 +169,11 @@ class ChatClient:
             error.hint = NOT_EMBEDDING if error.hint == NOT_CHAT else error.hint
             raise
 
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """The parameters that this model was found not to take, and that have no replacement."""
+        return tuple(name for name, other in dict(self._renamed).items() if other is None)
+
     def stop(self) -> None:
         """Cancel waiting requests now, and those in flight after as long as a stop may take: they are paid for."""
         with self._lock:

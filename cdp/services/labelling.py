@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cdp.base import actions
@@ -16,6 +16,7 @@ from cdp.benchmarks import BenchmarkInfo, judged, list_benchmarks, manifests, re
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import part
 from cdp.complexity import content_words
+from cdp.evaluation import judging
 from cdp.evaluation.calibration import FEWEST, Agreement, agreements
 from cdp.services import access
 
@@ -48,13 +49,18 @@ class Task:
 
 @dataclass(frozen=True)
 class Progress:
-    """What is labelled of a benchmark, and how judges agree."""
+    """What is labelled of a benchmark, and how judges agree. ``grades`` {grade: pairs} are the model's.
+
+    ``extended`` finished queries have documents of a later run without a label.
+    """
 
     judge: str
     finished: int
     total: int
     people: Mapping[str, int]
     agreements: tuple[Agreement, ...]
+    grades: Mapping[int, int] = field(default_factory=dict)
+    extended: int = 0
     problems: tuple[str, ...] = ()
     """Lines of the benchmark's files that cannot be used, each with its place."""
 
@@ -65,7 +71,14 @@ class Progress:
         state = f"corrected figures need {missing} more" if missing else "enough to correct figures"
         who = f" ({people})" if people else ""
         lost = f" {counted(len(self.problems), 'line')} cannot be used: {self.problems[0]}" if self.problems else ""
-        return f"{self.finished:,} of {self.total:,} queries labelled by people{who}: {state}.{lost}"
+        later = f" A later run found new documents for {self.extended:,} of them." if self.extended else ""
+        return f"{self.finished:,} of {self.total:,} queries labelled by people{who}: {state}.{later}{lost}"
+
+    @property
+    def judged(self) -> str:
+        """How the model's grades are distributed, and a warning where they hardly differ."""
+        shares = ", ".join(f"{grade}: {n:,}" for grade, n in self.grades.items())
+        return f"Grades by {self.judge}: {shares}. {judging.constant(self.grades)}".strip()
 
 
 def list_judged(workspace: Workspace) -> list[BenchmarkInfo]:
@@ -142,4 +155,7 @@ def progress(workspace: Workspace, name: str) -> Progress:
     model = {(grade.query, grade.document): grade.grade for grade in judged.read_grades(folder, problems)}
     people = {by: len(judged.finished(pool, labels, by)) for by in by_person}
     agreed = agreements({**by_person, judge: model}, len(judged.GRADES))
-    return Progress(judge, len(judged.finished(pool, labels)), len(pool), people, agreed, tuple(problems))
+    grades = {grade: n for grade in judged.GRADES if (n := list(model.values()).count(grade))}
+    done = set(judged.finished(pool, labels))
+    extended = len(done - set(judged.finished(pool, labels, later=True)))
+    return Progress(judge, len(done), len(pool), people, agreed, grades, extended, tuple(problems))

@@ -36,7 +36,8 @@ _WORDS = {
     "too_few": "fewer queries than asked for",
     "over_long": "too long to be a query",
     "stray_line": "lines beside the list",
-    "cut_off": "answers at the token limit (max_output_tokens)",
+    "cut_off": "cut off, what it ends with left out (max_output_tokens)",
+    "prompt_cut": "prompts that the endpoint counted at far fewer tokens than were sent: it may cut them",
     "repaired": "second attempts",
     "repair_failed": "second attempts that were no better",
 }

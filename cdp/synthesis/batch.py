@@ -66,7 +66,7 @@ def requests(workspace: Workspace, config: SynthesisConfig, cache: AnswerCache |
         texts = [cut(document.content, limit) for document in documents_of(item.document)]
         for prompt, sample, _ in method.requests(texts, config.per_doc, item.queries):
             sampling = method.sampling_for(config.per_doc, sample)
-            settings = {**parameters(config), **sampling.to_dict()}
+            settings = sampling.within(parameters(config))
             key = cache_key(item.document.content_hash, prompt, config.model_name, settings)
             if cache is None or cache.get(key) is None:
                 body = request_body(config, prompt, config.per_doc, sampling, by_schema=by_schema)

@@ -20,7 +20,7 @@ from cdp.llm.tokens import cut
 from cdp.synthesis.generators import Generator, make_generator, usual_usage
 from cdp.synthesis.grouping import documents_of
 from cdp.synthesis.methods import Method, method_of
-from cdp.synthesis.parsing import Parsed, comparison_key, select
+from cdp.synthesis.parsing import Parsed, comparison_key, select, without_cut
 
 Ask = Callable[..., Answer]
 # As ``SynthesisConfig.max_document_tokens``.
@@ -34,11 +34,12 @@ ROOM_TOKENS = 100
 class Generation:
     """What came out for one document.
 
-    ``problems`` are those of the answer that was used (see ``parsing.Parsed``), with ``cut_off`` where it hit the
-    token limit and ``repaired`` where it is the second attempt. ``usage`` is what was paid now: nothing for an answer
-    from the cache. ``raw`` holds each answer as it came, ``prompt`` the first request. ``notes`` are what the method
-    keeps beside each query (SAP's summaries), ``sources`` the query behind each for a method that works from existing
-    ones, ``logprobs`` the mean token log-probability of each one's answer; empty where the endpoint gave none.
+    ``problems`` are those of the answer that was used (see ``parsing.Parsed``), with ``repaired`` where it is the
+    second attempt and ``prompt_cut`` where the endpoint counted far fewer tokens than were sent. ``usage`` is what was
+    paid now: nothing for an answer from the cache. ``raw`` holds each answer as it came, ``prompt`` the first request.
+    ``notes`` are what the method keeps beside each query (SAP's summaries), ``sources`` the query behind each for a
+    method that works from existing ones, ``logprobs`` the mean token log-probability of each one's answer; empty where
+    the endpoint gave none.
     """
 
     queries: tuple[str, ...]
@@ -76,27 +77,41 @@ def generate_for(
         raise ConfigError(f"{method.title} needs two or three related documents, and here is one.")
     texts = [cut(one.content, method.document_tokens(max_document_tokens)) for one in documents]
 
-    def ask(text: str, sample: int = 0, query: str = "") -> Answer:
-        def send() -> Answer:
-            return generator.generate(text, document, method, m, sample=sample, query=query)
-
-        if cache is None or not generator.is_llm:
-            return send()
-        settings = {**generator.parameters, **method.sampling_for(m, sample).to_dict()}
-        key = cache_key(document.content_hash, text, generator.model, settings)
-        if account is None:
-            return cache.get_or_ask(key, send)
-        usual = usual_usage(text, method, m)
-        most = most_usage(usual, settings)
-        return cache.get_or_ask(key, lambda: account.ask(key, usual, most, send), keep=False)
-
     requests = method.requests(texts, m, queries)
-    if method.from_queries:
-        read = _for_each(ask, requests, method)
-    elif method.one_per_call and generator.is_llm:
-        read = _one_by_one(ask, requests[0][0], method, m)
-    else:
-        read = _at_once(ask, requests[0][0], method, m, generator.is_llm)
+    prompts_cut, kept = 0, False
+
+    def answers(anew: bool) -> _Read:
+        def ask(text: str, sample: int = 0, query: str = "") -> Answer:
+            nonlocal prompts_cut, kept
+            usual = usual_usage(text, method, m)
+
+            def send() -> Answer:
+                return generator.generate(text, document, method, m, sample=sample, query=query)
+
+            if cache is None or not generator.is_llm:
+                answer = send()
+            else:
+                settings = method.sampling_for(m, sample).within(generator.parameters)
+                key = cache_key(document.content_hash, text, generator.model, settings)
+                most = most_usage(usual, settings)
+                paid = send if account is None else lambda: account.ask(key, usual, most, send)
+                answer = cache.get_or_ask(key, paid, keep=account is None, anew=anew)
+                kept |= answer.usage.requests == 0 and not (account and account.paid_lately(key))
+            prompts_cut += answer.usage.lacks(usual)
+            return answer
+
+        if method.from_queries:
+            return _for_each(ask, requests, method)
+        if method.one_per_call and generator.is_llm:
+            return _one_by_one(ask, requests[0][0], method, m)
+        return _at_once(ask, requests[0][0], method, m, generator.is_llm)
+
+    read = answers(anew=False)
+    # Kept by another run, and still not to be read: what was wrong then may be mended.
+    if kept and not read.queries and not any(answer.usage.requests for answer in read.answers):
+        read = answers(anew=True)
+    if prompts_cut:
+        read.problems["prompt_cut"] = prompts_cut
     return Generation(
         queries=tuple(read.queries),
         problems=dict(read.problems),
@@ -150,7 +165,7 @@ def _at_once(ask: Ask, prompt: str, method: Method, m: int, is_llm: bool) -> _Re
     answers = [ask(prompt)]
     parsed = _parsed(answers[0], method, m)
     problems = Counter(parsed.problems)
-    if is_llm and not parsed.usable:
+    if is_llm and not parsed.usable and not answers[0].ends_there_again:
         try:
             answers.append(ask(repair_prompt(prompt, m)))
         except RequestError:
@@ -207,10 +222,10 @@ def repair_prompt(prompt: str, m: int) -> str:
 
 
 def _parsed(answer: Answer, method: Method, m: int) -> Parsed:
-    parsed = method.read(answer.text, m) if answer.queries is None else select(answer.queries, m)
-    if answer.finish_reason == "length":
-        return Parsed(parsed.queries, {**parsed.problems, "cut_off": 1}, parsed.notes)
-    return parsed
+    if answer.queries is not None:
+        return select(answer.queries, m)
+    parsed, reading = method.read(answer.text, m), answer.reading
+    return parsed if reading.complete else without_cut(parsed, reading, m)
 
 
 def to_line(

@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from cdp.llm.reader import Reading, read
+
 # Characters. A longer line is not a search query; it is counted as ``over_long`` and left out.
 LONGEST_QUERY = 400
 
@@ -28,8 +30,6 @@ LONGEST_PASSAGE = 2000
 MARKS = 100
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
-_THINK = re.compile(r"<(think|thinking|thought|reasoning)\b[^<>]*>.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
-_THINK_CLOSE = re.compile(r"^.*</(?:think|thinking|thought|reasoning)\s*>", re.IGNORECASE | re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _FENCE = re.compile(r"(?:```|~~~)\s*[\w+-]*")
 _DECORATION = r"[*_`#>\s]*"
@@ -42,6 +42,11 @@ _NUMBER = re.compile(
 )
 _BULLET = re.compile(r"^\s*[-*+•‣◦▪●○·・–—]\s+(?P<rest>.*)$")
 _INLINE_NUMBER = re.compile(r" (?=[(（]?(\d{1,2})[.)）、．] ?\S)")
+# Of a list, of JSON, of a field: what bare lines do not have.
+_ITEM_MARK = re.compile(
+    r"^[*_`#>\s]*+(?:[\[{]|[-*•–]\s|[(（\[]?\d{1,3}\s?[.)\]:：．。、）]|(?:question|query|task)\b[*_\s]*[:：])",
+    re.IGNORECASE | re.MULTILINE,
+)
 _LABEL = re.compile(
     r"^[*_\s]*[(\[]?(?:what|how|why|when(?:\s*(?:or|/)\s*if)?|if|keywords?|statement|claim|which|is it true"
     r"|verification|which\s*(?:,?\s*or|/)\s*is it true|comparison|contrast|query|question"
@@ -74,7 +79,8 @@ class Parsed:
 
     ``problems`` counts: ``too_few``, ``too_many``, ``duplicate``, ``empty``, ``over_long``, ``stray_line`` (text
     within or after a list that belongs to no item), ``refusal``, ``no_question`` (a marked field is missing),
-    ``broken_json`` (its whole strings are still read) and ``broken_text`` (half a character, which no file can hold).
+    ``broken_json`` (its whole strings are still read), ``broken_text`` (half a character, which no file can hold) and
+    ``cut_off`` (the model did not end it itself).
     """
 
     queries: tuple[str, ...]
@@ -91,7 +97,7 @@ class Parsed:
 def parse(text: str, m: int, *, longest: int = LONGEST_QUERY) -> Parsed:
     """The queries in a raw answer to a prompt that asked for ``m`` of them."""
     problems: Counter[str] = Counter()
-    text = strip_thinking(text)
+    text = read(text).answer
     queries = _from_json(text, problems)
     if queries is None:
         queries = _from_lines(text, m, problems)
@@ -114,7 +120,7 @@ def parse_passage(text: str, m: int = 1) -> Parsed:
 
 
 def _lines_of(text: str) -> list[str]:
-    return [line.strip() for line in strip_thinking(text).splitlines() if line.strip() and not _is_fence(line)]
+    return [line.strip() for line in read(text).answer.splitlines() if line.strip() and not _is_fence(line)]
 
 
 def _only(lines: list[str], longest: int, problems: Counter[str]) -> Parsed:
@@ -125,7 +131,7 @@ def _only(lines: list[str], longest: int, problems: Counter[str]) -> Parsed:
 
 def parse_after_summary(text: str, m: int = 1) -> Parsed:
     """The query after "Question:" in an answer that begins with a summary; the summary is kept as a note."""
-    answer = strip_thinking(text)
+    answer = read(text).answer
     label = _QUESTION_FIELD.search(answer)
     if not label:
         return select([], 1, problems=Counter({"no_question": 1}))
@@ -137,7 +143,7 @@ def parse_after_summary(text: str, m: int = 1) -> Parsed:
 
 def parse_task_query(text: str, m: int = 1) -> Parsed:
     """The "Query:" of an answer with a task, a query and a language; the task is kept as a note."""
-    answer = strip_thinking(text).strip()
+    answer = read(text).answer.strip()
     fields = dict(_TASK_FIELD.findall(answer if _TASK_FIELD.match(answer) else f"Task: {answer}"))
     fields = {name.lower(): value.strip() for name, value in fields.items()}
     if not fields.get("query"):
@@ -182,15 +188,24 @@ def select(
     return Parsed(tuple(usable[:m]), dict(counts))
 
 
+def without_cut(parsed: Parsed, reading: Reading, m: int) -> Parsed:
+    """Return what is whole in an answer that was cut: not the last query where the answer ends with it.
+
+    Of bare lines none is kept, unless a thought stood before them: they may be one, opened in the prompt.
+    """
+    rest = " ".join(_CONTROL.sub(" ", reading.answer).split())
+    kept = parsed.queries
+    if not reading.thought and not _ITEM_MARK.search(reading.answer):
+        kept = ()
+    elif kept and rest.endswith(kept[-1]):
+        kept = kept[:-1]
+    problems = {**parsed.problems, "cut_off": 1, "too_few": m - len(kept)}
+    return Parsed(kept, {name: n for name, n in problems.items() if n}, parsed.notes[: len(kept)])
+
+
 def comparison_key(query: str) -> str:
     """Equal for queries that differ only in case, spacing or punctuation."""
     return " ".join(re.findall(r"\w+", query.casefold()))
-
-
-def strip_thinking(text: str) -> str:
-    """The answer without its thinking blocks, also where only the end mark or only the begin mark was written."""
-    text = _THINK.sub("", text)
-    return _THINK_CLOSE.sub("", text)
 
 
 def clean(query: str) -> str:

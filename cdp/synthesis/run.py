@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -22,10 +23,11 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, ProviderError, RepeatedFailureError
 from cdp.base.failures import Failures, describe, is_fatal, line_of
 from cdp.base.redaction import clean
+from cdp.base.text import counted
 from cdp.base.worker import START_FOR_S, Job
 from cdp.base.workspace import append_jsonl, write_jsonl
 from cdp.corpus import load_manifest
-from cdp.llm.answers import Cancelled, RequestError, Usage
+from cdp.llm.answers import Cancelled, RequestError, Usage, prompts_cut
 from cdp.llm.cache import Account, AnswerCache
 from cdp.llm.prices import price_of
 from cdp.query_sets.store import put_in_order, scan
@@ -76,7 +78,7 @@ class Run:
         """Do what is left to do; return (and store) the result. Raises ProviderError where no request can succeed."""
         open_query_set(
             self.job, self.config, self.method, self.corpus,
-            generator=self.source.name, model=self.source.model, parameters=self.source.parameters,
+            generator=self.source.name, model=self.source.model, parameters=self._sent(),
         )  # fmt: skip
         self.job.progress("loading", 0, 0, "", self.source.model, next_within_s=START_FOR_S)
         self.source.prepare()
@@ -118,6 +120,15 @@ class Run:
                 self.recorder.leave_out(item, "No related document was left for it.")
                 self._done += 1
         return groups
+
+    def _sent(self) -> dict[str, object]:
+        """Return the parameters as they are sent: the method's own in place of the job's, None for what the model does
+        not take."""
+        if not self.source.is_llm:
+            return self.source.parameters
+        sent = self.method.sampling_for(self.config.per_doc).within(self.source.parameters)
+        # The seeds of single requests follow from the job's.
+        return {**sent, "seed": self.config.seed, **{name: None for name in self.source.unsent if name in sent}}
 
     @property
     def spent(self) -> Usage:
@@ -208,7 +219,8 @@ class Run:
 
     def _report(self) -> None:
         failed = self.recorder.n_failures
-        message = f"{failed} without queries" if failed else ""
+        told = [f"{failed} without queries"] if failed else []
+        message = " · ".join([*told, *self.recorder.notes])
         self.job.progress("generating", self._done, self.total, "documents", message)
         if time.monotonic() - self._measured >= METRIC_EVERY_S:
             self._measured = time.monotonic()
@@ -216,11 +228,16 @@ class Run:
 
     def _close(self) -> dict[str, Any]:
         """Put the files in order and write manifest and result. A failure of a later success is dropped."""
+        if self.account is not None and not self.job.stop_requested():
+            self.account.end()
         queries, failures = self.files.queries, self.files.failures
         put_in_order(queries)
         if failures.exists():
             incomplete = {line["position"] for _, _, line in scan(queries) if "too_few" in line.get("problems", {})}
             put_in_order(failures, keep=lambda at: not self._written[at] or at in incomplete)
+        if self.source.unsent:  # learnt on the way
+            manifest = query_sets.load(self.job.workspace, self.query_set_id)
+            query_sets.update(self.job.workspace, manifest.id, parameters={**manifest.parameters, **self._sent()})
         failed = [line for _, _, line in scan(failures)]
         n_failures = sum(not line.get("kept") for line in failed)
         totals = query_sets.count(queries)
@@ -232,6 +249,7 @@ class Run:
             n_failures,
             began=self._began,
             complete=totals.n_documents + n_failures == self.total,
+            notes=self.recorder.notes,
             incomplete=len(failed) - n_failures,
             usage=self.usage.to_dict(),
             spent=self.spent.to_dict(),
@@ -251,6 +269,17 @@ class Recorder:
         self.any_success = False
         self._failing = self._unread = self._paid_unread = 0
         self._first = ""
+        self._problems = Counter[str]()
+
+    @property
+    def notes(self) -> list[str]:
+        """What this attempt's answers had that a person should know."""
+        cut, notes = self._problems["cut_off"], [prompts_cut(self._problems["prompt_cut"])]
+        if cut:
+            notes.append(
+                f"{counted(cut, 'document')} with an answer that was cut off: what it ended with was left out."
+            )
+        return list(filter(None, notes))
 
     def record(self, item: Item, outcome: Generation | Exception) -> bool:
         """Write down what came out; True where the document now has queries. Raises where the run has to end."""
@@ -261,6 +290,7 @@ class Recorder:
             self._broken(item, outcome)
             return False
         self._failing = 0
+        self._problems.update({name: outcome.problems.get(name, 0) for name in ("cut_off", "prompt_cut")})
         if not outcome.queries:
             self._lose(item, {**_line(item, outcome, self._nothing(outcome)), "usage": outcome.usage.to_dict()})
             self._unread += 1
@@ -270,6 +300,7 @@ class Recorder:
             return False
         if "too_few" in outcome.problems:
             reason = f"Only {len(outcome.queries)} of {self.per_doc} queries."
+            reason += " The answer was cut off." if "cut_off" in outcome.problems else ""
             self.failures.write(_line(item, outcome, reason), counts=False)
         lines = _lines(item, outcome)
         try:
@@ -323,7 +354,9 @@ class Recorder:
         if not self.is_llm:
             return "The document holds no words to build a query from."
         answer = next((" ".join(clean(text).split()) for text in generation.raw if text.strip()), "")
-        return f"No query could be read from the answer: {answer[:SHOWN_ANSWER]}" if answer else "The answer was empty."
+        cut = "The answer was cut off before a query was whole" if "cut_off" in generation.problems else ""
+        why = cut or "No query could be read from the answer"
+        return f"{why}: {answer[:SHOWN_ANSWER]}" if answer else "The answer was empty."
 
     def _lose(self, item: Item, line: dict[str, Any]) -> None:
         """Record each document of the item as one without queries; what was paid stands with the first."""

@@ -199,6 +199,9 @@ def _live(workspace: Workspace, job_id: str, drawn: str) -> None:
         _actions(workspace, view)
         if view.kind == "synthesis":
             bill(synthesis.bill_of_job(workspace, view.id))
+        if view.kind in ("synthesis", "judging"):
+            for note in jobs.outcome(workspace, view.id).get("notes", []):
+                st.caption(f":material/warning: {md(note)}")
         if view.kind != "study":  # its trainings are points of no curve
             _figures(workspace, view)
             if not _curve(workspace, view.id) and view.kind == "training" and str(view.state) == "running":

@@ -33,7 +33,7 @@ from cdp.benchmarks.judged import Grade, Pool
 from cdp.corpus import iter_documents, load_manifest
 from cdp.evaluation import combined, judging
 from cdp.evaluation.evaluate import Evaluation, evaluate_bm25, evaluate_model
-from cdp.llm.answers import Answer, Cancelled, RequestError
+from cdp.llm.answers import Answer, Cancelled, RequestError, prompts_cut
 from cdp.llm.cache import Account, AnswerCache, cache_key
 from cdp.llm.prices import price_of
 from cdp.llm.tokens import cut
@@ -112,13 +112,13 @@ def main(job: Job) -> None:
     job.result("judging", {
         "id": name, "benchmark": name, "queries": len(pool), "pairs": len(run.pairs), "judged": len(run.grades),
         "failures": len(run.pairs) - len(run.grades), "model": run.source.model,
-        "grades": dict(sorted(Counter(str(grade.grade) for grade in run.grades.values()).items())),
+        "grades": {str(grade): n for grade, n in sorted(run.counts.items())}, "notes": run.notes,
         "spent": run.account.spent.to_dict(),
         "cost": written + embedded + run.price.cost(run.account.spent) if run.price else None,
         "price_as_of": run.price.as_of if run.price else None, "seconds": round(time.monotonic() - began, 3),
     })  # fmt: skip
     print(f"{name}: {len(run.grades):,} of {len(run.pairs):,} pairs judged by {run.source.model}", flush=True)
-    job.progress("done", len(run.pairs), len(run.pairs), "pairs")
+    job.progress("done", len(run.pairs), len(run.pairs), "pairs", " · ".join(run.notes))
 
 
 def write_queries(job: Job, config: JudgeConfig) -> Path:
@@ -239,6 +239,13 @@ class Run:
         self.failures = job.failures("judging", unit="pair")
         # Since the last grade: requests without an answer (True), answers without a grade (False).
         self._failing = Counter[bool]()
+        self.counts = Counter(grade.grade for grade in self.grades.values())
+        self._prompts_cut = 0
+
+    @property
+    def notes(self) -> list[str]:
+        """What a person should know before more is paid."""
+        return [note for note in (judging.constant(self.counts), prompts_cut(self._prompts_cut)) if note]
 
     def execute(self) -> None:
         """Judge what is left. Raises where every further pair would fail the same way."""
@@ -251,13 +258,16 @@ class Run:
         # An endpoint's generator has some threads more than requests; each would count as lost at a kill.
         at_once = self.source.concurrency if GENERATORS[self.config.generator].local else self.config.concurrency
         workers = min(at_once, len(left))
-        with closing(
-            map_unordered(self._judge, self._until_stop(left), workers, tick=self._tick, cancel=self._cancel)
-        ) as outcomes:
-            for pair, outcome in outcomes:
-                if outcome is not None:
-                    self._record(pair, outcome)
-                self._report()
+        judged_pairs = map_unordered(self._judge, self._until_stop(left), workers, tick=self._tick, cancel=self._cancel)
+        try:
+            with closing(judged_pairs) as outcomes:
+                for pair, outcome in outcomes:
+                    if outcome is not None:
+                        self._record(pair, outcome)
+                    self._report()
+        finally:
+            if not self.job.stop_requested():
+                self.account.end()
 
     def _until_stop(self, pairs: Sequence[Pair]) -> Iterator[Pair]:
         for pair in pairs:
@@ -273,15 +283,20 @@ class Run:
         document = self.target.documents[pair[1]]
         passage = cut(document.content, self.config.max_document_tokens)
         text = judging.prompt(self.target.queries[pair[0]], passage)
-        settings = {**self.source.parameters, **JUDGE.sampling.to_dict()}
+        settings = JUDGE.sampling.within(self.source.parameters)
         key, usual = cache_key(document.content_hash, text, self.source.model, settings), usual_usage(text, JUDGE, 1)
 
         def ask() -> Answer:
             most = most_usage(usual, settings)
-            return self.account.ask(key, usual, most, lambda: self.source.generate(text, document, JUDGE, 1))
+            answer = self.account.ask(key, usual, most, lambda: self.source.generate(text, document, JUDGE, 1))
+            self._prompts_cut += answer.usage.lacks(usual)
+            return answer
 
         try:
             answer = self.cache.get_or_ask(key, ask, keep=False)
+            # Kept by another run, and still not to be read: what was wrong then may be mended.
+            if _grade(answer) is None and not answer.usage.requests and not self.account.paid_lately(key):
+                answer = self.cache.get_or_ask(key, ask, keep=False, anew=True)
         except Cancelled:
             return pair, None
         except Exception as error:
@@ -289,15 +304,20 @@ class Run:
                 self.source.cancel()
                 raise
             return pair, error
-        if (read := judging.read_grade(answer.text)) is not None:
+        if (read := _grade(answer)) is not None:
             return pair, Grade(*pair, *read)
-        return pair, InputError(f"The answer holds no grade: {' '.join(clean(answer.text).split())[:200]!r}")
+        holds = "holds no grade" if answer.reading.complete else f"was cut off ({answer.finish_reason or 'no reason'})"
+        return pair, InputError(f"The answer {holds}: {' '.join(clean(answer.text).split())[:200]!r}")
 
     def _record(self, pair: Pair, outcome: Grade | Exception) -> None:
         if isinstance(outcome, Grade):
             append_jsonl(self.file, [asdict(outcome)])
             self.grades[pair] = outcome
+            self.counts[outcome.grade] += 1
             self._failing.clear()
+            warning = judging.constant(self.counts) if self.config.constant_judge == "stop" else ""
+            if warning and len(self.grades) < len(self.pairs):
+                raise ConfigError(warning, hint="To go on, set constant_judge to warn: nothing is paid twice.")
             return
         query = self.target.queries[pair[0]]
         self.failures.write(line_of(outcome, " ".join(pair), query, unit="pair", stage="judging"))
@@ -323,8 +343,13 @@ class Run:
         self._report()
 
     def _report(self) -> None:
-        failed = f"{self.job.n_failures} failed" if self.job.n_failures else ""
-        self.job.progress("judging", len(self.grades), len(self.pairs), "pairs", failed)
+        failed = [f"{self.job.n_failures} failed"] if self.job.n_failures else []
+        self.job.progress("judging", len(self.grades), len(self.pairs), "pairs", " · ".join([*failed, *self.notes]))
+
+
+def _grade(answer: Answer) -> tuple[int, str] | None:
+    reading = answer.reading
+    return judging.read_grade(reading.answer, complete=reading.complete)
 
 
 def pairs_of(pool: Pool) -> list[Pair]:
@@ -352,7 +377,7 @@ def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: Run) -
         target.manifest,
         source={**target.manifest.source, **facts},
         counts={"queries": len(pool), "pairs": len(pairs), "judged": len(grades)},
-        notes=(f"Judged by {run.source.model}: {len(grades):,} of {len(pairs):,} pooled pairs.",),
+        notes=(f"Judged by {run.source.model}: {len(grades):,} of {len(pairs):,} pooled pairs.", *run.notes),
     )
     folder = target.folder
     if folder is None:

@@ -69,6 +69,12 @@ def test_a_setting_that_the_generator_does_not_read_is_refused(workspace: Worksp
     assert "does not read batch_size" in refusal(
         "queries", "generate", "--corpus", "few", "--generator", "openai", "--batch-size", "4"
     )
+    sampled = ("queries", "generate", "--corpus", "few", "--generator", "openai", "--method", "inpars_gbq")
+    for value in ("1.3", "0"):
+        assert "temperature has no effect: the method inpars_gbq sets its own" in refusal(
+            *sampled, "--set", f"temperature={value}"
+        )
+    assert "did you mean max_output_tokens?" in refusal(*sampled, "--set", "max_completion_tokens=100")
     assert answer("queries", "preview", *ask, "--set", "seed=3")["methods"]["diverse"]["queries"]
     assert answer("jobs", "list") == []
 

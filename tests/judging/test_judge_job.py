@@ -17,11 +17,12 @@ from cdp.benchmarks import judged, load_benchmark, manifests
 from cdp.corpus import CorpusManifest
 from cdp.evaluation import judging as prompts
 from cdp.llm.prices import Price
-from cdp.services import evaluation, jobs, judging
+from cdp.services import evaluation, jobs, judging, labelling
 from cdp.workers import judging as worker
 from tests.judging.conftest import ANIMALS, by_animal, settings
 from tests.support import write_prices
 from tests.synthesis.server import MODEL, ChatServer, marked
+from tests.synthesis.test_reader import message
 
 pytestmark = pytest.mark.slow
 
@@ -80,9 +81,9 @@ def test_bad_answers_are_failures_and_nothing_is_paid_for_twice(
     write_prices(workspace, [Price(MODEL, 1.0, 10.0)], "2026-01-01")
     bad = {
         "lynx": '{"reason": "x", "grade": 4}',
-        "newt": '{"grade": "3", "reason": "a text"}',
-        "toad": 'Grade 3. {"reason": "x", "grade": 3}',
-        "crane": '{"reason": "x", "grade": 3, "also": 1}',
+        "newt": "I would rather not say.",
+        "toad": '{"reason": "two", "grade": 3} {"reason": "answers", "grade": 0}',
+        "crane": '{"reason": "cut',
     }
 
     def answer(prompt: str, m: int) -> str:
@@ -105,10 +106,75 @@ def test_bad_answers_are_failures_and_nothing_is_paid_for_twice(
         < result["cost"]
         <= judging.plan(workspace, settings(corpus, log, name="other", retrievers="bm25", depth=3)).cost
     )
-    # Another job with the same questions: every answer, the bad ones too, comes from the cache.
+    # Another job with the same questions, of a judge that is mended: only what could not be read is asked again.
+    bad.clear()
     again, _ = run(workspace, settings(corpus, log, name="again", retrievers="bm25", depth=3))
-    assert len(judge.bodies) == paid
-    assert read_json(again / "results" / "judging.json")["judged"] == result["judged"]
+    assert len(judge.bodies) == paid + 4
+    assert read_json(again / "results" / "judging.json")["judged"] == result["pairs"]
+
+
+@pytest.mark.parametrize("way", ["think", "think, opening in the prompt", "harmony", "magistral"])
+def test_a_judge_that_thinks_first(
+    workspace: Workspace, corpus: CorpusManifest, log: Path, judge: ChatServer, jobs_here: None, way: str
+) -> None:
+    judge.answer = lambda prompt, m: message(way, 'Perhaps {"grade": 1}?', f"```json\n{by_animal(prompt, m)}\n```")
+    folder, state = run(workspace, settings(corpus, log, retrievers="bm25", depth=2))
+    result = read_json(folder / "results" / "judging.json")
+    assert (state, result["failures"]) == ("finished", 0)
+    assert set(result["grades"]) <= {"0", "3"}
+    assert result["notes"] == []
+
+
+def test_a_judge_of_one_grade_is_said_before_the_whole_is_paid(
+    workspace: Workspace, corpus: CorpusManifest, log: Path, judge: ChatServer, jobs_here: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(prompts, "ENOUGH", 20)
+    judge.answer = lambda prompt, m: json.dumps({"reason": "all the same", "grade": 3})
+    folder, state = run(workspace, settings(corpus, log, constant_judge="stop", concurrency=1))
+    failure = read_json(folder / "failure.json")
+    assert state == "failed"
+    assert failure["message"].startswith("20 of 20 grades are 3")
+    assert "constant_judge to warn" in failure["hint"]
+    asked = len(judge.bodies)
+    assert asked < 30
+    assert not workspace.benchmark("animals-judged").exists()
+    folder, state = run(workspace, settings(corpus, log))
+    result = read_json(folder / "results" / "judging.json")
+    assert state == "finished"
+    assert len(judge.bodies) == result["pairs"] > asked, "nothing is paid twice"
+    (note,) = result["notes"]
+    assert "this judge hardly tells documents apart" in note
+    assert "grades are 3" in (folder / "heartbeat.json").read_text()
+    assert note in manifests.read(workspace.benchmark("animals-judged")).notes
+    assert note in labelling.progress(workspace, "animals-judged").judged
+
+
+def test_labels_stay_whole_when_a_later_run_is_judged(
+    workspace: Workspace, corpus: CorpusManifest, log: Path, judge: ChatServer, jobs_here: None
+) -> None:
+    run(workspace, settings(corpus, log, retrievers="bm25", depth=2))
+    name = "animals-judged"
+    while (task := labelling.task(workspace, name, "Ada")) is not None:
+        labelling.label(workspace, name, task.query, {passage.id: "1" for passage in task.open}, "Ada")
+    before = labelling.progress(workspace, name)
+    assert (before.finished, before.extended) == (len(ANIMALS), 0)
+    people = judged.people_grades(
+        judged.read_pool(workspace.benchmark(name)), judged.read_labels(workspace.benchmark(name))
+    )
+    first = evaluation.start(workspace, EvaluationConfig(retriever="static-minilm", benchmark=name))
+    judging.start_again(workspace, judging.repeated(workspace, name, [first]))
+    after = labelling.progress(workspace, name)
+    assert after.finished == len(ANIMALS)
+    assert after.extended > 0
+    assert f"A later run found new documents for {after.extended} of them." in after.sentence
+    folder = workspace.benchmark(name)
+    pool, labels = judged.read_pool(folder), judged.read_labels(folder)
+    assert judged.people_grades(pool, labels) == people, "what people said of the first documents stands"
+    # The new documents of a labelled query come next.
+    task = labelling.task(workspace, name, "Ada")
+    assert task is not None
+    assert 0 < len(task.open) < task.proposed
 
 
 def test_a_budget_stops_it_and_a_larger_one_goes_on(
@@ -187,17 +253,48 @@ def test_texts_cannot_leave_their_frame() -> None:
     [
         ('{"reason": "yes", "grade": 2}', 2),
         ('```json\n{"grade": 0, "reason": ""}\n```', 0),
-        ('{"reason": "yes", "grade": 2.0}', None),
+        ('{"reason": "yes", "grade": "3"}', 3),
+        ('{"reason": "yes", "grade": "3/3"}', 3),
+        ('{"reason": "yes", "grade": 2.0}', 2),
+        ('{"reason": null, "grade": 2}', 2),
+        ('[{"reason": "yes", "grade": 2}]', 2),
+        ('{"reason": "yes", "grade": 2, "also": 1}', 2),
+        ('My grade follows.\n{"reason": "yes", "grade": 2}\nThat is it.', 2),
+        ("3", 3),
+        ("3/3", 3),
+        ("**2**", 2),
+        ("three", 3),
+        ("Grade: 3", 3),
+        ("**Grade:** 1\nIt is on the subject.", 1),
+        ("The grade is 2.", 2),
+        ("Between grade 2 and grade 3 I take the lower one.\nGrade: 2", 2),
+        ("Final grade: Two", 2),
         ('{"reason": "yes", "grade": true}', None),
-        ('{"reason": null, "grade": 2}', None),
-        ('[{"reason": "yes", "grade": 2}]', None),
+        ('{"reason": "yes", "grade": 4}', None),
+        ('{"reason": "yes", "grade": "10"}', None),
+        ('{"reason": "yes", "grade": -1}', None),
         ('{"reason": "yes", "grade": 2}{"reason": "no", "grade": 0}', None),
-        ("3", None),
+        ("Grade: 4", None),
+        ("Grade: 12", None),
+        ("Grade: 2.5", None),
+        ("Grade: 2-3", None),
+        ("2/5", None),
+        ("Grade 2 and grade 3 fit.", None),
+        ("It was found in 3 documents.", None),
         ("", None),
         (json.dumps({"reason": "x" * 900, "grade": 1}), 1),
     ],
 )
-def test_an_answer_is_one_object_or_nothing(answer: str, grade: int | None) -> None:
+def test_an_answer_holds_one_grade_or_none(answer: str, grade: int | None) -> None:
     read = prompts.read_grade(answer)
     assert (read and read[0]) == grade
     assert read is None or len(read[1]) <= 500
+
+
+@pytest.mark.parametrize(
+    ("answer", "grade"),
+    [('{"reason": "yes", "grade": 3}', 3), ('{"reason": "yes", "grade": 3', None), ("Grade: 1", None), ("1", None)],
+)
+def test_of_a_cut_answer_an_object_counts_alone(answer: str, grade: int | None) -> None:
+    read = prompts.read_grade(answer, complete=False)
+    assert (read and read[0]) == grade

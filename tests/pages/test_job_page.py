@@ -30,6 +30,20 @@ def with_status(workspace: Workspace, job_id: str, **status: object) -> None:
     write_json(path, {**read_json(path), **status})
 
 
+@pytest.mark.parametrize("kind", ["synthesis", "judging"])
+def test_what_a_person_should_know_of_the_answers_stands_with_the_job(
+    open_page: Open, workspace: Workspace, kind: str
+) -> None:
+    """A judge of one grade, prompts that a server cuts, answers that were cut off."""
+    config = {"corpus": "c", "generator": "openai", "model": "m"} | ({"queries": "q.txt"} if kind == "judging" else {})
+    folder = ended_job(workspace, f"{kind}-1", kind, config, outcome="finished")
+    note = "3 prompts: the endpoint counted far fewer tokens than were sent."
+    write_json(folder / "results" / f"{kind}.json", {"id": "x", "benchmark": "x", "query_set": "x", "notes": [note]})
+    at = open_page("jobs", job=f"{kind}-1")
+    assert not at.exception
+    assert md(note) in shown(at)
+
+
 @pytest.mark.parametrize(
     ("outcome", "message", "said"),
     [

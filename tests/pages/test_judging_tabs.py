@@ -85,7 +85,9 @@ def test_labels_are_stored_with_a_name_and_taken_back(open_page: Open, workspace
     assert [label.grade for label in judged.read_labels(folder)] == [3, 0]
     at.button(key="nothing_label").click().run()
     assert [label.grade for label in judged.read_labels(folder)] == [3, 0, 0, 0]
-    assert "1 of 30 queries labelled by people (Ada 1): corrected figures need 9 more." in words(at).replace("\\", "")
+    said = words(at).replace("\\", "")
+    assert "1 of 30 queries labelled by people (Ada 1): corrected figures need 9 more." in said
+    assert "Grades by a-model: 0: 30, 1: 30, 2: 30, 3: 30." in said
     assert f"what of subject {order[1][1:]}" in words(at)
     assert at.dataframe[0].value["Second"].tolist() == ["a-model"]
 

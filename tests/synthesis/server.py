@@ -187,6 +187,8 @@ class ChatServer:
         self.answer: Callable[[str, int], str] = numbered
         self.embedding: Callable[[str], list[float]] = embedding
         self.embedded: Counter[str] = Counter()
+        self.changes: dict[str, Any] = {}
+        """Fields of each good answer's body that are replaced, as those of ``completion``."""
         self.logprobs: Callable[[str], list[float]] | None = None
         """The log-probabilities of an answer's tokens, told to who asks; None: this endpoint gives none."""
         self.retry_after = "0.05"
@@ -286,7 +288,7 @@ class ChatServer:
             self.answered[name] += 1
         usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(content) // 4}
         reply = {"role": "assistant", "content": content}
-        told = completion(message=reply, usage=usage)
+        told = completion(**{"message": reply, "usage": usage, **self.changes})
         if body.get("logprobs"):
             if fault == "no logprobs":
                 message = "Unsupported parameter: 'logprobs' is not supported with this model."

@@ -17,7 +17,7 @@ from cdp.base.errors import ModelError
 from cdp.base.records import Document
 from cdp.llm.answers import Answer, Cancelled, RequestError
 from cdp.synthesis import METHODS, generate_for, make_generator
-from cdp.synthesis.generators.local_model import LocalModelGenerator, until
+from cdp.synthesis.generators.local_model import LocalModelGenerator, _answer, _Request, _Settings, until
 from cdp.synthesis.run import Run
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.models import tiny_writer
@@ -79,6 +79,20 @@ def test_a_sampled_answer_depends_on_its_seed_and_not_on_its_batch(writer: Path)
     assert ask(made, prompts[0], "drama", 3, sample=1) != ask(made, prompts[0], "drama", 3, sample=2)
 
 
+def test_special_tokens_that_mark_a_thought_reach_the_reader(writer: Path) -> None:
+    """Magistral's [THINK] is a special token: dropped, the thought would pass for the answer."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(writer)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["[THINK]", "[/THINK]", "<extra_7>"]})
+    text = "[THINK]hm, a draft[/THINK]<extra_7>What is it?</s>"
+    row = tokenizer(text, add_special_tokens=False)["input_ids"]
+    request = _Request((1,), 0, _Settings(64, 0.0, 1.0, ()))
+    answer = _answer(tokenizer, row, request, {tokenizer.eos_token_id}, (), "m")
+    assert answer.text == "[THINK]hm, a draft[/THINK]What is it?"
+    assert (answer.reading.answer, answer.reading.thought) == ("What is it?", "hm, a draft")
+
+
 def test_draws_follow_the_softmax(writer: Path) -> None:
     import torch
 
@@ -126,8 +140,8 @@ def test_a_run_over_a_corpus_generates_or_lists_every_document(
 ) -> None:
     corpus = make_corpus(4)
     job = make_job(
-        corpus=corpus.id, generator="transformers", model=str(writer), per_doc=2, batch_size=4, max_output_tokens=24,
-        gpus=0,
+        corpus=corpus.id, generator="transformers", model=str(writer), per_doc=2, batch_size=4, max_output_tokens=900,
+        temperature=1.5, gpus=0,
     )  # fmt: skip
     result = Run(job).execute()
     assert result["n_documents"] + result["failures"] == 4

@@ -32,6 +32,11 @@ class Generator(ABC):
         """Everything besides prompt and model that an answer depends on."""
         return {}
 
+    @property
+    def unsent(self) -> tuple[str, ...]:
+        """The parameters that the model does not take, as far as is known: they are not sent."""
+        return ()
+
     def prepare(self) -> None:  # noqa: B027  (most load nothing)
         """Load what it needs, once and before the first call; may take minutes, and raises ModelError."""
 

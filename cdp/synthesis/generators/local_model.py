@@ -17,6 +17,7 @@ from cdp.base.errors import ModelError, NotFoundError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace, sha256_text
 from cdp.llm.answers import Answer, Cancelled, RequestError, Usage
+from cdp.llm.reader import MARKS
 from cdp.synthesis.generators import Generator, GeneratorType
 from cdp.synthesis.methods import Method
 
@@ -208,7 +209,11 @@ def _answer(
 ) -> Answer:
     """The text of one row up to its end token or stop text, with the tokens that it took."""
     length = next((i + 1 for i, token in enumerate(row) if token in ends), len(row))
-    text, stopped = until(tokenizer.decode(row[:length], skip_special_tokens=True), stop)
+    # Special tokens that mark a thought are the reader's to take out: without them it would pass for the answer.
+    dropped = {id_ for token, id_ in zip(tokenizer.all_special_tokens, tokenizer.all_special_ids, strict=True)
+               if token not in MARKS}  # fmt: skip
+    kept = [token for token in row[:length] if token not in dropped | ends]
+    text, stopped = until(tokenizer.decode(kept, skip_special_tokens=False), stop)
     ended = stopped or any(token in ends for token in row)
     usage = Usage(len(prompt.tokens), length, 1)
     return Answer(text=text, usage=usage, model=model, finish_reason="stop" if ended else "length")

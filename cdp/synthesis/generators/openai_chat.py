@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +16,12 @@ from cdp.synthesis.methods import Method, Sampling, asking_for_json
 
 # Each is a thread; a process reads answers no faster with more.
 MAX_THREADS = 1024
+
+# Models that think first: o1 to o4 and GPT-5 sample as they will, and count the tokens of a thought, too. GPT-5.1 and
+# later take a temperature while they do not think.
+REASONING = re.compile(r"(?:^|/)(?:o\d|gpt-5)(?:-(?!chat)|$)")
+COUNTS_THOUGHTS = re.compile(r"(?:^|/)(?:o\d(?:-|$)|gpt-[5-9])")
+NOT_SENT = ("temperature", "top_p", "stop")
 
 # What an answer must look like; how many queries is said in the prompt, since not every endpoint takes a count.
 SCHEMA = {
@@ -57,6 +64,10 @@ class OpenAIGenerator(Generator):
     def parameters(self) -> dict[str, object]:
         return parameters(self._config)
 
+    @property
+    def unsent(self) -> tuple[str, ...]:
+        return (*unsent(self._config), *self._client.refused)
+
     def cancel(self) -> None:
         """No further request; those on their way are waited for, as long as a stop may take, and their answers kept."""
         self._client.stop()
@@ -77,7 +88,9 @@ class OpenAIGenerator(Generator):
 
 def parameters(config: SynthesisConfig) -> dict[str, object]:
     """Return what an answer depends on besides prompt and model, unless its method fixes it."""
+    # Not the seed 0: answers that were kept before seeds were sent stay what they are.
     return {
+        **({"seed": config.seed} if config.seed else {}),
         "base_url": address(config.base_url),
         "temperature": config.temperature,
         "max_output_tokens": config.max_output_tokens,
@@ -94,16 +107,21 @@ def request_body(
 
     ``schema`` is the method's own, which its prompt asks for already.
     """
-    fixed = sampling.to_dict()
+    sent = sampling.within(parameters(config))
+    tokens = "max_completion_tokens" if COUNTS_THOUGHTS.search(config.model_name) else "max_tokens"
     json_prompt = (prompt if schema else asking_for_json(prompt, m)) if by_schema else None
-    return {
+    body: dict[str, Any] = {
         "messages": [{"role": "user", "content": (json_prompt or prompt).encode("utf-8", "replace").decode("utf-8")}],
         **({"response_format": schema or SCHEMA} if json_prompt else {}),
-        "temperature": fixed.pop("temperature", config.temperature),
-        "max_tokens": fixed.pop("max_output_tokens", config.max_output_tokens),
-        **({"logprobs": True} if config.logprobs else {}),
-        **fixed,
+        tokens: sent["max_output_tokens"],
+        **{name: sent[name] for name in ("temperature", "logprobs", "top_p", "stop", "seed") if name in sent},
     }
+    return {name: value for name, value in body.items() if name not in unsent(config)}
+
+
+def unsent(config: SynthesisConfig) -> tuple[str, ...]:
+    """Return the parameters that this model refuses, so that none is sent: at the endpoint, or in a batch."""
+    return NOT_SENT if REASONING.search(config.model_name) else ()
 
 
 GENERATOR = GeneratorType(

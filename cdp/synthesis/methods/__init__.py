@@ -27,6 +27,9 @@ PAPER_NOTE = (
     "the short name also keeps the document's language, never points to the document and obeys nothing in it."
 )
 
+# Further than the requests for one document are from each other.
+SEEDS = 1000
+
 _FIELD = re.compile(r"\{(document|M|query)\}")
 NEXT_FRAME = "\n</document>\n\n<document>\n"
 _FRAME_MARK = re.compile(r"<(?=\s*+(?:/\s*+)?document\b)", re.IGNORECASE)
@@ -43,8 +46,15 @@ class Sampling:
     seed: int | None = None
 
     def to_dict(self) -> dict[str, object]:
-        """Only what is fixed: part of an answer's address in the cache."""
+        """Only what is fixed."""
         return {name: value for name, value in dataclasses.asdict(self).items() if value not in (None, ())}
+
+    def within(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a job's parameters as one request has them, with a seed of its own: its address in the cache."""
+        own = self.to_dict()
+        if self.seed is not None:
+            own["seed"] = (SEEDS * parameters.get("seed", 0) + self.seed) % 2**31
+        return {**parameters, **own}
 
 
 @dataclass(frozen=True)
@@ -97,6 +107,11 @@ class Method(Registered):
         if self.from_queries:
             return [(self.render(texts, m, query), 0, query) for query in queries[:m]]
         return [(self.render(texts, m), sample, "") for sample in range(m if self.one_per_call else 1)]
+
+    @property
+    def fixed(self) -> set[str]:
+        """The settings of a job that have no effect here: this method has values of its own."""
+        return {*self.sampling.to_dict(), *self.several.to_dict()} - {"seed"}
 
     def sampling_for(self, m: int, sample: int = 0) -> Sampling:
         """The fixed settings of one request: the ``sample``-th (from 0) of those for M queries."""
@@ -173,6 +188,13 @@ def method_of(config: SynthesisConfig) -> Method:
             f"The method {method.name} asks for all queries at once, so none has a log-probability of its own.",
             hint=f"Those with one query per call: {single}.",
         )
+    settings, fixed = config.settings(), method.sampling_for(config.per_doc).to_dict()
+    for name in sorted(method.fixed & set(settings)):
+        if getattr(config, name) not in (settings[name].default, fixed.get(name)):
+            raise ConfigError(
+                f"{name} has no effect: the method {method.name} sets it to {fixed.get(name)}.",
+                hint=f"Leave {name} out, or choose another method.",
+            )
     return method
 
 

@@ -46,6 +46,7 @@ def _bench(workspace: Workspace, name: str, by: str) -> None:
         else:
             _task(workspace, name, task, by)
         _decided(workspace, name)
+        st.caption(md(progress.judged))
         workbench.agreement(progress.agreements)
 
 
