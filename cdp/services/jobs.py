@@ -36,7 +36,7 @@ from cdp.base.text import shown, typed_path
 from cdp.base.workspace import Workspace, read_json_or_none, read_jsonl
 from cdp.evaluation.evaluate import OF_FILES
 from cdp.jobs import JobSpec, JobView, list_active, list_jobs, load_spec, resolve_job
-from cdp.llm import address
+from cdp.llm import address, refusals
 from cdp.metrics import MEASURES
 from cdp.retrievers import PRESETS, api, bm25
 from cdp.services import access, commands, projects, results
@@ -137,6 +137,7 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
             "seconds": result["seconds"],
             "notes": [
                 *result.get("warnings", []),
+                *refusals.sentences(view.folder),
                 *([results.PER_PASSAGE] if OF_FILES in result["measures"] else []),
                 *(badge.meaning for badge in results.of_counts(result.get("counts", {}))),
             ],
@@ -146,7 +147,8 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
         titles = {name: measure.title for name, measure in MEASURES.items()}
         named = [(str(value.get("name", "")), value) for value in figures["measures"]]
         figures["measures"] = [{"title": titles.get(name, name), **value} for name, value in named]
-    return figures
+    learnt = " ".join(refusals.sentences(view.folder))
+    return {**figures, "endpoint": learnt} if learnt else figures
 
 
 def failed(workspace: Workspace, job: str) -> FailedItems:

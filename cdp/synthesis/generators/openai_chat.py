@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from cdp.base.config import SynthesisConfig
@@ -10,6 +11,7 @@ from cdp.base.errors import RefusedError
 from cdp.base.records import Document
 from cdp.llm.address import address, resolve
 from cdp.llm.answers import Answer
+from cdp.llm.refusals import Learnt
 from cdp.synthesis.generators import Generator, GeneratorType, usual_usage
 from cdp.synthesis.methods import Method, Sampling, asking_for_json
 
@@ -56,6 +58,9 @@ class OpenAIGenerator(Generator):
     @property
     def parameters(self) -> dict[str, object]:
         return parameters(self._config)
+
+    def remember(self, folder: Path) -> None:
+        self._client.learnt = Learnt(self.model, self._client.url, folder / Learnt.FILE)
 
     def cancel(self) -> None:
         """No further request; those on their way are waited for, as long as a stop may take, and their answers kept."""
