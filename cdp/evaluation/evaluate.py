@@ -19,6 +19,7 @@ from cdp.benchmarks import Benchmark, load_benchmark, resolve_benchmark
 from cdp.evaluation import measures
 from cdp.evaluation.measures import from_ranking
 from cdp.retrievers import PROTOCOLS, bm25
+from cdp.retrievers.api import ApiModel
 from cdp.retrievers.encode import Embedded, EmbeddingStore, Encoding, encode, precision_for
 from cdp.retrievers.exact_search import search
 
@@ -270,6 +271,7 @@ def retrieve(
             encoding = Encoding(model_hash, role, prompts[role], protocol.normalise, length_of(model), precision)
             options: dict[str, Any] = {"batch_size": batch_size, "progress": watch and partial(watch, phase)}
             if store is not None and model_hash:
+                options["redo"] = isinstance(model, ApiModel)  # asks again for texts that it could not embed
                 found.append(store.get(lambda: model, texts, encoding, hash_of_texts=known, **options))
             else:
                 found.append(Embedded([encode(model, texts, encoding, **options)]))
@@ -285,12 +287,19 @@ def retrieve(
     report(0)
     device = model.device.type if model.device.type == "cuda" else "cpu"
     of_queries, of_documents = found
+    failed = model.failed if isinstance(model, ApiModel) else {}
+    absent = [number for number, text in enumerate(documents) if text in failed]
+    if absent:  # no vector is no evidence: such a document is in no ranking, whatever the other scores are
+        exclude = [sorted({*listed, *absent}) for listed in exclude or [()] * len(queries)]
     scores, numbers = search(
         np.concatenate(of_queries.parts), of_documents.parts, k, exclude=exclude, device=device, progress=report
     )
+    unasked = [number for number, text in enumerate(queries) if text in failed]
+    scores[unasked], numbers[unasked] = -np.inf, -1
     seconds["searching"] = time.perf_counter() - began
     reused = {"embeddings_reused": of_documents.reused, "query_embeddings_reused": of_queries.reused}
-    return scores, numbers, seconds, reused
+    counts = {"documents_without_vector": len(absent), "queries_without_vector": len(unasked)} if failed else {}
+    return scores, numbers, seconds, {**reused, **counts}
 
 
 def length_of(model: SentenceTransformer) -> int | None:

@@ -3,6 +3,9 @@
 The address is ``base_url``, else ``CDP_BASE_URL``, else ``OPENAI_BASE_URL``, else OpenAI. Each key of the environment
 belongs to one address and is sent nowhere else: ``CDP_API_KEY`` to that of ``CDP_BASE_URL`` (else ``OPENAI_BASE_URL``,
 else OpenAI), ``OPENAI_API_KEY`` to that of ``OPENAI_BASE_URL`` (else OpenAI).
+
+Parameters of an address are kept and belong to it (Azure's ``?api-version=``), except keys: an address is stored with
+the results. The end of a whole path (``/chat/completions``) is left out, since requests add their own.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from cdp.base.errors import ConfigError, RefusedError
 
@@ -23,6 +26,12 @@ KEYS = {OWN: URL_VARIABLES, "OPENAI_API_KEY": ("OPENAI_BASE_URL",)}
 
 NO_KEY = "none"  # sent to endpoints without keys: the client requires some text
 MAX_URL = 2000
+
+# What requests add to an address, or a person copies with it.
+_PATHS = ("/chat/completions", "/completions", "/embeddings")
+# Parameters that hold a key by their name or their length; a version ("2025-04-01-preview") is shorter.
+_KEY = re.compile(r"key|token|secret|passw|pwd|credential|auth|sig|(?:^|[-_])(?:k|code|sas|access)(?:[-_]|$)", re.I)
+_LONGEST_VALUE = 24
 
 # Characters that libraries parse differently within an address.
 _ODD = re.compile(r"[\s\\\x00-\x20\x7f-\x9f\ud800-\udfff]")
@@ -79,12 +88,25 @@ def resolve(
 
 
 def address(base_url: str = "", environment: Mapping[str, str] | None = None) -> str:
-    """Return the address, without a trailing slash; ConfigError for an invalid one."""
+    """Return the address that requests add their path to; ConfigError for an invalid one."""
     environment = os.environ if environment is None else environment
     named = (_get(environment, name) for name in URL_VARIABLES)
-    url = base_url.strip().rstrip("/") or next((value.rstrip("/") for value in named if value), OPENAI_URL)
+    url = base_url.strip() or next((value for value in named if value), OPENAI_URL)
     parse(url)
-    return url
+    return _base(url)
+
+
+def split_query(url: str) -> tuple[str, dict[str, str]]:
+    """Return an address without its parameters, and these."""
+    path, _, query = url.partition("?")
+    return path, dict(parse_qsl(query, keep_blank_values=True))
+
+
+def _base(url: str) -> str:
+    path, mark, query = url.strip().partition("?")
+    path = path.rstrip("/")
+    end = next((end for end in _PATHS if path.endswith(end)), "")
+    return f"{path.removesuffix(end).rstrip('/')}{mark if query else ''}{query}"
 
 
 def key_name(url: str, environment: Mapping[str, str] | None = None) -> str:
@@ -98,20 +120,22 @@ def same(url: str, other: str) -> bool:
     return parse(url) == parse(other)
 
 
-def parse(url: str) -> tuple[str, str, int, str]:
-    """Return scheme, host, port and path; ConfigError for an invalid address."""
-    text = url.strip().rstrip("/")
+def parse(url: str) -> tuple[str, str, int, str, tuple[tuple[str, str], ...]]:
+    """Return scheme, host, port, path and sorted parameters; ConfigError for an invalid address."""
+    text = _base(url)
     try:
         parts = urlsplit(text)
         host, port = (parts.hostname or "").rstrip("."), parts.port
-        secret = any((parts.username, parts.password, parts.query, parts.fragment))
+        query = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+        keyed = any(_KEY.search(name) or len(value) > _LONGEST_VALUE for name, value in query)
+        secret = keyed or any((parts.username, parts.password, parts.fragment))
         usable = parts.scheme in ("http", "https") and bool(host) and port != 0 and len(text) <= MAX_URL
         host.encode("idna")
-    except ValueError:  # a port that is no number, half of a bracket, a label of 64 characters
-        raise _no_address(text, secret="@" in text) from None
+    except ValueError:  # a port that is no number, half of a bracket, a label of 64 characters, a parameter without "="
+        raise _no_address(text, secret="@" in text or "?" in text) from None
     if not usable or secret or "://" in parts.path or _ODD.search(text):
         raise _no_address(text, secret=secret)
-    return parts.scheme, host, port or (443 if parts.scheme == "https" else 80), parts.path
+    return parts.scheme, host, port or (443 if parts.scheme == "https" else 80), parts.path, tuple(sorted(query))
 
 
 def environment(endpoints: Sequence[Endpoint]) -> dict[str, str]:

@@ -7,6 +7,7 @@ and endless nesting before anything is stored.
 
 from __future__ import annotations
 
+import base64
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,7 @@ MAX_TOKENS = 10_000_000
 LONG_PROMPT, COUNTED = 1000, 0.6
 SHOWN = 160
 LONGEST_LOGPROB = 1e6
+ONE_EACH = "Some models make one vector of all texts of a request: set batch_size=1."
 KEPT_RAW = 2000  # characters of an unusable answer that are kept with its document's failure
 
 # The parser refuses numbers of thousands of digits, and the answer with them. None of the fields that are read has one.
@@ -103,7 +105,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Embeddings:
-    """The answer to one request for embeddings: ``vectors`` (n, dim) float32, all finite, in the order of the texts."""
+    """The answer to one request for embeddings: ``vectors`` (n, dim) float32 in the order of the texts.
+
+    A row is finite, or NaN throughout where the server gave no vector for a text.
+    """
 
     vectors: np.ndarray
     usage: Usage
@@ -113,13 +118,15 @@ class RequestError(ProviderError):
     """One request failed (refused content, too long, retries exhausted); others may succeed.
 
     ``exhausted``: the endpoint kept failing, the request may be fine. ``usage`` may have been charged; ``raw`` is the
-    beginning of the response.
+    beginning of the response; ``status`` is 0 if there was none.
     """
 
     def __init__(
-        self, message: str, *, hint: str = "", exhausted: bool = False, usage: Usage | None = None, raw: str = ""
-    ) -> None:
+        self, message: str, *, hint: str = "", exhausted: bool = False, usage: Usage | None = None, raw: str = "",
+        status: int = 0,
+    ) -> None:  # fmt: skip
         super().__init__(message, hint=hint)
+        self.status = status
         self.exhausted = exhausted
         self.usage = usage or Usage()
         self.raw = raw
@@ -172,8 +179,22 @@ class _Completion(_Strict):
 
 
 class _Vector(_Strict):
-    embedding: list[float] = Field(min_length=1)
-    index: int
+    embedding: list[float | None] | str | None = None
+    index: int | None = None
+
+    @property
+    def values(self) -> np.ndarray:
+        """Return the vector, from a list or from base64; empty for one that cannot be used."""
+        listed = self.embedding or ()
+        if isinstance(listed, str):
+            try:
+                row = np.frombuffer(base64.b64decode(listed, validate=True), "<f4").astype(np.float32)
+            except ValueError:
+                raise Malformed("a vector in it is a text that is not base64") from None
+        else:
+            with np.errstate(over="ignore"):
+                row = np.array(listed, np.float32)  # null becomes NaN
+        return row if np.isfinite(row).all() else row[:0]
 
 
 class _Vectors(_Strict):
@@ -206,19 +227,24 @@ def read_completion(data: bytes, expected: Usage) -> Answer:
 def read_embeddings(data: bytes, n: int, expected: Usage) -> Embeddings:
     """Parse the body of a response to ``n`` texts; ``expected`` replaces an implausible token count.
 
-    Raises Malformed unless there is one vector per text, all of one dimension and finite.
+    The row of an empty, missing or not finite vector is NaN. Raises Malformed unless there is one vector per text and
+    all are of one dimension.
     """
     read = _fitting(_Vectors, data)
-    vectors = sorted(read.data, key=lambda vector: vector.index)
-    if [vector.index for vector in vectors] != list(range(n)):
-        raise Malformed(f"it does not hold one vector for each of {n} texts, but {len(vectors)}")
-    widths = sorted({len(vector.embedding) for vector in vectors})
+    indices = [vector.index for vector in read.data]
+    order = list(range(len(indices)))  # where none is told, or all are 0
+    if any(indices):
+        order = [index or 0 for index in indices]  # Gemini's compatible address leaves out an index of 0
+    if sorted(order) != list(range(n)):
+        raise Malformed(f"it does not hold one vector for each of {n} texts, but {len(order)}", hint=ONE_EACH)
+    rows = [vector.values for vector in read.data]
+    widths = sorted({len(row) for row in rows} - {0})
     if len(widths) > 1:
         raise Malformed(f"its vectors have {widths[0]} to {widths[-1]} dimensions")
-    with np.errstate(over="ignore"):
-        values = np.array([vector.embedding for vector in vectors], np.float32)
-    if not np.isfinite(values).all():
-        raise Malformed("a vector in it holds a value that is not a finite number")
+    values = np.full((n, widths[0] if widths else 0), np.nan, np.float32)
+    for index, row in zip(order, rows, strict=True):
+        if len(row):
+            values[index] = row
     tokens = _count(read.usage.get("prompt_tokens")) if isinstance(read.usage, dict) else None
     return Embeddings(values, Usage(expected.input_tokens if tokens is None else tokens, 0, 1, int(tokens is None)))
 

@@ -1,8 +1,9 @@
 """A client for one model at an endpoint with the OpenAI protocol (OpenAI, vLLM, Ollama, llama.cpp, a router).
 
 Retries and Retry-After are the openai client's. Added are a deadline for a whole request, a limit on an answer's size,
-a count of requests that may be charged without an answer, cancellation, and one sentence per failure. Requests run on
-an event loop in a thread; callers are ordinary threads. The key is removed from all texts of the endpoint.
+a count of requests that may be charged without an answer, cancellation, and one sentence per failure, out of whichever
+words the server has (``cdp.llm.refusals``). Requests run on an event loop in a thread; callers are ordinary threads.
+The key is removed from all texts of the endpoint.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import functools
 import re
 import ssl
 import threading
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -26,7 +28,8 @@ from cdp.base.errors import ProviderError, RefusedError
 from cdp.base.redaction import clean, know
 from cdp.base.text import shown
 from cdp.base.worker import stop_grace_s
-from cdp.llm.address import Endpoint
+from cdp.llm import proxies
+from cdp.llm.address import Endpoint, split_query
 from cdp.llm.answers import (
     KEPT_RAW,
     Answer,
@@ -39,15 +42,12 @@ from cdp.llm.answers import (
     read_completion,
     read_embeddings,
 )
+from cdp.llm.refusals import REPLACEMENTS, SCHEMA_KINDS, Learnt, Refusal, page_title, read_refusal
 
 CONNECT_TIMEOUT_S = 10.0
 MAX_BYTES = 4 * 2**20  # of one answer; the longest (32,768 tokens) is below 1 MB
+LONGEST_PAUSE_S = 120.0  # that the openai client waits
 
-# Parameters that a model may refuse, with their replacement.
-REPLACEMENTS = {"max_tokens": "max_completion_tokens", "temperature": None, "top_p": None, "stop": None, "seed": None,
-                "logprobs": None}  # fmt: skip
-# Words of endpoints that refuse a schema.
-SCHEMA_WORDS = ("response_format", "json_schema", "response format", "guided", "structured output")
 RETRIED = (408, 409, 429)
 NOT_CHAT = "Check that the address is that of a chat endpoint (often it ends in /v1)."
 NOT_EMBEDDING = "Check that the model at this address makes embeddings (the address often ends in /v1)."
@@ -56,6 +56,7 @@ NOT_EMBEDDING = "Check that the model at this address makes embeddings (the addr
 _HOST = re.compile(r"(?:https?:)?//(?:[^/?#\s@]*@)?([^/?#\s@]+)", re.IGNORECASE)
 
 A = TypeVar("A", Answer, Embeddings)
+Body = Callable[[], dict[str, Any]]
 
 
 class _Unreachable(openai.OpenAIError):
@@ -68,7 +69,8 @@ class _Call:
     def __init__(self, task: asyncio.Task[Any]) -> None:
         self.task = task
         self.sent = self.lost = 0
-        self.under_way = False
+        self.body: dict[str, Any] = {}
+        self.under_way = self.learnt = False
 
 
 _call: ContextVar[_Call] = ContextVar("call")
@@ -92,9 +94,7 @@ class _Http(openai.DefaultAsyncHttpxClient):
             async with asyncio.timeout(self._timeout_s):
                 response = await super().send(request, **{**options, "stream": False})
             owner.reached = True
-            if response.status_code == 429 and b"insufficient_quota" in response.content:
-                response.headers["x-should-retry"] = "false"  # no wait brings the credit back
-            return response
+            return self._as_said(response, call)
         except TimeoutError as error:
             call.lost += 1
             raise httpx2.ReadTimeout("no whole answer in time", request=request) from error
@@ -108,32 +108,56 @@ class _Http(openai.DefaultAsyncHttpxClient):
         finally:
             call.under_way = False
 
+    def _as_said(self, response: httpx2.Response, call: _Call) -> httpx2.Response:
+        """Return the response with status and pause of its body, by which the openai client retries."""
+        refusal = read_refusal(response.status_code, response.headers, response.content, time.time())
+        if refusal is None:
+            return response
+        response.extensions["refusal"] = refusal
+        if response.status_code < 300:  # an error inside HTTP 200
+            call.lost += b'"usage"' in response.content  # perhaps charged
+            response.status_code = refusal.status
+        if refusal.retry_after and "retry-after" not in response.headers:
+            response.headers["retry-after"] = f"{refusal.retry_after:g}"
+        if refusal.refuses or _no_credit(refusal):  # no wait changes that
+            response.headers["x-should-retry"] = "false"
+        return response
+
 
 class ChatClient:
     """Requests to one model at one endpoint; thread-safe.
 
     At most ``concurrency`` requests are in flight. A request is retried ``retries`` times after a rate limit, a server
-    error, a timeout or a lost connection; each attempt has ``timeout_s``.
+    error, a timeout or a lost connection; each attempt has ``timeout_s``. What the server does not take is kept in
+    ``learnt``. Raises ConfigError for a proxy of the environment that cannot be used.
     """
 
-    def __init__(self, endpoint: Endpoint, model: str, *, concurrency: int, timeout_s: float, retries: int) -> None:
+    def __init__(
+        self, endpoint: Endpoint, model: str, *, concurrency: int, timeout_s: float, retries: int,
+        learnt: Learnt | None = None,
+    ) -> None:  # fmt: skip
         self.url, self.model = endpoint.url, model
-        self.takes_schema = True
+        self.learnt = learnt or Learnt(model, endpoint.url)
         self.reached = self.stopping = False
         know(self, endpoint.key)
         self._timeout_s, self._retries = timeout_s, retries
-        self._renamed: dict[str, str | None] = {}
         self._calls: set[_Call] = set()
         self._lock = threading.Lock()
         self._started = False
         timeout = openai.Timeout(None, connect=min(timeout_s, CONNECT_TIMEOUT_S))
         limits = httpx2.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
+        self._proxy = proxies.proxy_for(endpoint.url)  # a bad one raises here; httpx's own error is a traceback
         http = _Http(
-            weakref.ref(self), timeout_s, verify=_certificates(), limits=limits, timeout=timeout, follow_redirects=False
-        )
+            weakref.ref(self), timeout_s, verify=_certificates(), limits=limits, timeout=timeout,
+            follow_redirects=False, trust_env=not proxies.is_loopback(endpoint.url),
+        )  # fmt: skip
+        base_url, query = split_query(endpoint.url)
         self._client = openai.AsyncOpenAI(
-            api_key=endpoint.key, base_url=endpoint.url, max_retries=retries, timeout=timeout, http_client=http
-        )
+            api_key=endpoint.key, base_url=base_url, default_query=query, max_retries=retries, timeout=timeout,
+            http_client=http,
+            # Azure's deployments read the key from this header alone; others ignore it.
+            default_headers={"api-key": endpoint.key} if "/openai/deployments/" in base_url else None,
+        )  # fmt: skip
         self._slots = asyncio.Semaphore(concurrency)
         self._loop = asyncio.new_event_loop()
         # Previews make a client per click: its thread and sockets are freed with it.
@@ -146,25 +170,18 @@ class ChatClient:
         sent instead, from then on. Raises RequestError if this request failed, RefusedError or ProviderError if every
         request would, Cancelled after ``stop``.
         """
-        lost = Usage()
-        for _ in range(len(REPLACEMENTS) + 2):
-            used = body if self.takes_schema or without_schema is None else without_schema
-            try:
-                answer = self._ask(used, usual, lambda data: read_completion(data, usual))
-                return replace(answer, usage=answer.usage + lost, model=answer.model or self.model)
-            except _Again as again:
-                lost += again.usage
-            except (RequestError, Cancelled) as error:
-                error.usage += lost
-                raise
-        raise RequestError(f"{self.url} refuses the request's parameters one after another.", usage=lost)
+        answer = self._taken(body, usual, lambda data: read_completion(data, usual), without_schema)
+        return replace(answer, model=answer.model or self.model)
 
-    def embed(self, texts: Sequence[str], usual: Usage) -> Embeddings:
-        """Return a vector for each text; ``usual`` usage replaces a missing token count. Raises as ``complete``."""
+    def embed(self, texts: Sequence[str], usual: Usage, *, retries: int | None = None) -> Embeddings:
+        """Return a vector for each text; ``usual`` usage replaces a missing token count.
+
+        Raises as ``complete``; after a RequestError ``learnt`` may say that the server takes fewer texts a request.
+        """
         try:
             # Floats: some servers take no base64.
             body = {"input": list(texts), "encoding_format": "float"}
-            return self._ask(body, usual, lambda data: read_embeddings(data, len(texts), usual))
+            return self._taken(body, usual, lambda data: read_embeddings(data, len(texts), usual), retries=retries)
         except RequestError as error:
             error.hint = NOT_EMBEDDING if error.hint == NOT_CHAT else error.hint
             raise
@@ -172,7 +189,7 @@ class ChatClient:
     @property
     def refused(self) -> tuple[str, ...]:
         """The parameters that this model was found not to take, and that have no replacement."""
-        return tuple(name for name, other in dict(self._renamed).items() if other is None)
+        return tuple(name for name in sorted(self.learnt.refused) if REPLACEMENTS.get(name, "") is None)
 
     def stop(self) -> None:
         """Cancel waiting requests now, and those in flight after as long as a stop may take: they are paid for."""
@@ -187,18 +204,32 @@ class ChatClient:
                 call.task.cancel()
         self._loop.call_later(within_s, lambda: [call.task.cancel() for call in self._calls])
 
-    def _ask(self, body: dict[str, Any], usual: Usage, read: Callable[[bytes], A]) -> A:
-        arguments = dict(body)
-        for name, other in dict(self._renamed).items():
-            value = arguments.pop(name, None)
-            if other is not None and value is not None:
-                arguments[other] = value
-        data, call, error = self._post({"model": self.model, **arguments})
+    def _taken(
+        self, body: dict[str, Any], usual: Usage, read: Callable[[bytes], A],
+        without_schema: dict[str, Any] | None = None, retries: int | None = None,
+    ) -> A:  # fmt: skip
+        """Return the answer to ``body`` in a form that the server takes."""
+        lost = Usage()
+        for _ in range(len(REPLACEMENTS) + len(SCHEMA_KINDS)):
+            try:
+                answer = self._ask(lambda: self.learnt.fit(body, without_schema), usual, read, retries)
+                return replace(answer, usage=answer.usage + lost)
+            except _Again as again:
+                lost += again.usage
+            except (RequestError, Cancelled) as error:
+                error.usage += lost
+                raise
+        raise RequestError(f"{self.url} refuses the request's parameters one after another.", usage=lost)
+
+    def _ask(self, body: Body, usual: Usage, read: Callable[[bytes], A], retries: int | None) -> A:
+        data, call, error = self._post(body, self._retries if retries is None else retries)
         n = call.lost if call else 0  # sent and not answered: perhaps charged
         lost = Usage(n * usual.input_tokens, n * usual.output_tokens, estimated=n, unanswered=n)
         if error is not None:
-            raise self._failed(error, call, lost, body)
+            raise self._failed(error, call, lost)
         try:
+            if page := page_title(data):
+                raise Malformed(f"it is {page}, not JSON")
             if len(data) > MAX_BYTES:
                 raise Malformed(f"it is longer than {MAX_BYTES // 2**20} MB")
             answer = read(data)
@@ -212,7 +243,7 @@ class ChatClient:
             ) from None
         return replace(answer, usage=answer.usage + lost)
 
-    def _post(self, body: dict[str, Any]) -> tuple[bytes, _Call | None, BaseException | None]:
+    def _post(self, body: Body, retries: int) -> tuple[bytes, _Call | None, BaseException | None]:
         """Send a request from the loop's thread; return its body, its call, and the error if there is no body."""
         with self._lock:
             if not self._started:
@@ -231,8 +262,16 @@ class ChatClient:
                 if self.stopping:
                     raise asyncio.CancelledError
                 async with self._slots:
-                    asked: Any = self._client.chat.completions if "messages" in body else self._client.embeddings
-                    return bytes((await asked.with_raw_response.create(**body)).content)
+                    call.body = {"model": self.model, **body()}  # by what was learnt while this one waited
+                    # Not embeddings.create: where encoding_format is left out it asks for base64.
+                    path = "/chat/completions" if "messages" in call.body else "/embeddings"
+                    options: Any = {"max_retries": retries}
+                    sent = self._client.post(path, body=call.body, cast_to=httpx2.Response, options=options)
+                    try:
+                        return bytes((await sent).content)
+                    except openai.APIStatusError as error:  # learnt before the next request leaves
+                        call.learnt = self.learnt.learn(error.response.extensions["refusal"], call.body)
+                        raise
             finally:
                 self._calls.discard(call)
 
@@ -242,32 +281,32 @@ class ChatClient:
         except (openai.OpenAIError, concurrent.futures.CancelledError) as error:
             return b"", next(iter(calls), None), error
 
-    def _failed(self, error: BaseException, call: _Call | None, lost: Usage, body: dict[str, Any]) -> Exception:
+    def _failed(self, error: BaseException, call: _Call | None, lost: Usage) -> Exception:
         """Return the error of a request without an answer."""
         if isinstance(error, concurrent.futures.CancelledError):
             return Cancelled(lost)
+        through = f"Requests to it go through {self._proxy}. " if self._proxy else ""
         if isinstance(error, _Unreachable):
             return ProviderError(
-                f"{self.url} cannot be reached ({error}).",
-                hint="Check the address and whether the server runs.",
+                f"{self.url} cannot be reached ({clean(str(error))}).",
+                hint=f"{through}Check the address and whether the server runs.",
             )
         if isinstance(error, openai.APIStatusError):
-            return self._refused(error, call, lost, body)
+            return self._refused(error, call, lost)
         tries = call.sent if call else 1
         times = f", {tries} times in a row." if tries > 1 else "."
         if isinstance(error, openai.APITimeoutError):
             message = f"{self.url} gave no answer within {self._timeout_s:g} s{times}"
             hint = "Raise timeout, or lower concurrency if the endpoint is overloaded."
         else:
-            message = f"The connection to {self.url} failed ({_cause(error)}){times}"
-            hint = "Check whether the server still runs, and resume the job then."
+            message = f"The connection to {self.url} failed ({clean(_cause(error))}){times}"
+            hint = f"{through}Check whether the server still runs, and resume the job then."
         return RequestError(message, hint=hint, exhausted=True, usage=lost)
 
-    def _refused(
-        self, error: openai.APIStatusError, call: _Call | None, lost: Usage, body: dict[str, Any]
-    ) -> Exception:
+    def _refused(self, error: openai.APIStatusError, call: _Call | None, lost: Usage) -> Exception:
         """Return the error for a status: for every request, for this one, or _Again for another body."""
-        status, said = error.status_code, self._said(error)
+        refusal: Refusal = error.response.extensions["refusal"]
+        status, said = refusal.status, " ".join(clean(refusal.words).split())[:200].rstrip(".")
         if 300 <= status < 400:  # documents and key would go to an address that no one named
             named = _HOST.match(str(error.response.headers.get("location", "")))
             return RefusedError(
@@ -281,21 +320,26 @@ class ChatClient:
             )
         if status == 403:
             return RefusedError(f"{self.url} refused access (403: {said}).", hint="Check what the key may be used for.")
+        if call is not None and call.learnt and refusal.refuses != "texts":
+            return _Again(lost)
         if status == 404:
             return RefusedError(
                 f"{self.url} has no model {self.model!r} (404: {said}).",
                 hint="Check the model's name and that the address ends where the endpoint's does (often /v1).",
             )
-        if status == 402 or (status == 429 and error.code == "insufficient_quota"):
+        if status == 402 or _no_credit(refusal):
             return RefusedError(f"The account's credit is used up ({status}: {said}).")
-        if status in (400, 422) and "messages" in body and self._learn(error, body):
-            return _Again(lost)
-        if status not in RETRIED and status < 500:
-            return RequestError(f"The endpoint refused the request ({status}: {said}).", usage=lost, raw=said)
+        if refusal.refuses or (status not in RETRIED and status < 500):
+            most = (
+                f" It takes at most {refusal.limit:,} tokens." if refusal.refuses == "tokens" and refusal.limit else ""
+            )
+            return RequestError(
+                f"The endpoint refused the request ({status}: {said}).{most}", usage=lost, raw=said, status=status
+            )
         tries = call.sent if call else 1
-        pause = clean(str(error.response.headers.get("retry-after", "")))[:40]
-        if pause and tries <= self._retries:  # longer than the openai client waits: two minutes
-            message = f"The endpoint asks for a longer pause than a run makes ({status}, Retry-After: {pause})."
+        if (refusal.retry_after or 0) > LONGEST_PAUSE_S:
+            pause = f"Retry-After: {refusal.retry_after:.0f} s"
+            message = f"The endpoint asks for a longer pause than a run makes ({status}, {pause})."
             return ProviderError(message, hint="Resume the job then.")
         return RequestError(
             f"{self.url} is still failing after {tries} {'try' if tries == 1 else 'tries'} ({status}: {said}).",
@@ -304,31 +348,12 @@ class ChatClient:
             else "Try again later; finished documents are kept.",
             exhausted=True,
             usage=lost,
+            status=status,
         )
 
-    def _learn(self, error: openai.APIStatusError, body: dict[str, Any]) -> bool:
-        """Learn from a refusal which parameters this model takes: newer ones take ``max_completion_tokens`` and no
-        temperature, older endpoints no schema. Return True if the request should be sent again."""
-        complaint = f"{error.param or ''} {self._said(error)}".lower()
-        if "response_format" in body and any(word in complaint for word in SCHEMA_WORDS):
-            self.takes_schema = False
-            return True
-        if "unsupported" not in complaint and "not support" not in complaint and "unsupported" not in str(error.code):
-            return False
-        for name, other in REPLACEMENTS.items():
-            if name in complaint and name not in self._renamed:
-                self._renamed[name] = other
-                return True
-            if name in complaint and name == error.param:  # learnt by another thread meanwhile
-                return True
-        return False
 
-    def _said(self, error: openai.APIStatusError) -> str:
-        """Return the endpoint's message, short, on one line, and without the key."""
-        body = error.body
-        message = body.get("message") if isinstance(body, dict) else None
-        text = clean(str(message or error.message))[:2000].encode("utf-8", "replace").decode("utf-8")
-        return " ".join(text.split())[:200].rstrip(".")
+def _no_credit(refusal: Refusal) -> bool:
+    return refusal.status == 429 and "insufficient_quota" in f"{refusal.code} {refusal.words}"
 
 
 class _Again(Exception):  # noqa: N818 — tells the caller to send another body

@@ -3,6 +3,9 @@
 ``ApiModel`` answers to the calls of ``SentenceTransformer`` that we make for an untrained retriever. Each text's vector
 is kept in the answer cache, keyed by model, address and text: no text is paid for twice, not by another collection that
 holds it, and not after a kill. The shards in ``embeddings/`` are made of these vectors.
+
+A text that the server cannot embed is found by halving its batch. It is in ``failed`` and its vector is zero: it is
+near no query, an evaluation leaves it out of every ranking and says so, and the next one asks for it again.
 """
 
 from __future__ import annotations
@@ -19,13 +22,15 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from cdp.base.errors import ConfigError, ModelError
+from cdp.base.errors import ConfigError, ModelError, ProviderError
+from cdp.base.failures import IN_A_ROW, line_of
 from cdp.base.worker import Job, Stopped
 from cdp.base.workspace import Workspace, sha256_text
 from cdp.llm import address
 from cdp.llm.answers import Answer, Cancelled, Embeddings, RequestError, Usage
 from cdp.llm.cache import Account, AnswerCache, cache_key
 from cdp.llm.prices import price_of
+from cdp.llm.refusals import Learnt
 from cdp.llm.tokens import cut, estimate_tokens
 
 if TYPE_CHECKING:
@@ -37,6 +42,10 @@ LONGEST = 6000
 # Texts per request. More than 32 are refused by text-embeddings-inference as it is shipped.
 BATCH = 32
 CONCURRENCY, TIMEOUT_S, RETRIES = 8, 60.0, 5
+# Of requests that look for the text which fails: the whole batch had all its retries.
+RETRIES_HALVED = 1
+# No text is the cause: a lost connection, a rate limit, a server that is overloaded or away.
+OUTAGES = (0, 408, 409, 429, 502, 503, 504)
 TICK_S = 0.5
 # Stands for an empty text, which endpoints refuse; its vector is zero.
 EMPTY = "."
@@ -87,6 +96,10 @@ def refused(name: str) -> ConfigError:
     )
 
 
+# The vector of each text of a batch, and the error of each that has none.
+Embedded = tuple[dict[str, np.ndarray], dict[str, RequestError]]
+
+
 @dataclass(frozen=True)
 class Payer:
     """On whose account embeddings are paid for, within ``budget`` US dollars (None: without a limit)."""
@@ -132,6 +145,10 @@ class ApiModel:
         self._dim: int | None = None
         self._client: ChatClient | None = None
         self._lock = threading.Lock()
+        self.failed: dict[str, RequestError] = {}  # by text, as it was given
+        self._in_a_row = 0
+        folder = payer.workspace.job(payer.id)
+        self._learnt = Learnt(name.model, name.url, folder / Learnt.FILE if folder.is_dir() else None)
         with AnswerCache(payer.workspace) as cache:
             cache.take_lost(payer.account(name), charged=True)
 
@@ -143,48 +160,65 @@ class ApiModel:
             if self._client is None or self._client.stopping:
                 self._client = ChatClient(
                     address.resolve(self.name.url), self.name.model,
-                    concurrency=CONCURRENCY, timeout_s=TIMEOUT_S, retries=RETRIES,
+                    concurrency=CONCURRENCY, timeout_s=TIMEOUT_S, retries=RETRIES, learnt=self._learnt,
                 )  # fmt: skip
             return self._client
 
-    def encode_query(self, texts: Sequence[str], **_: Any) -> np.ndarray:
-        """Return (n, dim) float32. ConfigError once the budget is used up, Stopped after a request to stop.
+    def encode_query(self, texts: Sequence[str], *, batch_size: int = BATCH, **_: Any) -> np.ndarray:
+        """Return (n, dim) float32; the row of a text in ``failed`` is zero. At most ``batch_size`` texts a request.
 
-        ModelError for vectors of changing dimension; RequestError, ProviderError and RefusedError as the client's.
+        ConfigError once the budget is used up, Stopped after a request to stop. ModelError for vectors of changing
+        dimension; RequestError if no text could be embedded, ProviderError and RefusedError as the client's.
         """
         sent = [cut(text.encode("utf-8", "replace").decode(), self.max_seq_length) for text in texts]
         sent = [text if text.strip() else EMPTY for text in sent]
         keys = {text: cache_key(sha256_text(text), "", self.name.model, {"embeddings": self.name.url}) for text in sent}
         found: dict[str, np.ndarray] = {}
+        failed: dict[str, RequestError] = {}
         with AnswerCache(self._payer.workspace) as cache:
             for text, key in keys.items():
                 if (answer := cache.get(key)) is not None:
                     found[text] = self._checked(np.frombuffer(base64.b64decode(answer.text), "<f4")[None])[0]
             missing = [text for text in keys if text not in found]
-            for batch, vectors in self._asked(missing, keys, cache):
-                found.update(zip(batch, vectors, strict=True))
-        rows = [found[text] * (text != EMPTY) for text in sent]
+            for answered, refused in self._asked(missing, keys, cache, min(batch_size, BATCH)):
+                found.update(answered)
+                failed.update(refused)
+        if failed and self._dim is None:  # nothing was embedded so far
+            raise next(iter(failed.values()))
+        for text, asked in zip(texts, sent, strict=True):
+            if asked in failed:
+                self.failed[text] = failed[asked]
+            else:
+                self.failed.pop(text, None)
+        zero = np.zeros(self._dim or 0, np.float32)
+        rows = [found.get(text, zero) * (text != EMPTY) for text in sent]
         return np.stack(rows) if rows else np.empty((0, self._dim or 0), np.float32)
 
     encode_document = encode_query
 
     def _asked(
-        self, texts: Sequence[str], keys: Mapping[str, str], cache: AnswerCache
-    ) -> Iterator[tuple[Sequence[str], np.ndarray]]:
+        self, texts: Sequence[str], keys: Mapping[str, str], cache: AnswerCache, size: int
+    ) -> Iterator[Embedded]:
         """Ask about texts in batches, several at once; what is answered is kept before it is given."""
         if not texts:
             return
         client = self._connect()
         account = Account(cache, self._payer.account(self.name), price=self._price, budget=self._payer.budget)
-        batches = [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
+        batches = [texts[start : start + size] for start in range(0, len(texts), size)]
         with ThreadPoolExecutor(min(CONCURRENCY, len(batches)), "embeddings") as pool:
-            futures = [pool.submit(self._ask, batch, keys, client, account) for batch in batches]
+            # The first request of a model alone: what it teaches is not asked for eight times.
+            first = 1 if self._dim is None and self._learnt.texts is None else len(batches)
+            futures = [pool.submit(self._ask, batch, keys, client, account) for batch in batches[:first]]
             try:
                 left = set(futures)
                 while left:
                     done, left = wait(left, TICK_S, FIRST_EXCEPTION)
                     for future in done:
                         future.result()
+                    if not left:
+                        waiting = batches[len(futures) :]
+                        left = {pool.submit(self._ask, batch, keys, client, account) for batch in waiting}
+                        futures += left
                     if left and self._payer.should_stop():
                         raise Stopped
             except BaseException as error:
@@ -199,9 +233,56 @@ class ApiModel:
                 if isinstance(error, Cancelled):
                     raise Stopped from None
                 raise
-        yield from ((batch, future.result()) for batch, future in zip(batches, futures, strict=True))
+        yield from (future.result() for future in futures)
 
-    def _ask(self, texts: Sequence[str], keys: Mapping[str, str], client: ChatClient, account: Account) -> np.ndarray:
+    def _ask(
+        self, texts: Sequence[str], keys: Mapping[str, str], client: ChatClient, account: Account,
+        retries: int | None = None,
+    ) -> Embedded:  # fmt: skip
+        """Ask about one batch, in smaller ones if the server takes fewer texts, or if one text makes the batch fail."""
+        most = self._learnt.texts or len(texts)
+        if len(texts) > most:
+            return self._parts(texts, most, keys, client, account, retries)
+        try:
+            vectors = self._answered(texts, keys, client, account, retries)
+        except RequestError as error:
+            if self._learnt.texts and len(texts) > self._learnt.texts:
+                return self._ask(texts, keys, client, account, retries)
+            if error.status in OUTAGES:
+                raise
+            if len(texts) > 1:
+                return self._parts(texts, (len(texts) + 1) // 2, keys, client, account, RETRIES_HALVED)
+            return {}, {texts[0]: self._failing(error)}
+        good = np.isfinite(vectors).all(axis=1) if vectors.size else np.zeros(len(texts), bool)
+        found = {text: row for text, row, usable in zip(texts, vectors, good, strict=True) if usable}
+        with self._lock:
+            self._in_a_row = 0 if found else self._in_a_row
+        none = RequestError(f"{self.name.title} gave no vector for it, or one with values that are not finite.")
+        return found, {text: self._failing(none) for text in texts if text not in found}
+
+    def _parts(self, texts: Sequence[str], size: int, *rest: Any) -> Embedded:
+        found: dict[str, np.ndarray] = {}
+        failed: dict[str, RequestError] = {}
+        for start in range(0, len(texts), size):
+            answered, refused = self._ask(texts[start : start + size], *rest)
+            found |= answered
+            failed |= refused
+        return found, failed
+
+    def _failing(self, error: RequestError) -> RequestError:
+        """Count a text that cannot be embedded; ProviderError for many in a row."""
+        if not error.hint or not error.exhausted:
+            error.hint = "Is the text too long for the model? An evaluation's max_length cuts texts earlier."
+        with self._lock:
+            self._in_a_row += 1
+        if self._in_a_row >= IN_A_ROW:
+            message = f"{IN_A_ROW} texts in a row were not embedded; the last: {error.message}"
+            raise ProviderError(message, hint=error.hint)
+        return error
+
+    def _answered(
+        self, texts: Sequence[str], keys: Mapping[str, str], client: ChatClient, account: Account, retries: int | None
+    ) -> np.ndarray:
         tokens = sum(map(estimate_tokens, texts))
         usual, most = Usage(tokens, 0, 1), Usage(math.ceil(1.2 * tokens), 0, 1)
 
@@ -210,22 +291,25 @@ class ApiModel:
             return {
                 keys[text]: Answer(base64.b64encode(row.tobytes()).decode(), model=self.name.model)
                 for text, row in zip(texts, rows, strict=True)
+                if row.size and np.isfinite(row).all()
             }
 
         def ask() -> np.ndarray:
             key = sha256_text(*(keys[text] for text in texts))
-            return account.ask(key, usual, most, lambda: client.embed(texts, usual), kept).vectors
+            return account.ask(key, usual, most, lambda: client.embed(texts, usual, retries=retries), kept).vectors
 
+        # One more try for an answer that cannot be used, as a whole or for each text.
         try:
-            return ask()
+            vectors = ask()
         except RequestError as error:
-            if error.exhausted and error.raw:  # an answer that cannot be used: one more try, not the end of the run
-                return ask()
-            if not error.exhausted:
-                error.hint = "Are texts too long for the model? An evaluation's max_length cuts them earlier."
-            raise
+            if not (error.exhausted and error.raw):
+                raise
+            return ask()
+        return vectors if np.isfinite(vectors).any() else ask()
 
     def _checked(self, vectors: np.ndarray) -> np.ndarray:
+        if not vectors.shape[1]:  # no text of the batch has a vector
+            return vectors
         with self._lock:
             self._dim = self._dim or vectors.shape[1]
         if vectors.shape[1] != self._dim:
@@ -260,3 +344,16 @@ class ApiModel:
 
     def to(self, *_: Any, **__: Any) -> Self:
         return self
+
+
+def record_failed(
+    job: Job, model: Any, documents: Iterable[tuple[str, str]], queries: Iterable[tuple[str, str]] = ()
+) -> None:
+    """List the (id, text) that a retriever behind an API could not embed among the job's failed items."""
+    if not isinstance(model, ApiModel):
+        return
+    for unit, rows in (("document", documents), ("query", queries)):
+        failures = job.failures(f"embedding {unit}", unit=unit, keep=False)
+        for name, text in rows if model.failed else ():
+            if (error := model.failed.get(text)) is not None:
+                failures.write(line_of(error, name, text, unit=unit, stage=f"embedding {unit}"))

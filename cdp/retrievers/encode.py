@@ -226,8 +226,11 @@ class EmbeddingStore:
         hash_of_texts: str = "",
         batch_size: int = 128,
         progress: Progress | None = None,
+        redo: bool = False,
     ) -> Embedded:
         """The embeddings of ``texts`` as memory maps, computing the shards that are not there yet.
+
+        With ``redo`` also those in which a text has a row of zeros: an endpoint gave no vector for it.
 
         ``load`` gives the model, and is called only if something has to be computed. Raises what ``progress`` raises,
         and Stopped where the pool was stopped.
@@ -238,13 +241,17 @@ class EmbeddingStore:
         starts = range(0, len(texts), size)
         paths = [folder / f"shard-{i:05d}.npy" for i in range(len(starts))]
         wanted = [min(size, len(texts) - start) for start in starts]
-        there = [_open(path, rows) is not None for path, rows in zip(paths, wanted, strict=True)]
+        shards = [_open(path, rows) for path, rows in zip(paths, wanted, strict=True)]
+        there = [
+            shard is not None and not (redo and _gaps(shard, texts[start : start + len(shard)]))
+            for shard, start in zip(shards, starts, strict=True)
+        ]
         missing = [i for i in range(len(starts)) if not there[i]]
         done = len(texts) - sum(wanted[i] for i in missing)
         if self.pool is not None and missing:
-            shards = ((paths[i], list(texts[starts[i] : starts[i] + wanted[i]])) for i in missing)
+            tasks = ((paths[i], list(texts[starts[i] : starts[i] + wanted[i]])) for i in missing)
             rows = dict(zip(paths, wanted, strict=True))
-            with closing(self.pool.encode(shards, encoding, batch_size)) as made:
+            with closing(self.pool.encode(tasks, encoding, batch_size)) as made:
                 for path in made:
                     done += rows[path]
                     if progress is not None:
@@ -289,6 +296,12 @@ def _npy(values: np.ndarray) -> bytes:
     buffer = io.BytesIO()
     np.save(buffer, values, allow_pickle=False)
     return buffer.getvalue()
+
+
+def _gaps(shard: np.ndarray, texts: Sequence[str]) -> bool:
+    """Return True if a text that is not blank has a row of zeros."""
+    zero = np.flatnonzero(~shard.any(axis=1)).tolist()
+    return any(texts[row].strip() for row in zero)
 
 
 def _open(path: Path, rows: int) -> np.ndarray | None:

@@ -38,7 +38,7 @@ from cdp.base.workspace import Workspace
 from cdp.evaluation.evaluate import OF_FILES
 from cdp.evaluation.results import read_result
 from cdp.jobs import JobSpec, JobView, list_active, list_jobs, load_spec, resolve_job
-from cdp.llm import address
+from cdp.llm import address, refusals
 from cdp.metrics import MEASURES
 from cdp.retrievers import PRESETS, api, bm25
 from cdp.services import access, commands, projects, results
@@ -148,6 +148,7 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
                 "seconds": result["seconds"],
                 "notes": [
                     *result.get("warnings", []),
+                    *refusals.sentences(view.folder),
                     *([results.PER_PASSAGE] if OF_FILES in result["measures"] else []),
                     *(badge.meaning for badge in results.of_counts(result.get("counts", {}))),
                 ],
@@ -158,7 +159,8 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
     if "measures" in figures:
         titles = {name: measure.title for name, measure in MEASURES.items()}
         figures["measures"] = [{"title": titles.get(m["name"], m["name"]), **m} for m in figures["measures"]]
-    return figures
+    learnt = " ".join(refusals.sentences(view.folder))
+    return {**figures, "endpoint": learnt} if learnt else figures
 
 
 def failed(workspace: Workspace, job: str) -> FailedItems:

@@ -529,6 +529,15 @@ def of_counts(counts: Mapping[str, Any], n_queries: int | None = None) -> list[B
     if absent := int(counts.get("judged_without_results", 0)):
         meaning = f"Nothing was retrieved for {absent:,} of {judged:,} judged queries; they count 0."
         badges.append(Badge("without results", meaning))
+    kinds = (("document", "documents"), ("query", "queries"))
+    lost = [(int(counts.get(f"{plural}_without_vector", 0)), unit, plural) for unit, plural in kinds]
+    if any(n for n, *_ in lost):
+        missing = " and ".join(counted(n, unit, plural) for n, unit, plural in lost if n)
+        meaning = (
+            f"{missing} could not be embedded and count as not found. Where such a document answers a query the score "
+            "is too low. The job lists them; a new evaluation asks for them again."
+        )
+        badges.append(Badge("without vectors", meaning))
     if unjudged := int(counts.get("unjudged_in_first_ten", 0)):
         meaning = f"{counted(unjudged, 'document')} of the first ten have no judgment and count 0. {JUDGE_THEM}"
         badges.append(Badge("unjudged documents", meaning))

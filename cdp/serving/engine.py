@@ -158,6 +158,9 @@ class DenseIndex:
             vectors = encode(
                 self.encoder.model, queries, self.encoder.encoding("query", "fp32"), batch_size=len(queries)
             )
+        for query in queries if isinstance(self.encoder.model, ApiModel) else ():
+            if query in self.encoder.model.failed:  # a vector of zeros would find any document
+                raise self.encoder.model.failed[query]
         return _ranked(*search(vectors, self.vectors, k))
 
 

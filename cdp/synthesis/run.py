@@ -59,6 +59,7 @@ class Run:
         self.method = method_of(self.config)
         self.corpus = load_manifest(job.workspace, self.config.corpus)
         self.source = make_generator(self.config, api_key=api_key)
+        self.source.remember(job.folder)
         self.query_set_id = query_set_id(job.id, self.config)
         self.files = query_sets.files(job.workspace, self.query_set_id)
         self.work = Work.of(job.workspace, self.config, self.method, self.corpus)

@@ -51,6 +51,11 @@ class Miner:
         self.store = EmbeddingStore(workspace)
         self.device = torch.device("cpu")
 
+    @property
+    def failed(self) -> set[str]:
+        """Return the texts that a retriever behind an API could not embed."""
+        return {*getattr(self.model, "failed", ())}
+
     def _encode(self, texts: Sequence[str], role: str) -> NDArray[np.float32]:
         encoding = Encoding(self.hash, role, self.model.prompts[role], True, None, self.precision)
         phase = "encoding queries" if role == "query" else "encoding documents"
@@ -115,7 +120,8 @@ def mine(
     )
     found: dict[str, dict[str, None]] = {}
     for query, document, label in zip(mined["query"], mined["document"], mined["label"], strict=True):
-        if not label and ids[document] not in unfit[query]:
+        # A text without a vector is near no other: its rank is no evidence.
+        if not label and ids[document] not in unfit[query] and not miner.failed & {query, document}:
             found.setdefault(query, {})[ids[document]] = None
     return {query: list(names)[:negatives] for query, names in found.items()}
 
@@ -131,6 +137,8 @@ def similarities(
     queries = miner.encode_query([text for _, text in rows])
     labels = {}
     for row, (own, text) in enumerate(rows):
+        if miner.failed & {text, *(contents[name] for name in (own, *negatives[text]))}:
+            continue
         listed = documents[[index[name] for name in (own, *negatives[text])]]
         labels[own, text] = (LOGIT_SCALE * (listed @ queries[row])).round(4).tolist()
     return labels

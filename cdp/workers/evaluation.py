@@ -20,7 +20,7 @@ from cdp.evaluation.evaluate import Evaluation, evaluate_bm25, evaluate_model, u
 from cdp.evaluation.results import write_result
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.retrievers import ResolvedRetriever, bm25, leakage, load, model_hash, resolve
-from cdp.retrievers.api import Payer
+from cdp.retrievers.api import Payer, record_failed
 from cdp.retrievers.encode import EmbeddingStore, PoolEncoder, cast, precision_for
 
 
@@ -70,6 +70,10 @@ def dense(
         cast(model, precision), benchmark, protocol=config.protocol, top_k=config.top_k, batch_size=config.batch_size,
         precision=precision, store=EmbeddingStore(job.workspace, pool=pool), model_hash=identity,
         watch=job.advance,
+    )  # fmt: skip
+    record_failed(
+        job, model, zip(benchmark.document_ids, benchmark.documents, strict=True),
+        zip(benchmark.query_ids, benchmark.queries, strict=True),
     )  # fmt: skip
     kind = retriever.origin if retriever.origin in ("preset", "job") else "model"
     return result, {"id": config.retriever, "name": retriever.title, "kind": kind, "hash": identity}

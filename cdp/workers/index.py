@@ -10,9 +10,9 @@ import time
 
 from cdp.base.config import IndexConfig
 from cdp.base.worker import Job, run
-from cdp.retrievers.api import Payer
+from cdp.retrievers.api import Payer, record_failed
 from cdp.retrievers.encode import PoolEncoder
-from cdp.serving.engine import Engine, memory_limit
+from cdp.serving.engine import DenseIndex, Engine, memory_limit
 
 
 def main(job: Job) -> None:
@@ -25,7 +25,11 @@ def main(job: Job) -> None:
     pool = PoolEncoder(job.pool.map, config.retriever, None, job.stop_requested) if job.pool else None
     payer = Payer.of(job, config.budget)
     engine = Engine(job.workspace, memory_limit(), device=None, download=True, progress=report, pool=pool, payer=payer)
-    documents = len(engine.open(config.retriever, config.corpus).documents)
+    opened = engine.open(config.retriever, config.corpus)
+    documents = len(opened.documents)
+    if isinstance(opened.index, DenseIndex):
+        rows = ((document.id, document.content) for document in opened.documents.take(range(documents)))
+        record_failed(job, opened.index.encoder.model, rows)
     seconds = round(time.perf_counter() - began, 3)
     job.result("index", {"documents": documents, "seconds": seconds})
     print(f"{documents:,} documents are indexed.", flush=True)

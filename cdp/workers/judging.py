@@ -38,7 +38,7 @@ from cdp.llm.cache import Account, AnswerCache, cache_key
 from cdp.llm.prices import price_of
 from cdp.llm.tokens import cut
 from cdp.retrievers import bm25, load, model_hash, resolve
-from cdp.retrievers.api import Payer
+from cdp.retrievers.api import Payer, record_failed
 from cdp.retrievers.encode import EmbeddingStore
 from cdp.studies import records
 from cdp.synthesis import run as synthesis
@@ -188,6 +188,10 @@ def pool_documents(job: Job, config: JudgeConfig, target: Target, budget: float 
             model, benchmark, top_k=depth, store=EmbeddingStore(job.workspace), model_hash=model_hash(model),
             watch=job.advance,
         )  # fmt: skip
+        record_failed(
+            job, model, zip(benchmark.document_ids, benchmark.documents, strict=True),
+            zip(benchmark.query_ids, benchmark.queries, strict=True),
+        )  # fmt: skip
         if lexical is not None:
             fused = combined.hybrid(benchmark, results[name], lexical)
             results[combined.retriever_id(name, hybrid=True, rerank="")] = fused
@@ -222,6 +226,7 @@ class Run:
     ) -> None:
         self.job, self.config, self.target, self.cache = job, config, target, cache
         self.source = make_generator(config.synthesis)
+        self.source.remember(job.folder)
         self.file = job.folder / "grades.jsonl"
         # By a seeded hash: a model that drifts, or an endpoint that fails, hits all queries and retrievers alike.
         self.pairs = sorted(pairs_of(pool), key=lambda pair: _order(config.seed, pair))

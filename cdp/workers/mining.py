@@ -19,7 +19,7 @@ from cdp.base.worker import Job
 from cdp.corpus import iter_documents
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.query_sets import DocumentQueries
-from cdp.retrievers.api import Payer
+from cdp.retrievers.api import Payer, record_failed
 from cdp.training.mining import Miner, mine, similarities
 
 BATCH = 64
@@ -53,6 +53,7 @@ def main(job: Job) -> None:
         scores = similarities(pairs, contents, negatives, ranker(config.teacher))
     elif config.cross_encoder:
         scores = soft_labels(job, config, pairs, contents, negatives)
+    record_failed(job, first.model, contents.items(), ((text, text) for text, _ in pairs))
     taught_by = config.teacher or config.cross_encoder
 
     def lists(line: DocumentQueries) -> dict[str, list[Any]]:

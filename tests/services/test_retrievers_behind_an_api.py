@@ -8,17 +8,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from cdp.base.config import EvaluationConfig, JudgeConfig, MiningConfig, TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.settings import Config
-from cdp.base.workspace import Workspace, read_json
+from cdp.base.workspace import Workspace, read_json, read_jsonl
 from cdp.benchmarks import judged, library
 from cdp.corpus import CorpusManifest, read_documents, store
 from cdp.llm.cache import AnswerCache
 from cdp.llm.prices import Price
-from cdp.query_sets import QuerySet, import_queries
+from cdp.query_sets import QuerySet, import_queries, read_queries
 from cdp.services import access, evaluation, jobs, judging, queries, results, search, training
 from cdp.services.access import NotAllowedError
 from cdp.studies import StudyConfig
@@ -117,6 +118,69 @@ def test_it_mines_teaches_and_pools(
     own = f"{NAME}@{endpoint.url}"
     assert {name for d in pool.values() for ranks in d.values() for name in ranks} == {"bm25", own, f"hybrid:{own}"}
     assert endpoint.embedded[DOCUMENTS[1]["text"]] == 1, "three jobs embedded it once"
+
+
+NAN = "not refused: Ollama: NaN"
+
+
+def failures_of(workspace: Workspace, job: str) -> list[tuple[str, str]]:
+    return [(line["unit"], line["id"]) for line in read_jsonl(workspace.job(job) / "failures.jsonl")]
+
+
+def test_what_cannot_be_embedded_is_listed_and_in_no_ranking(
+    workspace: Workspace, endpoint: ChatServer, benchmark: str
+) -> None:
+    endpoint.per_text = {"furnace": NAN, "hive": "null", "moon?": NAN}
+    done = run("evaluate", NAME, "--benchmark", benchmark, "--set", "budget=1", "--set", "batch_size=2", "--wait")
+    [folder] = workspace.jobs.glob("evaluation-*")
+    assert set(failures_of(workspace, folder.name)) == {("document", "d4"), ("document", "d3"), ("query", "q1")}
+    record = read_json(folder / "results" / "evaluation.json")
+    assert (record["counts"]["documents_without_vector"], record["counts"]["queries_without_vector"]) == (2, 1)
+    assert record["counts"]["judged_without_results"] == 1
+    ranked = pq.read_table(folder / "results" / "run.parquet", columns=["query_id", "document_id"]).to_pylist()
+    assert {(row["query_id"], row["document_id"]) for row in ranked} == {
+        (q, d) for q in ("q2", "q3") for d in ("d1", "d2")
+    }
+    said = "2 documents and 1 query could not be embedded and count as not found."
+    assert said in " ".join(jobs.outcome(workspace, folder.name)["notes"])
+    [row] = results.list_rows(workspace, results.list_evaluations(workspace))
+    assert any(said in badge.meaning for badge in row.badges)
+    assert "3 failed" in done.stdout or "2 documents and 1 query failed" in done.stderr + done.stdout
+
+    endpoint.per_text, asked = {}, len(endpoint.bodies)
+    run("evaluate", NAME, "--benchmark", benchmark, "--set", "budget=1", "--set", "protocol=paper", "--wait")
+    assert sorted(text for body in endpoint.bodies[asked:] for text in body["input"]) == sorted(
+        text for text in endpoint.embedded if {"furnace", "hive", "moon?"} & set(text.split())
+    ), "the texts that failed are asked for again, and no other"
+    [whole] = [row for row in results.list_rows(workspace, results.list_evaluations(workspace)) if not row.badges]
+    assert whole.ndcg > row.ndcg
+
+
+def test_an_index_without_a_document_is_an_index(
+    workspace: Workspace, endpoint: ChatServer, corpus: CorpusManifest
+) -> None:
+    endpoint.per_text = {"furnace": NAN, "impossible": NAN}
+    done = run("search", "moon and sea", "--retriever", NAME, "--corpus", corpus.id, "--index")
+    assert "Tides" in done.stdout.splitlines()[3]
+    [folder] = workspace.jobs.glob("index-*")
+    assert failures_of(workspace, folder.name) == [("document", "d4")]
+    refused = search.search(workspace, "an impossible query", [NAME], corpus.id, in_process=True).answers[0]
+    assert "unsupported value: NaN" in str(refused.problem), "a query without a vector finds nothing"
+
+
+def test_a_document_without_a_vector_is_no_negative(
+    workspace: Workspace, endpoint: ChatServer, corpus: CorpusManifest, query_set: QuerySet
+) -> None:
+    endpoint.per_text = {"furnace": NAN}
+    settings = ("--set", "negatives=3", "--set", "range_min=0", "--set", "range_max=4", "--set", "relative_margin=none")
+    both = ("--set", f"retriever={NAME}", "--set", f"teacher={NAME}", "--set", "budget=1")
+    run("queries", "mine", query_set.id, *both, *settings, "--wait")
+    [made] = [q for q in queries.list_query_sets(workspace) if q.hard_negatives]
+    lines = {line.document_id: line for line in read_queries(workspace, made.id)}
+    assert {name for line in lines.values() for names in line.negatives for name in names} == {"d1", "d2", "d3"}
+    assert [bool(scores) for name in ("d1", "d2", "d3", "d4") for scores in lines[name].teacher] == [True] * 3 + [False]
+    [folder] = workspace.jobs.glob("mining-*")
+    assert failures_of(workspace, folder.name) == [("document", "d4")]
 
 
 def test_it_cannot_be_trained(workspace: Workspace, endpoint: ChatServer, query_set: QuerySet, benchmark: str) -> None:

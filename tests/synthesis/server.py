@@ -22,6 +22,8 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.endpoint_situations import SITUATIONS
+
 KEY = "sk-test-0123456789abcdef-secret"
 MODEL = "test-model"
 FAULTS = ("429", "500", "timeout", "malformed")
@@ -140,6 +142,10 @@ NO_VECTORS: dict[str, Callable[[list[dict[str, Any]]], Any]] = {
 }
 
 
+# Vectors that cannot be used, of a text on which a model fails.
+BAD_VECTOR: dict[str, Any] = {"NaN": [float("nan")] * 32, "null": None, "empty": [], "nulls": [None] * 32}
+
+
 def numbered(prompt: str, m: int) -> str:
     """A well-formed answer that continues the opened list and depends on the prompt."""
     word = document_of(prompt).split()[0]
@@ -184,6 +190,12 @@ class ChatServer:
         self.models = {MODEL}
         self.rates = rates or {}
         self.script: list[str] = []
+        self.habits: list[str] = []
+        """Names of ``SITUATIONS`` that this server answers to each request which they are about."""
+        self.per_text: dict[str, str] = {}
+        """By a word of a text: how its embedding fails, a name of ``SITUATIONS`` or of ``BAD_VECTOR``."""
+        self.shape: Callable[[list[dict[str, Any]]], Any] = lambda data: data[::-1]
+        """What is sent in place of the embeddings in order."""
         self.answer: Callable[[str, int], str] = numbered
         self.embedding: Callable[[str], list[float]] = embedding
         self.embedded: Counter[str] = Counter()
@@ -254,6 +266,12 @@ class ChatServer:
             return self._error(handler, 401, f"Incorrect API key provided: {sent}.", "invalid_api_key")
         if body["model"] not in self.models:
             return self._error(handler, 404, f"The model {body['model']!r} does not exist", "model_not_found")
+        own = [bad for word, bad in self.per_text.items() if texts is not None and word in prompt.split()]
+        for habit in (fault, *self.habits, *own):
+            if habit in SITUATIONS and (said := SITUATIONS[habit]).applies(body):
+                with self._lock:
+                    self.faults[habit] += habit != fault
+                return self._bytes(handler, said.status, said.body, said.headers)
         if fault == "429":
             return self._error(handler, 429, "Rate limit reached", "rate_limit", {"Retry-After": self.retry_after})
         if fault == "quota":
@@ -304,7 +322,10 @@ class ChatServer:
         data: Any = [{"object": "embedding", "index": i, "embedding": self.embedding(t)} for i, t in enumerate(texts)]
         with self._lock:
             self.embedded.update(texts)
-        data = NO_VECTORS[fault](data) if fault in NO_VECTORS else data[::-1]
+        for item, text in zip(data, texts, strict=True):
+            bad = [BAD_VECTOR[name] for word, name in self.per_text.items() if word in text.split()]
+            item |= {"embedding": bad[0]} if bad else {}
+        data = NO_VECTORS[fault](data) if fault in NO_VECTORS else self.shape(data)
         tokens = sum(len(text) // 4 for text in texts)
         usage = None if fault == "no usage" else {"prompt_tokens": tokens, "total_tokens": tokens}
         return self._send(handler, 200, {"object": "list", "data": data, "model": MODEL, "usage": usage})

@@ -130,13 +130,14 @@ def test_the_schema_is_asked_for_where_the_endpoint_takes_one(server: ChatServer
 
 
 def test_an_endpoint_without_schemas_is_asked_for_a_list_from_then_on(server: ChatServer) -> None:
-    server.script = ["no schema"]
+    server.script = ["no schema"] * 2
     config = SynthesisConfig(corpus="c", generator="openai", model=MODEL, base_url=server.url, per_doc=3)
     made = make_generator(config, api_key=KEY)
     for _ in range(2):
         assert len(generate_for(DOCUMENT, METHODS["diverse"], 3, made).queries) == 3
-    assert ["response_format" in body for body in server.bodies] == [True, False, False]
-    assert server.bodies[1]["messages"][0]["content"].endswith("\n1.")
+    kinds = [body.get("response_format", {}).get("type") for body in server.bodies]
+    assert kinds == ["json_schema", "json_object", None, None]
+    assert server.bodies[2]["messages"][0]["content"].endswith("\n1.")
 
 
 def test_a_list_is_asked_for_where_the_user_says_so(server: ChatServer) -> None:

@@ -178,7 +178,7 @@ def test_what_a_model_refused_on_the_way_is_not_recorded_as_sent(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, workspace: Workspace
 ) -> None:
     run = Run(make_job(**{**settings(server, make_corpus(2).id), "temperature": 0.4}), api_key=KEY)
-    run.source._client._renamed["temperature"] = None  # type: ignore[attr-defined]  # as a refusal teaches it
+    run.source._client.learnt.refused = {"temperature"}  # type: ignore[attr-defined]  # as a refusal teaches it
     result = run.execute()
     assert all("temperature" not in body for body in server.bodies)
     assert query_sets.load(workspace, result["query_set"]).parameters["temperature"] is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.records import Document
@@ -39,6 +40,9 @@ class Generator(ABC):
 
     def prepare(self) -> None:  # noqa: B027  (most load nothing)
         """Load what it needs, once and before the first call; may take minutes, and raises ModelError."""
+
+    def remember(self, folder: Path) -> None:  # noqa: B027  (most ask no server)
+        """Keep in a job's folder what the server turns out not to take, and read what an earlier attempt learnt."""
 
     @abstractmethod
     def generate(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from cdp.base.config import SynthesisConfig
@@ -11,6 +12,7 @@ from cdp.base.errors import RefusedError
 from cdp.base.records import Document
 from cdp.llm.address import address, resolve
 from cdp.llm.answers import Answer
+from cdp.llm.refusals import Learnt
 from cdp.synthesis.generators import Generator, GeneratorType, usual_usage
 from cdp.synthesis.methods import Method, Sampling, asking_for_json
 
@@ -67,6 +69,9 @@ class OpenAIGenerator(Generator):
     @property
     def unsent(self) -> tuple[str, ...]:
         return (*unsent(self._config), *self._client.refused)
+
+    def remember(self, folder: Path) -> None:
+        self._client.learnt = Learnt(self.model, self._client.url, folder / Learnt.FILE)
 
     def cancel(self) -> None:
         """No further request; those on their way are waited for, as long as a stop may take, and their answers kept."""
