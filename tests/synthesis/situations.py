@@ -85,7 +85,7 @@ SITUATIONS = {
     ),
     "cut by an error": Situation(
         "OpenRouter docs, errors: finish_reason error", {**_message(LIST[:-6]), "finish_reason": "error"}, THREE[:2],
-        {"cut_off": 1, "too_few": 1}, 2,
+        {"cut_off": 1, "too_few": 1}, 6, error="failed within its answer",
     ),
     "cut by a filter": Situation(
         "Azure docs, content filtering", {**_message(LIST[:-6]), "finish_reason": "content_filter"}, THREE[:2],
