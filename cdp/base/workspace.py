@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 from cdp.base.redaction import cleaned, holds_key
@@ -203,13 +203,14 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file atomically (temp, fsync, rename): readers see the old or the new content."""
+@contextmanager
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a file that takes the place of ``path`` (temp, fsync, rename): readers see the old or the new content."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(temporary, "xb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
@@ -218,6 +219,12 @@ def write_bytes(path: Path, data: bytes) -> None:
     finally:
         with suppress(OSError):  # it was renamed
             temporary.unlink()
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file atomically."""
+    with _replacing(path) as file:
+        file.write(data)
 
 
 def disk_fault(error: BaseException | None) -> str:
@@ -252,19 +259,13 @@ def write_json(path: Path, value: Any) -> None:
 
 def write_jsonl(path: Path, records: Iterable[Any]) -> None:
     """Write records atomically, one per line and one in memory."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(temporary, "x", encoding="utf-8", errors="backslashreplace") as file:
-            file.writelines(to_json(record) + "\n" for record in records)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        raise WorkspaceError.refused(path, "written", error) from error
-    finally:
-        with suppress(OSError):  # it was renamed
-            temporary.unlink()
+    with _replacing(path) as file:
+        file.writelines(map(_line, records))
+
+
+def _line(record: Any) -> bytes:
+    """Return the line of a record. UTF-8 has no lone surrogates; their escapes are valid JSON."""
+    return (to_json(record) + "\n").encode("utf-8", "backslashreplace")
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
@@ -302,17 +303,6 @@ def read_json(path: Path) -> Any:
         raise WorkspaceError(f"{path} cannot be read: {error}.", hint=DAMAGED) from error
 
 
-@contextmanager
-def fitting(path: Path) -> Iterator[None]:
-    """Raise WorkspaceError if a record that the block reads has missing or wrong fields."""
-    # Only around the lines that read a record: a bug of ours in there would pass for damage.
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-        problem = f"{path} has missing or wrong fields ({type(error).__name__}: {str(error)[:200]})."
-        raise WorkspaceError(problem, hint=DAMAGED) from error
-
-
 def read_json_or_none(path: Path) -> Any | None:
     """Return the JSON value in ``path``, None if there is none or it is damaged."""
     try:
@@ -323,7 +313,7 @@ def read_json_or_none(path: Path) -> Any | None:
 
 def append_jsonl(path: Path, records: Iterable[Any], *, sync: bool = False) -> None:
     """Append records, one per line, in a single write. A torn last line is closed first."""
-    lines = "".join(to_json(record) + "\n" for record in records)
+    lines = b"".join(map(_line, records))
     if not lines:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -331,9 +321,8 @@ def append_jsonl(path: Path, records: Iterable[Any], *, sync: bool = False) -> N
         if file.tell():
             file.seek(-1, os.SEEK_END)
             if file.read(1) != b"\n":
-                lines = "\n" + lines
-        # UTF-8 has no lone surrogates; their escapes are valid JSON.
-        file.write(lines.encode("utf-8", "backslashreplace"))
+                lines = b"\n" + lines
+        file.write(lines)
         if sync:
             file.flush()
             os.fsync(file.fileno())

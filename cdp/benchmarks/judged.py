@@ -46,17 +46,19 @@ _RUN = re.compile(r"(?:evaluation|study|import)-\d{8}-\d{6}-")
 Pool = dict[str, dict[str, dict[str, int]]]
 
 
+_GRADE = Annotated[int, Field(ge=0, le=3)]
+
+
 @dataclass(frozen=True, slots=True)
 class Grade:
     """The model's grade of one pair."""
 
     query: str
     document: str
-    grade: Annotated[int, Field(ge=0, le=3)]
+    grade: _GRADE
     reason: str = ""
 
 
-_GRADE = Annotated[int, Field(ge=0, le=3)]
 _POOL_LINE = fields({"query": str, "documents": dict[str, Annotated[dict[str, Count], Field(min_length=1)]]})
 _LABEL_LINE = fields({"action": str, "query": str, "grades": dict[str, _GRADE | None], "by": str})
 

@@ -135,25 +135,25 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
     view = show(workspace, job, with_size=False)
     if view.kind in ("evaluation", "import"):  # a run of another program, judged here
         result = read_result(view.folder)
-        return (
-            {}
-            if result is None
-            else {
-                **{name: round(100 * value, 4) for name, value in result["measures"].items()},
-                "judged_per": "passage" if OF_FILES in result["measures"] else "document",
-                "retriever": result["retriever"]["id"],
-                "benchmark": result["benchmark"]["name"],
-                "split": result["benchmark"]["split"],
-                "n_queries": result["benchmark"]["n_queries"],
-                "seconds": result["seconds"],
-                "notes": [
-                    *result.get("warnings", []),
-                    *refusals.sentences(view.folder),
-                    *([results.PER_PASSAGE] if OF_FILES in result["measures"] else []),
-                    *(badge.meaning for badge in results.of_counts(result.get("counts", {}))),
-                ],
-            }
-        )
+        if result is None:
+            return {}
+        per_passage = OF_FILES in result["measures"]
+        return {
+            **{name: round(100 * value, 4) for name, value in result["measures"].items()},
+            "judged_per": "passage" if per_passage else "document",
+            "retriever": result["retriever"]["id"],
+            "benchmark": result["benchmark"]["name"],
+            "split": result["benchmark"]["split"],
+            "n_queries": result["benchmark"]["n_queries"],
+            "seconds": result["seconds"],
+            "notes": [
+                *result.get("warnings", []),
+                *refusals.sentences(view.folder),
+                *([results.PER_PASSAGE] if per_passage else []),
+                *(badge.meaning for badge in results.of_counts(result.get("counts", {}))),
+            ],
+        }
+
     found = whole(_FIGURES, view.folder / "results" / f"{view.kind}.json") or {}
     figures: dict[str, Any] = {name: value for name, value in found.items() if name not in ("id", "examples")}
     if "measures" in figures:
