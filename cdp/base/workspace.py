@@ -50,6 +50,16 @@ _FULL = re.compile("No space left on device|os error 28|code: 28")
 DAMAGED = "The file is damaged: create it again."
 
 
+class _Folder:
+    """A folder of the workspace, called as its attribute."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, workspace: Workspace, owner: type) -> Path:
+        return workspace.root / self._name
+
+
 @dataclass(frozen=True)
 class Workspace:
     """The folder with everything a user made. ``Workspace.default()`` is the one in use.
@@ -71,38 +81,15 @@ class Workspace:
             hint = "Name a folder in the environment variable CDP_WORKSPACE."
             raise ConfigError(f"There is no folder for the workspace: {error}", hint=hint) from error
 
-    @property
-    def corpora(self) -> Path:
-        return self.root / "corpora"
-
-    @property
-    def queries(self) -> Path:
-        return self.root / "queries"
-
-    @property
-    def llm_cache(self) -> Path:
-        return self.root / "llm_cache"
-
-    @property
-    def benchmarks(self) -> Path:
-        return self.root / "benchmarks"
-
-    @property
-    def projects(self) -> Path:
-        return self.root / "projects"
-
-    @property
-    def embeddings(self) -> Path:
-        return self.root / "embeddings"
-
-    @property
-    def jobs(self) -> Path:
-        return self.root / "jobs"
-
-    @property
-    def uploads(self) -> Path:
-        """Uploaded files; each is removed once it is stored."""
-        return self.root / "uploads"
+    corpora = _Folder()
+    queries = _Folder()
+    llm_cache = _Folder()
+    benchmarks = _Folder()
+    projects = _Folder()
+    embeddings = _Folder()
+    jobs = _Folder()
+    uploads = _Folder()
+    """Uploaded files; each is removed once it is stored."""
 
     @property
     def catalog(self) -> Path:
@@ -362,6 +349,11 @@ def sha256_text(*parts: str) -> str:
         digest.update(f"{len(data)}:".encode())
         digest.update(data)
     return digest.hexdigest()
+
+
+def shuffle_key(*words: object) -> bytes:
+    """Return what things are sorted by for a random order that is the same on every machine."""
+    return hashlib.sha256("\0".join(map(str, words)).encode("utf-8", "surrogatepass")).digest()
 
 
 def folder_size(path: Path) -> int:

@@ -11,7 +11,6 @@ Grades are 0 (not related) to 3 (answers it), after UMBRELA (arXiv 2406.06519); 
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -24,7 +23,7 @@ from cdp.base import actions
 from cdp.base.errors import ConfigError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.records import Count, fields, lines
-from cdp.base.workspace import is_name, write_bytes, write_jsonl
+from cdp.base.workspace import is_name, shuffle_key, write_bytes, write_jsonl
 from cdp.benchmarks import manifests
 from cdp.benchmarks.benchmark import list_splits
 
@@ -171,16 +170,12 @@ def to_label(pool: Pool, query: str, *, later: bool = True) -> list[str]:
 
     # By hash: the rank, and so the system, must not be seen.
     first = [document for document, ranks in pool.get(query, {}).items() if rank(ranks) <= FIRST]
-    return sorted(first, key=lambda document: _hash(query, document))
+    return sorted(first, key=lambda document: shuffle_key(query, document))
 
 
 def sampled(pool: Pool) -> list[str]:
     """Return all queries in a random order that never changes: its beginning is a random sample of whole queries."""
-    return sorted(pool, key=lambda query: _hash("sample", query))
-
-
-def _hash(*words: str) -> bytes:
-    return hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).digest()
+    return sorted(pool, key=lambda query: shuffle_key("sample", query))
 
 
 def finished(pool: Pool, labels: Iterable[Label], by: str = "", *, later: bool = False) -> list[str]:
