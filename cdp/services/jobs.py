@@ -127,7 +127,7 @@ def follow(workspace: Workspace, job: str, *, follow: bool = False) -> Iterator[
 
 
 # The result of a job of any kind but an evaluation.
-_FIGURES = fields(measures=list[fields({"name": str}, value=Real | None)])  # type: ignore[misc]
+_FIGURES = fields(measures=list[fields({"name": str}, value=Real | None)], notes=list[str])  # type: ignore[misc]
 
 
 def outcome(workspace: Workspace, job: str) -> dict[str, Any]:

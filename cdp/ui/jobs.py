@@ -313,7 +313,7 @@ def _results(workspace: Workspace, job: JobView) -> None:
     if shown:
         with st.expander("Results", icon=":material/fact_check:", key=f"results_{job.id}", expanded=opened):
             tables.show({"Result": list(shown), "Value": list(shown.values())}, alt="The results of this job")
-            frame.remarks(found["notes"] if isinstance(found.get("notes"), list) else ())
+            frame.remarks(found.get("notes", ()))
 
 
 def _log(workspace: Workspace, job: JobView) -> None:
