@@ -284,12 +284,8 @@ def _check(workspace: Workspace, spec: JobSpec) -> None:
     """Raise NotAllowedError for settings that this mode may not use. Also ConfigError, NotFoundError."""
     config = _config(spec)
     # On a local dashboard the person goes on with a job of the command line, with every folder that it names.
-    if config is not None and not (access.mode() is access.Mode.LOCAL and _is_own(workspace, spec)):
+    if config is not None and not (access.mode() is access.Mode.LOCAL and room.is_own(workspace.job(spec.id))):
         access.checked(workspace, config)
-
-
-def _is_own(workspace: Workspace, spec: JobSpec) -> bool:
-    return room.is_own(workspace.job(spec.id))
 
 
 def _not_allowed(spec: JobSpec, setting: str, values: Sequence[str]) -> NotAllowedError:
@@ -311,7 +307,7 @@ def _outside(workspace: Workspace, spec: JobSpec, allow: Sequence[str] = ()) -> 
     if not may(Action.ANY_ENDPOINT):
         allow = ()  # visitors of a shared dashboard decide nothing about the server's files and network
     config = _config(spec)
-    if _is_own(workspace, spec):
+    if room.is_own(workspace.job(spec.id)):
         return {}
     # Without an address of the operator's, jobs go to OpenAI, whose address may then also be spelt out.
     known = [*(access.endpoints() or [address.OPENAI_URL]), *(a for a in allow if "://" in a)]
