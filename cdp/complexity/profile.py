@@ -39,7 +39,7 @@ class CwProfile:
     interval: tuple[float, float]
 
 
-def profile(cw: ArrayLike, *, seed: int = 0) -> CwProfile:
+def profile(cw: ArrayLike) -> CwProfile:
     """The profile of CW values of shape (n,), with the 95% bootstrap interval of their mean. InputError if empty."""
     values = _values(cw).astype(np.int64)
     lower, median, upper = np.percentile(values, [25, 50, 75])
@@ -56,13 +56,13 @@ def profile(cw: ArrayLike, *, seed: int = 0) -> CwProfile:
         below=float((values < LOW).mean()),
         between=float(((values >= LOW) & (values <= HIGH)).mean()),
         above=float((values > HIGH).mean()),
-        interval=cw_interval(values, seed=seed),
+        interval=cw_interval(values),
     )
 
 
-def cw_interval(cw: ArrayLike, *, level: float = 0.95, seed: int = 0) -> tuple[float, float]:
+def cw_interval(cw: ArrayLike, *, seed: int = 0) -> tuple[float, float]:
     """Bootstrap percentile interval of the mean CW, seeded. InputError if there are no values."""
-    return bootstrap_interval(_values(cw), level=level, seed=seed)
+    return bootstrap_interval(_values(cw), seed=seed)
 
 
 def _values(cw: ArrayLike) -> NDArray[np.float64]:

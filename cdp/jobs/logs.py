@@ -18,7 +18,7 @@ TAIL_LINES = 20
 TAIL_BYTES = 64 * 1024
 
 
-def log_tail(path: Path, lines: int = TAIL_LINES) -> list[str]:
+def log_tail(path: Path) -> list[str]:
     """Return the last lines of a log (of its last 64 KiB), progress bars reduced to their last state."""
     try:
         with open(path, "rb") as file:
@@ -28,7 +28,7 @@ def log_tail(path: Path, lines: int = TAIL_LINES) -> list[str]:
     except OSError:
         return []
     shown = [line.rstrip().rsplit("\r", 1)[-1][:2000] for line in text.split("\n")]
-    return [line for line in shown if line.strip()][-lines:]
+    return [line for line in shown if line.strip()][-TAIL_LINES:]
 
 
 def read_log(workspace: Workspace, job_id: str, *, tail_bytes: int = TAIL_BYTES) -> str:

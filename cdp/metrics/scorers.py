@@ -48,12 +48,7 @@ class PairScorer:
 
 
 def load_scorer(
-    choice: str,
-    workspace: Workspace,
-    *,
-    threshold: float | None = None,
-    batch_size: int = 128,
-    device: str | None = None,
+    choice: str, workspace: Workspace, *, threshold: float | None = None, batch_size: int = 128
 ) -> PairScorer:
     """The scorer of a choice: ``auto``, ``bi-encoder``, or a cross-encoder's name or folder.
 
@@ -62,14 +57,14 @@ def load_scorer(
     by name: NotFoundError if there is none, ModelError if it cannot be loaded or does not score pairs.
     """
     if choice == BI_ENCODER:
-        return _bi_encoder(workspace, threshold, batch_size, device)
+        return _bi_encoder(workspace, threshold, batch_size)
     try:
         name = CROSS_ENCODER if choice == "auto" else choice
-        return _cross_encoder(name, workspace, THRESHOLD if threshold is None else threshold, batch_size, device)
+        return _cross_encoder(name, workspace, THRESHOLD if threshold is None else threshold, batch_size)
     except (ModelError, NotFoundError) as error:
         if choice != "auto":
             raise
-        return _bi_encoder(workspace, None, batch_size, device, note=error.message)
+        return _bi_encoder(workspace, None, batch_size, note=error.message)
 
 
 def load_cross_encoder(
@@ -85,7 +80,7 @@ def load_cross_encoder(
 
 
 def load_encoder(
-    name: str, workspace: Workspace, *, batch_size: int = 128, device: str | None = None
+    name: str, workspace: Workspace, *, batch_size: int = 128
 ) -> Callable[[list[str]], NDArray[np.float64]]:
     """An encoder of queries: a retriever preset, a training's id or name, or any model's folder or name.
 
@@ -94,7 +89,7 @@ def load_encoder(
     """
     from cdp.retrievers import load, resolve
 
-    model = load(resolve(name, workspace), device)
+    model = load(resolve(name, workspace))
     prompt = model.prompts.get("query", "")
 
     def encode(texts: list[str]) -> NDArray[np.float64]:
@@ -108,11 +103,9 @@ def load_encoder(
     return encode
 
 
-def _bi_encoder(
-    workspace: Workspace, threshold: float | None, batch_size: int, device: str | None, note: str = ""
-) -> PairScorer:
+def _bi_encoder(workspace: Workspace, threshold: float | None, batch_size: int, note: str = "") -> PairScorer:
     """The cosine of two embeddings in place of a cross-encoder's score."""
-    encode = load_encoder(STAND_IN_MODEL, workspace, batch_size=batch_size, device=device)
+    encode = load_encoder(STAND_IN_MODEL, workspace, batch_size=batch_size)
 
     def score(pairs: Sequence[Pair]) -> NDArray[np.float64]:
         rows: dict[str, int] = {}
@@ -127,7 +120,7 @@ def _bi_encoder(
 
 
 def _cross_encoder(
-    name: str, workspace: Workspace, threshold: float, batch_size: int, device: str | None, logits: bool = False
+    name: str, workspace: Workspace, threshold: float, batch_size: int, device: str | None = None, logits: bool = False
 ) -> PairScorer:
     from cdp.retrievers import resolve
     from cdp.retrievers.load import load_cross_encoder

@@ -336,18 +336,16 @@ def _flat(settings: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 def _check_weights(place: Path, pickled: bool) -> None:
     """Refuse weights that are no safetensors, or elsewhere."""
-    if (place / WEIGHTS).is_file():
-        return
-    if (place / INDEX).is_file():
-        _check_index(place / INDEX, ".safetensors")
-    elif pickled and (place / PICKLED).is_file():
-        return
-    elif pickled and (place / PICKLED_INDEX).is_file():
-        _check_index(place / PICKLED_INDEX, ".bin")
-    else:
-        others = sorted(path.name for path in place.glob("*") if path.suffix in (".bin", ".pt", ".pth", ".ckpt", ".h5"))
-        has = f" ({others[0]} is a format of which reading could run code)" if others else ""
-        _refuse(place, f"there is no model.safetensors{has}", CONVERT)
+    for weights, index in ((WEIGHTS, INDEX), (PICKLED, PICKLED_INDEX))[: 1 + pickled]:
+        if (place / weights).is_file():
+            return
+        if (place / index).is_file():
+            _check_index(place / index, Path(weights).suffix)
+            return
+
+    others = sorted(path.name for path in place.glob("*") if path.suffix in (".bin", ".pt", ".pth", ".ckpt", ".h5"))
+    has = f" ({others[0]} is a format of which reading could run code)" if others else ""
+    _refuse(place, f"there is no {WEIGHTS}{has}", CONVERT)
 
 
 def shards(index: Path) -> list[str]:

@@ -530,12 +530,11 @@ def of_counts(counts: Mapping[str, Any], n_queries: int | None = None) -> list[B
         meaning = f"Nothing was retrieved for {absent:,} of {judged:,} judged queries; they count 0."
         badges.append(Badge("without results", meaning))
     kinds = (("document", "documents"), ("query", "queries"))
-    lost = [(int(counts.get(f"{plural}_without_vector", 0)), unit, plural) for unit, plural in kinds]
-    if any(n for n, *_ in lost):
-        missing = " and ".join(counted(n, unit, plural) for n, unit, plural in lost if n)
+    lost = [counted(n, *kind) for kind in kinds if (n := int(counts.get(f"{kind[1]}_without_vector", 0)))]
+    if lost:
         meaning = (
-            f"{missing} could not be embedded and count as not found. Where such a document answers a query the score "
-            "is too low. The job lists them; a new evaluation asks for them again."
+            f"{' and '.join(lost)} could not be embedded and count as not found. Where such a document answers a query "
+            "the score is too low. The job lists them; a new evaluation asks for them again."
         )
         badges.append(Badge("without vectors", meaning))
     if unjudged := int(counts.get("unjudged_in_first_ten", 0)):
