@@ -133,4 +133,6 @@ def _cpu_seconds() -> float:
 
 
 if __name__ == "__main__":
+    # As Ctrl-C, which a run in the background ignores: the part at work is ended too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     raise SystemExit(main(sys.argv[1:]))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from cdp.base.workspace import read_json
@@ -15,7 +17,8 @@ from perf import report, sizes
 from perf.__main__ import LONGEST_S, ON_REQUEST, PARTS, run_part
 from perf.machine import Machine, of_cpuinfo
 from perf.timing import Row, paired
-from tests.support import REPOSITORY
+from tests.jobs.support import lives, until
+from tests.support import REPOSITORY, in_background
 
 ZEN_3 = "model name\t: AMD EPYC 7763 64-Core Processor\nflags\t\t: fpu sse avx avx2 sha_ni\n"
 ZEN_4 = "model name\t: AMD EPYC\nflags\t\t: fpu avx2 avx512f avx512_bf16\n"
@@ -71,6 +74,20 @@ def test_a_part_that_does_not_end_is_ended_with_what_it_started(tmp_path: Path) 
         child = int(started.read_text())
         while Path(f"/proc/{child}/stat").exists() and Path(f"/proc/{child}/stat").read_text().split()[2] != "Z":
             time.sleep(0.01)
+
+
+@pytest.mark.slow
+def test_a_part_ends_with_the_benchmarks_that_started_it() -> None:
+    """Also where they ignore Ctrl-C: SIGTERM ends them, with a part that is in a process group of its own."""
+    command = in_background(sys.executable, "-m", "perf", "judging")
+    process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        (part,) = until(lambda: psutil.Process(process.pid).children(), "the part to start")
+        until(lambda: part.cpu_times().user > 0.1, "the part to be at work")
+    finally:
+        process.terminate()
+        process.wait(60)
+    assert not lives(part.pid)
 
 
 def test_a_part_that_fails_says_so_and_keeps_what_was_there(tmp_path: Path) -> None:
