@@ -14,6 +14,7 @@
 # make reproduction-long  run the paper's experiment (hours on two cores, resumable), keep its scores, then the same
 # make reproduction-small  the same pipeline on the demo, in minutes; make reproduction-full  what the paper's own size takes
 # make bench  measure speed against peers in under 20 minutes, write perf/results/<kind of machine>.json
+# make bench-changed  the parts whose rooms the branch touched, in turns with the commit where it left main (or REV=…)
 
 PYTHON ?= python3.11
 PORT ?= 8501
@@ -27,7 +28,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PIP := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install install-dev chromium app test check soak package gauntlet cluster audit bench gpu docs site images lock clean
+.PHONY: install install-dev chromium app test check soak package gauntlet cluster audit bench bench-changed gpu docs site images lock clean
 
 install: $(VENV)/.installed
 install-dev: $(VENV)/.installed-dev
@@ -112,6 +113,9 @@ reproduction-full: install
 bench: install-dev
 	$(BIN)/python -m perf
 	$(BIN)/python -m perf.report
+
+bench-changed: install-dev
+	$(BIN)/python -m perf --changed $(if $(REV),--against $(REV))
 
 # What is measured lies in perf/results under the card's name; without a CUDA device both parts say so.
 gpu: install-dev
