@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -19,6 +20,7 @@ from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 import cdp
 from cdp.base import registry
@@ -48,6 +50,12 @@ def test_what_is_pinned_is_what_the_package_asks_for() -> None:
         for name, pin in pinned.items():
             (version,) = pin.specifier
             assert version.version in asked[name].specifier, f"{file}: {name} {version.version}"
+
+
+def test_the_versions_of_python_are_those_that_the_classifiers_name() -> None:
+    named = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["classifiers"]))
+    accepted = SpecifierSet(PROJECT["requires-python"])
+    assert [version for version in (f"3.{minor}" for minor in range(9, 30)) if version in accepted] == named
 
 
 def test_the_citation_is_of_this_version() -> None:
