@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 import tomllib
 import urllib.request
 import zipfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 import cdp
 from cdp.base import registry
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
-from tests.support import REPOSITORY, free_port
+from tests.support import REPOSITORY, free_port, in_background
 
 PROJECT: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -46,6 +50,12 @@ def test_what_is_pinned_is_what_the_package_asks_for() -> None:
         for name, pin in pinned.items():
             (version,) = pin.specifier
             assert version.version in asked[name].specifier, f"{file}: {name} {version.version}"
+
+
+def test_the_versions_of_python_are_those_that_the_classifiers_name() -> None:
+    named = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["classifiers"]))
+    accepted = SpecifierSet(PROJECT["requires-python"])
+    assert [version for version in (f"3.{minor}" for minor in range(9, 30)) if version in accepted] == named
 
 
 def test_the_citation_is_of_this_version() -> None:
@@ -119,10 +129,16 @@ def test_wheel_and_sdist_hold_all_that_is_needed_at_run_time(built: Path) -> Non
 
 
 @pytest.mark.slow
-def test_cdp_app_serves_the_dashboard_on_this_machine_alone(installed: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("started", "number"), [(lambda *words: words, signal.SIGINT), (in_background, signal.SIGTERM)],
+    ids=["until Ctrl-C", "in the background until SIGTERM"],
+)  # fmt: skip
+def test_cdp_app_serves_the_dashboard_on_this_machine_alone(
+    installed: dict[str, str], started: Callable[..., Sequence[str]], number: int
+) -> None:
     port = free_port()
     process = subprocess.Popen(
-        [sys.executable, "-m", "cdp", "app", "--port", str(port)], cwd=installed["HOME"], env=installed,
+        started(sys.executable, "-m", "cdp", "app", "--port", str(port)), cwd=installed["HOME"], env=installed,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     try:
@@ -136,10 +152,15 @@ def test_cdp_app_serves_the_dashboard_on_this_machine_alone(installed: dict[str,
                 assert process.poll() is None, process.communicate()[0]
                 assert time.monotonic() < deadline
                 time.sleep(0.2)
-    finally:
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         told, _ = process.communicate(timeout=60)
+    finally:
+        process.terminate()
+        process.wait(60)
     assert process.returncode == 130
+    assert "Traceback" not in told
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=10)
     assert f"http://127.0.0.1:{port}" in told, "the settings beside app.py, which name the loopback, were not read"
 
 
