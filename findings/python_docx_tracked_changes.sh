@@ -1,14 +1,22 @@
-#!/usr/bin/env python3
-# /// script
-# requires-python = ">=3.11"
-# dependencies = ["python-docx==1.2.0"]
-# ///
-"""`paragraph.text` leaves out words that Word shows: tracked insertions, and content controls within a line.
+#!/usr/bin/env bash
+# `paragraph.text` leaves out words that Word shows: tracked insertions, and content controls within a line.
+#
+# Both are elements around the runs (`w:ins`, `w:sdt`), and python-docx reads runs and hyperlinks that are children of the
+# paragraph itself. The text is shorter, with no sign of it.
+#
+# Output seen:
+#   python-docx 1.2.0
+#     Word shows 'Bees dance in figures of eight.', the text is 'Bees dance '
+#     Word shows 'Bees leave at dawn.', the text is 'Bees leave '
+set -euo pipefail
 
-Both are elements around the runs (`w:ins`, `w:sdt`), and python-docx reads runs and hyperlinks that are children of the
-paragraph itself. The text is shorter, with no sign of it.
-"""
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder"
+"${PYTHON:-python3}" -m venv env
+env/bin/python -m pip install --quiet python-docx==1.2.0
 
+env/bin/python -I - <<'PYTHON'
 import sys
 from importlib.metadata import version
 
@@ -33,3 +41,4 @@ for shown, text in zip(("Bees dance in figures of eight.", "Bees leave at dawn."
     print(f"  Word shows {shown!r}, the text is {text!r}")
 
 sys.exit(0 if texts == ["Bees dance ", "Bees leave "] else "The behaviour has changed.")
+PYTHON
