@@ -15,6 +15,7 @@ import tomllib
 import urllib.request
 import zipfile
 from collections.abc import Callable, Sequence
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,21 @@ def test_what_is_pinned_is_what_the_package_asks_for() -> None:
         for name, pin in pinned.items():
             (version,) = pin.specifier
             assert version.version in asked[name].specifier, f"{file}: {name} {version.version}"
+
+
+def test_every_library_that_is_imported_is_asked_for() -> None:
+    """One that another library brings may go with its next version."""
+    asked = requirements([*PROJECT["dependencies"], *(text for one in ("app", "languages") for text in
+                          PROJECT["optional-dependencies"][one])])  # fmt: skip
+    provided = packages_distributions()
+    imported: dict[str, str] = {}
+    for path in [REPOSITORY / "app.py", *(REPOSITORY / "cdp").rglob("*.py")]:
+        for package in re.findall(r"^\s*(?:from|import) (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE):
+            if package in provided and package != "cdp":
+                imported[package] = path.name
+    names = {name: {one.lower().replace("_", "-") for one in provided[name]} for name in imported}
+    optional = {"ray", "pydantic_core"}  # an extra of its own; a part of pydantic
+    assert {name: imported[name] for name in names if not names[name] & set(asked) and name not in optional} == {}
 
 
 def test_the_versions_of_python_are_those_that_the_classifiers_name() -> None:
