@@ -298,7 +298,8 @@ def test_a_job_asks_for_keys_that_we_know_and_for_no_other_variable(
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [({"device": {"processes": 100_000}}, "100000 processes"), ({"device": {"processes": -1}}, "-1 processes"),
-     ({"device": {"count": 10**12}}, "GPUs"), ({"device": {"count": 10**30}}, "number of 31 digits"), ({"device": {"processes": float("inf")}}, "OverflowError"),
+     ({"device": {"count": 10**12}}, "GPUs"), ({"device": {"count": 10**30}}, "number of 31 digits"),
+     ({"device": {"processes": float("inf")}}, "OverflowError"),
      ({"device": [1]}, "AttributeError"), ({"grace_s": float("nan")}, "grace_s is nan"),
      ({"grace_s": 1e9}, "grace_s is 1e+09"), ({"grace_s": -1}, "grace_s is -1"),
      ({"launcher": "sh"}, "launcher is 'sh'"),
