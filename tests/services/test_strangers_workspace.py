@@ -15,7 +15,7 @@ import pytest
 
 from cdp import jobs as room
 from cdp import projects
-from cdp.base.errors import ConfigError, InputError
+from cdp.base.errors import ConfigError, InputError, WorkspaceError
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import judged, manifests
 from cdp.benchmarks.manifests import Manifest, Subset
@@ -257,6 +257,15 @@ def test_an_edited_specification_is_a_strangers(
         spec[change] = changes[change]
     write_json(path, spec)
     refused(workspace, own_folder, "benchmark", f"--allow {private}")
+
+
+@pytest.mark.parametrize("text", ["[]", "null", '"x"', "5"])
+def test_a_specification_of_another_shape_is_nobodys(workspace: Workspace, text: str) -> None:
+    job_id = job(workspace, "training", TRAINING)
+    (workspace.job(job_id) / "spec.json").write_text(text)
+    assert not room.is_own(workspace.job(job_id))
+    with pytest.raises(WorkspaceError, match="not a job's specification"):
+        jobs.resume(workspace, job_id)
 
 
 def test_every_place_to_allow_is_named_at_once(workspace: Workspace, private: Path) -> None:
