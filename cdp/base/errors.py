@@ -93,12 +93,12 @@ class ConfigError(CdpError):
     kind = "configuration"
 
     @classmethod
-    def from_problems(cls, problems: Sequence[str], *, hint: str = "") -> ConfigError:
+    def from_problems(cls, problems: Sequence[str]) -> ConfigError:
         """Return one error for many problems: the first 20 are named, the rest counted."""
         shown = list(problems[:SHOWN_PROBLEMS])
         if len(problems) > SHOWN_PROBLEMS:
             shown.append(f"and {len(problems) - SHOWN_PROBLEMS} more")
-        return cls("; ".join(shown) + ".", hint=hint)
+        return cls("; ".join(shown) + ".")
 
 
 class NotFoundError(CdpError):

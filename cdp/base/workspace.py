@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 from cdp.base.redaction import cleaned, holds_key
@@ -50,6 +50,16 @@ _FULL = re.compile("No space left on device|os error 28|code: 28")
 DAMAGED = "The file is damaged: create it again."
 
 
+class _Folder:
+    """A folder of the workspace, called as its attribute."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, workspace: Workspace, owner: type) -> Path:
+        return workspace.root / self._name
+
+
 @dataclass(frozen=True)
 class Workspace:
     """The folder with everything a user made. ``Workspace.default()`` is the one in use.
@@ -71,38 +81,15 @@ class Workspace:
             hint = "Name a folder in the environment variable CDP_WORKSPACE."
             raise ConfigError(f"There is no folder for the workspace: {error}", hint=hint) from error
 
-    @property
-    def corpora(self) -> Path:
-        return self.root / "corpora"
-
-    @property
-    def queries(self) -> Path:
-        return self.root / "queries"
-
-    @property
-    def llm_cache(self) -> Path:
-        return self.root / "llm_cache"
-
-    @property
-    def benchmarks(self) -> Path:
-        return self.root / "benchmarks"
-
-    @property
-    def projects(self) -> Path:
-        return self.root / "projects"
-
-    @property
-    def embeddings(self) -> Path:
-        return self.root / "embeddings"
-
-    @property
-    def jobs(self) -> Path:
-        return self.root / "jobs"
-
-    @property
-    def uploads(self) -> Path:
-        """Uploaded files; each is removed once it is stored."""
-        return self.root / "uploads"
+    corpora = _Folder()
+    queries = _Folder()
+    llm_cache = _Folder()
+    benchmarks = _Folder()
+    projects = _Folder()
+    embeddings = _Folder()
+    jobs = _Folder()
+    uploads = _Folder()
+    """Uploaded files; each is removed once it is stored."""
 
     @property
     def catalog(self) -> Path:
@@ -203,13 +190,14 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file atomically (temp, fsync, rename): readers see the old or the new content."""
+@contextmanager
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Yield a file that takes the place of ``path`` (temp, fsync, rename): readers see the old or the new content."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(temporary, "xb") as file:
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
@@ -218,6 +206,12 @@ def write_bytes(path: Path, data: bytes) -> None:
     finally:
         with suppress(OSError):  # it was renamed
             temporary.unlink()
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file atomically."""
+    with _replacing(path) as file:
+        file.write(data)
 
 
 def disk_fault(error: BaseException | None) -> str:
@@ -252,19 +246,13 @@ def write_json(path: Path, value: Any) -> None:
 
 def write_jsonl(path: Path, records: Iterable[Any]) -> None:
     """Write records atomically, one per line and one in memory."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(temporary, "x", encoding="utf-8", errors="backslashreplace") as file:
-            file.writelines(to_json(record) + "\n" for record in records)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        raise WorkspaceError.refused(path, "written", error) from error
-    finally:
-        with suppress(OSError):  # it was renamed
-            temporary.unlink()
+    with _replacing(path) as file:
+        file.writelines(map(_line, records))
+
+
+def _line(record: Any) -> bytes:
+    """Return the line of a record. UTF-8 has no lone surrogates; their escapes are valid JSON."""
+    return (to_json(record) + "\n").encode("utf-8", "backslashreplace")
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
@@ -302,17 +290,6 @@ def read_json(path: Path) -> Any:
         raise WorkspaceError(f"{path} cannot be read: {error}.", hint=DAMAGED) from error
 
 
-@contextmanager
-def fitting(path: Path) -> Iterator[None]:
-    """Raise WorkspaceError if a record that the block reads has missing or wrong fields."""
-    # Only around the lines that read a record: a bug of ours in there would pass for damage.
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-        problem = f"{path} has missing or wrong fields ({type(error).__name__}: {str(error)[:200]})."
-        raise WorkspaceError(problem, hint=DAMAGED) from error
-
-
 def read_json_or_none(path: Path) -> Any | None:
     """Return the JSON value in ``path``, None if there is none or it is damaged."""
     try:
@@ -323,7 +300,7 @@ def read_json_or_none(path: Path) -> Any | None:
 
 def append_jsonl(path: Path, records: Iterable[Any], *, sync: bool = False) -> None:
     """Append records, one per line, in a single write. A torn last line is closed first."""
-    lines = "".join(to_json(record) + "\n" for record in records)
+    lines = b"".join(map(_line, records))
     if not lines:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -331,9 +308,8 @@ def append_jsonl(path: Path, records: Iterable[Any], *, sync: bool = False) -> N
         if file.tell():
             file.seek(-1, os.SEEK_END)
             if file.read(1) != b"\n":
-                lines = "\n" + lines
-        # UTF-8 has no lone surrogates; their escapes are valid JSON.
-        file.write(lines.encode("utf-8", "backslashreplace"))
+                lines = b"\n" + lines
+        file.write(lines)
         if sync:
             file.flush()
             os.fsync(file.fileno())
@@ -373,6 +349,11 @@ def sha256_text(*parts: str) -> str:
         digest.update(f"{len(data)}:".encode())
         digest.update(data)
     return digest.hexdigest()
+
+
+def shuffle_key(*words: object) -> bytes:
+    """Return what things are sorted by for a random order that is the same on every machine."""
+    return hashlib.sha256("\0".join(map(str, words)).encode("utf-8", "surrogatepass")).digest()
 
 
 def folder_size(path: Path) -> int:

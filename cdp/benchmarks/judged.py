@@ -11,7 +11,6 @@ Grades are 0 (not related) to 3 (answers it), after UMBRELA (arXiv 2406.06519); 
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -24,7 +23,7 @@ from cdp.base import actions
 from cdp.base.errors import ConfigError
 from cdp.base.file_cache import ANSWERS
 from cdp.base.records import Count, fields, lines
-from cdp.base.workspace import is_name, write_bytes, write_jsonl
+from cdp.base.workspace import is_name, shuffle_key, write_bytes, write_jsonl
 from cdp.benchmarks import manifests
 from cdp.benchmarks.benchmark import list_splits
 
@@ -46,17 +45,19 @@ _RUN = re.compile(r"(?:evaluation|study|import)-\d{8}-\d{6}-")
 Pool = dict[str, dict[str, dict[str, int]]]
 
 
+_GRADE = Annotated[int, Field(ge=0, le=3)]
+
+
 @dataclass(frozen=True, slots=True)
 class Grade:
     """The model's grade of one pair."""
 
     query: str
     document: str
-    grade: Annotated[int, Field(ge=0, le=3)]
+    grade: _GRADE
     reason: str = ""
 
 
-_GRADE = Annotated[int, Field(ge=0, le=3)]
 _POOL_LINE = fields({"query": str, "documents": dict[str, Annotated[dict[str, Count], Field(min_length=1)]]})
 _LABEL_LINE = fields({"action": str, "query": str, "grades": dict[str, _GRADE | None], "by": str})
 
@@ -169,16 +170,12 @@ def to_label(pool: Pool, query: str, *, later: bool = True) -> list[str]:
 
     # By hash: the rank, and so the system, must not be seen.
     first = [document for document, ranks in pool.get(query, {}).items() if rank(ranks) <= FIRST]
-    return sorted(first, key=lambda document: _hash(query, document))
+    return sorted(first, key=lambda document: shuffle_key(query, document))
 
 
 def sampled(pool: Pool) -> list[str]:
     """Return all queries in a random order that never changes: its beginning is a random sample of whole queries."""
-    return sorted(pool, key=lambda query: _hash("sample", query))
-
-
-def _hash(*words: str) -> bytes:
-    return hashlib.sha256("\0".join(words).encode("utf-8", "surrogatepass")).digest()
+    return sorted(pool, key=lambda query: shuffle_key("sample", query))
 
 
 def finished(pool: Pool, labels: Iterable[Label], by: str = "", *, later: bool = False) -> list[str]:

@@ -6,14 +6,13 @@ manifest says what it was drawn from, its name says how large it is, and every r
 
 from __future__ import annotations
 
-import hashlib
 import heapq
 from dataclasses import replace
 from pathlib import Path
 
 from cdp.base.errors import ConfigError, InputError, WorkspaceError
 from cdp.base.staging import staging
-from cdp.base.workspace import Workspace, checked_name, now
+from cdp.base.workspace import Workspace, checked_name, now, shuffle_key
 from cdp.benchmarks import judged, library, manifests
 from cdp.benchmarks.beir_files import iter_corpus, write_beir
 from cdp.benchmarks.benchmark import part, read_parts, split_of
@@ -68,7 +67,7 @@ def sample(
     labelled_first = {query: at for at, query in enumerate(judged.sampled(judged.read_pool(source)))}
 
     def order(query: str) -> tuple[int, bytes]:
-        return labelled_first.get(query, 0), _order(seed, "query", query)
+        return labelled_first.get(query, 0), shuffle_key(seed, "query", query)
 
     drawn = {("test" if dev else split): set(heapq.nsmallest(queries, answered[split], key=order))}
     if dev:
@@ -88,7 +87,7 @@ def sample(
             f"{len(relevant):,} documents are relevant for these queries, more than the {documents:,} asked for.",
             hint=f"Ask for at least {len(relevant):,} documents, or for fewer queries.",
         )
-    rest = ((_order(seed, "document", name), name) for name in parts.document_ids if name not in relevant)
+    rest = ((shuffle_key(seed, "document", name), name) for name in parts.document_ids if name not in relevant)
     ids = relevant | {name for _, name in heapq.nsmallest(documents - len(relevant), rest)}
     lines = []
     for query in chosen:
@@ -137,8 +136,3 @@ def name_of(name: str, queries: int, documents: int, split: str, seed: int = 0, 
     """``scifact-sample-300q-2000d``: the default name of a subset. Another split than test is named."""
     more = [*([split] if split != "test" else []), *([f"s{seed}"] if seed else []), *([f"{dev}dev"] if dev else [])]
     return "-".join([name, "sample", f"{queries}q", f"{documents}d", *more])
-
-
-def _order(seed: int, what: str, identifier: str) -> bytes:
-    """Where an id stands in the draw: the same on every machine."""
-    return hashlib.sha256(f"{seed}\0{what}\0{identifier}".encode("utf-8", "surrogatepass")).digest()

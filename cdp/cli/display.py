@@ -133,9 +133,8 @@ def job(view: Any) -> str:
 def ended(view: Any, outcome: Mapping[str, Any]) -> str:
     """Return how a job ended, and its results."""
     lines = [job(view), *(f"  {name}: {value}" for name, value in job_words.outcome(outcome))]
-    notes = outcome.get("notes")
-    lines += [f"  note: {note}" for note in notes] if isinstance(notes, list) else []
-    if isinstance(outcome.get("measures"), list):
+    lines += [f"  note: {note}" for note in outcome.get("notes", ())]
+    if "measures" in outcome:
         lines += ["", measures(outcome["measures"])]
     return "\n".join(lines)
 

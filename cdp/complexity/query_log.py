@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from cdp.base.workspace import shuffle_key
 from cdp.complexity.content_words import count_content_words
 
 LONGEST = 2000
@@ -80,8 +80,8 @@ def sample(queries: Sequence[str], n: int, *, language: str = "en", seed: int = 
     if n >= len(queries):
         return list(queries)
     cw = count_content_words(queries, language)
-    drawn = [hashlib.sha256(f"{seed}\0{query}".encode("utf-8", "surrogatepass")).digest() for query in queries]
+    drawn = [shuffle_key(seed, query) for query in queries]
     order = sorted(range(len(queries)), key=lambda i: (cw[i], len(queries[i].split()), drawn[i]))
-    start = int.from_bytes(hashlib.sha256(f"start {seed}".encode()).digest()[:4]) / 2**32
+    start = int.from_bytes(shuffle_key(f"start {seed}")[:4]) / 2**32
     chosen = {order[int((i + start) * len(queries) / n)] for i in range(n)}
     return [query for i, query in enumerate(queries) if i in chosen]

@@ -19,7 +19,7 @@ from cdp.benchmarks import Benchmark, load_benchmark, resolve_benchmark
 from cdp.evaluation import measures
 from cdp.evaluation.measures import from_ranking
 from cdp.retrievers import PROTOCOLS, bm25
-from cdp.retrievers.api import ApiModel
+from cdp.retrievers.api import ApiModel, failed_texts
 from cdp.retrievers.encode import Embedded, EmbeddingStore, Encoding, encode, precision_for
 from cdp.retrievers.exact_search import search
 
@@ -287,7 +287,7 @@ def retrieve(
     report(0)
     device = model.device.type if model.device.type == "cuda" else "cpu"
     of_queries, of_documents = found
-    failed = model.failed if isinstance(model, ApiModel) else {}
+    failed = failed_texts(model)
     absent = [number for number, text in enumerate(documents) if text in failed]
     if absent:  # no vector is no evidence: such a document is in no ranking, whatever the other scores are
         exclude = [sorted({*listed, *absent}) for listed in exclude or [()] * len(queries)]

@@ -84,8 +84,7 @@ RECORD = fields(
 
 def read_result(job_folder: Path) -> dict[str, Any] | None:
     """The record of an evaluation as ``write_result`` made it; None where there is none."""
-    found: Any = whole(RECORD, job_folder / "results" / "evaluation.json")
-    return found
+    return whole(RECORD, job_folder / "results" / "evaluation.json")
 
 
 def write_result(

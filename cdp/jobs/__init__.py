@@ -260,11 +260,11 @@ def _seconds(status: dict[str, Any], beat: dict[str, Any], state: State, clock: 
     return round(max(0.0, clock - float(began)), 3)
 
 
-def resolve_job(workspace: Workspace, text: str, kinds: Collection[str] | None = None) -> str:
+def resolve_job(workspace: Workspace, text: str) -> str:
     """Return the job with this id, name (the newest) or unique prefix. ConfigError if several match, NotFoundError."""
     if is_name(text) and (workspace.jobs / text / "spec.json").is_file():
         return load_spec(workspace, text).id
-    jobs = list_jobs(workspace, kinds)
+    jobs = list_jobs(workspace)
     named = [job for job in jobs if job.name == text]
     return pick("job", text, named[:1] or jobs, none_yet="There is no such job yet.").id
 

@@ -155,16 +155,14 @@ class Queue:
 
     def pending(self, job_id: str) -> bool:
         """Return True if a job is active: not ended, lost or deleted."""
-        return phase_of(self.workspace.jobs / job_id) != "ended" and self._alive(job_id)
+        folder = self.workspace.jobs / job_id
+        return phase_of(folder) != "ended" and is_alive(folder)
 
     def _is_valid(self, name: TicketName) -> bool:
         """Return True for the ticket of a living job; one that a cluster has yet to start has its own lane alone."""
         # A copied workspace may say "submitted" of any job: no device is kept for it.
         folder = self.workspace.jobs / name.job_id
         return is_alive(folder) if name.lane == CLUSTER else has_process(folder)
-
-    def _alive(self, job_id: str) -> bool:
-        return is_alive(self.workspace.jobs / job_id)
 
     def _path(self, sequence: int, state: str, lane: str, job_id: str) -> Path:
         return self.folder / f"{sequence:020d}.{state}.{lane}.{job_id}.json"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field
 
 from cdp.base.errors import ConfigError, WorkspaceError
-from cdp.base.workspace import SHIPPED_DATA, Workspace
+from cdp.base.records import Real, checked, fields
+from cdp.base.workspace import SHIPPED_DATA, Workspace, read_json
 from cdp.llm.answers import Usage
 
 PRICES = SHIPPED_DATA / "prices" / "prices.json"
@@ -32,15 +34,9 @@ class Price:
         return (usage.input_tokens * self.input + usage.output_tokens * self.output) / 1e6
 
 
-class _Entry(BaseModel, strict=True):
-    input: float = Field(ge=0, allow_inf_nan=False)
-    output: float = Field(ge=0, allow_inf_nan=False)
-    batch_discount: float = Field(0.0, ge=0, le=1)
-
-
-class _Table(BaseModel, strict=True):
-    as_of: str
-    models: dict[str, _Entry]
+_DOLLARS = Annotated[Real, Field(ge=0)]
+_ENTRY = fields({"input": _DOLLARS, "output": _DOLLARS}, batch_discount=Annotated[float, Field(ge=0, le=1)])
+_TABLE = fields({"as_of": str, "models": dict[str, _ENTRY]})  # type: ignore[valid-type]
 
 
 def dollars(value: float | None) -> str:
@@ -83,17 +79,13 @@ def price_of(workspace: Workspace, model: str, budget: float | None = None) -> P
 
 def _read(path: Path) -> dict[str, Price]:
     try:
-        table = _Table.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        problem = error.errors(include_input=False, include_url=False)[0]
-        where = ".".join(map(str, problem["loc"]))
-        raise WorkspaceError(
-            f"The price table {path.name} is damaged ({where}: {problem['msg']})"[:200] + ".",
-            hint=f"{PRICES} shows its form.",
-        ) from None
+        table = checked(_TABLE, read_json(path), path)
+    except WorkspaceError as error:
+        problem = f"The price table {path.name} is damaged: {error.message}"
+        raise WorkspaceError(problem, hint=f"{PRICES} shows its form.") from error
     return {
-        name: Price(name, entry.input, entry.output, entry.batch_discount, table.as_of)
-        for name, entry in table.models.items()
+        name: Price(name, entry["input"], entry["output"], entry.get("batch_discount", 0.0), table["as_of"])
+        for name, entry in table["models"].items()
     }
 
 

@@ -7,12 +7,12 @@ client. It sends loopback addresses through a proxy like others; here they never
 from __future__ import annotations
 
 import importlib.util
-import ipaddress
 import os
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from cdp.base.errors import ConfigError
+from cdp.base.hosts import loopback
 
 SCHEMES = ("http", "https", "socks5", "socks5h")
 
@@ -51,8 +51,4 @@ def proxy_for(url: str) -> str:
 
 def is_loopback(url: str) -> bool:
     """Return True for an address of this machine."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.removesuffix(".") == "localhost"
+    return loopback((urlsplit(url).hostname or "").removesuffix("."))

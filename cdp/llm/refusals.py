@@ -22,7 +22,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from cdp.base.workspace import read_json_or_none, write_json
+from cdp.base.records import Count, fields, whole
+from cdp.base.workspace import write_json
 
 LONGEST = 64 * 1024  # bytes of a body that are read: refusals are short
 ECHOED = 4 * 2**20  # but FastAPI's hold all that was sent
@@ -227,14 +228,10 @@ class Learnt:
 
     def __init__(self, model: str, url: str, path: Path | None = None) -> None:
         self.refused: set[str] = set()
-        self.texts: int | None = None  # at most so many in a request
         self._name, self._path, self._lock = f"{model} at {url}", path, threading.Lock()
-        kept = _kept(path).get(self._name)
-        if isinstance(kept, dict):
-            names, texts = kept.get("refused"), kept.get("texts")
-            listed = names if isinstance(names, list) else []
-            self.refused = {name for name in (*REPLACEMENTS, *SCHEMA_KINDS) if name in listed}
-            self.texts = texts if isinstance(texts, int) and texts > 0 else None
+        kept = _kept(path).get(self._name, {})
+        self.refused.update(name for name in (*REPLACEMENTS, *SCHEMA_KINDS) if name in kept.get("refused", ()))
+        self.texts: int | None = kept.get("texts") or None  # at most so many in a request
 
     def fit(self, body: Mapping[str, Any], without_schema: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the body of a request with what is taken; ``without_schema`` in place of one whose format is not."""
@@ -297,9 +294,12 @@ def sentences(folder: Path) -> list[str]:
     return [line for model, _, url in names if (line := Learnt(model, url, path).sentence)]
 
 
+# What is kept of each model at an address.
+_KEPT: Any = dict[str, fields(refused=list[str], texts=Count | None)]  # type: ignore[misc]
+
+
 def _kept(path: Path | None) -> dict[str, Any]:
-    value = read_json_or_none(path) if path is not None else None
-    return value if isinstance(value, dict) else {}
+    return (whole(_KEPT, path) if path is not None else None) or {}
 
 
 def _kind_of(body: Mapping[str, Any]) -> str:

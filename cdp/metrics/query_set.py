@@ -88,9 +88,7 @@ class PairedDifference:
     n_documents: int
 
 
-def paired_difference(
-    first: Mapping[str, float | None], second: Mapping[str, float | None], *, seed: int = 0
-) -> PairedDifference:
+def paired_difference(first: Mapping[str, float | None], second: Mapping[str, float | None]) -> PairedDifference:
     """Compare a measure's values by document of two sets, NaN or None where it is not defined.
 
     InputError if no document has a value in both.
@@ -103,7 +101,7 @@ def paired_difference(
         raise InputError("The two query sets have no document in common that has a value in both.")
     return PairedDifference(
         mean=float(differences.mean()),
-        interval=bootstrap_interval(differences, seed=seed),
+        interval=bootstrap_interval(differences),
         n_documents=len(differences),
     )
 

@@ -13,12 +13,13 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from cdp.base import actions
 from cdp.base.errors import ConfigError, InputError
+from cdp.base.records import fields, lines
 from cdp.base.staging import staging
-from cdp.base.workspace import Workspace, append_jsonl, now, read_jsonl, sha256_file, slug, write_jsonl
+from cdp.base.workspace import Workspace, append_jsonl, now, sha256_file, slug, write_jsonl
 from cdp.corpus import CorpusManifest
 from cdp.corpus.checks import storable
 from cdp.query_sets import store
@@ -106,7 +107,7 @@ def derive(
         if source.failures.exists():
             shutil.copyfile(source.failures, copied.failures)
         if source.rankings.exists() and moved is None:  # rankings of a dropped query would still be trained on
-            rows = (row for row in read_jsonl(source.rankings) if row.get("query") not in dropped - kept)
+            rows = (row for row in lines(store.RANKING, source.rankings) if row["query"] not in dropped - kept)
             append_jsonl(copied.rankings, rows)
         made_from = {"made_from": query_set.id, "made_from_hash": parent_hash}
         copy = dataclasses.replace(
@@ -154,6 +155,11 @@ def leave_out(
 ACCEPT, REJECT, EDIT, CLEAR = "accept", "reject", "edit", "clear"
 # What may be decided; `clear` takes back what was decided before.
 DECISIONS = (ACCEPT, REJECT, EDIT, CLEAR)
+
+# An action of ``review.jsonl``.
+DECISION = fields(
+    {"content_hash": str, "decision": Literal[DECISIONS], "queries": list[str]}, text=str, action=str, by=str,
+)  # fmt: skip
 
 # Characters of an edited query.
 LONGEST = 2000
@@ -208,15 +214,12 @@ def decide(
 
 
 def read_decisions(workspace: Workspace, query_set: QuerySet) -> Decisions:
-    """The decisions that hold for the set as it is now. A line that says nothing of use is passed over."""
+    """The decisions that hold for the set as it is now."""
     last: dict[str, tuple[str, str]] = {}
-    for line in actions.read(store.files(workspace, query_set.id).review):
-        about_this = query_set.content_hash and line.get("content_hash") == query_set.content_hash
-        if line.get("decision") not in DECISIONS or not about_this:
-            continue
-        text = line.get("text")
-        if isinstance(line.get("queries"), list) and (line["decision"] != EDIT or isinstance(text, str)):
-            last.update({str(name): (line["decision"], str(text or "")) for name in line["queries"]})
+    for line in actions.read(store.files(workspace, query_set.id).review, DECISION):
+        about_this = query_set.content_hash and line["content_hash"] == query_set.content_hash
+        if about_this and (line["decision"] != EDIT or "text" in line):
+            last.update({name: (line["decision"], line.get("text", "")) for name in line["queries"]})
     by_decision = {d: frozenset(name for name, (was, _) in last.items() if was == d) for d in DECISIONS}
     edited = {name: text for name, (was, text) in last.items() if was == EDIT}
     return Decisions(by_decision[ACCEPT], by_decision[REJECT], edited)

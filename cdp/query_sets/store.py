@@ -10,7 +10,6 @@ import hashlib
 import json
 import logging
 import os
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -292,6 +291,11 @@ def _documents(path: Path, failures: Failures | None) -> Iterator[DocumentQuerie
         yield document_queries(line)
 
 
+def _whole_documents(path: Path) -> Iterator[DocumentQueries]:
+    """The documents of a file, damaged lines left out: who reads the queries is told of them."""
+    return map(document_queries, lines(LINE, path, []))
+
+
 def document_queries(line: Mapping[str, Any]) -> DocumentQueries:
     """What a line of the file says of its document's queries."""
     return DocumentQueries(
@@ -366,7 +370,7 @@ def count(path: Path) -> Totals:
     n_documents = n_queries = most = 0
     # Hashes, because the texts of millions of queries would not fit in memory.
     seen, shared = set[int](), set[int]()
-    for line in _documents(path, Failures(limit=sys.maxsize)):
+    for line in _whole_documents(path):
         digest.update(json.dumps([line.document_id, line.queries], ensure_ascii=True).encode("ascii"))
         own = {hash(plain_form(query)) for query in line.queries}
         shared |= own & seen
@@ -389,10 +393,10 @@ def shared_queries(workspace: Workspace, query_set_id: str) -> dict[str, list[st
     """{plain form: ids of its documents} of the queries that several documents have: each of them is an answer."""
     path = files(workspace, query_set_id).queries
     counts: Counter[int] = Counter()
-    for line in _documents(path, Failures(limit=sys.maxsize)):
+    for line in _whole_documents(path):
         counts.update({hash(plain_form(text)) for text in line.queries})
     shared: dict[str, list[str]] = {}
-    for line in _documents(path, Failures(limit=sys.maxsize)):
+    for line in _whole_documents(path):
         for plain in {plain_form(text) for text in line.queries}:
             if plain and counts[hash(plain)] > 1:
                 shared.setdefault(plain, []).append(line.document_id)
@@ -406,12 +410,4 @@ def known_language(corpus: CorpusManifest) -> str:
 
 
 def _manifest(path: Path) -> QuerySet:
-    return RECORDS.get(path, "query set", lambda: _from_dict(read_json(path), path))
-
-
-def _from_dict(value: Any, path: Path) -> QuerySet:
-    """A manifest as it was written; fields that a later version added are passed over."""
-    if not isinstance(value, dict):
-        raise WorkspaceError(f"{path} is not the manifest of a query set.", hint="The file is damaged.")
-    field_names = {item.name for item in dataclasses.fields(QuerySet)}
-    return checked(QuerySet, {name: item for name, item in value.items() if name in field_names}, path)
+    return RECORDS.get(path, "query set", lambda: checked(QuerySet, read_json(path), path))

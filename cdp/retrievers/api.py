@@ -346,6 +346,11 @@ class ApiModel:
         return self
 
 
+def failed_texts(model: Any) -> dict[str, RequestError]:
+    """Return {text: why the retriever behind an API gave no vector}; empty for a model of this machine."""
+    return model.failed if isinstance(model, ApiModel) else {}
+
+
 def record_failed(
     job: Job, model: Any, documents: Iterable[tuple[str, str]], queries: Iterable[tuple[str, str]] = ()
 ) -> None:

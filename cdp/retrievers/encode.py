@@ -13,13 +13,15 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from cdp.base.errors import ModelError
+from cdp.base.records import fields, whole
 from cdp.base.worker import Stopped
-from cdp.base.workspace import Workspace, now, read_json_or_none, sha256_text, write_bytes, write_json
+from cdp.base.workspace import Workspace, now, sha256_text, write_bytes, write_json
 from cdp.benchmarks.benchmark import texts_hash
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 # What a result in half precision says of it.
 SHARD_TEXTS = 16384
+_MANIFEST = fields({"shard_texts": Annotated[int, Field(gt=0)]})
 HALF_PRECISION = (
     "Embeddings are kept in fp16. Measured with all-MiniLM-L6-v2 on SciFact (300 queries), those of fp32 rounded: "
     "99.9% of the first ten documents are the same, in 3 queries their order or choice differs, NDCG@10 is equal to "
@@ -210,10 +213,9 @@ class EmbeddingStore:
     def missing(self, encoding: Encoding, hash_of_texts: str, n_texts: int) -> int:
         """How many of the texts have no embedding yet. Only looks; 0 where ``get`` would compute nothing."""
         folder = self.folder(encoding.key(hash_of_texts))
-        manifest = read_json_or_none(folder / "manifest.json")
-        if not isinstance(manifest, dict) or not isinstance(manifest.get("shard_texts"), int):
+        size = _begun_with(folder)
+        if not size:
             return n_texts
-        size = int(manifest["shard_texts"])
         rows = [min(size, n_texts - start) for start in range(0, n_texts, size)]
         return sum(n for i, n in enumerate(rows) if _open(folder / f"shard-{i:05d}.npy", n) is None)
 
@@ -271,9 +273,8 @@ class EmbeddingStore:
 
     def _shard_size(self, folder: Path, encoding: Encoding, hash_of_texts: str, n_texts: int) -> int:
         """The shard size that the folder was begun with; begins it if it is new."""
-        manifest = read_json_or_none(folder / "manifest.json")
-        if isinstance(manifest, dict) and isinstance(manifest.get("shard_texts"), int):
-            return int(manifest["shard_texts"])
+        if size := _begun_with(folder):
+            return size
         write_json(
             folder / "manifest.json",
             {
@@ -286,6 +287,12 @@ class EmbeddingStore:
             },
         )
         return self.shard_texts
+
+
+def _begun_with(folder: Path) -> int:
+    """Return the texts of a shard by the folder's manifest; 0 if there is none, or it is damaged."""
+    manifest = whole(_MANIFEST, folder / "manifest.json")
+    return manifest["shard_texts"] if manifest else 0
 
 
 def _shifted(progress: Progress | None, start: int, total: int) -> Progress | None:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
     from cdp.retrievers.static import StaticModel, TokenMemo
 
-# The library looks at nothing else, whatever lies beside.
+# The folder that was checked, and nothing beside it. Without a word on remote code transformers would ask on the
+# terminal whether to run it.
+SAFE: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 SAFETENSORS = {"use_safetensors": True}
 
 # Tokens of a pair that a cross-encoder reads at most; the rest is cut off.
@@ -115,9 +117,8 @@ def load_cross_encoder(resolved: ResolvedRetriever, device: str | None, dtype: s
             device=device,
             # Else the library would call what the folder names.
             activation_fn=Identity(),
-            local_files_only=True,
-            trust_remote_code=False,
             model_kwargs={"dtype": dtype, **SAFETENSORS},
+            **SAFE,
         )
     if model.num_labels != 1:
         raise ModelError(
@@ -133,13 +134,10 @@ def load_decoder(resolved: ResolvedRetriever, dtype: Any, *, spread: bool) -> tu
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     with loading(resolved, "writes text"):
-        folder = checked_folder(resolved, model_files.TRANSFORMERS)
-        # Without a word on remote code transformers would ask on the terminal whether to run it.
-        safe: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-        tokenizer = AutoTokenizer.from_pretrained(str(folder), **safe)
-        model = AutoModelForCausalLM.from_pretrained(
-            str(folder), dtype=dtype, device_map="auto" if spread else None, **safe, **SAFETENSORS
-        )
+        folder = str(checked_folder(resolved, model_files.TRANSFORMERS))
+        tokenizer = AutoTokenizer.from_pretrained(folder, **SAFE)
+        placed = {"device_map": "auto"} if spread else {}
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, **placed, **SAFE, **SAFETENSORS)
     return tokenizer, model
 
 
@@ -192,13 +190,8 @@ def _saved(folder: Path, device: str | None) -> Any:
         return static
     from sentence_transformers import SentenceTransformer
 
-    return SentenceTransformer(
-        str(folder),
-        device=device,
-        local_files_only=True,
-        model_kwargs={"dtype": "float32", **SAFETENSORS},
-        trust_remote_code=False,
-    )
+    options = {"dtype": "float32", **SAFETENSORS}
+    return SentenceTransformer(str(folder), device=device, model_kwargs=options, **SAFE)
 
 
 def _static(folder: Path, device: str | None) -> StaticModel:
@@ -223,13 +216,11 @@ def _transformer(preset: Retriever, folder: Path, device: str | None) -> Sentenc
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
-    # Without a word on remote code transformers would ask on the terminal whether to run it.
-    options = {"local_files_only": True, "trust_remote_code": False}
     transformer = Transformer(
         str(folder),
-        model_kwargs={"dtype": "float32", **options, **({} if preset.pickled else SAFETENSORS)},
-        config_kwargs=dict(options),
-        processor_kwargs={"padding_side": preset.padding_side, **options},
+        model_kwargs={"dtype": "float32", **SAFE, **({} if preset.pickled else SAFETENSORS)},
+        config_kwargs=dict(SAFE),
+        processor_kwargs={"padding_side": preset.padding_side, **SAFE},
     )
     modules: list[Any] = [transformer, Pooling(transformer.get_embedding_dimension(), preset.pooling)]
     if preset.normalize:

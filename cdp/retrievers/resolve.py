@@ -42,8 +42,7 @@ def card_file(model: Path) -> Path:
 
 def training_result(job_folder: Path) -> dict[str, Any] | None:
     """What a training wrote of itself (``results/training.json``); None where it did not come so far."""
-    found: Any = whole(TRAINING, job_folder / "results" / "training.json")
-    return found
+    return whole(TRAINING, job_folder / "results" / "training.json")
 
 
 # Longest wait for the hub to say whether a model exists, name resolution included.

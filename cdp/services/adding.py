@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from cdp.base.errors import CdpError, InputError
 from cdp.base.settings import Config, option
 from cdp.base.staging import keep_upload, staging
 from cdp.base.text import checked_title, counted
-from cdp.base.workspace import Workspace, disk_faults_told, slug
+from cdp.base.workspace import Workspace, disk_faults_told, shuffle_key, slug
 from cdp.benchmarks import BenchmarkInfo, add_benchmark, beir_files, describe, library, manifests
 from cdp.benchmarks.benchmark import part, qrels_files
 from cdp.corpus import CorpusManifest, ReadOptions, iter_documents
@@ -362,11 +361,7 @@ def _divided(texts: Answers, options: AddOptions) -> tuple[dict[str, Answers], d
     if len(documents) < FEWEST or not n:
         few = f"{len(documents)} documents have some, and at least {FEWEST} are needed"
         return {TRAIN: texts}, {}, f"No queries were held out: {few}." if options.held_out else ""
-
-    def order(document: str) -> bytes:  # the same draw on every machine
-        return hashlib.sha256(f"{options.seed}\0held out\0{document}".encode("utf-8", "surrogatepass")).digest()
-
-    drawn = set(sorted(documents, key=order)[:n])
+    drawn = set(sorted(documents, key=lambda document: shuffle_key(options.seed, "held out", document))[:n])
     # A query that also belongs to a document that was not drawn is measured with, not trained on.
     held = {text: grades for text, grades in texts.items() if drawn & set(grades)}
     rest = {text: grades for text, grades in texts.items() if text not in held}

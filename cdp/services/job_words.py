@@ -108,10 +108,8 @@ def failure(view: JobView) -> tuple[str, str, list[str]]:
     failure_record = view.failure
     if not failure_record:
         return "", "", []
-    tail = failure_record.get("log_tail") or []
-    lines = tail.splitlines() if isinstance(tail, str) else list(tail)
     message = str(failure_record.get("message") or "The job failed.")
-    return message, str(failure_record.get("hint") or "The log holds more."), lines
+    return message, str(failure_record.get("hint") or "The log holds more."), failure_record["log_tail"]
 
 
 def figures(latest: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -127,7 +127,7 @@ def follow(workspace: Workspace, job: str, *, follow: bool = False) -> Iterator[
 
 
 # The result of a job of any kind but an evaluation.
-_FIGURES = fields(measures=list[fields({"name": str}, value=Real | None)])  # type: ignore[misc]
+_FIGURES = fields(measures=list[fields({"name": str}, value=Real | None)], notes=list[str])  # type: ignore[misc]
 
 
 def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
@@ -136,25 +136,25 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
     learnt = refusals.sentences(view.folder)
     if view.kind in ("evaluation", "import"):  # a run of another program, judged here
         result = read_result(view.folder)
-        return (
-            {"notes": learnt}
-            if result is None
-            else {
-                **{name: round(100 * value, 4) for name, value in result["measures"].items()},
-                "judged_per": "passage" if OF_FILES in result["measures"] else "document",
-                "retriever": result["retriever"]["id"],
-                "benchmark": result["benchmark"]["name"],
-                "split": result["benchmark"]["split"],
-                "n_queries": result["benchmark"]["n_queries"],
-                "seconds": result["seconds"],
-                "notes": [
-                    *result.get("warnings", []),
-                    *learnt,
-                    *([results.PER_PASSAGE] if OF_FILES in result["measures"] else []),
-                    *(badge.meaning for badge in results.of_counts(result.get("counts", {}))),
-                ],
-            }
-        )
+        if result is None:
+            return {"notes": learnt}
+        per_passage = OF_FILES in result["measures"]
+        return {
+            **{name: round(100 * value, 4) for name, value in result["measures"].items()},
+            "judged_per": "passage" if per_passage else "document",
+            "retriever": result["retriever"]["id"],
+            "benchmark": result["benchmark"]["name"],
+            "split": result["benchmark"]["split"],
+            "n_queries": result["benchmark"]["n_queries"],
+            "seconds": result["seconds"],
+            "notes": [
+                *result.get("warnings", []),
+                *learnt,
+                *([results.PER_PASSAGE] if per_passage else []),
+                *(badge.meaning for badge in results.of_counts(result.get("counts", {}))),
+            ],
+        }
+
     found = whole(_FIGURES, view.folder / "results" / f"{view.kind}.json") or {}
     figures: dict[str, Any] = {name: value for name, value in found.items() if name not in ("id", "examples")}
     if "measures" in figures:
@@ -285,12 +285,8 @@ def _check(workspace: Workspace, spec: JobSpec) -> None:
     """Raise NotAllowedError for settings that this mode may not use. Also ConfigError, NotFoundError."""
     config = _config(spec)
     # On a local dashboard the person goes on with a job of the command line, with every folder that it names.
-    if config is not None and not (access.mode() is access.Mode.LOCAL and _is_own(workspace, spec)):
+    if config is not None and not (access.mode() is access.Mode.LOCAL and room.is_own(workspace.job(spec.id))):
         access.checked(workspace, config)
-
-
-def _is_own(workspace: Workspace, spec: JobSpec) -> bool:
-    return room.is_own(workspace.job(spec.id))
 
 
 def _not_allowed(spec: JobSpec, setting: str, values: Sequence[str]) -> NotAllowedError:
@@ -312,7 +308,7 @@ def _outside(workspace: Workspace, spec: JobSpec, allow: Sequence[str] = ()) -> 
     if not may(Action.ANY_ENDPOINT):
         allow = ()  # visitors of a shared dashboard decide nothing about the server's files and network
     config = _config(spec)
-    if _is_own(workspace, spec):
+    if room.is_own(workspace.job(spec.id)):
         return {}
     # Without an address of the operator's, jobs go to OpenAI, whose address may then also be spelt out.
     known = [*(access.endpoints() or [address.OPENAI_URL]), *(a for a in allow if "://" in a)]

@@ -59,15 +59,9 @@ class Leak:
         )
 
 
-def find_leaks(
-    workspace: Workspace,
-    names: Iterable[str],
-    benchmark_splits: Iterable[tuple[str, str]],
-    *,
-    per_doc: int | None = None,
-) -> list[Leak]:
+def find_leaks(workspace: Workspace, names: Iterable[str], benchmark_splits: Iterable[tuple[str, str]]) -> list[Leak]:
     """Return the leaks between query sets (by id or name, empty ones skipped) and (benchmark, split) places."""
-    return _leaks(workspace, _of_sets(workspace, names, per_doc), benchmark_splits)
+    return _leaks(workspace, _of_sets(workspace, names), benchmark_splits)
 
 
 def among(workspace: Workspace, names: Iterable[str], texts: Iterable[str], benchmark: str, split: str) -> list[Leak]:

@@ -144,7 +144,8 @@ def _with_copies(workspace: Workspace, query_set: QuerySet, queries: Sequence[st
 def undo(workspace: Workspace, query_set: str, by: str = "") -> str:
     """Take back this person's last decision; return its first query, empty if there is none."""
     named = query_sets.resolve_query_set(workspace, query_set)
-    last = actions.undo(query_sets.files(workspace, named.id).review, actions.person(by, required=False))
+    path = query_sets.files(workspace, named.id).review
+    last = actions.undo(path, actions.person(by, required=False), room.DECISION)
     return "" if last is None else str(last["queries"][0])
 
 

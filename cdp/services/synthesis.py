@@ -145,9 +145,9 @@ def bill_of_job(workspace: Workspace, job: str) -> Bill | None:
 
 
 @access.writes
-def batch_write(workspace: Workspace, config: SynthesisConfig, folder: str | Path, *, name: str = "batch") -> Exported:
+def batch_write(workspace: Workspace, config: SynthesisConfig, folder: str | Path) -> Exported:
     """Write the requests of a job without a cached answer as OpenAI Batch JSONL."""
-    return _written(batch.write_batch(workspace, resolved(workspace, config), access.to_write(folder), name))
+    return _written(batch.write_batch(workspace, resolved(workspace, config), access.to_write(folder), "batch"))
 
 
 @access.writes

@@ -6,7 +6,6 @@ is trained on.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from cdp import jobs, query_sets
 from cdp.base.errors import CdpError, ConfigError, InputError
 from cdp.base.records import Document
 from cdp.base.text import counted, duration
-from cdp.base.workspace import Workspace, disk_faults_told, slug
+from cdp.base.workspace import Workspace, disk_faults_told, shuffle_key, slug
 from cdp.benchmarks import BenchmarkInfo, describe, library, list_benchmarks, manifests, resolve_benchmark
 from cdp.benchmarks.judged import is_judged
 from cdp.complexity import LANGUAGES
@@ -255,7 +254,7 @@ def _queries(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy) -
         for position, document in enumerate(iter_documents(workspace, manifest.id)):
             if position in held_out and (queries := generator.generate("", document, METHODS["diverse"], 1).queries):
                 written.append((document.id, queries[0]))
-    written.sort(key=lambda pair: hashlib.sha256(pair[0].encode("utf-8", "surrogatepass")).digest())
+    written.sort(key=lambda pair: shuffle_key(pair[0]))
     return written[: judged.splits.n_test + judged.splits.n_dev]
 
 

@@ -31,7 +31,7 @@ from cdp.corpus import CorpusManifest, load_manifest, open_corpus
 from cdp.corpus.documents import ROW_GROUP_ROWS, SCHEMA, to_documents
 from cdp.evaluation.evaluate import Protocol, length_of, protocol_for
 from cdp.retrievers import bm25, load, model_hash
-from cdp.retrievers.api import ApiModel, Payer
+from cdp.retrievers.api import ApiModel, Payer, failed_texts
 from cdp.retrievers.encode import EmbeddingStore, Encoding, PoolEncoder, cast, encode, precision_for
 from cdp.retrievers.exact_search import Prepared, search
 from cdp.retrievers.resolve import ResolvedRetriever, resolve
@@ -158,9 +158,10 @@ class DenseIndex:
             vectors = encode(
                 self.encoder.model, queries, self.encoder.encoding("query", "fp32"), batch_size=len(queries)
             )
-        for query in queries if isinstance(self.encoder.model, ApiModel) else ():
-            if query in self.encoder.model.failed:  # a vector of zeros would find any document
-                raise self.encoder.model.failed[query]
+        failed = failed_texts(self.encoder.model)
+        for query in queries:
+            if query in failed:  # a vector of zeros would find any document
+                raise failed[query]
         return _ranked(*search(vectors, self.vectors, k))
 
 

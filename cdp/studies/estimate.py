@@ -205,9 +205,8 @@ def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
         if not all("seconds" in e and "n_texts" in e for e in evaluations):
             continue
         name, training = str(record["retriever"]), record["training"]
-        pairs_seen = training.get("pairs_seen") or training["pairs"] * (
-            (record.get("settings") or {}).get("epochs") or 1
-        )
+        epochs = (record.get("settings") or {}).get("epochs") or 1
+        pairs_seen = training.get("pairs_seen") or epochs * training["pairs"]
         took = [sum(e["seconds"].values()) for e in evaluations]
         n = sum(e["n_texts"] for e in evaluations)
         # Records hold whole milliseconds, of which a tiny study may take none.

@@ -316,8 +316,7 @@ _ABOUT = fields(
 
 def read_about(job_folder: Path) -> dict[str, Any] | None:
     """Return what a study's worker says of it; None where there is nothing whole."""
-    found: Any = whole(_ABOUT, job_folder / "results" / "about.json")
-    return found
+    return whole(_ABOUT, job_folder / "results" / "about.json")
 
 
 def plan_of(about: Mapping[str, Any]) -> tuple[StudyConfig, list[StudySource]]:

@@ -17,7 +17,7 @@ from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
 from cdp.corpus.passages import neighbours
 from cdp.retrievers import load, model_hash, resolve
-from cdp.retrievers.api import Payer
+from cdp.retrievers.api import Payer, failed_texts
 from cdp.retrievers.encode import EmbeddingStore, Encoding, cast, precision_for
 
 if TYPE_CHECKING:
@@ -48,13 +48,9 @@ class Miner:
         self.watch, self.hash = watch, model_hash(model)
         self.precision = precision_for(model)
         self.model = cast(model, self.precision)
+        self.failed = failed_texts(self.model).keys()
         self.store = EmbeddingStore(workspace)
         self.device = torch.device("cpu")
-
-    @property
-    def failed(self) -> set[str]:
-        """Return the texts that a retriever behind an API could not embed."""
-        return {*getattr(self.model, "failed", ())}
 
     def _encode(self, texts: Sequence[str], role: str) -> NDArray[np.float32]:
         encoding = Encoding(self.hash, role, self.model.prompts[role], True, None, self.precision)

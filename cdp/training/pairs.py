@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cdp import query_sets
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.failures import Failures
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import Workspace, shuffle_key
 from cdp.query_sets import QuerySet
 
 UNUSABLE = "documents whose queries or text could not be read"
@@ -246,7 +246,7 @@ def draw_pairs(
         rows = [row for row, name in enumerate(pairs.query_ids) if query_sets.document_of(name) in among]
         pairs = pairs.part(np.array(rows, dtype=np.int64)) if len(rows) < len(pairs) else pairs
     if drawing:
-        keys = [hashlib.sha256(f"{seed}\0{text}".encode("utf-8", "surrogatepass")).digest() for text in pairs.documents]
+        keys = [shuffle_key(seed, text) for text in pairs.documents]
         order = np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
         pairs = pairs.part(
             drawn_rows(pairs.document_of, order, per_doc=per_doc, documents=documents, budget=budget, widest=widest)

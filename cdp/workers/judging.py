@@ -9,7 +9,6 @@ A resumed job skips the pairs that have a grade, and answers that were paid for 
 from __future__ import annotations
 
 import copy
-import hashlib
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -25,7 +24,7 @@ from cdp.base.failures import IN_A_ROW, is_fatal, line_of
 from cdp.base.records import Document
 from cdp.base.redaction import clean
 from cdp.base.worker import Job, Stopped
-from cdp.base.workspace import append_jsonl, write_bytes
+from cdp.base.workspace import append_jsonl, shuffle_key, write_bytes
 from cdp.benchmarks import judged, library, load_benchmark, manifests, resolve_benchmark
 from cdp.benchmarks.beir_files import iter_corpus, read_queries
 from cdp.benchmarks.benchmark import Benchmark, part, texts_hash
@@ -229,7 +228,7 @@ class Run:
         self.source.remember(job.folder)
         self.file = job.folder / "grades.jsonl"
         # By a seeded hash: a model that drifts, or an endpoint that fails, hits all queries and retrievers alike.
-        self.pairs = sorted(pairs_of(pool), key=lambda pair: _order(config.seed, pair))
+        self.pairs = sorted(pairs_of(pool), key=lambda pair: shuffle_key(config.seed, *pair))
         known = judged.read_grades(job.folder)
         if target.folder is not None:
             known = [*judged.read_grades(target.folder), *known]
@@ -358,10 +357,6 @@ def _grade(answer: Answer) -> tuple[int, str] | None:
 
 def pairs_of(pool: Pool) -> list[Pair]:
     return [(query, document) for query, documents in pool.items() for document in documents]
-
-
-def _order(seed: int, pair: Pair) -> bytes:
-    return hashlib.sha256("\0".join((str(seed), *pair)).encode("utf-8", "surrogatepass")).digest()
 
 
 def store(job: Job, config: JudgeConfig, target: Target, pool: Pool, run: Run) -> str:

@@ -39,17 +39,13 @@ def _entries(source: Source, text: io.TextIOWrapper) -> Iterator[Any]:
     array = _Array(text)
     try:
         array.past("[")
-        following = array.peek()
-        while following != "]":
+        more = array.peek() != "]"
+        while more:
             yield array.value()
-            if source.packed:
-                source.spend(ROW_BYTES)
-            following = array.peek()
-            if following != "]":
+            source.spend(ROW_BYTES)
+            more = array.peek() != "]"
+            if more:
                 array.past(",")
-                following = array.peek()
-                if following == "]":
-                    raise json.JSONDecodeError("Expecting value", array.buffer, array.at)
         array.past("]")
         if array.peek():
             raise json.JSONDecodeError("Extra data", array.buffer, array.at)
@@ -92,7 +88,8 @@ class _Array:
         self.at += 1
 
     def value(self) -> Any:
-        """Go past a value, which is the next, and return it; ValueError where there is none."""
+        """Go past the next value and return it; ValueError where there is none."""
+        self.peek()
         fault = ("", 0)
         while True:
             try:

@@ -106,11 +106,9 @@ class LocalModelGenerator(Generator):
         assert self._loaded is not None
         tokenizer, model = self._loaded
         sampling, config = method.sampling_for(m, sample), self._config
+        sent = sampling.within(self.parameters)
         settings = _Settings(
-            sampling.max_output_tokens or config.max_output_tokens,
-            config.temperature if sampling.temperature is None else sampling.temperature,
-            1.0 if sampling.top_p is None else sampling.top_p,
-            sampling.stop,
+            sent["max_output_tokens"], sent["temperature"], sent.get("top_p", 1.0), sent.get("stop", ())
         )
         tokens = _encode(tokenizer, prompt)
         room = getattr(model.config, "max_position_embeddings", None)
